@@ -1,0 +1,94 @@
+# One verb per task. Needs a `python3` (3.11 or later) with pip, make and a POSIX shell; everything else goes into $(VENV).
+
+PYTHON ?= python3
+VENV ?= .venv
+
+PY := $(VENV)/bin/python
+# The constraints hold for the build back end too, hence by environment and not by -c.
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(PY) -m pip --quiet
+# One thread per test process: pytest-xdist already starts one process per core.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# pyright stays at the version of constraints.txt and asks nobody for a newer one. It finds the environment by PATH: --verifytypes
+# does not look at --pythonpath.
+PYRIGHT := PYRIGHT_PYTHON_IGNORE_WARNINGS=1 PATH="$$(cd $(VENV)/bin && pwd):$$PATH" $(PY) -m pyright
+headline = @printf '\n== %s\n' '$(1)'
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test lint types floors coverage-fresh suite parity bench format coverage-doc clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.dev-installed ## install typednn and everything that its development needs
+
+demo: $(VENV)/.demo-installed ## train LeNet5 on real digits and print a report
+	@$(PY) -m examples.lenet5_digits
+
+test: lint types floors coverage-fresh suite ## everything but the comparison with PyTorch
+	$(call headline,all passed)
+
+lint: $(VENV)/.dev-installed ## style
+	$(call headline,ruff)
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: $(VENV)/.dev-installed ## mypy and pyright, both strict, and the public API typed to 100 %
+	$(call headline,mypy --strict)
+	@$(PY) -m mypy
+	$(call headline,pyright strict)
+	@$(PYRIGHT)
+	$(call headline,pyright --verifytypes)
+	@report=$$($(PYRIGHT) --verifytypes typednn --ignoreexternal) || { printf '%s\n' "$$report"; exit 1; }; \
+	printf '%s\n' "$$report" | grep 'completeness score'
+
+floors: $(VENV)/.dev-installed ## no module imports from a floor above its own
+	$(call headline,import contracts)
+	@$(VENV)/bin/lint-imports --no-cache
+
+coverage-fresh: $(VENV)/.dev-installed ## docs/coverage.md says what the tests say
+	$(call headline,specification rows and their tests)
+	@$(PY) tests/repo/coverage_doc.py --check
+
+suite: $(VENV)/.dev-installed ## the tests themselves
+	$(call headline,pytest)
+	@$(ONE_THREAD) $(PY) -m pytest -n auto -m "not parity and not gpu"
+
+parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
+	$(call headline,parity with PyTorch)
+	@$(ONE_THREAD) $(PY) -m pytest -n auto -m parity
+
+bench: $(VENV)/.parity-installed ## time typednn, beside PyTorch
+	@$(PY) -m benchmarks
+
+format: $(VENV)/.dev-installed ## let ruff put the code in order
+	@$(PY) -m ruff check --fix --quiet .
+	@$(PY) -m ruff format .
+
+coverage-doc: $(VENV)/.dev-installed ## write docs/coverage.md anew
+	@$(PY) tests/repo/coverage_doc.py
+
+clean: ## remove the environment, caches and builds
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("typednn needs Python 3.11 or later, $(PYTHON) is " + sys.version.split()[0] + "; set PYTHON=python3.x")'
+	$(call headline,new environment in $(VENV))
+	@$(PYTHON) -m venv $(VENV)
+
+# The developer's environment holds what the demo needs, hence the second stamp.
+$(VENV)/.dev-installed: pyproject.toml constraints.txt | $(PY)
+	$(call headline,installing typednn with its development tools)
+	@$(PIP) install --editable '.[dev,demo]'
+	@touch $(VENV)/.demo-installed $@
+
+$(VENV)/.demo-installed: pyproject.toml constraints.txt | $(PY)
+	$(call headline,installing typednn)
+	@$(PIP) install --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.parity-installed: $(VENV)/.dev-installed
+	$(call headline,installing PyTorch)
+	@$(PIP) install --editable '.[dev,demo,parity]'
+	@touch $@

@@ -1,0 +1,149 @@
+"""Laws that every kernel keeps: it reads and never writes, keeps the dtype, and needs no NumPy array.
+
+A new kernel adds one row to ``CASES``; `test_every_kernel_has_a_row` says so when it is forgotten.
+"""
+
+import ast
+import importlib
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strict_array import StrictArray, register, to_numpy
+
+import typednn.kernels
+
+register()
+
+PAIR, ONE = (2, 2), (1, 1)
+SGD = {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "nesterov": True, "first": False}
+ADAM = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "step": 2}
+INDEX = np.array([[3, 0], [2, 1]], dtype=np.uint8)[None, :, :, None]
+LABELS = np.array([1, 0, 2])
+
+# (op.function, positional arguments, keywords); a tuple of sizes in a list stands for an array of that shape
+CASES = [
+    ("linear.forward", ([3, 4], [2, 4], [2]), {}),
+    ("linear.forward", ([3, 4], [2, 4], None), {}),
+    ("linear.backward", ([3, 2], [3, 4], [2, 4]), {}),
+    ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], PAIR, ONE), {}),
+    ("conv2d.backward", ([2, 2, 2, 4], [2, 6, 5, 3], [4, 2, 2, 3], PAIR, PAIR), {}),
+    ("conv2d.dilate2d", ([2, 3, 4, 1], PAIR), {}),
+    ("conv2d.cross_correlate2d", ([4, 5], [2, 3], ONE), {}),
+    ("conv2d.convolve2d", ([4, 5], [2, 3], ONE), {}),
+    ("max_pool2d.forward", ([2, 5, 4, 3], PAIR, PAIR, ONE), {}),
+    ("max_pool2d.backward", ([1, 2, 2, 1], INDEX, (1, 4, 4, 1), PAIR, PAIR, ONE), {}),
+    ("pad2d.forward", ([2, 3, 3, 1], (1, 2, 0, 1), "constant", 0.1), {}),
+    ("pad2d.forward", ([2, 3, 3, 1], (1, 2, 0, 1), "replicate", 0.1), {}),
+    ("pad2d.backward", ([2, 4, 6, 1], (1, 2, 0, 1), "constant"), {}),
+    ("pad2d.backward", ([2, 4, 6, 1], (1, 2, 0, 1), "replicate"), {}),
+    ("relu.forward", ([3, 4],), {}),
+    ("relu.backward", ([3, 4], [3, 4]), {}),
+    ("leaky_relu.forward", ([3, 4], 0.1), {}),
+    ("leaky_relu.backward", ([3, 4], [3, 4], 0.1), {}),
+    ("prelu.forward", ([3, 4], [1]), {}),
+    ("prelu.backward", ([3, 4], [3, 4], [1]), {}),
+    ("sigmoid.forward", ([3, 4],), {}),
+    ("sigmoid.backward", ([3, 4], [3, 4]), {}),
+    ("tanh.forward", ([3, 4],), {}),
+    ("tanh.backward", ([3, 4], [3, 4]), {}),
+    ("softmax.forward", ([3, 4],), {}),
+    ("softmax.backward", ([3, 4], [3, 4]), {}),
+    ("mse.elementwise", ([3, 4], [3, 4]), {}),
+    ("mse.gradient", ([3, 4], [3, 4], 0.1), {}),
+    ("cross_entropy.elementwise", ([3, 4], [3, 4], 1e-7), {}),
+    ("cross_entropy.gradient", ([3, 4], [3, 4], 1e-7, 0.1), {}),
+    ("softmax_cross_entropy.elementwise", ([3, 4], [3, 4]), {}),
+    ("softmax_cross_entropy.gradient", ([3, 4], [3, 4], 0.1), {}),
+    ("softmax_cross_entropy.one_hot", (LABELS, 3, "dtype", [3, 4]), {}),
+    ("sgd.step", ([3, 4], [3, 4], [3, 4]), SGD),
+    ("sgd.step", ([3, 4], [3, 4], [3, 4]), {**SGD, "nesterov": False, "first": True}),
+    ("sgd.step", ([3, 4], [3, 4], None), {**SGD, "momentum": 0.0}),
+    ("adam.step", ([3, 4], [3, 4], [3, 4], [3, 4]), ADAM),
+]
+WRITTEN = {"sgd.step": {0, 2}, "adam.step": {0, 2, 3}}
+NO_ARRAYS = {"pad2d.same_padding", "pad2d.full_padding"}
+
+each_case = pytest.mark.parametrize(("name", "arguments", "keywords"), CASES, ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)])
+each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def function(name):
+    op, attribute = name.split(".")
+    return getattr(importlib.import_module(f"typednn.kernels.{op}"), attribute)
+
+
+def filled(name, arguments, dtype):
+    """The arguments with arrays in them: positive, so that they may stand for probabilities too."""
+    rng = np.random.default_rng(0)
+    result = []
+    for place, argument in enumerate(arguments):
+        if isinstance(argument, list):
+            argument = rng.uniform(0.1, 0.9, argument).astype(dtype)
+            argument.setflags(write=place in WRITTEN.get(name, ()))
+        elif isinstance(argument, str) and argument == "dtype":
+            argument = np.dtype(dtype)
+        result.append(argument)
+    return result
+
+
+def results(outcome):
+    return outcome if isinstance(outcome, tuple) else () if outcome is None else (outcome,)
+
+
+@each_dtype
+@each_case
+def test_dtype_is_kept(name, arguments, keywords, dtype):
+    """P-L1..P-L17, P-S1..P-S4: float32 in, float32 out; float64 in, float64 out; every result an array."""
+    for result in results(function(name)(*filled(name, arguments, dtype), **keywords)):
+        assert type(result) is np.ndarray
+        assert result.dtype == dtype or result.dtype == np.uint8
+
+
+@each_case
+def test_arguments_are_not_written(name, arguments, keywords):
+    """P-T4: everything read-only is accepted; an optimizer writes all of its own state, whose identity stays."""
+    handed_in = filled(name, arguments, np.float64)
+    before = [argument.copy() if isinstance(argument, np.ndarray) else argument for argument in handed_in]
+    function(name)(*handed_in, **keywords)
+    for place, (now, then) in enumerate(zip(handed_in, before, strict=True)):
+        if isinstance(now, np.ndarray):
+            assert np.array_equal(now, then) != (place in WRITTEN.get(name, ()))
+
+
+def on_strict_device(argument):
+    return StrictArray(argument) if isinstance(argument, np.ndarray) else argument
+
+
+@each_dtype
+@each_case
+def test_runs_on_another_device(name, arguments, keywords, dtype):
+    """P-E8: one reference for NumPy and CuPy: bit for bit the same on arrays that behave like a GPU's."""
+    ours, theirs = filled(name, arguments, dtype), [on_strict_device(argument) for argument in filled(name, arguments, dtype)]
+    expected, got = results(function(name)(*ours, **keywords)), results(function(name)(*theirs, **keywords))
+    for here, there in zip((*expected, *ours), (*got, *theirs), strict=True):
+        if isinstance(here, np.ndarray):
+            assert type(there) is StrictArray
+            assert there.dtype == here.dtype
+            np.testing.assert_array_equal(to_numpy(there), here)
+
+
+@each_case
+def test_no_warnings(name, arguments, keywords):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(name)(*filled(name, arguments, np.float32), **keywords)
+
+
+def test_every_kernel_has_a_row():
+    """A kernel's folder exports what its reference defines, and each export has a row above."""
+    exported = set()
+    for folder in Path(typednn.kernels.__file__).parent.iterdir():
+        if (folder / "reference.py").exists():
+            tree = ast.parse((folder / "reference.py").read_text())
+            public = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
+            module = importlib.import_module(f"typednn.kernels.{folder.name}")
+            assert public == set(module.__all__), folder.name
+            exported |= {f"{folder.name}.{name}" for name in public}
+    assert exported - NO_ARRAYS == {name for name, *_ in CASES}, "add a row to CASES for each kernel function"

@@ -1,0 +1,64 @@
+"""The import contract of pyproject.toml holds, and would notice each kind of breach."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def _lint_imports(folder: Path) -> tuple[int, str]:
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--no-cache"]
+    # An editable install leads to the real package: the copy must come first.
+    environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def project_copy(tmp_path: Path) -> Path:
+    shutil.copytree(REPOSITORY / "typednn", tmp_path / "typednn", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_contract_is_kept(project_copy: Path) -> None:
+    code, said = _lint_imports(project_copy)
+    assert code == 0, said
+    assert "0 broken" in said
+
+
+FLOORS = "Each floor imports only what stands below it"
+LAYERS = "No layer imports another layer"
+CUPY = "Only the CuPy backend imports CuPy"
+PEERS = "The library needs no peer"
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "contract"),
+    [
+        pytest.param("errors.py", "import typednn.layers.linear", FLOORS, id="upwards"),
+        pytest.param("errors.py", "def later():\n    import typednn.arrays", FLOORS, id="upwards inside a function"),
+        pytest.param("errors.py", "import typednn", FLOORS, id="the package as a whole"),
+        pytest.param("utils.py", "", FLOORS, id="module without a floor"),
+        pytest.param("layers/linear.py", "import typednn.layers.relu", LAYERS, id="layer to layer"),
+        pytest.param("random.py", "import cupy", CUPY, id="cupy outside its backend"),
+        pytest.param("layers/linear.py", "import torch", PEERS, id="peer"),
+    ],
+)
+def test_breach_is_noticed(project_copy: Path, file: str, line: str, contract: str) -> None:
+    with (project_copy / "typednn" / file).open("a", encoding="utf-8") as module:
+        module.write(f"\n{line}\n")
+    code, said = _lint_imports(project_copy)
+    assert code == 1, said
+    assert f"{contract} BROKEN" in said
+
+
+def test_contract_names_only_floors_that_exist() -> None:
+    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    floors = text.partition("layers = [\n")[2].partition("]")[0]
+    assert "(" not in floors, "a floor in parentheses may be missing, and so hides a misspelt one"

@@ -1,0 +1,73 @@
+"""Habits that hold in every source file."""
+
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SOURCES = [
+    path
+    for folder in ("typednn", "tests", "examples", "benchmarks", "stubs")
+    for path in sorted((REPOSITORY / folder).rglob("*.py*"))
+    if path.suffix in (".py", ".pyi")
+]
+ENFORCED = ("layers", "losses", "optim")
+
+_BARE = re.compile(r"#\s*(?:type:\s*ignore(?!\[)|pyright:\s*ignore(?!\[)|noqa(?!:\s*[A-Z]))|#\s*(?:mypy:\s*ignore-errors|ruff:\s*noqa\s*$)")
+
+
+def _bare_ignores(source: str) -> list[str]:
+    """Comments that silence a tool without saying what about."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return [f"{token.start[0]}: {token.string}" for token in tokens if token.type == tokenize.COMMENT and _BARE.search(token.string)]
+
+
+def _defers_annotations(source: str) -> bool:
+    """Whether ``source`` turns its annotations into strings, which can mute the run-time checks."""
+    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    return any(node.module == "__future__" and any(name.name == "annotations" for name in node.names) for node in imports)
+
+
+def test_no_bare_ignores() -> None:
+    found = {str(path.relative_to(REPOSITORY)): _bare_ignores(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("comment", "bare"),
+    [
+        ("type: ignore", True),
+        ("type:ignore  # because", True),
+        ("type: ignore[arg-type]", False),
+        ("pyright: ignore", True),
+        ("pyright: ignore[reportAny]", False),
+        ("noqa", True),
+        ("noqa: E501", False),
+        ("mypy: ignore-errors", True),
+    ],
+)
+def test_bare_ignores_are_recognised(comment: str, bare: bool) -> None:
+    assert bool(_bare_ignores(f"x = 1  # {comment}\n")) is bare
+
+
+@pytest.mark.parametrize("folder", ENFORCED)
+def test_no_future_annotations(folder: str) -> None:
+    files = sorted((REPOSITORY / "typednn" / folder).rglob("*.py"))
+    assert files, f"typednn/{folder} has no modules"
+    assert [path.name for path in files if _defers_annotations(path.read_text(encoding="utf-8"))] == []
+
+
+def test_future_annotations_are_recognised() -> None:
+    assert _defers_annotations('"""Doc."""\n\nfrom __future__ import annotations\n')
+    assert not _defers_annotations("from __future__ import division\n")
+
+
+def test_no_machine_path_or_address() -> None:
+    # Spelt in pieces, so that this file passes too.
+    forbidden = re.compile("|".join(["(^|[^A-Za-z0-9_.])/(" + "work|farm|root" + ")/", "index" + "-url", "find" + "-links"]), re.MULTILINE)
+    files = [*SOURCES, *(REPOSITORY / name for name in ("pyproject.toml", "Makefile", "constraints.txt", ".ci/run"))]
+    assert [str(path.relative_to(REPOSITORY)) for path in files if forbidden.search(path.read_text(encoding="utf-8"))] == []

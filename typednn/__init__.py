@@ -1,0 +1,108 @@
+"""typednn: models that are proven to fit together before they run, checked while they run, with gradients you hold in your hand.
+
+>>> import numpy as np
+>>> from typednn import Input
+>>> from typednn.layers import Linear, ReLU
+>>> model = Input(784) >> Linear(784, 128) >> ReLU() >> Linear(128, 10)
+>>> model.num_parameters()
+101770
+
+Importing this package imports no array library; each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typednn import backends, config, errors, layers, losses, optim, random, shapes
+    from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
+    from typednn.checks import checks, get_checks, set_checks
+    from typednn.errors import TypednnError
+    from typednn.fields import Buffer, Kept, Parameter
+    from typednn.gradcheck import gradcheck
+    from typednn.gradients import ChainGrad, ElementwiseGrad, Gradient
+    from typednn.layer import Chain, Elementwise, ElementwiseChain, FirstChain, FirstLayer, Input, Layer, MultiInput, S, Sequential
+    from typednn.module import Module
+    from typednn.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
+
+_HOMES = {
+    "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",
+    "checks": "checks get_checks set_checks",
+    "errors": "TypednnError",
+    "fields": "Buffer Kept Parameter",
+    "gradcheck": "gradcheck",
+    "gradients": "ChainGrad ElementwiseGrad Gradient",
+    "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput S Sequential",
+    "module": "Module",
+    "protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
+}
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+_SUBMODULES = ("backends", "config", "errors", "layers", "losses", "optim", "random", "shapes")
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AnyArray",
+    "AnyIntArray",
+    "Array0",
+    "Array1",
+    "Array2",
+    "Array3",
+    "Array4",
+    "Backward",
+    "Buffer",
+    "Chain",
+    "ChainGrad",
+    "DynLayer",
+    "Elementwise",
+    "ElementwiseChain",
+    "ElementwiseGrad",
+    "FirstChain",
+    "FirstLayer",
+    "Forward",
+    "Gradient",
+    "Input",
+    "InputGrad",
+    "IntArray1",
+    "IntArray2",
+    "Kept",
+    "Layer",
+    "Loss",
+    "Module",
+    "MultiInput",
+    "Optimizer",
+    "Parameter",
+    "S",
+    "Sequential",
+    "TypednnError",
+    "Update",
+    "backends",
+    "checks",
+    "config",
+    "errors",
+    "get_checks",
+    "gradcheck",
+    "layers",
+    "losses",
+    "optim",
+    "random",
+    "set_checks",
+    "shapes",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        value = getattr(import_module(f"typednn.{_MODULE_OF[name]}"), name)
+    elif name in _SUBMODULES:
+        value = import_module(f"typednn.{name}")
+    else:
+        raise AttributeError(f"module 'typednn' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,41 @@
+"""Constructor arguments as people write them, brought into one form; a wrong one is an `ArgumentError` that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import SupportsIndex, TypeVar
+
+from typednn.errors import ArgumentError, explain
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def integer(where: str, name: str, value: SupportsIndex, least: int = 1) -> int:
+    """``value`` as an int of at least ``least``; a bool or a float is refused."""
+    if not hasattr(value, "__index__") or isinstance(value, bool) or value.__index__() < least:
+        raise ArgumentError(explain(where, f"{name} must be an integer of at least {least}", repr(value)))
+    return value.__index__()
+
+
+def pair(where: str, name: str, value: int | Sequence[int], least: int = 1) -> tuple[int, int]:
+    """``5`` or ``(5, 3)`` as (height, width)."""
+    values = [value, value] if isinstance(value, int) or hasattr(value, "__index__") else value
+    if not isinstance(values, list | tuple) or len(values) != 2:
+        raise ArgumentError(explain(where, f"{name} must be one integer or a pair (height, width)", repr(value)))
+    return integer(where, name, values[0], least), integer(where, name, values[1], least)
+
+
+def number(where: str, name: str, value: float, *, least: float = float("-inf"), below: float = float("inf")) -> float:
+    """``value`` as a finite float with ``least <= value < below``."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not least <= float(value) < below or float(value) == float("-inf"):
+        bounds = "" if least == float("-inf") and below == float("inf") else f" with {least:g} <= {name} < {below:g}"
+        raise ArgumentError(explain(where, f"{name} must be a finite number{bounds}", repr(value)))
+    return float(value)
+
+
+def choice(where: str, name: str, value: Choice, choices: Sequence[str]) -> Choice:
+    """``value`` if it is one of ``choices``."""
+    if value not in choices:
+        raise ArgumentError(explain(where, f"{name} must be one of {', '.join(map(repr, choices))}", repr(value)))
+    return value

@@ -1,0 +1,127 @@
+"""Array types by rank, the devices they live on, and the glossary of axis names.
+
+A tensor is the array that people already have: `numpy.ndarray` or `cupy.ndarray`, channels last. A type
+checker reads ``Array2`` as NumPy's two-dimensional floating array. At run time ``Array2`` is one class
+whose ``isinstance`` looks an object's type up in a registry, so that no array library has to be imported
+to be allowed, and annotations hold for all of them alike.
+
+==================  ================================================================
+axis                meaning
+==================  ================================================================
+batch               samples that are processed together; every layer keeps it
+in_features         numbers per sample that a layer reads
+out_features        numbers per sample that a layer gives
+features            numbers per sample, where they are not changed
+height, width       rows and columns of an image, from the top left
+channels            numbers per pixel, last
+in_channels         channels that a layer reads
+out_channels        channels that a layer gives
+time                positions in a sequence
+vocab               distinct tokens
+classes             categories that a classifier tells apart
+==================  ================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from typednn.errors import DeviceError
+
+if TYPE_CHECKING:
+    # The precision is left open: models are float32 by default, gradient checks run in float64.
+    Floating: TypeAlias = np.dtype[np.floating[Any]]
+    Integer: TypeAlias = np.dtype[np.integer[Any]]
+    Array0: TypeAlias = np.ndarray[tuple[()], Floating]
+    Array1: TypeAlias = np.ndarray[tuple[int], Floating]
+    Array2: TypeAlias = np.ndarray[tuple[int, int], Floating]
+    Array3: TypeAlias = np.ndarray[tuple[int, int, int], Floating]
+    Array4: TypeAlias = np.ndarray[tuple[int, int, int, int], Floating]
+    IntArray1: TypeAlias = np.ndarray[tuple[int], Integer]
+    IntArray2: TypeAlias = np.ndarray[tuple[int, int], Integer]
+    AnyArray: TypeAlias = np.ndarray[tuple[Any, ...], Floating]
+    AnyIntArray: TypeAlias = np.ndarray[tuple[Any, ...], Integer]
+else:
+
+    class _RegisteredArray(type):
+        """``isinstance(x, Array2)`` asks the registry; jaxtyping's string then checks rank, sizes and dtype."""
+
+        rank: int | None
+
+        def __new__(mcs, name, bases=(), namespace=None, *, rank=None):
+            cls = super().__new__(mcs, name, bases, dict(namespace or {}))
+            cls.rank = rank
+            return cls
+
+        def __init__(cls, name, bases=(), namespace=None, *, rank=None):
+            super().__init__(name, bases, dict(namespace or {}))
+
+        def __instancecheck__(cls, candidate):
+            return type(candidate) in _BACKENDS
+
+        def __repr__(cls):
+            return cls.__name__
+
+    class AnyArray(metaclass=_RegisteredArray):
+        """An array of any rank."""
+
+    class AnyIntArray(metaclass=_RegisteredArray):
+        """An array of integers of any rank."""
+
+    class Array0(metaclass=_RegisteredArray, rank=0):
+        """A number in an array of its own."""
+
+    class Array1(metaclass=_RegisteredArray, rank=1):
+        """A vector."""
+
+    class Array2(metaclass=_RegisteredArray, rank=2):
+        """A matrix."""
+
+    class Array3(metaclass=_RegisteredArray, rank=3):
+        """Three axes, such as ``batch time features``."""
+
+    class Array4(metaclass=_RegisteredArray, rank=4):
+        """Four axes, such as ``batch height width channels``."""
+
+    class IntArray1(metaclass=_RegisteredArray, rank=1):
+        """A vector of integers, such as class labels."""
+
+    class IntArray2(metaclass=_RegisteredArray, rank=2):
+        """A matrix of integers, such as tokens."""
+
+
+# array type -> (device name, the module whose functions work on it, import deferred to first use)
+_BACKENDS: dict[type, tuple[str, Callable[[], Any]]] = {np.ndarray: ("cpu", lambda: np)}
+
+
+def register_array_type(array_type: type, device: str, namespace: Callable[[], Any]) -> None:
+    """Let arrays of ``array_type`` through every check; ``namespace()`` gives the module that computes on them."""
+    _BACKENDS[array_type] = (device, namespace)
+
+
+def is_array(candidate: object) -> bool:
+    """Whether ``candidate`` is an array of a registered kind."""
+    return type(candidate) in _BACKENDS
+
+
+def _backend(array: object) -> tuple[str, Callable[[], Any]]:
+    try:
+        return _BACKENDS[type(array)]
+    except KeyError:
+        raise DeviceError(
+            f"expected an array of a registered kind ({', '.join(known.__module__ + '.' + known.__name__ for known in _BACKENDS)}), "
+            f"got {type(array).__module__}.{type(array).__name__}; convert it with numpy.asarray(...)"
+        ) from None
+
+
+def namespace(array: object) -> Any:
+    """The module that computes on ``array``: ``numpy``, ``cupy``, or another registered one."""
+    return _backend(array)[1]()
+
+
+def device_of(array: object) -> str:
+    """The name of the device that holds ``array``: ``"cpu"`` or ``"cuda"``."""
+    return _backend(array)[0]

@@ -1,0 +1,27 @@
+"""Devices: which there are, and the only functions that move arrays between them.
+
+>>> import numpy as np
+>>> from typednn.backends import select, to_device, to_numpy
+>>> x = to_device(np.ones((2, 3)), "cpu")  # "cuda" for a GPU, with CuPy: pip install typednn[gpu]
+>>> select("cpu").namespace.tanh(x).shape
+(2, 3)
+
+Importing this imports no CuPy.
+"""
+
+from __future__ import annotations
+
+from typednn.backends.backend import Backend, register_backend, to_numpy
+from typednn.backends.cupy_backend import register_cupy_if_loaded
+from typednn.backends.select import available, select, synchronize, to_device
+
+__all__ = [
+    "Backend",
+    "available",
+    "register_backend",
+    "register_cupy_if_loaded",
+    "select",
+    "synchronize",
+    "to_device",
+    "to_numpy",
+]

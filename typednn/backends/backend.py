@@ -1,0 +1,92 @@
+"""What a device can do, and the table of the devices that there are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
+
+from typednn.errors import ArgumentError, DeviceError, explain
+
+Host: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
+
+# To a type checker every device's array is numpy.ndarray, so moving one keeps its rank and dtype.
+A = TypeVar("A", bound=Host)
+
+
+class Backend(ABC):
+    """One kind of array, the device that holds it, and the only ways into and out of it."""
+
+    device: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def array_type(self) -> type:
+        """The class of this device's arrays."""
+
+    @property
+    @abstractmethod
+    def namespace(self) -> Any:
+        """The module whose functions compute on this device's arrays."""
+
+    @abstractmethod
+    def from_numpy(self, host: A) -> A:
+        """The NumPy array ``host``, copied to this device."""
+
+    @abstractmethod
+    def to_numpy(self, array: A) -> A:
+        """This device's ``array``, copied to NumPy."""
+
+    def require(self) -> None:
+        """Raise `MissingExtra` or `DeviceError` where this device cannot be used."""
+        return
+
+    def synchronize(self) -> None:
+        """Wait until everything that was asked of this device is done."""
+        return
+
+    def owns(self, array: object) -> bool:
+        """Whether ``array`` is one of this device's."""
+        return type(array) is self.array_type
+
+    def asarray(self, array: A) -> A:
+        """``array`` of any registered kind, copied to this device; one that is here already is given back as it is."""
+        return array if self.owns(array) else self.from_numpy(to_numpy(array))
+
+
+_BACKENDS: dict[str, Backend] = {}
+
+
+def register_backend(backend: Backend) -> None:
+    """Make ``backend.device`` a device that `select` knows; selecting it lets its arrays through every check."""
+    known = _BACKENDS.setdefault(backend.device, backend)
+    if type(known) is not type(backend):
+        raise ArgumentError(
+            explain(
+                f"register_backend({type(backend).__name__}())",
+                "a device has one backend",
+                f'"{backend.device}", which belongs to {type(known).__name__}',
+                "choose another device name",
+            )
+        )
+
+
+def registered() -> dict[str, Backend]:
+    """Every backend by its device's name, whether it can be used here or not."""
+    return dict(_BACKENDS)
+
+
+def to_numpy(array: A) -> A:
+    """``array`` of any registered kind, copied to NumPy; a NumPy array is given back as it is."""
+    for backend in _BACKENDS.values():
+        if backend.owns(array):
+            return backend.to_numpy(array)
+    raise DeviceError(
+        explain(
+            "to_numpy(...)",
+            f"expected an array of {' or '.join(_BACKENDS)}",
+            f"{type(array).__module__}.{type(array).__qualname__}",
+            "convert it with numpy.asarray(...)",
+        )
+    )

@@ -1,0 +1,101 @@
+"""The GPU: CuPy's arrays. The only module that imports CuPy, and not before it is needed."""
+
+# pyright: reportMissingModuleSource=false
+# CuPy need not be installed for the types to be checked: stubs/cupy stands for it.
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, final
+
+from typednn.arrays import register_array_type
+from typednn.backends.backend import A, Backend
+from typednn.errors import DeviceError, MissingExtra, explain
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def _cupy() -> ModuleType:
+    try:
+        import cupy
+    except ModuleNotFoundError as error:
+        if error.name != "cupy":
+            raise _unusable(error) from error
+        raise MissingExtra(
+            explain('device "cuda"', "needs CuPy", "no module named 'cupy'", "pip install typednn[gpu]"), name="cupy"
+        ) from None
+    except ImportError as error:
+        raise _unusable(error) from error
+    return cupy
+
+
+def _unusable(reason: Exception) -> DeviceError:
+    return DeviceError(
+        explain(
+            'device "cuda"',
+            "needs a GPU that CuPy can use",
+            f"{type(reason).__name__}: {reason}",
+            'check the driver with nvidia-smi and CuPy with python -c "import cupy; cupy.show_config()", or use device "cpu"',
+        )
+    )
+
+
+def register_cupy_if_loaded() -> bool:
+    """If anyone imported CuPy, let its arrays through every check. Imports nothing; says whether CuPy was there."""
+    cupy = sys.modules.get("cupy")
+    array_type = getattr(cupy, "ndarray", None)  # missing while CuPy is still being imported
+    if array_type is None:
+        return False
+    register_array_type(array_type, "cuda", lambda: cupy)
+    return True
+
+
+@final
+class CupyBackend(Backend):
+    """One GPU, the one that CuPy calls current."""
+
+    device = "cuda"
+
+    def __init__(self) -> None:
+        self._works = False
+
+    @property
+    def array_type(self) -> type:
+        array_type: type = _cupy().ndarray
+        return array_type
+
+    @property
+    def namespace(self) -> Any:
+        return _cupy()
+
+    def owns(self, array: object) -> bool:
+        cupy = sys.modules.get("cupy")
+        return type(array) is getattr(cupy, "ndarray", None)
+
+    def from_numpy(self, host: A) -> A:
+        import cupy
+
+        return cupy.asarray(host)
+
+    def to_numpy(self, array: A) -> A:
+        import cupy
+
+        return cupy.asnumpy(array)
+
+    def require(self) -> None:
+        """Once: compute one number, which finds a missing driver, a missing GPU and a missing compiler alike."""
+        if self._works:
+            return
+        cupy = _cupy()
+        try:
+            if cupy.cuda.runtime.getDeviceCount() == 0:
+                raise RuntimeError("no CUDA device found")
+            cupy.add(cupy.ones(1, dtype=cupy.float32), 1)
+            cupy.cuda.Device().synchronize()
+        except Exception as error:  # CuPy's errors share no base: RuntimeError, ImportError, OSError, CompileException, …
+            raise _unusable(error) from error
+        self._works = True
+
+    def synchronize(self) -> None:
+        _cupy().cuda.Device().synchronize()

@@ -1,0 +1,345 @@
+"""What happens around a layer's forward, backward and update, whoever wrote it.
+
+===========  ==============================================================================================
+forward      arguments and result are what the annotations promise; the batch is kept; a layer with parameters
+             gets its own dtype and device. While training: a second call within one outer forward is
+             `LayerReused`, and the signatures of input and output are recorded.
+backward     something was recorded, else `NotForwarded`; ``next_grad`` is shaped as the recorded output; every
+             field of the gradient is shaped as what it is the derivative of.
+update       every derivative fits its parameter.
+===========  ==============================================================================================
+
+The promises are those of the annotations alone: ``grad.input`` is held to forward's ``x``, ``grad.weight`` to the
+parameter ``weight``. In mode ``"cached"`` a signature seen before costs one look-up.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import typing
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from jaxtyping import Shaped
+
+from typednn.arrays import AnyArray, device_of, is_array
+from typednn.checks import Contract, check_hint, is_array_hint, judge, remember, signature, size_getter, switch
+from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, ShapeError, explain
+from typednn.fields import KeptField, StoredField, not_forwarded
+from typednn.gradients import gradient_fields
+from typednn.protocols import Optimizer
+
+if TYPE_CHECKING:
+    from typednn.module import Module
+
+# The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
+_BATCH_IN = Shaped[AnyArray, "batch *input"]
+_BATCH_OUT = Shaped[AnyArray, "batch *output"]
+
+# The record of a forward that ran unchecked.
+UNCHECKED: tuple[Any, ...] = ()
+
+
+class _OuterForward(threading.local):
+    """The outermost forward that runs in this thread; a new object for each."""
+
+    token: object = None
+
+
+_outer = _OuterForward()
+
+
+def locate(error: LocatedError, module: Module) -> None:
+    """Write the failing layer's path into the error; the outermost model has the last word."""
+    if error.owner is not None and error.owner is not module:
+        path = module.path_of(error.owner)
+        if path:
+            error.path = path
+
+
+def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> None:
+    """Annotations first; then one float dtype and one device per model, for layers that own parameters."""
+    contract.check_arguments(module, values)
+    if not module.owns_parameters:
+        return
+    where = contract.described(module)
+    for name, value in zip(contract.names, values, strict=True):
+        if is_array(value):
+            if value.dtype.kind == "f" and value.dtype != module.dtype:
+                raise DTypeError(
+                    explain(
+                        where,
+                        f"{name} must have the model's dtype {module.dtype}",
+                        str(value.dtype),
+                        f"convert one of them: {name}.astype(numpy.{module.dtype}) or model.astype(numpy.{value.dtype})",
+                    ),
+                    module,
+                )
+            if device_of(value) != module.device:
+                raise DeviceError(
+                    explain(where, f"{name} must be on the model's device {module.device!r}", repr(device_of(value)), "move one of them with to(device)"),
+                    module,
+                )
+
+
+def _check_output(module: Module, contract: Contract, values: Sequence[Any], result: Any) -> None:
+    contract.check_result(module, values, result)
+    where = contract.described(module)
+    arrays = [value for value in values if is_array(value)]
+    judge(where, module, ["x", "the result"], [_BATCH_IN, _BATCH_OUT], [arrays[0], result])
+    wanted = module.dtype if module.owns_parameters or arrays[0].dtype.kind != "f" else arrays[0].dtype
+    if result.dtype.kind == "f" and result.dtype != wanted:
+        raise DTypeError(explain(where, f"the result must stay {wanted}", str(result.dtype), "keep the dtype: Python floats do, NumPy's float64 does not"), module)
+
+
+def _check_mode_arguments(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[..., Any]:
+    """``forward`` with its promises kept and, while training, its signatures recorded."""
+    contract = Contract(function, f"{owner.__qualname__}.forward")
+    if not all(is_array_hint(hint) for hint in (*contract.hints, contract.result)):
+        raise DefinitionError(
+            explain(contract.where, "inputs and output are arrays with named axes", str(function.__annotations__), 'such as Float[Array2, "batch features"]')
+        )
+    parameters = inspect.signature(function)
+    read_sizes = size_getter((*contract.hints, contract.result), ("dtype", "device"))
+    verdicts = contract.verdicts
+
+    @functools.wraps(function)
+    def forward(self: Module, *inputs: Any, **named: Any) -> Any:
+        if named or len(inputs) != len(contract.names):
+            inputs = parameters.bind(self, *inputs, **named).args[1:]
+        mode = switch.mode
+        key: tuple[Any, ...] = UNCHECKED
+        expected = None
+        try:
+            if mode != "off":
+                try:
+                    key = (read_sizes(self), *map(signature, inputs))
+                except AttributeError:
+                    key = UNCHECKED
+                expected = verdicts.get(key) if mode == "cached" else None
+                if expected is None:
+                    _check_inputs(self, contract, inputs)
+                    self.check_sizes(inputs)
+            output = _recorded(self, function, inputs) if self.training else function(self, *inputs)
+            if mode != "off":
+                try:
+                    given = signature(output)
+                except AttributeError:
+                    given = None
+                if expected is None or given != expected:
+                    _check_output(self, contract, inputs, output)
+                    remember(verdicts, key, given)
+                if self.training:
+                    self._record = (key, given)
+            elif self.training:
+                self._record = UNCHECKED
+        except LocatedError as error:
+            locate(error, self)
+            raise
+        return output
+
+    forward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    return forward
+
+
+def _recorded(module: Module, function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    """Run a training forward as part of the outermost one; a layer holds one forward, so it may take part once."""
+    token = _outer.token
+    if token is not None:
+        if module._token is token:
+            raise LayerReused(
+                explain(
+                    f"{module.label()}.forward",
+                    "a layer holds one forward, for one backward",
+                    "a second call within one outer forward",
+                    "use a second instance, or layer.shared() to share its parameters",
+                ),
+                module,
+            )
+        module._token = token
+        return function(module, *inputs)
+    _outer.token = module._token = object()
+    try:
+        return function(module, *inputs)
+    finally:
+        _outer.token = None
+
+
+class _GradientContract:
+    """What each field of a layer's gradient is the derivative of; decided when the class is defined."""
+
+    def __init__(self, owner: type[Module], function: Callable[..., Any]) -> None:
+        self.contract = Contract(function, f"{owner.__qualname__}.backward")
+        hint = self.contract.result
+        self.type = typing.get_origin(hint) or hint
+        self.fields: dict[str, Any] = {}
+        self.inputs: tuple[str, ...] = ("input",)
+        if isinstance(hint, typing.TypeVar):
+            return
+        where = f"{owner.__qualname__}.backward"
+        self.fields = {name: check_hint(f"{self.type.__qualname__}.{name}", field) for name, field in gradient_fields(hint, where).items()}
+        self.inputs = getattr(self.type, "__inputs__", ("input",))
+        for name in self.inputs:
+            if name not in self.fields:
+                raise DefinitionError(
+                    explain(where, f"{self.type.__qualname__} must have a field {name!r}: the derivative by that input", ", ".join(self.fields))
+                )
+        if not owner.gradient_prefix:
+            for name, field in owner.fields.items():
+                if isinstance(field, StoredField) and field.kind == "parameter" and name not in self.fields:
+                    raise DefinitionError(
+                        explain(where, f"{self.type.__qualname__} must have a field {name!r}: the derivative by that parameter", ", ".join(self.fields))
+                    )
+
+
+def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
+    """``backward`` with ``next_grad`` and every field of the gradient held to what they are derivatives of."""
+    gradient = _GradientContract(owner, function)
+    contract = gradient.contract
+    verdicts = contract.verdicts
+
+    @functools.wraps(function)
+    def backward(self: Module, next_grad: Any) -> Any:
+        record = self._record
+        try:
+            if record is None:
+                raise not_forwarded(self)
+            mode = switch.mode
+            if mode == "off" or record is UNCHECKED:
+                return function(self, next_grad)
+            verdict = None
+            if mode == "cached":
+                try:
+                    verdict = verdicts.get((record, signature(next_grad)))
+                except AttributeError:
+                    pass
+            if verdict is None:
+                _check_next_grad(self, contract, next_grad, record[1])
+            result = function(self, next_grad)
+            if verdict is not None:
+                read, expected = verdict
+                try:
+                    if read(result) == expected:
+                        return result
+                except AttributeError:
+                    pass
+            checked = _check_gradient(self, gradient, next_grad, result, record)
+            remember(verdicts, (record, signature(next_grad)), checked)
+            return result
+        except LocatedError as error:
+            locate(error, self)
+            raise
+
+    backward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    return backward
+
+
+def _check_next_grad(module: Module, contract: Contract, next_grad: Any, output: tuple[Any, ...]) -> None:
+    contract.check_arguments(module, [next_grad])
+    _check_derivative(f"{module.label()}.backward", module, contract.names[0], next_grad, output, "forward's output")
+
+
+def _check_derivative(where: str, module: Module, name: str, derivative: Any, quantity: tuple[Any, ...], what: str) -> None:
+    """A derivative has the device, dtype and shape of what it is the derivative of; ``quantity`` is that one's signature."""
+    array_type, dtype, shape = quantity
+    if tuple(getattr(derivative, "shape", ())) != tuple(shape):
+        raise ShapeError(explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(getattr(derivative, 'shape', ()))}"), module)
+    if derivative.dtype != dtype:
+        raise DTypeError(
+            explain(where, f"{name} must have the dtype of {what}, {dtype}", str(derivative.dtype), f"convert it with .astype(numpy.{dtype})"), module
+        )
+    if type(derivative) is not array_type:
+        raise DeviceError(
+            explain(where, f"{name} must be where {what} is: {array_type.__module__}.{array_type.__name__}", f"{type(derivative).__module__}.{type(derivative).__name__}"),
+            module,
+        )
+
+
+def _check_gradient(module: Module, promise: _GradientContract, next_grad: Any, gradient: Any, record: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Hold every field to its quantity; returns how to read the signatures that decided, and what they were."""
+    where = f"{module.label()}.backward"
+    contract = promise.contract
+    contract.check_result(module, [next_grad], gradient)
+    forward = module.forward.__typednn_contract__  # type: ignore[attr-defined]
+    (_, *inputs), output = record
+
+    paths = ["__class__"]
+    names: list[str] = []
+    hints: list[Any] = []
+    values: list[Any] = []
+    for field, hint, quantity in zip(promise.inputs, forward.hints, inputs, strict=True):
+        derivative = getattr(gradient, field)
+        if quantity[1].kind == "f":
+            names.append(f"gradient field {field!r}")
+            hints.append(hint)
+            values.append(derivative)
+        elif derivative is not None:
+            raise DTypeError(explain(where, f"an input of {quantity[1]} has no derivative: gradient field {field!r} must be None", type(derivative).__name__), module)
+        paths += _signature_paths(field, derivative)
+    judge(where, module, [*names, "next_grad"], [*hints, forward.result], [*values, next_grad])
+    for field, quantity in zip(promise.inputs, inputs, strict=True):
+        if quantity[1].kind == "f":
+            _check_derivative(where, module, f"gradient field {field!r}", getattr(gradient, field), quantity, "the input")
+
+    for field, declared in module.own_parameters():
+        derivative = attrgetter(module.gradient_prefix + field)(gradient)
+        if declared.absent(module):
+            if derivative is not None:
+                raise ShapeError(explain(where, f"gradient field {field!r} must be None, as this layer has no {field}", type(derivative).__name__), module)
+        else:
+            judge(where, module, [f"gradient field {field!r}"], [declared.hint], [derivative])
+            _check_derivative(where, module, f"gradient field {field!r}", derivative, signature(getattr(module, field)), f"parameter {field!r}")
+        paths += _signature_paths(module.gradient_prefix + field, derivative)
+
+    own = {name: hint for name, hint in promise.fields.items() if not isinstance(hint, typing.TypeVar)}
+    judge(where, module, [f"gradient field {name!r}" for name in own], list(own.values()), [getattr(gradient, name) for name in own])
+    read = attrgetter(*paths)
+    seen = read(gradient)
+    return read, seen
+
+
+def _signature_paths(path: str, value: Any) -> list[str]:
+    return [f"{path}.{part}" for part in ("__class__", "dtype", "shape")] if is_array(value) else [f"{path}.__class__"]
+
+
+def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
+    """A hand-written ``update``, behind the same check of the gradient as the inherited one."""
+    contract = Contract(function, f"{owner.__qualname__}.update")
+
+    @functools.wraps(function)
+    def update(self: Module, optimizer: Any, grad: Any) -> None:
+        try:
+            if switch.mode != "off":
+                check_update(self, optimizer, grad)
+            function(self, optimizer, grad)
+        except LocatedError as error:
+            locate(error, self)
+            raise
+
+    update.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    return update
+
+
+def check_update(module: Module, optimizer: Any, grad: Any) -> None:
+    """The optimizer can step, and every derivative fits its parameter."""
+    where = f"{module.label()}.update"
+    judge(where, module, ["optimizer"], [Optimizer], [optimizer])
+    for path, cell, derivative in module.updates(grad):
+        quantity = signature(cell.array)
+        try:
+            fits = signature(derivative) == quantity
+        except AttributeError:
+            fits = False
+        if not fits:
+            judge(where, module, [f"the gradient of {path!r}"], [Shaped[AnyArray, "..."]], [derivative])
+            _check_derivative(where, module, f"the gradient of {path!r}", derivative, quantity, "its parameter")
+
+
+__all__ = ["KeptField", "check_update", "enforced_backward", "enforced_forward", "enforced_update", "locate"]

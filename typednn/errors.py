@@ -1,0 +1,102 @@
+"""Every exception of typednn, and the one shape its messages have.
+
+    TypednnError                    catch this to catch them all
+    ├── DefinitionError  TypeError      a class is annotated so that it could not be checked
+    ├── ArgumentError    ValueError     a constructor or function got a value outside its domain
+    ├── StackError       TypeError      two layers that cannot follow each other
+    ├── LocatedError                    an error of one layer; knows the layer's path in the model
+    │   ├── CheckError   TypeError          an array is not what an annotation promises
+    │   │   ├── ShapeError                      wrong rank or size
+    │   │   ├── DTypeError                      wrong kind or precision
+    │   │   └── DeviceError                     arrays of two devices, or of none that is known
+    │   └── StateError   RuntimeError       a layer is not in the state that a call needs
+    │       ├── NotInitialised                  parameters were never filled
+    │       ├── NotForwarded                    backward without a forward that kept anything
+    │       └── LayerReused                     one layer called twice within one outer forward
+    ├── StateDictError   ValueError     saved state does not belong to this model
+    ├── ConfigError      ValueError     a model config cannot be read; has file:line:column
+    └── MissingExtra     ImportError    a feature needs an optional package
+
+A message says *where*, which *rule*, what it *got*, and the *cure*: see `explain`.
+"""
+
+from __future__ import annotations
+
+
+class TypednnError(Exception):
+    """Base of everything that typednn raises on purpose."""
+
+
+class DefinitionError(TypednnError, TypeError):
+    """A class whose annotations could not be enforced; raised while the class is being defined."""
+
+
+class ArgumentError(TypednnError, ValueError):
+    """A value outside a function's domain, such as ``Linear(0, 10)``."""
+
+
+class LocatedError(TypednnError):
+    """An error of one layer; ``path`` is that layer's place in the model, filled in while the error travels outwards."""
+
+    def __init__(self, message: str, owner: object = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.owner = owner
+        self.path = ""
+
+    def __str__(self) -> str:
+        return f'layer "{self.path}": {self.message}' if self.path else self.message
+
+
+class CheckError(LocatedError, TypeError):
+    """An array is not what an annotation promises."""
+
+
+class ShapeError(CheckError):
+    """Wrong rank or size."""
+
+
+class DTypeError(CheckError):
+    """Wrong kind of number, or another precision than the model's."""
+
+
+class DeviceError(CheckError):
+    """Arrays of two devices meet, or an array of no registered kind."""
+
+
+class StackError(TypednnError, TypeError):
+    """Two layers that cannot follow each other; raised while the stack is being built."""
+
+
+class StateError(LocatedError, RuntimeError):
+    """A layer is not in the state that a call needs."""
+
+
+class NotInitialised(StateError):
+    """A parameter was read before ``init(rng)`` filled it."""
+
+
+class NotForwarded(StateError):
+    """``backward`` was called while nothing is kept from a ``forward``."""
+
+
+class LayerReused(StateError):
+    """One layer was called twice within one outer ``forward`` while training."""
+
+
+class StateDictError(TypednnError, ValueError):
+    """Saved state that does not belong to this model."""
+
+
+class ConfigError(TypednnError, ValueError):
+    """A model config that cannot be read or whose shapes do not fit."""
+
+
+class MissingExtra(TypednnError, ImportError):
+    """A feature needs an optional package; the message names the extra that brings it."""
+
+
+def explain(where: str, rule: str, got: str, cure: str = "") -> str:
+    """``where: rule, got …; cure``: the order in which a reader needs it."""
+    message = f"{where}: {rule}, got {got}"
+    return f"{message}; {cure}" if cure else message

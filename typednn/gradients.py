@@ -1,0 +1,128 @@
+"""Gradients are values: frozen dataclasses that can be read, added, scaled and mapped.
+
+A layer's gradient names each derivative after its quantity: ``grad.input``, ``grad.weight``, ``grad.bias``. What
+is done *to* a gradient (``+``, ``*``, ``map``, ``norm``) concerns the parameters only, at any depth; the inputs'
+gradients belong to one batch, and a result carries the left operand's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Generic
+
+import numpy as np
+from typing_extensions import Self, TypeVar, TypeVarTuple, Unpack
+
+from typednn.arrays import AnyArray, is_array
+from typednn.backends import to_numpy
+from typednn.errors import ArgumentError, DefinitionError, explain
+
+Array = TypeVar("Array", covariant=True)
+In = TypeVar("In", covariant=True)
+P = TypeVar("P", covariant=True)
+Gs = TypeVarTuple("Gs")
+
+
+class Gradient:
+    """Base of every gradient dataclass; a layer with several inputs names them: ``class BilinearGrad(Gradient, inputs=("left", "right"))``."""
+
+    __slots__ = ()
+    __inputs__: ClassVar[tuple[str, ...]] = ("input",)
+
+    def __init_subclass__(cls, inputs: tuple[str, ...] | None = None) -> None:
+        super().__init_subclass__()
+        if inputs is not None:
+            cls.__inputs__ = inputs
+
+    def leaves(self) -> dict[str, AnyArray]:
+        """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
+        return dict(_leaves(self, ""))
+
+    def map(self, change: Callable[[AnyArray], AnyArray]) -> Self:
+        """The same gradient with ``change`` applied to the derivative by every parameter."""
+        changed: Self = _combined(change, self)
+        return changed
+
+    def norm(self) -> float:
+        """The Euclidean norm over all parameters together: sqrt(Σ g²)."""
+        # One reading per leaf; float64 so that millions of small squares add up.
+        return math.sqrt(sum(float(np.sum(np.square(to_numpy(leaf), dtype=np.float64))) for leaf in self.leaves().values()))
+
+    def __add__(self, other: Self) -> Self:
+        """The sum over parameters: gradients of two batches, accumulated."""
+        if type(other) is not type(self):
+            return NotImplemented
+        total: Self = _combined(lambda left, right: left + right, self, other)
+        return total
+
+    def __mul__(self, factor: float) -> Self:
+        scaled: Self = _combined(lambda leaf: leaf * factor, self)
+        return scaled
+
+    __rmul__ = __mul__
+
+
+def _leaves(gradient: Any, prefix: str) -> Iterator[tuple[str, AnyArray]]:
+    if is_array(gradient):
+        yield prefix, gradient
+    elif isinstance(gradient, tuple | list):
+        for place, part in enumerate(gradient):
+            yield from _leaves(part, _joined(prefix, str(place)))
+    elif dataclasses.is_dataclass(gradient):
+        for field in dataclasses.fields(gradient):
+            if field.name not in getattr(gradient, "__inputs__", ("input",)):
+                yield from _leaves(getattr(gradient, field.name), _joined(prefix, field.name))
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """``combine`` applied leaf by leaf; inputs are the first's."""
+    if is_array(first):
+        for other in others:
+            if other.shape != first.shape:
+                raise ArgumentError(explain("gradients", "both must come from one model", f"shapes {first.shape} and {other.shape}"))
+        return combine(first, *others)
+    if isinstance(first, tuple | list):
+        return type(first)(_combined(combine, *parts) for parts in zip(first, *others, strict=True))
+    if dataclasses.is_dataclass(first) and not isinstance(first, type):
+        changed = {
+            field.name: _combined(combine, getattr(first, field.name), *(getattr(other, field.name) for other in others))
+            for field in dataclasses.fields(first)
+            if field.name not in getattr(first, "__inputs__", ("input",))
+        }
+        return dataclasses.replace(first, **changed)
+    return first
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ElementwiseGrad(Gradient, Generic[Array, P]):
+    """Gradient of a layer that keeps any shape: ``input`` shaped as its input, ``parameters`` its own dataclass or None."""
+
+    input: Array
+    parameters: P
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChainGrad(Gradient, Generic[In, Unpack[Gs]]):
+    """Gradient of a chain: ``parts[i]`` is exactly the gradient of part ``i``."""
+
+    input: In
+    parts: tuple[Unpack[Gs]]
+
+
+def gradient_fields(gradient_type: Any, where: str) -> dict[str, Any]:
+    """The fields of a gradient dataclass with resolved annotations; `DefinitionError` where there are none."""
+    origin = typing.get_origin(gradient_type) or gradient_type
+    if not dataclasses.is_dataclass(origin):
+        raise DefinitionError(explain(where, "must return a gradient dataclass", str(gradient_type), "derive one from Gradient"))
+    try:
+        hints = typing.get_type_hints(origin, include_extras=True)
+    except NameError as error:
+        raise DefinitionError(explain(str(origin), "every field's annotation must be resolvable at run time", str(error))) from None
+    return {field.name: hints[field.name] for field in dataclasses.fields(origin)}

@@ -1,0 +1,35 @@
+"""Adam: a step scaled by the running mean and spread of the gradient; exactly PyTorch's rule.
+
+m ← beta1·m + (1 - beta1)·grad          v ← beta2·v + (1 - beta2)·grad²
+weights ← weights - lr/(1 - beta1ᵗ) · m / (√v/√(1 - beta2ᵗ) + eps)          t = step, from 1
+
+All arrays share one shape; m and v start as zeros. Weights, m and v are written in place, the gradient is not. Weight decay
+is the caller's. About 12 operations per weight.
+Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 1; torch.optim.Adam.
+"""
+
+from __future__ import annotations
+
+import math
+
+from typednn.arrays import AnyArray, namespace
+
+
+def step(
+    weights: AnyArray,
+    grad: AnyArray,
+    m: AnyArray,
+    v: AnyArray,
+    *,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    step: int,
+) -> None:
+    """Move ``weights`` for the ``step``-th time, counted from 1."""
+    m += (1 - beta1) * (grad - m)
+    v *= beta2
+    v += (1 - beta2) * grad * grad
+    spread = namespace(v).sqrt(v) / math.sqrt(1 - beta2**step) + eps
+    weights -= lr / (1 - beta1**step) * m / spread

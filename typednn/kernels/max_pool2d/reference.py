@@ -1,0 +1,47 @@
+"""MaxPool2d: the largest pixel of each window.
+
+y[b,r,c,k] = max_ij x[b, r·stride + i·dilation, c·stride + j·dilation, k]
+dx[b,h,w,k] = Σ dy over the windows that pixel (h,w) won: overlapping windows add up.
+
+x (batch, height, width, channels)      y, index (batch, out_height, out_width, channels)
+index = i·kernel_width + j of the winner. The first of equals wins. NaN never wins; a window of nothing but NaN yields
+-inf and index 0. kernel_height·kernel_width comparisons per output pixel, as many additions backward.
+Source: "Deep Learning Implementation With Rust", eqs 38-39, with the stride they leave out; dilation added.
+"""
+
+from __future__ import annotations
+
+from typednn.arrays import AnyIntArray, Array4, namespace
+from typednn.kernels.windows import output_sizes, taps
+
+
+def forward(x: Array4, kernel_size: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]) -> tuple[Array4, AnyIntArray]:
+    """(y, index), both (batch, out_height, out_width, channels)."""
+    xp = namespace(x)
+    batch, height, width, channels = x.shape
+    shape = (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
+    y: Array4 = xp.full(shape, -xp.inf, dtype=x.dtype)
+    index: AnyIntArray = xp.zeros(shape, dtype=xp.uint8 if kernel_size[0] * kernel_size[1] <= 256 else xp.uint32)
+    for tap, (rows, columns) in enumerate(taps((height, width), kernel_size, stride, dilation)):
+        candidate = x[:, rows, columns]
+        wins = candidate > y
+        y = xp.where(wins, candidate, y)
+        index = xp.where(wins, tap, index)
+    return y, index
+
+
+def backward(
+    next_grad: Array4,
+    index: AnyIntArray,
+    input_shape: tuple[int, ...],
+    kernel_size: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+) -> Array4:
+    """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
+    xp = namespace(next_grad)
+    _, height, width, _ = input_shape
+    dx: Array4 = xp.zeros(input_shape, dtype=next_grad.dtype)
+    for tap, (rows, columns) in enumerate(taps((height, width), kernel_size, stride, dilation)):
+        dx[:, rows, columns] += xp.where(index == tap, next_grad, 0)
+    return dx

@@ -1,0 +1,59 @@
+"""Pad2d: a border around every image.
+
+x (batch, height, width, channels)      y (batch, top + height + bottom, left + width + right, channels)
+constant:   y is ``value`` outside x          dx = dy without the border
+replicate:  y repeats the nearest pixel of x  dx = dy without the border, plus the border's dy on the pixel it repeats
+
+``padding`` is PyTorch's (left, right, top, bottom). One copy forward; backward a view (constant) or one copy (replicate).
+Source: "Deep Learning Implementation With Rust", eqs 28-29 (eq 28 with 0 <= i - p); the paper leaves replicate open.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from typednn.arrays import Array4, namespace
+
+
+def forward(x: Array4, padding: tuple[int, int, int, int], mode: Literal["constant", "replicate"], value: float) -> Array4:
+    """y; ``value`` is read in mode "constant" only."""
+    xp = namespace(x)
+    left, right, top, bottom = padding
+    border = ((0, 0), (top, bottom), (left, right), (0, 0))
+    if mode == "constant":
+        constant: Array4 = xp.pad(x, border, mode="constant", constant_values=value)
+        return constant
+    replicated: Array4 = xp.pad(x, border, mode="edge")
+    return replicated
+
+
+def backward(next_grad: Array4, padding: tuple[int, int, int, int], mode: Literal["constant", "replicate"]) -> Array4:
+    """dx, smaller than dy by the border."""
+    left, right, top, bottom = padding
+    _, height, width, _ = next_grad.shape
+    rows = slice(top, height - bottom)
+    columns = slice(left, width - right)
+    if mode == "constant":
+        return next_grad[:, rows, columns]
+    # Rows first, corners included; then the corners reach their pixel along the columns.
+    folded: Array4 = next_grad[:, rows].copy()
+    folded[:, 0] += next_grad[:, : rows.start].sum(axis=1)
+    folded[:, -1] += next_grad[:, rows.stop :].sum(axis=1)
+    dx: Array4 = folded[:, :, columns].copy()
+    dx[:, :, 0] += folded[:, :, : columns.start].sum(axis=2)
+    dx[:, :, -1] += folded[:, :, columns.stop :].sum(axis=2)
+    return dx
+
+
+def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
+    """(before, after) along one axis, so that a kernel moved by stride gives ``size`` outputs again.
+
+    size·(stride - 1) + kernel - stride in all; an odd one goes after. 0 where the kernel needs none.
+    """
+    total = max(size * (stride - 1) + kernel - stride, 0)
+    return total // 2, total - total // 2
+
+
+def full_padding(kernel: int) -> tuple[int, int]:
+    """(before, after) along one axis, so that every tap of the kernel meets every pixel: kernel - 1 on both sides."""
+    return kernel - 1, kernel - 1

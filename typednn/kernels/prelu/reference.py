@@ -1,0 +1,31 @@
+"""PReLU: what is negative is scaled by a learnt slope.
+
+y = x where x > 0, else slope·x         dx = dy where x > 0, else slope·dy         dslope = Σ dy·x where x <= 0
+
+x any shape, kept; slope (1). One comparison and one product per element, twice that backward.
+Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers", 2015, eqs 1 and 6-8, with one slope for all channels.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from typednn.arrays import AnyArray, Array1, namespace
+
+P = TypeVar("P", bound=AnyArray)
+
+
+def forward(x: P, slope: Array1) -> P:
+    """y, shaped like x."""
+    y: P = namespace(x).where(x > 0, x, slope * x)
+    return y
+
+
+def backward(next_grad: P, x: P, slope: Array1) -> tuple[P, Array1]:
+    """(dx, dslope), shaped like x and slope."""
+    xp = namespace(x)
+    passes = x > 0
+    dx: P = xp.where(passes, next_grad, slope * next_grad)
+    # Summed along an axis, not over all: that would give a number, and no longer an array.
+    dslope: Array1 = xp.where(passes, 0, next_grad * x).reshape(1, x.size).sum(axis=1)
+    return dx, dslope

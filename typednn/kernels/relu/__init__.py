@@ -1,0 +1,5 @@
+"""ReLU: what is negative becomes zero."""
+
+from typednn.kernels.relu.reference import backward, forward
+
+__all__ = ["backward", "forward"]

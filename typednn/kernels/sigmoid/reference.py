@@ -1,0 +1,30 @@
+"""Sigmoid: any number into the interval from 0 to 1.
+
+y = 1 / (1 + exp(-x))       dx = dy·y·(1 - y)
+
+Any shape, kept. One exponential per element; only that of -|x| is taken, which cannot overflow.
+Source: "Deep Learning Implementation With Rust", eqs 32-33.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from typednn.arrays import AnyArray, namespace
+
+P = TypeVar("P", bound=AnyArray)
+
+
+def forward(x: P) -> P:
+    """y, shaped like x."""
+    xp = namespace(x)
+    decay = xp.exp(-abs(x))
+    y: P = xp.where(x >= 0, 1, decay) / (1 + decay)
+    return y
+
+
+def backward(next_grad: P, y: P) -> P:
+    """dx, from what `forward` gave."""
+    slope: Any = y * (1 - y)
+    dx: P = next_grad * slope
+    return dx

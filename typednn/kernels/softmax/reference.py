@@ -1,0 +1,25 @@
+"""Softmax: each row becomes a distribution over its features.
+
+y_j = exp(x_j - max x) / Σ_k exp(x_k - max x)       dx = (dy - Σ_k dy_k·y_k)·y
+
+x, y (batch, features). The maximum cancels out, and keeps exp from overflowing. dx is dy times the Jacobian diag(y) - y yᵀ,
+which is never built. One exponential per element, four operations backward.
+Source: "Deep Learning Implementation With Rust", eqs 34-35 (the sum of eq 34 runs over features).
+"""
+
+from __future__ import annotations
+
+from typednn.arrays import Array2, namespace
+
+
+def forward(x: Array2) -> Array2:
+    """y (batch, features)."""
+    y: Array2 = namespace(x).exp(x - x.max(axis=1, keepdims=True))
+    y /= y.sum(axis=1, keepdims=True)
+    return y
+
+
+def backward(next_grad: Array2, y: Array2) -> Array2:
+    """dx, from what `forward` gave."""
+    dx: Array2 = (next_grad - (next_grad * y).sum(axis=1, keepdims=True)) * y
+    return dx

@@ -1,0 +1,41 @@
+"""Where a sliding window meets its image: the arithmetic that conv2d and max_pool2d share.
+
+Tap (i, j) of the window at output pixel (r, c) meets input pixel (r·stride + i·dilation, c·stride + j·dilation).
+Source: "Deep Learning Implementation With Rust", eqs 25 and 38, with dilation, and with the stride that eq 38 leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def output_size(size: int, kernel: int, stride: int, dilation: int) -> int:
+    """How many windows fit: (size - dilation·(kernel - 1) - 1) // stride + 1."""
+    return (size - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def output_sizes(
+    input_size: tuple[int, int], kernel_size: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]
+) -> tuple[int, int]:
+    """`output_size` of height and width."""
+    return (
+        output_size(input_size[0], kernel_size[0], stride[0], dilation[0]),
+        output_size(input_size[1], kernel_size[1], stride[1], dilation[1]),
+    )
+
+
+def taps(
+    input_size: tuple[int, int], kernel_size: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]
+) -> Iterator[tuple[slice, slice]]:
+    """For each tap, row by row: the image rows and columns that it meets, one for each window.
+
+    No pixel occurs twice within one tap's slices, so ``+=`` through them loses nothing.
+    """
+    out_height, out_width = output_sizes(input_size, kernel_size, stride, dilation)
+    for i in range(kernel_size[0]):
+        for j in range(kernel_size[1]):
+            yield _met(i * dilation[0], out_height, stride[0]), _met(j * dilation[1], out_width, stride[1])
+
+
+def _met(start: int, windows: int, stride: int) -> slice:
+    return slice(start, start + (windows - 1) * stride + 1, stride)

@@ -1,0 +1,347 @@
+"""Layer and its siblings, and how they stack: ``Input(28, 28, 1) >> a >> b >> c``.
+
+================  ==========================================================================================
+Layer             one array in, one array out, and a gradient whose ``input`` is typed as that array
+Elementwise       keeps whatever rank and shape it is given: ReLU fits anywhere
+FirstLayer        reads integers (tokens), which have no derivative: first in a stack only
+MultiInput        several arrays in; called by hand-written models, not stacked
+Input             not a layer: declares one sample's shape, so that every size is known from the start
+Chain             what ``>>`` makes: every part's gradient keeps its exact type in ``grad.parts``
+================  ==========================================================================================
+
+The last type argument of a layer, ``S``, is its shape contract for type checkers; it has a default and no
+meaning at run time.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, overload
+
+from jaxtyping import Float, Shaped
+from typing_extensions import TypeVar, TypeVarTuple, Unpack
+
+from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2
+from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.gradients import ChainGrad, ElementwiseGrad
+from typednn.module import Module
+from typednn.protocols import Backward, Forward, InputGrad, Optimizer, Update
+from typednn.shapes import Flow
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+Next = TypeVar("Next")
+A = TypeVar("A", bound=AnyArray)
+P = TypeVar("P")
+P2 = TypeVar("P2")
+G = TypeVar("G", bound=InputGrad[Any])
+G2 = TypeVar("G2", bound=InputGrad[Any])
+S = TypeVar("S", bound=str, covariant=True, default=str)
+S0 = TypeVar("S0", bound=str, covariant=True)
+S2 = TypeVar("S2", bound=str, default=str)
+Gs = TypeVarTuple("Gs")
+Ps = TypeVarTuple("Ps")
+
+
+class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, Out, G, S]):
+    """One array in, one out. Derive, declare fields, annotate ``forward`` and ``backward``: everything else is inherited."""
+
+    @abstractmethod
+    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]: ...
+
+    @abstractmethod
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
+
+    def update(self, optimizer: Optimizer, grad: G) -> None:
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
+        self.step_parameters(optimizer, grad)
+
+    def __call__(self, x: In) -> Out:
+        return self.forward(x)
+
+    @overload
+    def __rshift__(self, other: "Layer[Out, Next, G2, S2]") -> "Chain[In, Next, str, G, G2]": ...
+    @overload
+    def __rshift__(self, other: "Elementwise[P]") -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: Any) -> Any:
+        return _stacked(Chain, None, self, other)
+
+
+class Elementwise(Module, Generic[P]):
+    """Keeps the shape and the rank of whatever it is given; ``P`` is the dataclass of its parameters' gradients, or None."""
+
+    gradient_prefix = "parameters."
+
+    @abstractmethod
+    def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]: ...
+
+    @abstractmethod
+    def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, P]: ...
+
+    def update(self, optimizer: Optimizer, grad: ElementwiseGrad[AnyArray, P]) -> None:
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
+        self.step_parameters(optimizer, grad)
+
+    def __call__(self, x: A) -> A:
+        return self.forward(x)
+
+    @overload
+    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, P], G]": ...
+    @overload
+    def __rshift__(self, other: "Elementwise[P2]") -> "ElementwiseChain[P, P2]": ...
+    def __rshift__(self, other: Any) -> Any:
+        return _stacked(ElementwiseChain if isinstance(other, Elementwise) else Chain, None, self, other)
+
+
+class FirstLayer(Module, Generic[In, Out, G, S]):
+    """Reads integers, which have no derivative: its gradient's ``input`` is None, and nothing can stand before it."""
+
+    @abstractmethod
+    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]: ...
+
+    @abstractmethod
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
+
+    def update(self, optimizer: Optimizer, grad: G) -> None:
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
+        self.step_parameters(optimizer, grad)
+
+    def __call__(self, x: In) -> Out:
+        return self.forward(x)
+
+    @overload
+    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, G, G2]": ...
+    @overload
+    def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: Any) -> Any:
+        return _stacked(FirstChain, None, self, other)
+
+
+class MultiInput(Module, Generic[Out, G]):
+    """Several annotated arrays in; the gradient names a field for each: ``class BilinearGrad(Gradient, inputs=("left", "right"))``."""
+
+    forward: Callable[..., Out]
+
+    @abstractmethod
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
+
+    def update(self, optimizer: Optimizer, grad: G) -> None:
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
+        self.step_parameters(optimizer, grad)
+
+
+class Input(Generic[In]):
+    """One sample's shape, without the batch: ``Input(28, 28, 1)`` for images, ``Input(784)`` for rows, ``Input(32, dtype=int)`` for tokens."""
+
+    @overload
+    def __init__(self: "Input[Array2]", size0: int, /) -> None: ...
+    @overload
+    def __init__(self: "Input[Array3]", size0: int, size1: int, /) -> None: ...
+    @overload
+    def __init__(self: "Input[Array4]", size0: int, size1: int, size2: int, /) -> None: ...
+    @overload
+    def __init__(self: "Input[IntArray1]", /, *, dtype: type[int]) -> None: ...
+    @overload
+    def __init__(self: "Input[IntArray2]", size0: int, /, *, dtype: type[int]) -> None: ...
+    def __init__(self, *sizes: int, dtype: type = float) -> None:
+        if dtype not in (float, int):
+            raise ArgumentError(explain("Input", "dtype is float or int", repr(dtype)))
+        for size in sizes:
+            if type(size) is not int or size < 1:
+                raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), "leave the batch out"))
+        if len(sizes) > 3 or (not sizes and dtype is float):
+            raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"))
+        self.sizes = sizes
+        self.dtype = dtype
+        self.flow = Flow.start(sizes)
+
+    @overload
+    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, G]": ...
+    @overload
+    def __rshift__(self, other: FirstLayer[In, Out, G, S2]) -> "FirstChain[In, Out, str, G]": ...
+    @overload
+    def __rshift__(self: "Input[A]", other: Elementwise[P]) -> "Chain[A, A, str, ElementwiseGrad[A, P]]": ...
+    def __rshift__(self, other: Any) -> Any:
+        return _stacked(FirstChain if isinstance(other, FirstLayer) else Chain, self, other)
+
+    def check(self, x: Any, model: Module) -> None:
+        """Raise unless a batch ``x`` holds samples of this shape."""
+        if tuple(x.shape[1:]) != self.sizes:
+            declared = " ".join(map(str, self.sizes))
+            raise ShapeError(explain(f"{self!r}", f'the input must be "batch {declared}"', f"shape {tuple(x.shape)}", "feed such samples or declare others"), model)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self.sizes))
+        return f"Input({sizes})" if self.dtype is float else f"Input({sizes}, dtype=int)"
+
+
+class _Parts(Module):
+    """What all chains share: parts in order, forwards, and the same backwards."""
+
+    parts: tuple[Module, ...]
+    sample: Input[Any] | None
+
+    def __init__(self, parts: Sequence[Module], sample: Input[Any] | None = None) -> None:
+        self.parts = tuple(parts)
+        self.sample = sample
+        names = [part._name or str(place) for place, part in enumerate(self.parts)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ArgumentError(explain("stack", "every part's name is its own", f"{twice!r} twice", "rename one with named(...)"))
+        self.names = tuple(names)
+        self.trace(Flow.start(None))
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        return zip(self.names, self.parts, strict=True)
+
+    def gradient_of(self, grad: Any, name: str) -> Any:
+        return grad.parts[self.names.index(name)]
+
+    def trace(self, flow: Flow) -> Flow:
+        if self.sample is not None and flow.shape is None:
+            flow = self.sample.flow
+        for part in self.parts:
+            flow = part.trace(flow)
+        return flow
+
+    def check_sizes(self, inputs: Sequence[Any]) -> None:
+        if self.sample is not None:
+            self.sample.check(inputs[0], self)
+        self.trace(Flow.of(tuple(inputs[0].shape)))
+
+    def run(self, x: Any) -> Any:
+        for part in self.parts:
+            x = part.forward(x)
+        return x
+
+    def run_back(self, next_grad: Any) -> list[Any]:
+        """Every part's gradient, in the order of the parts."""
+        gradients: list[Any] = []
+        for part in reversed(self.parts):
+            gradients.append(part.backward(next_grad))
+            next_grad = gradients[-1].input
+        return gradients[::-1]
+
+    def label(self) -> str:
+        return type(self).__name__
+
+    def __getitem__(self, place: int) -> Module:
+        return self.parts[place]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __repr__(self) -> str:
+        steps = [repr(part) for part in self.parts]
+        return " >> ".join([repr(self.sample), *steps] if self.sample is not None else steps)
+
+
+class Chain(_Parts, Layer[In, Out, ChainGrad[In, Unpack[Gs]], S0], Generic[In, Out, S0, Unpack[Gs]]):
+    """Layers one after another; ``>>`` makes it, and appending a layer renames nothing."""
+
+    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
+        output: Out = self.run(x)
+        return output
+
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[In, Unpack[Gs]]:
+        gradients: Any = self.run_back(next_grad)
+        return ChainGrad(gradients[0].input, tuple(gradients))
+
+    @overload  # type: ignore[override]
+    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "Chain[In, Next, str, Unpack[Gs], G2]": ...
+    @overload
+    def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, Unpack[Gs], ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
+        return _stacked(Chain, self.sample, *self.parts, other)
+
+
+class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, Unpack[Gs]], S0], Generic[In, Out, S0, Unpack[Gs]]):
+    """A chain that begins with a `FirstLayer`; its gradient's ``input`` is None."""
+
+    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
+        output: Out = self.run(x)
+        return output
+
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[None, Unpack[Gs]]:
+        gradients: Any = self.run_back(next_grad)
+        return ChainGrad(None, tuple(gradients))
+
+    @overload  # type: ignore[override]
+    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, Unpack[Gs], G2]": ...
+    @overload
+    def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, Unpack[Gs], ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
+        return _stacked(FirstChain, self.sample, *self.parts, other)
+
+
+class ElementwiseChain(_Parts, Elementwise[tuple[Unpack[Ps]]], Generic[Unpack[Ps]]):
+    """Elementwise layers one after another: again elementwise; ``grad.parameters`` holds one entry for each."""
+
+    gradient_prefix = ""
+
+    def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
+        output: A = self.run(x)
+        return output
+
+    def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, tuple[Unpack[Ps]]]:
+        gradients: Any = self.run_back(next_grad)
+        return ElementwiseGrad(gradients[0].input, tuple(gradient.parameters for gradient in gradients))
+
+    def gradient_of(self, grad: Any, name: str) -> Any:
+        return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
+
+    @overload  # type: ignore[override]
+    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[Unpack[Ps]]], G]": ...
+    @overload
+    def __rshift__(self, other: Elementwise[P2]) -> "ElementwiseChain[Unpack[Ps], P2]": ...
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
+        if isinstance(other, Elementwise):
+            return _stacked(ElementwiseChain, None, *self.parts, other)
+        return _stacked(Chain, None, self, other)
+
+
+class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, Unpack[tuple[Any, ...]]], str]):
+    """A chain built from a list, or from a mapping of names to layers: checked alike, its static types erased."""
+
+    def __init__(self, layers: "Sequence[Module] | Mapping[str, Module]", *, input: Input[Any] | None = None) -> None:
+        if isinstance(layers, Mapping):
+            layers = [layer.named(name) for name, layer in layers.items()]
+        if not layers:
+            raise ArgumentError(explain("Sequential", "needs at least one layer", "an empty list"))
+        for layer in layers:
+            _check_stackable(layer)
+        flat: list[Module] = []
+        for layer in layers:
+            flat += layer.parts if isinstance(layer, Chain | FirstChain | Sequential) and not layer._name else [layer]
+        super().__init__(flat, input)
+
+    def forward(self, x: Shaped[AnyArray, "batch *input"]) -> Shaped[AnyArray, "batch *output"]:
+        output: AnyArray = self.run(x)
+        return output
+
+    def backward(self, next_grad: Shaped[AnyArray, "batch *output"]) -> ChainGrad[Any, Unpack[tuple[Any, ...]]]:
+        gradients: Any = self.run_back(next_grad)
+        return ChainGrad(gradients[0].input, tuple(gradients))
+
+
+def _check_stackable(layer: Any) -> None:
+    if not isinstance(layer, Layer | Elementwise | FirstLayer):
+        if isinstance(layer, MultiInput):
+            raise StackError(f"{layer!r} takes several inputs and cannot be stacked; call it in a hand-written forward")
+        what = f"the class {layer.__name__}; call it" if isinstance(layer, type) else f"{type(layer).__name__}"
+        raise StackError(f"a stack is made of layers, got {what}")
+
+
+def _stacked(kind: type[_Parts], sample: Input[Any] | None, *parts: Any) -> _Parts:
+    """A chain of ``parts``, its sizes checked as far as they can be decided."""
+    for place, part in enumerate(parts):
+        _check_stackable(part)
+        if place and isinstance(part, FirstLayer):
+            raise StackError(f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put it first")
+        if any(part is earlier for earlier in parts[:place]):
+            raise StackError(f"{part!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
+    return kind(parts, sample)
+
+
+__all__ = [
+    "Chain", "Elementwise", "ElementwiseChain", "FirstChain", "FirstLayer", "Input", "Layer", "MultiInput", "Sequential",
+]  # fmt: skip

@@ -1,0 +1,84 @@
+"""Conv2d: a small window of weights slides over an image (cross-correlation), one pass per output channel.
+
+y[b,i,j,o] = bias[o] + Σ_{k,l,c} x[b, i·stride + k·dilation, j·stride + l·dilation, c] weight[o,k,l,c]
+
+x (batch, height, width, in_channels)   y (batch, out_height, out_width, out_channels)
+weight (out_channels, kernel_height, kernel_width, in_channels)   bias (out_channels)
+out_height = (height - dilation·(kernel_height - 1) - 1)//stride + 1, width alike; put Pad2d before it to pad.
+Keeps x, by reference. 2·batch·out_height·out_width·out·kernel·in flops forward, twice that backward.
+Source: "Deep Learning Implementation With Rust", eqs 25-27 with their edge cases; as there, no bias unless asked.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+from jaxtyping import Float
+
+from typednn.arguments import integer, pair
+from typednn.arrays import Array1, Array4
+from typednn.fields import Kept, Parameter
+from typednn.gradients import Gradient
+from typednn.kernels import conv2d
+from typednn.layer import Layer, S
+from typednn.random import Initialiser, Rng, initialiser
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Conv2dGrad(Gradient):
+    """The loss's derivative by each quantity, under that quantity's own name."""
+
+    input: Float[Array4, "batch height width in_channels"]
+    weight: Float[Array4, "out_channels kernel_height kernel_width in_channels"]
+    bias: Float[Array1, " out_channels"] | None
+
+
+@final
+class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
+    """``kernel_size``, ``stride`` and ``dilation`` are one integer or (height, width)."""
+
+    weight: Parameter[Float[Array4, "{self.out_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.in_channels}"]]
+    bias: Parameter[Float[Array1, " {self.out_channels}"] | None]
+    _x: Kept[Float[Array4, "batch height width {self.in_channels}"]]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, int],
+        stride: int | tuple[int, int] = 1,
+        dilation: int | tuple[int, int] = 1,
+        bias: bool = False,
+        *,
+        weight_init: str | Initialiser = "kaiming_uniform",
+        bias_init: str | Initialiser = "same",
+        rng: Rng | None = None,
+    ) -> None:
+        self.in_channels = integer("Conv2d", "in_channels", in_channels)
+        self.out_channels = integer("Conv2d", "out_channels", out_channels)
+        self.kernel_size = pair("Conv2d", "kernel_size", kernel_size)
+        self.stride = pair("Conv2d", "stride", stride)
+        self.dilation = pair("Conv2d", "dilation", dilation)
+        self.weight_init, self.bias_init = weight_init, bias_init
+        self.initialisers = {
+            "weight": initialiser(weight_init),
+            "bias": initialiser(weight_init if bias_init == "same" else bias_init),
+        }
+        if not bias:
+            self.bias = None
+        if rng is not None:
+            self.init(rng)
+
+    def forward(
+        self, x: Float[Array4, "batch height width {self.in_channels}"]
+    ) -> Float[
+        Array4,
+        "batch (height-{self.dilation[0]}*({self.kernel_size[0]}-1)-1)//{self.stride[0]}+1"
+        " (width-{self.dilation[1]}*({self.kernel_size[1]}-1)-1)//{self.stride[1]}+1 {self.out_channels}",
+    ]:
+        self._x = x
+        return conv2d.forward(x, self.weight, self.bias, self.stride, self.dilation)
+
+    def backward(self, next_grad: Float[Array4, "batch out_height out_width {self.out_channels}"]) -> Conv2dGrad:
+        dx, dweight, dbias = conv2d.backward(next_grad, self._x, self.weight, self.stride, self.dilation)
+        return Conv2dGrad(dx, dweight, None if self.bias is None else dbias)

@@ -1,0 +1,19 @@
+"""Identity: what comes in goes out, and so does the derivative. Source: "Deep Learning Implementation With Rust", eqs 13-14."""
+
+from typing import final
+
+from jaxtyping import Float
+
+from typednn.gradients import ElementwiseGrad
+from typednn.layer import A, Elementwise
+
+
+@final
+class Identity(Elementwise[None]):
+    """Keeps nothing and computes nothing; a place to put another layer later."""
+
+    def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
+        return x
+
+    def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, None]:
+        return ElementwiseGrad(next_grad, None)

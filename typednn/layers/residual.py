@@ -1,0 +1,53 @@
+"""Residual: a layer whose input is added to its output.
+
+y = x + inner(x)       dx = dy + inner's dx
+
+x, y: any shape that ``inner`` keeps. Keeps nothing itself. One addition per number, forward and backward.
+Source: He et al. 2015, "Deep Residual Learning for Image Recognition".
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, final
+
+from jaxtyping import Shaped
+from typing_extensions import TypeVar
+
+from typednn.gradients import Gradient
+from typednn.layer import G, In, Layer, S, S2
+from typednn.shapes import Flow
+
+X = TypeVar("X", covariant=True)
+Inner = TypeVar("Inner", covariant=True)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ResidualGrad(Gradient, Generic[X, Inner]):
+    """The loss's derivative by the input, and the whole gradient of the inner layer."""
+
+    input: X
+    inner: Inner
+
+
+@final
+class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
+    """Around any layer that keeps its input's shape; another one is refused at once."""
+
+    inner: Layer[In, In, G]
+
+    def __init__(self, inner: Layer[In, In, G, S2]) -> None:
+        self.inner = inner
+        self.trace(Flow.start())
+
+    def forward(self, x: Shaped[In, "batch *shape"]) -> Shaped[In, "batch *shape"]:
+        y: Any = self.inner.forward(x)
+        total: In = x + y
+        return total
+
+    def backward(self, next_grad: Shaped[In, "batch *shape"]) -> ResidualGrad[In, G]:
+        inner = self.inner.backward(next_grad)
+        dx: Any = next_grad
+        return ResidualGrad(dx + inner.input, inner)
+
+    def trace(self, flow: Flow) -> Flow:
+        return self.inner.trace(flow).require_same(flow, self.label())

@@ -1,0 +1,46 @@
+"""CrossEntropy: how surprised predicted probabilities are by the target.
+
+loss = -log(max(prediction, eps)) target       dprediction = -target/max(prediction, eps)/alpha
+
+prediction, target (batch, classes); targets may be soft. Below eps the derivative keeps its value at eps, as the
+paper wants it: a wrong certainty is still pulled back. alpha as in `typednn.losses.reduction`.
+Source: "Deep Learning Implementation With Rust", eqs 42-43, with the target that eq 43 lacks. For scores instead of
+probabilities use `SoftmaxCrossEntropy`, which loses no digits.
+"""
+
+from typing import Any, Generic, final, overload
+
+from jaxtyping import Float
+from typing_extensions import TypeVar
+
+from typednn.arguments import number
+from typednn.arrays import AnyArray, Array2
+from typednn.kernels import cross_entropy
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced
+from typednn.protocols import Loss
+
+Value = TypeVar("Value", default=float)
+
+
+@final
+class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
+    """On probabilities, such as `Softmax` gives."""
+
+    @overload
+    def __init__(self: "CrossEntropy[float]", reduction: ToNumber = "mean", *, eps: float = 1e-7) -> None: ...
+    @overload
+    def __init__(self: "CrossEntropy[AnyArray]", reduction: ToArray, *, eps: float = 1e-7) -> None: ...
+    def __init__(self, reduction: Reduction = "mean", *, eps: float = 1e-7) -> None:
+        self.reduction = checked_reduction("CrossEntropy", reduction)
+        self.eps = number("CrossEntropy", "eps", eps, least=1e-30, below=1.0)
+
+    def loss(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Value:
+        value: Any = reduced(cross_entropy.elementwise(prediction, target, self.eps), self.reduction)
+        result: Value = value
+        return result
+
+    def loss_grad(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Float[Array2, "batch classes"]:
+        return cross_entropy.gradient(prediction, target, self.eps, 1.0 / alpha(prediction.shape, self.reduction))
+
+    def __repr__(self) -> str:
+        return f"CrossEntropy(reduction={self.reduction!r}, eps={self.eps!r})"

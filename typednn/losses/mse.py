@@ -1,0 +1,43 @@
+"""MSE: the squared distance to the target.
+
+loss = (prediction - target)²       dprediction = 2 (prediction - target)/alpha
+
+prediction, target (batch, *features), any rank; alpha as in `typednn.losses.reduction`.
+Source: "Deep Learning Implementation With Rust", eqs 40-41.
+"""
+
+from typing import Any, Generic, final, overload
+
+from jaxtyping import Float
+from typing_extensions import TypeVar
+
+from typednn.arrays import AnyArray
+from typednn.kernels import mse
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced
+from typednn.protocols import Loss
+
+A = TypeVar("A", bound=AnyArray)
+Value = TypeVar("Value", default=float)
+
+
+@final
+class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
+    """``loss`` is a float for the reductions that give a number, an array for the others."""
+
+    @overload
+    def __init__(self: "MSE[float]", reduction: ToNumber = "mean") -> None: ...
+    @overload
+    def __init__(self: "MSE[AnyArray]", reduction: ToArray) -> None: ...
+    def __init__(self, reduction: Reduction = "mean") -> None:
+        self.reduction = checked_reduction("MSE", reduction)
+
+    def loss(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Value:
+        value: Any = reduced(mse.elementwise(prediction, target), self.reduction)
+        result: Value = value
+        return result
+
+    def loss_grad(self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]) -> Float[A, "batch *features"]:
+        return mse.gradient(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
+
+    def __repr__(self) -> str:
+        return f"MSE(reduction={self.reduction!r})"

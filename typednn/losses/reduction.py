@@ -1,0 +1,69 @@
+"""Reductions: how the losses of every sample and feature become the value that is told.
+
+loss (batch, *features) is what each loss defines element by element. With n = features per sample:
+
+==============  ===================================  ==========================  ==================
+reduction       value                                shape                       alpha (divides the gradient)
+==============  ===================================  ==========================  ==================
+"none"          the losses themselves                as the prediction           1
+"sum"           Σ_batch Σ_feature                    a number                    1
+"mean"          sum / (batch·n)                      a number                    batch·n
+"mean_batch"    Σ_batch / batch                      the features                batch
+"mean_feature"  Σ_feature / n                        the batch                   n
+"batchmean"     sum / batch                          a number                    batch
+==============  ===================================  ==========================  ==================
+
+The gradient of a reduction that gives several numbers is that of their sum.
+Source: "Deep Learning Implementation With Rust", eqs 17-21; "batchmean" is PyTorch's name (torch.nn.KLDivLoss), and
+what torch.nn.CrossEntropyLoss calls its mean.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from typednn.arguments import choice
+from typednn.arrays import AnyArray
+from typednn.backends import to_numpy
+
+ToNumber: TypeAlias = Literal["mean", "sum", "batchmean"]
+ToArray: TypeAlias = Literal["none", "mean_batch", "mean_feature"]
+Reduction: TypeAlias = ToNumber | ToArray
+
+REDUCTIONS: tuple[Reduction, ...] = ("none", "sum", "mean", "mean_batch", "mean_feature", "batchmean")
+
+
+def checked_reduction(where: str, reduction: Reduction) -> Reduction:
+    """``reduction`` if there is one of that name."""
+    return choice(where, "reduction", reduction, REDUCTIONS)
+
+
+def reduced(losses: AnyArray, reduction: Reduction) -> Any:
+    """The value: a Python float, or an array for "none", "mean_batch" and "mean_feature"."""
+    match reduction:
+        case "none":
+            return losses
+        case "mean_batch":
+            return losses.sum(axis=0) / losses.shape[0]
+        case "mean_feature":
+            return losses.reshape(losses.shape[0], -1).sum(axis=1) / math.prod(losses.shape[1:])
+        case _:
+            # In double precision: a float32 sum over a large batch loses digits. One number crosses to the host.
+            total = losses.reshape(-1).sum(axis=0, keepdims=True, dtype=np.float64)
+            return float(to_numpy(total)[0]) / alpha(losses.shape, reduction)
+
+
+def alpha(shape: tuple[int, ...], reduction: Reduction) -> int:
+    """What the gradient is divided by."""
+    match reduction:
+        case "mean":
+            return math.prod(shape)
+        case "mean_batch" | "batchmean":
+            return shape[0]
+        case "mean_feature":
+            return math.prod(shape[1:])
+        case _:
+            return 1

@@ -1,0 +1,397 @@
+"""Module: a layer's state, and everything that follows from walking it.
+
+A layer is plain data: parameters, buffers, kept values and sublayers, each declared in the class body
+(`typednn.fields`). From the walk over them, in the order of declaration, come names, counts, gradients, saved
+state, initialisation, devices, printing and the default ``update``: for hand-written models and stacks alike.
+Constructors take sizes and allocate nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Self
+
+from typednn import calls
+from typednn.arrays import AnyArray
+from typednn.backends import select, to_device, to_numpy
+from typednn.checks import attribute_lookup, enforced
+from typednn.errors import ArgumentError, DefinitionError, LocatedError, StateDictError, StateError, explain
+from typednn.fields import Cell, Field, StoredField, declared_fields, holds_undeclared_array
+from typednn.protocols import Enforced, Optimizer
+from typednn.random import Fans, Initialiser, KaimingUniform, Rng
+from typednn.shapes import Flow
+
+
+class Module(Enforced):
+    """Base of everything that has a forward and a backward; derive from `Layer`, `Elementwise`, `FirstLayer` or `MultiInput`."""
+
+    fields: ClassVar[dict[str, Field]] = {}
+    gradient_prefix: ClassVar[str] = ""
+
+    training: bool = True
+    dtype: np.dtype[Any] = np.dtype(np.float32)
+    device: str = "cpu"
+    initialisers: Mapping[str, Initialiser]
+
+    forward: Callable[..., Any]
+    backward: Callable[..., Any]
+
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # the constructor's, as they were given
+    _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
+    _absent: set[str]  # optional fields that were switched off
+    _kept: dict[str, Any]  # what backward needs
+    _record: tuple[Any, ...] | None  # the signatures of the last training forward
+    _token: object  # the outer forward that this layer last took part in
+    _name: str
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls)
+        self._arguments = (args, kwargs)
+        self._cells = {}
+        self._absent = set()
+        self._kept = {}
+        self._record = None
+        self._token = None
+        self._name = ""
+        self.initialisers = {}
+        return self
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        cls.fields = declared_fields(cls)
+        for name, field in cls.fields.items():
+            setattr(cls, name, field)
+        super().__init_subclass__(**keywords)
+
+    @classmethod
+    def _enforced_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        if name == "forward":
+            return calls.enforced_forward(function, cls)
+        if name == "backward":
+            return calls.enforced_backward(function, cls)
+        if name == "update":
+            return calls.enforced_update(function, cls)
+        return enforced(function, cls.__qualname__)
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self.forward(*inputs)
+
+    # ------------------------------------------------------------------ the walk
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
+        declared = [name for base in reversed(type(self).__mro__) for name in base.__dict__.get("__annotations__", {})]
+        for name in dict.fromkeys([*declared, *vars(self)]):
+            yield from _modules_in(name, vars(self).get(name))
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """This module and every one below it with its dotted path, parents first."""
+        stray = holds_undeclared_array(self)
+        if stray is not None:
+            raise DefinitionError(
+                explain(
+                    f"{type(self).__qualname__}.{stray}",
+                    "an array is held in a declared field",
+                    "an attribute without annotation",
+                    f"declare it in the class body: {stray}: Parameter[…], Buffer[…] or Kept[…]",
+                )
+            )
+        yield prefix, self
+        for name, child in self.children():
+            yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def path_of(self, module: object) -> str:
+        """The dotted path of a module below this one, or an empty string."""
+        return next((path for path, candidate in self.named_modules() if candidate is module), "")
+
+    def own_parameters(self) -> Iterator[tuple[str, StoredField]]:
+        """This module's own declared parameters, without its sublayers'."""
+        for name, field in type(self).fields.items():
+            if isinstance(field, StoredField) and field.kind == "parameter":
+                yield name, field
+
+    @property
+    def owns_parameters(self) -> bool:
+        return any(not field.absent(self) for _, field in self.own_parameters())
+
+    def _stored(self, *kinds: str) -> Iterator[tuple[str, Module, StoredField, Cell]]:
+        """Every stored field of the given kinds once, under its first name: shared cells are not repeated."""
+        seen: set[int] = set()
+        for path, module in self.named_modules():
+            for name, field in type(module).fields.items():
+                if isinstance(field, StoredField) and field.kind in kinds and not field.absent(module):
+                    cell = field.cell(module)
+                    if id(cell) not in seen:
+                        seen.add(id(cell))
+                        yield (f"{path}.{name}" if path else name), module, field, cell
+
+    # ------------------------------------------------------------------ parameters and their gradients
+
+    def named_parameters(self) -> dict[str, AnyArray]:
+        """Every parameter by dotted name, by reference; a shared one once, under its first name."""
+        return {path: getattr(module, field.name) for path, module, field, _ in self._stored("parameter")}
+
+    def parameters(self) -> list[AnyArray]:
+        """Every parameter, by reference, in the order of declaration."""
+        return list(self.named_parameters().values())
+
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every parameter; allocates nothing."""
+        return {path: field.shape(module) for path, module, field, _ in self._stored("parameter")}
+
+    def num_parameters(self) -> int:
+        """How many numbers the model learns, shared ones counted once; allocates nothing."""
+        return sum(math.prod(shape) for shape in self.parameter_shapes().values())
+
+    def gradient_of(self, grad: Any, name: str) -> Any:
+        """The part of this module's gradient that belongs to its parameter or sublayer ``name`` (``"fc1"``, ``"blocks.0"``)."""
+        for part in (self.gradient_prefix + name).split("."):
+            grad = grad[int(part)] if part.isdigit() else getattr(grad, part)
+        return grad
+
+    def updates(self, grad: Any) -> Iterator[tuple[str, Cell, AnyArray]]:
+        """Each parameter's cell with its derivative, in the order of declaration, shared ones as often as they were used."""
+        for name, field in self.own_parameters():
+            if not field.absent(self):
+                getattr(self, name)  # NotInitialised speaks first
+                yield name, field.cell(self), self._part(grad, name)
+        for name, child in self.children():
+            if next(child._stored("parameter"), None) is not None:
+                for path, cell, derivative in child.updates(self._part(grad, name)):
+                    yield f"{name}.{path}", cell, derivative
+
+    def _part(self, grad: Any, name: str) -> Any:
+        try:
+            return self.gradient_of(grad, name)
+        except (AttributeError, IndexError, TypeError):
+            raise StateError(
+                explain(f"{self.label()}", f"its gradient must have a part for {name!r}", type(grad).__name__, f"add a field {name.partition('.')[0]!r} to it"), self
+            ) from None
+
+    def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
+        """The derivative by every parameter under that parameter's name; uses of a shared parameter are summed."""
+        names = {id(cell): path for path, _, _, cell in self._stored("parameter")}
+        gradients: dict[str, AnyArray] = {}
+        for _, cell, derivative in self.updates(grad):
+            path = names[id(cell)]
+            gradients[path] = gradients[path] + derivative if path in gradients else derivative
+        return gradients
+
+    def gradients(self, grad: Any) -> list[AnyArray]:
+        """The derivatives, paired with `parameters`."""
+        return list(self.named_gradients(grad).values())
+
+    def step_parameters(self, optimizer: Optimizer, grad: Any) -> None:
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
+        steps: dict[int, tuple[Cell, AnyArray]] = {}
+        for _, cell, derivative in self.updates(grad):
+            earlier = steps.get(id(cell))
+            steps[id(cell)] = (cell, derivative if earlier is None else earlier[1] + derivative)
+        for cell, derivative in steps.values():
+            optimizer.step(cell.array, derivative)
+
+    # ------------------------------------------------------------------ filling
+
+    def fans(self) -> Fans:
+        """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out, *window, in)``."""
+        shape = next((field.shape(self) for _, field in self.own_parameters()), (1,))
+        return Fans(math.prod(shape[1:]), shape[0] * math.prod(shape[1:-1]))
+
+    def init(self, rng: Rng) -> Self:
+        """Fill every parameter, in the order of declaration, from one generator; returns the model."""
+        for path, module, field, cell in self._stored("parameter"):
+            initialiser = module.initialisers.get(field.name, KaimingUniform())
+            shape = field.shape(module)
+            values = initialiser(rng, shape, module.fans())
+            if values.shape != shape:
+                raise ArgumentError(explain(f"initialiser of {path!r}", f"must give shape {shape}", str(values.shape)))
+            cell.array = to_device(values.astype(module.dtype), module.device)
+        return self
+
+    def to(self, device: str) -> Self:
+        """Move every parameter and buffer; kept values are dropped; sharing stays. Returns the model."""
+        select(device)
+        return self._replaced(lambda array: to_device(array, device), device=device)
+
+    def astype(self, dtype: npt.DTypeLike) -> Self:
+        """Convert every floating parameter and buffer; kept values are dropped; sharing stays. Returns the model."""
+        wanted = np.dtype(dtype)
+        if wanted.kind != "f":
+            raise ArgumentError(explain(f"{self.label()}.astype", "a model's dtype is floating", str(wanted), "such as numpy.float32"))
+        return self._replaced(lambda array: array.astype(wanted) if array.dtype.kind == "f" else array, dtype=wanted)
+
+    def _replaced(self, change: Callable[[Any], Any], **state: Any) -> Self:
+        for _, _, _, cell in list(self._stored("parameter", "buffer")):
+            if cell.array is not None:
+                cell.array = change(cell.array)
+        for _, module in self.named_modules():
+            vars(module).update(state)
+        self.free_cache()
+        return self
+
+    # ------------------------------------------------------------------ state
+
+    def state_dict(self) -> dict[str, AnyArray]:
+        """Parameters and buffers by dotted name, by reference, in the order of declaration."""
+        return {path: getattr(module, field.name) for path, module, field, _ in self._stored("parameter", "buffer")}
+
+    def load_state_dict(self, state: Mapping[str, Any] | Sequence[Any]) -> None:
+        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and all misfits are told."""
+        stored = {path: (module, field, cell) for path, module, field, cell in self._stored("parameter", "buffer")}
+        if not isinstance(state, Mapping):
+            given = list(state)
+            if len(given) != len(stored):
+                raise StateDictError(explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(given)}", f"in this order: {', '.join(stored)}"))
+            state = dict(zip(stored, given, strict=True))
+            index = {path: f"[{place}] " for place, path in enumerate(stored)}
+        else:
+            index = {}
+        problems = [f"missing {path!r}" for path in stored if path not in state]
+        problems += [f"unexpected {path!r}" for path in state if path not in stored]
+        arrays: dict[str, Any] = {}
+        for path, (module, field, _) in stored.items():
+            if path not in state:
+                continue
+            try:
+                array = np.asarray(to_numpy(state[path]))
+            except LocatedError:
+                problems.append(f"{index.get(path, '')}{path!r} is a {type(state[path]).__name__}, not an array")
+                continue
+            shape = field.shape(module)
+            wanted = module.dtype if field.kind == "parameter" else array.dtype
+            if array.shape != shape:
+                problems.append(f"{index.get(path, '')}{path!r} has shape {array.shape}, the model {shape}")
+            elif array.dtype != wanted:
+                problems.append(f"{index.get(path, '')}{path!r} is {array.dtype}, the model {wanted} (astype converts either)")
+            else:
+                arrays[path] = array
+        if problems:
+            raise StateDictError(explain("load_state_dict", "state must belong to this model", "; ".join(problems)))
+        for path, array in arrays.items():
+            module, _, cell = stored[path]
+            if cell.array is None:
+                cell.array = to_device(array.copy(), module.device)
+            else:
+                cell.array[...] = to_device(array, module.device)
+
+    def free_cache(self) -> None:
+        """Drop what forward kept, here and below; afterwards backward raises until the next forward."""
+        for _, module in self.named_modules():
+            module._kept.clear()
+            module._record = None
+            module._token = None
+
+    def train(self, mode: bool = True) -> Self:
+        """Keep in forward what backward needs, here and below (``train(False)`` is `eval`). Returns the model."""
+        for _, module in self.named_modules():
+            module.training = mode
+            if not mode:
+                module._record = None
+                module._kept.clear()
+        return self
+
+    def eval(self) -> Self:
+        """Write nothing in forward: no memory kept, one model serves many threads, backward raises. Returns the model."""
+        return self.train(False)
+
+    def shared(self) -> Self:
+        """A second instance on the same parameter arrays with kept values of its own: use it where a layer is used twice."""
+        for name, field in type(self).fields.items():
+            if isinstance(field, StoredField) and not field.absent(self):
+                self._cells.setdefault(name, Cell())
+        twin = copy.copy(self)
+        twin._kept = {}
+        twin._record = None
+        twin._token = None
+        for name, value in vars(self).items():
+            vars(twin)[name] = _shared(value)
+        twin._cells = self._cells
+        return twin
+
+    def named(self, name: str) -> Self:
+        """Give this layer a name in the stack that it will be part of: ``fc1.weight`` instead of ``7.weight``."""
+        if not name.isidentifier():
+            raise ArgumentError(explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"))
+        self._name = name
+        return self
+
+    # ------------------------------------------------------------------ shapes before any array
+
+    def trace(self, flow: Flow) -> Flow:
+        """The shapes after this layer, from its annotations alone; `StackError` where they cannot fit."""
+        contract = type(self).forward.__typednn_contract__  # type: ignore[attr-defined]
+        return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self))
+
+    def check_sizes(self, inputs: Sequence[Any]) -> None:
+        """Called with the inputs of a signature not seen before, ahead of any arithmetic; stacks look through to their parts."""
+
+    # ------------------------------------------------------------------ printing
+
+    def label(self) -> str:
+        """``Linear(256, 120)``; the class name alone where there are no arguments."""
+        text = repr(self)
+        return text.removesuffix("()")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(_printed_arguments(self))})"
+
+    def __str__(self) -> str:
+        """One line per module that holds parameters or sublayers: name, layer, shapes, count."""
+        lines = []
+        for path, module in self.named_modules():
+            shapes = [f"{name} {field.shape(module)}" for name, field in module.own_parameters() if not field.absent(module)]
+            own = sum(math.prod(field.shape(module)) for _, field in module.own_parameters() if not field.absent(module))
+            layer = repr(module) if next(module.children(), None) is None else type(module).__name__
+            depth = path.count(".") + 1 if path else 0
+            lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(shapes), f"{own:,}" if own else ""))
+        widths = [max(len(line[column]) for line in lines) for column in range(4)]
+        table = [
+            f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip() for name, layer, shapes, count in lines
+        ]
+        return "\n".join([*table, f"{self.num_parameters():,} parameters"])
+
+
+def _modules_in(name: str, value: Any) -> Iterator[tuple[str, Module]]:
+    if isinstance(value, Module):
+        yield name, value
+    elif isinstance(value, list | tuple):
+        for place, part in enumerate(value):
+            yield from _modules_in(f"{name}.{place}", part)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if isinstance(key, str):
+                yield from _modules_in(f"{name}.{key}", part)
+
+
+def _shared(value: Any) -> Any:
+    if isinstance(value, Module):
+        return value.shared()
+    if isinstance(value, list | tuple) and any(isinstance(part, Module) for part in value):
+        return type(value)(_shared(part) for part in value)
+    if isinstance(value, dict) and any(isinstance(part, Module) for part in value.values()):
+        return {key: _shared(part) for key, part in value.items()}
+    return value
+
+
+def constructor_arguments(module: Module) -> dict[str, Any]:
+    """The arguments that build this module again, as they were given; a generator is no part of them."""
+    positional, named = module._arguments
+    bound = inspect.signature(type(module).__init__).bind(module, *positional, **named).arguments
+    return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
+
+
+def _printed_arguments(module: Module) -> Iterator[str]:
+    """Required arguments by position, the others by name where they differ from the default; initialisers are left out."""
+    parameters = inspect.signature(type(module).__init__).parameters
+    for name, value in constructor_arguments(module).items():
+        default = parameters[name].default
+        if default is inspect.Parameter.empty:
+            yield repr(value)
+        elif value != default and not name.endswith("_init"):
+            yield f"{name}={value!r}"

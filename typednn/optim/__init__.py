@@ -1,0 +1,22 @@
+"""Optimizers, driven through each layer's ``update``; schedules; and what is done to gradients in between."""
+
+from typednn.optim.adam import Adam
+from typednn.optim.adamw import AdamW
+from typednn.optim.clipping import accumulate, clip_grad_norm
+from typednn.optim.optimizer import GradientOptimizer, Group
+from typednn.optim.schedule import ConstantLR, CosineLR, Schedule, StepLR
+from typednn.optim.sgd import SGD
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "ConstantLR",
+    "CosineLR",
+    "GradientOptimizer",
+    "Group",
+    "Schedule",
+    "StepLR",
+    "accumulate",
+    "clip_grad_norm",
+]

@@ -1,0 +1,49 @@
+"""Adam: every number has a step size of its own, from running means of its gradient and of the gradient's square.
+
+m ← beta1·m + (1 - beta1)·g       v ← beta2·v + (1 - beta2)·g²       t counts from 1
+w ← w - lr/(1 - beta1ᵗ) · m/(sqrt(v)/sqrt(1 - beta2ᵗ) + eps)
+
+Keeps m and v per parameter. Source: Kingma and Ba 2015; the order of operations is torch.optim.Adam's.
+"""
+
+from collections.abc import Sequence
+
+from typednn.arguments import number
+from typednn.arrays import AnyArray, namespace
+from typednn.errors import ArgumentError, explain
+from typednn.kernels import adam
+from typednn.optim.optimizer import GradientOptimizer, Group, ParameterState
+from typednn.optim.schedule import Schedule
+
+
+class Adam(GradientOptimizer):
+    """Arguments and rule are torch.optim.Adam's: its ``weight_decay`` is added to the gradient; `AdamW` decouples it."""
+
+    def __init__(
+        self,
+        lr: float | Schedule = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        *,
+        l2: float = 0.0,
+        decay: float = 0.0,
+        groups: Sequence[Group] = (),
+    ) -> None:
+        where = type(self).__name__
+        super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, groups=groups)
+        if len(betas) != 2:
+            raise ArgumentError(explain(where, "betas are two numbers", repr(betas), "such as (0.9, 0.999)"))
+        self.betas = (number(where, "beta1", betas[0], least=0.0, below=1.0), number(where, "beta2", betas[1], least=0.0, below=1.0))
+        self.eps = number(where, "eps", eps, least=0.0)
+
+    def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
+        if not state.arrays:
+            xp = namespace(state.weights)
+            state.arrays = {"m": xp.zeros_like(state.weights), "v": xp.zeros_like(state.weights)}
+        beta1, beta2 = self.betas
+        arrays = state.arrays
+        adam.step(state.weights, grad, arrays["m"], arrays["v"], lr=lr, beta1=beta1, beta2=beta2, eps=self.eps, step=state.step + 1)
+
+    def array_names(self) -> tuple[str, ...]:
+        return ("m", "v")

@@ -1,0 +1,38 @@
+"""AdamW: Adam whose weight decay does not pass through the running means.
+
+w ← w·(1 - lr·weight_decay), then Adam's step
+
+Source: Loshchilov and Hutter 2019; defaults are torch.optim.AdamW's.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+from typednn.arrays import AnyArray
+from typednn.optim.adam import Adam
+from typednn.optim.optimizer import Group
+from typednn.optim.schedule import Schedule
+
+
+@final
+class AdamW(Adam):
+    """As `Adam`, with ``weight_decay`` (0.01 unless another meaning of it is chosen) taken from the weights themselves."""
+
+    def __init__(
+        self,
+        lr: float | Schedule = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float | None = None,
+        *,
+        l2: float = 0.0,
+        decay: float = 0.0,
+        groups: Sequence[Group] = (),
+    ) -> None:
+        if weight_decay is None:
+            weight_decay = 0.0 if l2 or decay else 1e-2
+        super().__init__(lr, betas, eps, weight_decay, l2=l2, decay=decay, groups=groups)
+
+    def decayed(self, weights: AnyArray, grad: AnyArray, lr: float, weight_decay: float) -> AnyArray:
+        weights *= 1.0 - lr * weight_decay
+        return grad

@@ -1,0 +1,89 @@
+"""What a part of a model can do, and the laws it keeps. One screen; everything else implements these.
+
+The annotations are enforced: a class that derives from one of these has its methods checked from the moment it
+is defined (`typednn.checks`), and ``isinstance`` works on all of them where they are consumed.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+from jaxtyping import Float, Shaped
+from typing_extensions import TypeVar
+
+from typednn.arrays import AnyArray, Array2
+from typednn.checks import enforce_class, enforced
+
+In = TypeVar("In", contravariant=True)
+Out = TypeVar("Out", covariant=True)
+NextGrad = TypeVar("NextGrad", contravariant=True)
+GradIn = TypeVar("GradIn", covariant=True)
+G = TypeVar("G", contravariant=True)
+Prediction = TypeVar("Prediction")
+Target = TypeVar("Target", contravariant=True)
+
+
+class Enforced(Protocol):
+    """A class that derives from a Protocol gets that Protocol's annotations enforced on its own methods."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if not getattr(cls, "_is_protocol", False):
+            enforce_class(cls, cls._enforced_method)
+
+    @classmethod
+    def _enforced_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return enforced(function, cls.__qualname__)
+
+
+@runtime_checkable
+class Forward(Enforced, Protocol[In, Out]):
+    """Law: the batch is kept. While training, what ``backward`` needs is kept, by reference; in eval nothing is."""
+
+    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]: ...
+
+
+@runtime_checkable
+class InputGrad(Protocol[GradIn]):
+    """A gradient knows at least the loss's derivative by the layer's input, shaped as that input."""
+
+    @property
+    def input(self) -> GradIn: ...
+
+
+@runtime_checkable
+class Backward(Enforced, Protocol[NextGrad, GradIn]):
+    """Law: pure. Reads what ``forward`` kept, changes nothing; twice gives the same. ``next_grad`` is shaped as the output."""
+
+    def backward(self, next_grad: Shaped[NextGrad, "batch *output"]) -> InputGrad[GradIn]: ...
+
+
+@runtime_checkable
+class Optimizer(Enforced, Protocol):
+    """Law: writes ``weights`` in place and nothing else that it was handed; may keep state of its own."""
+
+    def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"]) -> None: ...
+
+
+@runtime_checkable
+class Update(Enforced, Protocol[G]):
+    """Law: one ``optimizer.step(weights, grad)`` per parameter, in the order of declaration. Only a layer knows its weights."""
+
+    def update(self, optimizer: Optimizer, grad: G) -> None: ...
+
+
+@runtime_checkable
+class Loss(Enforced, Protocol[Prediction, Target]):
+    """Law: the gradient is shaped as the prediction. The value is no part of this: reductions return different types."""
+
+    def loss_grad(self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]) -> Shaped[Prediction, "batch *features"]: ...
+
+
+@runtime_checkable
+class DynLayer(Enforced, Protocol):
+    """A layer of a model loaded at run time: every tensor is ``batch features``; the layer reshapes for itself."""
+
+    def forward(self, x: Float[Array2, "batch in_features"]) -> Float[Array2, "batch out_features"]: ...
+
+    def backward(self, next_grad: Float[Array2, "batch out_features"]) -> InputGrad[Array2]: ...
+
+    def update(self, optimizer: Optimizer, grad: Any) -> None: ...

@@ -1,0 +1,432 @@
+"""Random numbers: what typednn draws from, the paper's generator, and the rules that fill weights.
+
+``Rng`` is what a function that draws asks for. `numpy.random.default_rng()` is one, and the faster; `PCG32` is
+the paper's own, in whose order of draws its experiment is reproduced (row P-E3). There is no global generator:
+randomness is always a value handed in.
+
+An initialiser is a value, such as ``HeNormal()`` or its name ``"he_normal"``; called, it gives float64 numbers in
+row-major order (the first of the shape's axes moves slowest), which the layer rounds to its own precision.
+
+Sources: "Deep Learning Implementation With Rust", eqs 48-53 and 55; M. O'Neill, "PCG: A Family of Simple Fast
+Space-Efficient Statistically Good Algorithms for Random Number Generation" (2014); each rule names its own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar, final, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.errors import ArgumentError, explain
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance as _Rule
+
+__all__ = ["PCG32", "Constant", "Fan", "Fans", "HeNormal", "HeUniform", "Initialiser", "KaimingNormal", "KaimingUniform"]
+__all__ += ["Normal", "Ones", "Rng", "Uniform", "XavierNormal", "XavierUniform", "Zeros", "initialiser"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Fan: TypeAlias = Literal["in", "out"]
+_Element = TypeVar("_Element")
+
+
+@runtime_checkable
+class Rng(Protocol):
+    """Anything to draw from: `numpy.random.Generator`, `PCG32`. Each call moves it on; ``size`` is a shape.
+
+    ``random`` U[0, 1)   ``uniform`` U[low, high)   ``standard_normal`` N(0, 1)   ``normal`` N(loc, scale²)
+    ``permutation`` one of the orders of 0, 1, … n-1
+    """
+
+    def random(self, size: tuple[int, ...], /) -> Floats: ...
+    def uniform(self, low: float, high: float, size: tuple[int, ...], /) -> Floats: ...
+    def standard_normal(self, size: tuple[int, ...], /) -> Floats: ...
+    def normal(self, loc: float, scale: float, size: tuple[int, ...], /) -> Floats: ...
+    def permutation(self, n: int, /) -> npt.NDArray[np.int64]: ...
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+
+def _integer(where: str, name: str, value: object, limit: int, *, least: int = 0) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) < limit:
+        raise ArgumentError(explain(where, f"{name} is an integer from {least} to {limit - 1}", repr(value)))
+    return int(value)
+
+
+def _shape(where: str, size: tuple[int, ...]) -> tuple[int, ...]:
+    if not isinstance(size, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
+        raise ArgumentError(explain(where, "size is a tuple of integers", repr(size), "write (3,) for three numbers"))
+    return tuple(_integer(where, "each of size", axis, 1 << 63) for axis in size)
+
+
+def _check_number(where: str, name: str, value: object, *, least: float = -math.inf) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or float(value) < least:
+        rule = "a finite number" if least == -math.inf else f"a finite number, at least {least:g}"
+        raise ArgumentError(explain(where, f"{name} is {rule}", repr(value)))
+
+
+def _check_interval(where: str, low: float, high: float) -> None:
+    _check_number(where, "low", low)
+    _check_number(where, "high", high)
+    if low > high:
+        raise ArgumentError(explain(where, "low is at most high", f"low={low!r}, high={high!r}", "swap them"))
+
+
+def _check_fields(rule: _Rule) -> None:
+    """A field's name says its domain, in whichever initialiser it stands."""
+    for field in fields(rule):
+        where, value = type(rule).__name__, getattr(rule, field.name)
+        if field.name != "fan":
+            _check_number(where, field.name, value, least=0.0 if field.name in ("std", "gain") else -math.inf)
+        elif value not in ("in", "out"):
+            cure = "'in' keeps the variance going forward, 'out' going backward"
+            raise ArgumentError(explain(where, "fan is 'in' or 'out'", repr(value), cure))
+
+
+# --- the paper's generator -----------------------------------------------------------------------------------------
+
+_MULTIPLIER: Final = 6364136223846793005
+_MASK64: Final = (1 << 64) - 1
+_MASK32: Final = (1 << 32) - 1
+_CHUNK: Final = 1 << 14  # states per vectorised pass: its temporaries stay in the cache, whatever the size drawn
+_BELOW_ONE: Final = 1.0 - 2.0**-24  # the largest float32 below 1
+_TINY: Final = 2.0**-126  # the smallest positive normal float32
+
+# k steps at once: state_k = aᵏ·state_0 + (1 + a + … + aᵏ⁻¹)·c mod 2⁶⁴, for k = 0 … _CHUNK
+_POWERS: Final = np.cumprod(np.r_[np.uint64(1), np.full(_CHUNK, _MULTIPLIER, np.uint64)], dtype=np.uint64)
+_SUMS: Final = np.cumsum(np.r_[np.uint64(0), _POWERS[:-1]], dtype=np.uint64)
+
+
+@final
+class PCG32:
+    """PCG-XSH-RR 64/32, ``PCG32(seed, stream)``: equal arguments give equal u32 on every machine (P-R1).
+
+    state' = a·state + c mod 2⁶⁴       a = 6364136223846793005, c = 2·stream + 1                    (eq 48)
+    u32 = rotr32(((s >> 18) ^ s) >> 27 mod 2³², s >> 59)       s: the state before the step         (eq 49)
+    u = min(u32 / 2³², 1 - 2⁻²⁴)                                                                    (eq 50)
+    U(low, high) = low + (high - low)·u                                                             (eq 51)
+    z = √(-2 ln max(u₁, 2⁻¹²⁶)) · cos(2π u₂)                                                        (eq 52)
+    N(loc, scale²) = loc + scale·z                                                                  (eq 53)
+
+    Eq 49 as printed forgets ``mod 2³²``. Eq 50 as printed is not half-open: in float32, u32 ≥ 2³² - 128 gives 1.
+    A uniform costs one u32, a normal two (u₁ then u₂; the sine branch is dropped), and n numbers in one call
+    are the same as in n calls. A permutation is the paper's shuffle (P-R4) and costs n.
+    """
+
+    __slots__ = ("_increment", "_state")
+
+    def __init__(self, seed: int, stream: int = 0) -> None:
+        seed = _integer("PCG32", "seed", seed, 1 << 64)
+        self._increment = _integer("PCG32", "stream", stream, 1 << 63) << 1 | 1
+        self._state = 0
+        self.next_uint32()
+        self._state = (self._state + seed) & _MASK64
+        self.next_uint32()
+
+    def next_uint32(self) -> int:
+        """One step in plain Python: the definition that `integers32` must equal (eqs 48 and 49)."""
+        old = self._state
+        self._state = (_MULTIPLIER * old + self._increment) & _MASK64
+        xorshifted = (((old >> 18) ^ old) >> 27) & _MASK32
+        rotation = old >> 59
+        return (xorshifted >> rotation | xorshifted << (32 - rotation)) & _MASK32
+
+    def integers32(self, size: tuple[int, ...], /) -> npt.NDArray[np.uint32]:
+        """Every u32 alike, filled in row-major order (P-R5): `next_uint32`, `_CHUNK` at a time."""
+        numbers = np.empty(math.prod(_shape("PCG32", size)), np.uint32)
+        for start in range(0, numbers.size, _CHUNK):
+            chunk = numbers[start : start + _CHUNK]
+            count = chunk.size
+            states = _POWERS[: count + 1] * np.uint64(self._state) + _SUMS[: count + 1] * np.uint64(self._increment)
+            self._state = int(states[count])
+            old = states[:count]
+            xorshifted = (((old >> np.uint64(18)) ^ old) >> np.uint64(27)).astype(np.uint32)
+            rotation = (old >> np.uint64(59)).astype(np.uint32)
+            chunk[:] = xorshifted >> rotation | xorshifted << (np.uint32(32) - rotation)
+        return numbers.reshape(size)
+
+    def random(self, size: tuple[int, ...], /) -> Floats:
+        """U[0, 1), below 1 in float32 too (P-R2): the top 255 of the 2³² values are lowered, by less than 2⁻²⁴."""
+        numbers = np.multiply(self.integers32(size), 2.0**-32, dtype=np.float64)
+        return np.asarray(np.minimum(numbers, _BELOW_ONE), np.float64)
+
+    def standard_normal(self, size: tuple[int, ...], /) -> Floats:
+        """N(0, 1) by the cosine branch of Box and Muller (P-R3); u₁ = 0 gives 13.2, the farthest of all."""
+        normals = np.empty(math.prod(_shape("PCG32", size)), np.float64)
+        for start in range(0, normals.size, _CHUNK):
+            chunk = normals[start : start + _CHUNK]
+            u1, u2 = self.random((chunk.size, 2)).T
+            chunk[:] = np.sqrt(-2.0 * np.log(np.maximum(u1, _TINY))) * np.cos(2.0 * np.pi * u2)
+        return normals.reshape(size)
+
+    def uniform(self, low: float, high: float, size: tuple[int, ...], /) -> Floats:
+        """U[low, high); rounding may give ``high`` where the interval is not [0, 1), as in NumPy (P-R3)."""
+        _check_interval("PCG32.uniform", low, high)
+        return np.asarray(low + (high - low) * self.random(size), np.float64)
+
+    def normal(self, loc: float, scale: float, size: tuple[int, ...], /) -> Floats:
+        """N(loc, scale²) (P-R3)."""
+        _check_number("PCG32.normal", "loc", loc)
+        _check_number("PCG32.normal", "scale", scale, least=0.0)
+        return np.asarray(loc + scale * self.standard_normal(size), np.float64)
+
+    def permutation(self, n: int, /) -> npt.NDArray[np.int64]:
+        """The paper's shuffle of 0 … n-1: take element u32 mod (how many are left), move the last to its place (P-R4)."""
+        n = _integer("PCG32.permutation", "n", n, 1 << 32)
+        left = list(range(n))
+        order = np.empty(n, np.int64)
+        places = self.integers32((n,)) % np.arange(n, 0, -1, dtype=np.uint32)
+        for position, place in enumerate(places.tolist()):
+            last = left.pop()
+            if place == len(left):
+                order[position] = last
+            else:
+                order[position], left[place] = left[place], last
+        return order
+
+    def shuffle(self, elements: Sequence[_Element], /) -> list[_Element]:
+        """A new list of the same elements, in the order of `permutation`."""
+        return [elements[place] for place in self.permutation(len(elements)).tolist()]
+
+    @property
+    def state(self) -> dict[str, int]:
+        """All that it remembers, to be saved as JSON; set it to go on from there."""
+        return {"state": self._state, "increment": self._increment}
+
+    @state.setter
+    def state(self, saved: Mapping[str, int]) -> None:
+        if set(saved) != {"state", "increment"}:
+            raise ArgumentError(explain("PCG32.state", "needs the keys 'state' and 'increment'", repr(saved), "pass what .state gave"))
+        state, increment = (_integer("PCG32.state", key, saved[key], 1 << 64) for key in ("state", "increment"))
+        if increment % 2 == 0:
+            raise ArgumentError(explain("PCG32.state", "increment is 2·stream + 1, so odd", str(increment), "pass what .state gave"))
+        self._state, self._increment = state, increment
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PCG32):
+            return NotImplemented
+        return self.state == other.state
+
+    def __repr__(self) -> str:
+        return f"<PCG32 stream={self._increment >> 1} state={self._state:#018x}>"
+
+
+# --- initialisers --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fans:
+    """How many inputs one output of a weight sums (``fan_in``), and how many outputs one input reaches.
+
+    Linear: in_features, out_features. Conv2D: in_channels·kh·kw, out_channels·kh·kw. The layer says which,
+    because no rule can read it off a shape.
+    """
+
+    fan_in: int
+    fan_out: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("fan_in", self.fan_in), ("fan_out", self.fan_out)):
+            _integer("Fans", name, value, 1 << 63, least=1)
+
+    def of(self, fan: Fan) -> int:
+        """The one that ``fan`` names."""
+        return self.fan_in if fan == "in" else self.fan_out
+
+
+@runtime_checkable
+class Initialiser(Protocol):
+    """A rule that gives a new parameter of ``shape`` its numbers, drawn from ``rng``."""
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        """Return new float64 numbers of ``shape``."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """``value`` everywhere; draws nothing."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        return np.full(shape, self.value, np.float64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Zeros:
+    """0 everywhere; draws nothing. For biases."""
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        return np.zeros(shape, np.float64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ones:
+    """1 everywhere; draws nothing. For a norm's scale, and the paper's Linear before ``random_init`` (P-L2)."""
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        return np.ones(shape, np.float64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """N(mean, std²), whatever the fans."""
+
+    std: float
+    mean: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        return rng.normal(self.mean, self.std, shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """U[low, high), whatever the fans."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _check_interval("Uniform", self.low, self.high)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        return rng.uniform(self.low, self.high, shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HeNormal:
+    """N(0, 2/fan): the paper's eq 55 (P-E3). Source: He et al. 2015, "Delving Deep into Rectifiers", eq 10."""
+
+    fan: Fan = "in"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        return rng.normal(0.0, math.sqrt(2.0 / fans.of(self.fan)), shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HeUniform:
+    """U(±√(6/fan)): the variance of `HeNormal`."""
+
+    fan: Fan = "in"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        bound = math.sqrt(6.0 / fans.of(self.fan))
+        return rng.uniform(-bound, bound, shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class XavierNormal:
+    """N(0, gain²·2/(fan_in + fan_out)). Source: Glorot & Bengio 2010, eq 12."""
+
+    gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        return rng.normal(0.0, self.gain * math.sqrt(2.0 / (fans.fan_in + fans.fan_out)), shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class XavierUniform:
+    """U(±gain·√(6/(fan_in + fan_out))). Source: Glorot & Bengio 2010, eq 16."""
+
+    gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        bound = self.gain * math.sqrt(6.0 / (fans.fan_in + fans.fan_out))
+        return rng.uniform(-bound, bound, shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KaimingUniform:
+    """U(±√(6/((1 + a²)·fan))), ``a`` the slope left of 0; a = √5 gives U(±1/√fan), PyTorch's Linear and Conv (G-L1)."""
+
+    a: float = math.sqrt(5.0)
+    fan: Fan = "in"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        bound = math.sqrt(6.0 / ((1.0 + self.a**2) * fans.of(self.fan)))
+        return rng.uniform(-bound, bound, shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KaimingNormal:
+    """N(0, 2/((1 + a²)·fan)), ``a`` the slope left of 0. Source: He et al. 2015, eq 15."""
+
+    a: float = 0.0
+    fan: Fan = "in"
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        return rng.normal(0.0, math.sqrt(2.0 / ((1.0 + self.a**2) * fans.of(self.fan))), shape)
+
+
+_NAMED: Final[Mapping[str, Initialiser]] = MappingProxyType(
+    {
+        "zeros": Zeros(),
+        "ones": Ones(),
+        "he_normal": HeNormal(),
+        "he_uniform": HeUniform(),
+        "xavier_normal": XavierNormal(),
+        "xavier_uniform": XavierUniform(),
+        "kaiming_uniform": KaimingUniform(),
+        "kaiming_normal": KaimingNormal(),
+    }
+)
+
+
+def initialiser(name_or_object: str | Initialiser) -> Initialiser:
+    """The rule of that name, with its defaults; a rule comes back as it is."""
+    if isinstance(name_or_object, str):
+        if name_or_object in _NAMED:
+            return _NAMED[name_or_object]
+        close = difflib.get_close_matches(name_or_object.lower(), _NAMED, n=1)
+        cure = f"did you mean {close[0]!r}?" if close else "or pass a rule, such as Normal(0.02)"
+        raise ArgumentError(explain("initialiser", f"a name is one of {', '.join(_NAMED)}", repr(name_or_object), cure))
+    if isinstance(name_or_object, type):
+        raise ArgumentError(explain("initialiser", "expects a rule", repr(name_or_object), f"write {name_or_object.__name__}(...)"))
+    if not callable(name_or_object):
+        raise ArgumentError(explain("initialiser", "expects a name or a rule", repr(name_or_object), "pass HeNormal() or 'he_normal'"))
+    return name_or_object

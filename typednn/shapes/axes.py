@@ -1,0 +1,264 @@
+"""Annotation strings, and matching them against shapes as jaxtyping does.
+
+One annotation is one axis per word: ``batch (height-{self.kernel_size[0]})//{self.stride[0]}+1 {self.out_channels}``.
+
+    height                  a name: bound by the first array that has it, the same size ever after
+    28, height//2+1         a number; an expression over names that are bound by then
+    {self.in_features}      a size of the layer
+    *input, ...             any number of axes, bound as a whole, or not bound
+    _                       any size
+    #height                 this size, or 1
+    rows=28                 28; what stands before = only documents it
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from typednn.errors import DefinitionError
+from typednn.shapes.dims import Dim, differ, same, solve
+from typednn.shapes.expressions import Lookup, evaluate, unknown
+
+Shape: TypeAlias = "Sequence[Dim | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One word of an annotation."""
+
+    source: str
+    text: str  # the name or expression; empty if it binds nothing
+    title: str = ""  # what stands before =
+    variadic: bool = False
+    broadcast: bool = False
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it can bind a name to one size."""
+        return self.text.isidentifier() and not self.variadic
+
+    @property
+    def label(self) -> str:
+        """What the axis is called: ``in_features`` for ``{self.in_features}``."""
+        return self.title or re.sub(r"\{(?:self\.)?([^{}]*)\}", r"\1", self.text).replace("self.", "")
+
+    def described(self, size: Dim | None) -> str:
+        """The axis in a list of what is expected: ``in_features=784``."""
+        if not self.text:
+            return self.source
+        if size is None or size == Dim.named(self.text):
+            return self.label
+        whole = self.title or self.is_name or re.fullmatch(r"\{self\.\w+\}", self.text)
+        return f"{self.label}={size}" if whole else str(size)
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One thing that cannot be right."""
+
+    axis_index: int | None  # position; None where the number of axes, or a condition between sizes, does not hold
+    label: str
+    expected: str
+    got: str
+    source: str  # the word of the annotation
+
+    def sentence(self, why: str = "") -> str:
+        """``expects 256 features, gets 400``, with ``why`` after it."""
+        if not self.label:
+            expected = self.expected
+        elif self.label.isidentifier():
+            expected = f"{self.expected} {self.label}"
+        else:
+            expected = f"{self.label} to be {self.expected}"
+        return f"expects {expected}, gets {self.got}{why}"
+
+
+@lru_cache(maxsize=4096)
+def parse(annotation: str) -> tuple[Slot, ...]:
+    """The slots of an annotation; `DefinitionError` if it is not one that can be checked."""
+    try:
+        slots = tuple(_slot(word) for word in annotation.split())
+        if sum(slot.variadic for slot in slots) > 1:
+            raise DefinitionError("only one * or ... can stand in one annotation")
+    except DefinitionError as error:
+        raise DefinitionError(f'annotation "{annotation}": {error}') from None
+    return slots
+
+
+def _slot(word: str) -> Slot:
+    if word == "...":
+        return Slot(word, "", variadic=True)
+    text, title, marks = word, "", ""
+    while text and (text[0] in "*_#?" or text.count("=") == 1):
+        if text[0] in "*_#?":
+            marks, text = marks + text[0], text[1:]
+        else:
+            title, _, text = text.partition("=")
+            if not title.isidentifier() or not text:
+                raise DefinitionError(f'axis "{word}": = stands between a name that documents the axis and its size')
+    anonymous, variadic, broadcast = "_" in marks, "*" in marks, "#" in marks
+    if "?" in marks or len(set(marks)) < len(marks):
+        raise DefinitionError(f'axis "{word}": only one each of *, _ and # can stand before a name')
+    if anonymous and (broadcast or (text and not text.isidentifier())):
+        raise DefinitionError(f'axis "{word}": _ stands for any size, so only a name can follow it')
+    if variadic and not anonymous and not text.isidentifier():
+        raise DefinitionError(f'axis "{word}": * stands for any number of axes, so one name must follow it')
+    if anonymous:
+        return Slot(word, "", title, variadic)
+    size = evaluate(text, unknown)
+    if size is not None and size.value is not None and size.value < 0:
+        raise DefinitionError(f'axis "{word}": no axis has {size} elements; write an expression without spaces')
+    return Slot(word, text, title, variadic, broadcast)
+
+
+def label(name: str) -> str:
+    """What people call an axis: ``in_features`` is "features" in a sentence about two layers."""
+    return re.sub(r"^(in|out)_(?=\w+$)", "", name)
+
+
+def rank(annotation: str) -> int | None:
+    """How many axes an annotation has; None if any number."""
+    slots = parse(annotation)
+    return None if any(slot.variadic for slot in slots) else len(slots)
+
+
+def sizes(annotation: str, attributes: Lookup) -> tuple[int, ...]:
+    """A shape of numbers only, such as a parameter's ``{self.out_features} {self.in_features}``."""
+    known: list[int] = []
+    for slot in parse(annotation):
+        dim = evaluate(slot.text, unknown, attributes) if slot.text and not slot.variadic else None
+        size = None if dim is None else dim.value
+        if size is None:
+            raise DefinitionError(
+                f'axis "{slot.source}" of "{annotation}": a parameter\'s size must follow from its layer\'s attributes, '
+                f"got {slot.source if dim is None else dim}; write a number or {{self.…}} of an integer attribute"
+            )
+        known.append(size)
+    return tuple(known)
+
+
+def align(slots: Sequence[Slot], count: int) -> list[Slot] | None:
+    """One slot per axis, for a shape of ``count`` axes; None if the annotation has another number of axes."""
+    at = next((index for index, slot in enumerate(slots) if slot.variadic), None)
+    if at is None:
+        return list(slots) if len(slots) == count else None
+    extra = count - len(slots) + 1
+    return None if extra < 0 else [*slots[:at], *[slots[at]] * extra, *slots[at + 1 :]]
+
+
+def count_axes(axes: Sequence[str]) -> str:
+    """``2 axes (batch, 10)``."""
+    return f"{len(axes)} {'axis' if len(axes) == 1 else 'axes'} ({', '.join(axes)})"
+
+
+class Unifier:
+    """The names of one call, bound from left to right: `bind` each argument in turn, then ask for the `result`.
+
+    Afterwards ``mismatches`` holds what cannot be right, ``refined`` the names in the shapes that turned out to
+    be a number or another name, ``open`` the pairs of sizes that must be equal and may or may not be.
+    """
+
+    def __init__(self, attributes: Lookup = unknown) -> None:
+        self.attributes = attributes
+        self.sizes: dict[str, Dim | None] = {}
+        self.groups: dict[str, Shape] = {}
+        self.mismatches: list[Mismatch] = []
+        self.refined: dict[str, Dim] = {}
+        self.open: list[tuple[Dim, Dim]] = []
+
+    def bind(self, annotation: str, shape: Shape | None) -> Shape | None:
+        """Match one argument; gives what is known about its shape by then."""
+        if shape is None:
+            return None
+        slots = parse(annotation)
+        layout = align(slots, len(shape))
+        if layout is None:
+            fixed = [slot for slot in slots if not slot.variadic]
+            expected = ("at least " if len(fixed) < len(slots) else "") + count_axes([slot.described(self.size(slot)) for slot in fixed])
+            got = count_axes(["_" if size is None else str(size) for size in shape])
+            self.mismatches.append(Mismatch(None, "", expected, got, annotation))
+            return shape
+        known = list(shape)
+        for index, slot in enumerate(layout):
+            if slot.text and not slot.variadic:
+                known[index] = self._axis(index, slot, shape[index])
+        for slot in slots:
+            if slot.variadic and slot.text and not slot.broadcast:
+                axes = [index for index, each in enumerate(layout) if each.variadic]
+                self._group(slot, axes[0] if axes else None, [shape[index] for index in axes])
+        return known
+
+    def result(self, annotation: str) -> Shape | None:
+        """The shape that a return annotation promises, as far as it is known; None if the number of axes is not."""
+        shape: list[Dim | None] = []
+        for slot in parse(annotation):
+            if not slot.variadic:
+                shape.append(self.size(slot))
+            elif (group := self.groups.get(slot.text)) is not None:
+                shape.extend(None if size is None else size.substitute(self.refined) for size in group)
+            else:
+                return None
+        return shape
+
+    def size(self, slot: Slot) -> Dim | None:
+        """What one slot stands for under the bindings made so far; None also for an axis that may be broadcast."""
+        if not slot.text or slot.variadic or slot.broadcast:
+            return None
+        return evaluate(slot.text, self.lookup, self.attributes)
+
+    def lookup(self, name: str) -> Dim | None:
+        """What is known of a name by now."""
+        dim = self.sizes.get(name)
+        return None if dim is None else dim.substitute(self.refined)
+
+    def require(self, condition: str) -> None:
+        """Demand ``left==right`` of sizes that are bound."""
+        left, _, right = condition.partition("==")
+        a, b = evaluate(left, self.lookup, self.attributes), evaluate(right, self.lookup, self.attributes)
+        if a is not None and b is not None:
+            self._settle(None, left, b, a, condition)
+
+    def _axis(self, index: int, slot: Slot, actual: Dim | None) -> Dim | None:
+        if slot.broadcast and (actual is None or actual.value in (None, 1)):
+            return actual
+        if slot.is_name and self.sizes.get(slot.text) is None:
+            self.sizes[slot.text] = actual
+            return actual
+        expected = evaluate(slot.text, self.lookup, self.attributes)
+        if expected is None:
+            return actual
+        if actual is None:
+            return expected
+        self._settle(index, f"axis {index}" if slot.label.isdecimal() else label(slot.label), expected, actual, slot.source)
+        return actual
+
+    def _group(self, slot: Slot, index: int | None, shape: Shape) -> None:
+        earlier = self.groups.setdefault(slot.text, shape)
+        pairs = [(a, b) for a, b in zip(earlier, shape, strict=False) if a is not None and b is not None]
+        if len(earlier) != len(shape) or any(differ(a, b) for a, b in pairs):
+            self.mismatches.append(Mismatch(index, f"*{slot.text}", product(earlier), product(shape), slot.source))
+            return
+        for a, b in pairs:
+            self._settle(index, f"*{slot.text}", a, b, slot.source)
+        self.groups[slot.text] = [b if a is None else a for a, b in zip(earlier, shape, strict=True)]
+
+    def _settle(self, index: int | None, name: str, expected: Dim, actual: Dim, source: str) -> None:
+        expected, actual = expected.substitute(self.refined), actual.substitute(self.refined)
+        if same(expected, actual):
+            return
+        if differ(expected, actual):
+            self.mismatches.append(Mismatch(index, name, str(expected), str(actual), source))
+        elif (found := solve(expected, actual)) is not None:
+            self.refined = {key: size.substitute(dict([found])) for key, size in self.refined.items()} | dict([found])
+        else:
+            self.open.append((actual, expected))
+
+
+def product(shape: Shape) -> str:
+    """A sample's sizes: ``28x28x1``; with spaces where they are not all numbers: ``height x width x 1``."""
+    texts = ["_" if size is None else str(size) for size in shape]
+    return ("x" if all(text.isdecimal() for text in texts) else " x ").join(texts) or "()"

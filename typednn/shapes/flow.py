@@ -1,0 +1,289 @@
+"""A shape that runs through a stack of layers, and remembers where its sizes come from.
+
+    flow = Flow.start((28, 28, 1))                                     # Input(28, 28, 1); Flow.start() if nothing is declared
+    flow = flow.through("Conv2d(1, 6, 5)", inputs, output, attributes)     # StackError where the layer cannot follow
+
+Every step gives a new flow. What is not known is a name, and a name can turn out to be a number later on: the
+flow then holds that number everywhere. Sizes that may or may not be equal stay in ``open_constraints``; they are
+decided by the first array, by running ``Flow.of(x.shape)`` through the same layers. ``contract`` is the whole
+flow as one text, which `split_contract` takes apart into what `Flow.through` takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from typednn.errors import StackError
+from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank
+from typednn.shapes.dims import Dim, differ, same
+from typednn.shapes.expressions import Lookup, evaluate, unknown, write
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One size, and where it comes from if a layer computed it."""
+
+    size: Dim | None
+    how: str = ""  # the layer's expression with the sizes written in: "5*5*16"
+    origin: str = ""  # what that layer read: "from MaxPool2d on 10x10x16"
+
+    @property
+    def why(self) -> str:
+        """`` (= 5*5*16, from MaxPool2d on 10x10x16)``, or nothing."""
+        return f" (= {', '.join(part for part in (self.how, self.origin) if part)})" if self.how else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Two sizes that must be equal, and may be."""
+
+    left: Dim
+    right: Dim
+
+    def __str__(self) -> str:
+        return f"{self.left}=={self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """An immutable shape between two layers; `start` or `of` makes one, `through` moves it on."""
+
+    axes: tuple[Axis, ...] | None  # None: not even the number of axes is known
+    began: tuple[Dim | None, ...] | None  # the shape before the first layer, in the names it was given
+    previous: str = ""  # the layer before, or Input(...)
+    origin: str = ""  # the last layer that changed the shape, and what it read
+    trace: tuple[str, ...] = ()  # one line per layer
+    undecided: tuple[Constraint, ...] = ()
+    untouched: bool = True  # every layer so far kept the shape
+    symbols: Mapping[str, Dim] = field(default_factory=dict[str, Dim])  # every name ever used -> what is known of it by now
+
+    @staticmethod
+    def start(sample: Sequence[int] | None = None) -> Flow:
+        """The shape that ``Input(28, 28, 1)`` declares, without the batch; None: nothing is declared."""
+        if sample is None:
+            return Flow(None, None)
+        declared = f"Input({', '.join(map(str, sample))})"
+        return replace(Flow.of([Dim.named("batch"), *sample]), previous=declared, origin=f"from {declared}")
+
+    @staticmethod
+    def of(shape: Sequence[Dim | int | None]) -> Flow:
+        """The shape that an array has, batch included."""
+        dims = tuple(Dim.of(size) if isinstance(size, int) else size for size in shape)
+        names = {name: Dim.named(name) for dim in dims if dim is not None for name in dim.names()}
+        return Flow(tuple(map(Axis, dims)), dims, f"an array of shape ({_listed(dims, ', ')})", symbols=names)
+
+    @property
+    def shape(self) -> list[Dim | None] | None:
+        """The sizes by now, None where one is unknown."""
+        return None if self.axes is None else [axis.size for axis in self.axes]
+
+    def sizes(self) -> tuple[int, ...] | None:
+        """The sizes of one sample, if all are numbers."""
+        known = [None if axis.size is None else axis.size.value for axis in (self.axes or ())[1:]]
+        numbers = tuple(size for size in known if size is not None)
+        return None if self.axes is None or len(numbers) < len(known) else numbers
+
+    @property
+    def open_constraints(self) -> tuple[Constraint, ...]:
+        """What must hold, and is not said by ``began``: sizes that may be equal, and what names that layers brought turned out to be."""
+        given = {name for dim in self.began or () if dim is not None for name in dim.names()}
+        brought = ((Dim.named(name), dim) for name, dim in self.symbols.items() if name not in given)
+        return self.undecided + tuple(Constraint(name, dim) for name, dim in brought if name != dim)
+
+    @property
+    def contract(self) -> str:
+        """``batch 28 28 1 -> batch 10``, and `` if `` what is still open."""
+        any_shape = "*shape" if self.untouched else "..."
+        began = None if self.began is None else [axis.size for axis in self._updated(map(Axis, self.began))]
+        ends = " -> ".join(any_shape if dims is None else _listed(dims, " ") for dims in (began, self.shape))
+        return f"{ends}{' if ' if self.open_constraints else ''}{', '.join(map(str, self.open_constraints))}"
+
+    def __str__(self) -> str:
+        return self.contract
+
+    def through(self, label: str, inputs: str, output: str, attributes: Lookup = unknown, where: Sequence[str] = ()) -> Flow:
+        """The shape after one layer, given its two annotations.
+
+        ``where`` holds conditions between its sizes, ``height*width==400``: the open constraints of a stack that
+        is used as one layer.
+        """
+        flow = self._opened(inputs, attributes)
+        unifier = Unifier(attributes)
+        known = unifier.bind(inputs, flow.shape)
+        for condition in where:
+            unifier.require(condition)
+        if unifier.mismatches:
+            raise flow._misfit(label, unifier.mismatches[0])
+        if flow.axes is not None and known is not None:
+            flow = replace(flow, axes=tuple(replace(axis, size=size) for axis, size in zip(flow.axes, known, strict=True)))
+        kept = _keeps(inputs, output)
+        after = flow if kept else flow._outcome(label, inputs, output, unifier)
+        return after._settled(label, unifier)._then(label, flow, kept=kept)
+
+    def require_same(self, before: Flow, label: str) -> Flow:
+        """The flow after a wrapper that adds what it reads to what its inner layers give.
+
+        ``self`` is the flow after the inner layers, ``before`` the flow that entered them:
+        ``inner.flow(before).require_same(before, label)``. Provenance is passed on from ``before``.
+        """
+        entered = before.axes
+        if entered is None and before.untouched and self.began is not None:
+            entered = tuple(map(Axis, self.began))
+        entered = None if entered is None else self._updated(entered)
+        unifier = Unifier()
+        unifier.bind("*shape", None if entered is None else [axis.size for axis in entered])
+        unifier.bind("*shape", self.shape)
+        if unifier.mismatches:
+            gets, gives = _sample(entered), _sample(self.axes)
+            if gets == gives:  # the batch differs
+                gets, gives = unifier.mismatches[0].expected, unifier.mismatches[0].got
+            rule = f"the inner layer must keep the shape: gets {gets}, gives {gives}"
+            raise _stack_error(f"{label}: {rule}", gets, gives, "shape", self.trace)
+        after = replace(self, axes=self.axes if entered is None else entered)
+        return after._settled(label, unifier)._then(label, replace(before, axes=entered), kept=True)
+
+    def per_position(self, label: str, run: Callable[[Flow], Flow]) -> Flow:
+        """The flow after a wrapper that applies a rank-2 layer at every position of ``batch time features``.
+
+        ``run`` gets the flow without the time axis and gives the flow after the inner layer.
+        """
+        flow = self._opened("batch time features", unknown)
+        unifier = Unifier()
+        unifier.bind("batch time features", flow.shape)
+        if unifier.mismatches or flow.axes is None:
+            raise flow._misfit(label, unifier.mismatches[0])
+        batch, time, features = flow.axes
+        inner = run(replace(flow, axes=(batch, features)))
+        if inner.axes is not None and len(inner.axes) != 2:
+            got = count_axes([_written(axis.size) for axis in inner.axes])
+            raise _stack_error(f"{label}: the inner layer must give 2 axes, gives {got}", "2 axes", got, "rank", inner.trace)
+        axes = None if inner.axes is None else (inner.axes[0], *inner._updated((time,)), inner.axes[1])
+        return replace(inner, axes=axes)._then(label, flow, kept=inner.axes == (batch, features))
+
+    def _opened(self, inputs: str, attributes: Lookup) -> Flow:
+        """Where the shape is unknown: the layer's own input annotation, its names standing for themselves."""
+        slots = parse(inputs)
+        if self.axes is not None or any(slot.variadic for slot in slots):
+            return self
+        symbols = dict(self.symbols)
+        own = {slot.text: _fresh(slot.text, symbols) for slot in {slot.text: slot for slot in slots if slot.is_name}.values()}
+        opened = Unifier(attributes)
+        opened.sizes.update(own)
+        dims = tuple(opened.size(slot) for slot in slots)
+        return replace(self, axes=tuple(map(Axis, dims)), began=dims if self.untouched else self.began, symbols=symbols)
+
+    def _outcome(self, label: str, inputs: str, output: str, unifier: Unifier) -> Flow:
+        """What the output annotation promises: axes that are passed on keep their provenance, others get one."""
+        axes: list[Axis] = []
+        symbols = dict(self.symbols)
+        before = self.axes or ()
+        layout = list(zip(align(parse(inputs), len(before)) or (), before, strict=False))
+        named = {slot.text: axis for slot, axis in reversed(layout) if slot.is_name and not slot.broadcast}
+        for slot in parse(output):
+            if slot.variadic:
+                if slot.text not in unifier.groups:
+                    return replace(self, axes=None, symbols=symbols)
+                axes.extend(axis for each, axis in layout if each.variadic)
+            elif slot.is_name and slot.text in named:
+                axes.append(named[slot.text])
+            else:
+                if slot.is_name and slot.text not in unifier.sizes:
+                    unifier.sizes[slot.text] = _fresh(slot.text, symbols)
+                size = unifier.size(slot)
+                if size is not None and size.value is not None and size.value < 1:
+                    raise self._too_small(label, slot, size.value, unifier)
+                how = write(slot.text, unifier.lookup, unifier.attributes) if size is not None else ""
+                axes.append(Axis(size, how, self.origin) if how != str(size) else Axis(size))
+        return replace(self, axes=tuple(axes), symbols=symbols)
+
+    def _settled(self, label: str, unifier: Unifier) -> Flow:
+        """Put what turned out about names everywhere, and see what that decides."""
+        flow = replace(self, symbols={name: dim.substitute(unifier.refined) for name, dim in self.symbols.items()})
+        undecided: list[Constraint] = []
+        for constraint in [*self.undecided, *(Constraint(*pair) for pair in unifier.open)]:
+            left, right = flow._now(constraint.left), flow._now(constraint.right)
+            if differ(left, right):
+                raise self._misfit(label, Mismatch(None, str(constraint.left), str(right), str(left), str(constraint)))
+            if not same(left, right):
+                undecided.append(Constraint(left, right))
+        axes = None if self.axes is None else flow._updated(self.axes)
+        return replace(flow, axes=axes, undecided=tuple(dict.fromkeys(undecided)))
+
+    def _then(self, label: str, before: Flow, *, kept: bool) -> Flow:
+        read = _sample(None if before.axes is None else self._updated(before.axes))
+        origin = before.origin if kept else f"from {label.partition('(')[0]} on {read}"
+        trace = (*self.trace, f"{label}  {read} -> {_sample(self.axes)}")
+        return replace(self, previous=label, origin=origin, trace=trace, untouched=before.untouched and kept)
+
+    def _now(self, dim: Dim) -> Dim:
+        return dim.substitute(self.symbols)
+
+    def _updated(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
+        return tuple(axis if axis.size is None else replace(axis, size=self._now(axis.size)) for axis in axes)
+
+    def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
+        why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
+        if not mismatch.label and rank(mismatch.source) == 2 and len(self.axes or ()) == 4:
+            why = "; put Flatten() between them"
+        return self._refusal(label, mismatch.sentence(why), mismatch.expected, mismatch.got, mismatch.label or "rank")
+
+    def _too_small(self, label: str, slot: Slot, got: int, unifier: Unifier) -> StackError:
+        """A layer would give nothing: which axis, the arithmetic, and how large its input must be."""
+        formula = evaluate(slot.text, Dim.named, unifier.attributes)
+        names = sorted(formula.names()) if formula is not None else []
+        how = write(slot.text, unifier.lookup, unifier.attributes)
+        rule = f"{formula if names else slot.label} is {got}{f' (= {how})' if how != str(got) else ''}"
+        cure = "; every size must be at least 1"
+        current = unifier.lookup(names[0]) if len(names) == 1 else None
+        if formula is not None and current is not None and current.value is not None:
+            for size in range(current.value + 1, current.value + 1024):
+                if (formula.substitute({names[0]: Dim.of(size)}).value or 0) >= 1:
+                    cure = f"; {names[0]} must be at least {size}"
+                    break
+        reason = "kernel does not fit" if "kernel" in slot.source else "input is too small" if names else "output is empty"
+        return self._refusal(label, f"{reason}: {rule}{cure}", "at least 1", str(got), names[0] if names else slot.label)
+
+    def _refusal(self, label: str, rule: str, expected: str, got: str, axis: str) -> StackError:
+        head = f"{label} cannot follow {self.previous}" if self.previous else label
+        return _stack_error(f"{head}: {rule}", expected, got, axis, self.trace)
+
+
+def split_contract(contract: str) -> tuple[str, str, tuple[str, ...]]:
+    """``inputs -> output if a==b, c==d`` as the three arguments of `Flow.through`."""
+    annotations, _, conditions = contract.partition(" if ")
+    inputs, _, output = annotations.partition(" -> ")
+    return inputs, output, tuple(conditions.split(", ")) if conditions else ()
+
+
+def _keeps(inputs: str, output: str) -> bool:
+    """Whether a layer's output surely has the very shape of its input."""
+    return inputs.split() == output.split() and all(slot.text and not slot.broadcast for slot in parse(inputs))
+
+
+def _fresh(name: str, symbols: dict[str, Dim]) -> Dim:
+    """A name that no size has yet; it is added to ``symbols``."""
+    number, free = 1, name
+    while free in symbols:
+        number += 1
+        free = f"{name}_{number}"
+    return symbols.setdefault(free, Dim.named(free))
+
+
+def _written(dim: Dim | None) -> str:
+    return "_" if dim is None else str(dim)
+
+
+def _listed(dims: Shape, between: str) -> str:
+    return between.join(map(_written, dims))
+
+
+def _sample(axes: tuple[Axis, ...] | None) -> str:
+    return "..." if axes is None else product([axis.size for axis in axes[1:]])
+
+
+def _stack_error(message: str, expected: str, got: str, axis: str, trace: tuple[str, ...]) -> StackError:
+    """The error with its parts, for whoever prints it in another way."""
+    error = StackError(message)
+    vars(error).update(expected=expected, got=got, axis=axis, trace=trace)
+    return error
