@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typednn import backends, config, errors, layers, losses, optim, random, shapes
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
-    from typednn.checks import checks, get_checks, set_checks
+    from typednn.checks import checking, get_checks, set_checks
     from typednn.errors import TypednnError
     from typednn.fields import Buffer, Kept, Parameter
-    from typednn.gradcheck import gradcheck
+    from typednn.gradient_check import gradcheck
     from typednn.gradients import ChainGrad, ElementwiseGrad, Gradient
     from typednn.layer import Chain, Elementwise, ElementwiseChain, FirstChain, FirstLayer, Input, Layer, MultiInput, S, Sequential
     from typednn.module import Module
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",
-    "checks": "checks get_checks set_checks",
+    "checks": "checking get_checks set_checks",
     "errors": "TypednnError",
     "fields": "Buffer Kept Parameter",
-    "gradcheck": "gradcheck",
+    "gradient_check": "gradcheck",
     "gradients": "ChainGrad ElementwiseGrad Gradient",
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput S Sequential",
     "module": "Module",
@@ -79,7 +79,7 @@ __all__ = [
     "TypednnError",
     "Update",
     "backends",
-    "checks",
+    "checking",
     "config",
     "errors",
     "get_checks",

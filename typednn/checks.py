@@ -62,8 +62,8 @@ def get_checks() -> Mode:
 
 
 @contextmanager
-def checks(mode: Mode) -> Iterator[None]:
-    """``with checks("full"): …`` — a mode for a while, for all threads."""
+def checking(mode: Mode) -> Iterator[None]:
+    """``with checking("full"): …`` — a mode for a while, for all threads."""
     before = switch.mode
     set_checks(mode)
     try:

@@ -88,7 +88,8 @@ class Module(Enforced):
         """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
         declared = [name for base in reversed(type(self).__mro__) for name in base.__dict__.get("__annotations__", {})]
         for name in dict.fromkeys([*declared, *vars(self)]):
-            yield from _modules_in(name, vars(self).get(name))
+            if name not in Module.__annotations__:
+                yield from _modules_in(name, vars(self).get(name))
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module and every one below it with its dotted path, parents first."""
@@ -306,12 +307,12 @@ class Module(Enforced):
             if isinstance(field, StoredField) and not field.absent(self):
                 self._cells.setdefault(name, Cell())
         twin = copy.copy(self)
+        for name, value in vars(self).items():
+            if name not in Module.__annotations__:
+                vars(twin)[name] = _shared(value)
         twin._kept = {}
         twin._record = None
         twin._token = None
-        for name, value in vars(self).items():
-            vars(twin)[name] = _shared(value)
-        twin._cells = self._cells
         return twin
 
     def named(self, name: str) -> Self:

@@ -1,0 +1,140 @@
+"""gradcheck: does a layer's backward agree with what its forward does?
+
+For the scalar L = Σ w·forward(x), with fixed random w, every derivative that ``backward(w)`` gives is compared with the
+central difference (L(q + eps) - L(q - eps))/(2 eps), one coordinate q at a time, in float64 on a copy of the layer. Where
+the function has a kink within eps (ReLU at 0, two equal numbers under a max) no derivative exists: such a coordinate
+is recognised from forward alone, left out, and counted.
+
+The error of a coordinate is |backward - difference| / max(1, largest difference of that quantity).
+Cost: two forwards per coordinate.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from typednn.arguments import integer, number
+from typednn.backends import to_numpy
+from typednn.errors import ArgumentError, TypednnError, explain
+from typednn.module import Module
+
+_KINK = 1e-3
+
+
+class GradcheckError(TypednnError, AssertionError):
+    """A derivative disagrees with finite differences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """How one quantity's derivative compared."""
+
+    name: str
+    compared: int
+    kinks: int
+    error: float
+
+
+@dataclass(slots=True)
+class GradcheckReport:
+    """What was compared, quantity by quantity; printing it gives a table."""
+
+    layer: str
+    quantities: list[Quantity] = field(default_factory=list[Quantity])
+
+    @property
+    def error(self) -> float:
+        """The largest error of all."""
+        return max((quantity.error for quantity in self.quantities), default=0.0)
+
+    def __str__(self) -> str:
+        width = max(len(quantity.name) for quantity in self.quantities)
+        lines = [
+            f"  {quantity.name:<{width}}  error {quantity.error:.1e} over {quantity.compared} coordinates"
+            + (f", {quantity.kinks} at a kink left out" if quantity.kinks else "")
+            for quantity in self.quantities
+        ]
+        return "\n".join([self.layer, *lines])
+
+
+def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float = 1e-6, most: int = 2000, seed: int = 0) -> GradcheckReport:
+    """Compare every derivative of ``layer`` at ``inputs`` with central differences; `GradcheckError` where one disagrees.
+
+    ``layer`` is initialised and is left as it is; ``inputs`` are arrays, one for most layers. Of a quantity with more
+    than ``most`` coordinates a random selection is compared.
+    """
+    number("gradcheck", "eps", eps, least=1e-12, below=1.0)
+    number("gradcheck", "tolerance", tolerance, least=0.0)
+    integer("gradcheck", "most", most)
+    if not isinstance(layer, Module):
+        raise ArgumentError(explain("gradcheck", "takes a layer or model", type(layer).__name__))
+    if not inputs:
+        raise ArgumentError(explain("gradcheck", "needs the layer's input", "none", "gradcheck(layer, x)"))
+    model = copy.deepcopy(layer).to("cpu").astype(np.float64).train()
+    points = [_double(to_numpy(x)) for x in inputs]
+    rng = np.random.default_rng(seed)
+
+    output = model.forward(*points)
+    weights = rng.uniform(0.5, 1.5, output.shape) * rng.choice([-1.0, 1.0], output.shape)
+    gradient = model.backward(weights)
+    model.eval()
+
+    def loss() -> float:
+        return float(np.sum(weights * model.forward(*points), dtype=np.float64))
+
+    if loss() != loss():
+        raise ArgumentError(explain("gradcheck", f"{layer.label()}.forward must give the same twice, and no NaN", "two different results"))
+    report = GradcheckReport(layer.label())
+    names = getattr(gradient, "__inputs__", ("input",))
+    for name, point in zip(names, points, strict=True):
+        if point.dtype.kind == "f":
+            report.quantities.append(_compare(layer.label(), name, point, getattr(gradient, name), loss, eps, tolerance, most, rng))
+    derivatives = model.named_gradients(gradient)
+    for name, weight in model.named_parameters().items():
+        report.quantities.append(_compare(layer.label(), name, weight, derivatives[name], loss, eps, tolerance, most, rng))
+    return report
+
+
+def _double(x: Any) -> Any:
+    return np.array(x, dtype=np.float64 if x.dtype.kind == "f" else x.dtype)
+
+
+def _compare(layer: str, name: str, quantity: Any, derivative: Any, loss: Any, eps: float, tolerance: float, most: int, rng: Any) -> Quantity:
+    """Walk over the coordinates of ``quantity``, which ``loss`` reads in place."""
+    places = np.arange(quantity.size) if quantity.size <= most else np.sort(rng.choice(quantity.size, most, replace=False))
+    middle = loss()
+    differences: dict[int, float] = {}
+    for place in map(int, places):
+        index = np.unravel_index(place, quantity.shape)
+        before = quantity[index]
+        quantity[index] = before + eps
+        above = loss()
+        quantity[index] = before - eps
+        below = loss()
+        quantity[index] = before
+        # At a kink the slopes on the two sides differ; elsewhere only by eps times the curvature and by rounding.
+        right, left = (above - middle) / eps, (middle - below) / eps
+        noise = 1e-12 * max(1.0, abs(middle)) / eps
+        if abs(right - left) <= max(_KINK * max(1.0, abs(right), abs(left)), noise):
+            differences[place] = (above - below) / (2 * eps)
+    if not differences:
+        raise ArgumentError(explain("gradcheck", f"{layer}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x"))
+    scale = max(1.0, *(abs(difference) for difference in differences.values()))
+    errors = {place: abs(float(derivative.flat[place]) - difference) / scale for place, difference in differences.items()}
+    # A NaN compares as false with everything: it must lose here.
+    worst = max(errors, key=lambda place: np.inf if np.isnan(errors[place]) else errors[place])
+    if not errors[worst] <= tolerance:
+        coordinate = tuple(map(int, np.unravel_index(worst, quantity.shape)))
+        raise GradcheckError(
+            explain(
+                f"{layer}.backward",
+                f"the derivative by {name!r} at {coordinate} must be {differences[worst]:.9g}",
+                f"{float(derivative.flat[worst]):.9g}",
+                f"error {errors[worst]:.1e} is over the tolerance {tolerance:g}",
+            )
+        )
+    return Quantity(name, len(differences), len(places) - len(differences), errors[worst])
