@@ -372,7 +372,7 @@ def enforce_class(cls: type, wrap: Callable[[str, Callable[..., Any]], Callable[
         if getattr(base, "_is_protocol", False)
         for name, member in vars(base).items()
         if inspect.isfunction(member) and not name.startswith("_")
-    }
+    } | set(getattr(cls, "promised", ()))
     for name, member in list(vars(cls).items()):
         if not inspect.isfunction(member) or getattr(member, "__isabstractmethod__", False):
             continue

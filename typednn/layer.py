@@ -206,7 +206,10 @@ class _Parts(Module):
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         if self.sample is not None:
             self.sample.check(inputs[0], self)
-        self.trace(Flow.of(tuple(inputs[0].shape)))
+        try:
+            self.trace(Flow.of(tuple(inputs[0].shape)))
+        except StackError as error:  # in the words of the definition, but it is the array that does not fit
+            raise ShapeError(str(error), self) from None
 
     def run(self, x: Any) -> Any:
         for part in self.parts:

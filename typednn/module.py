@@ -34,6 +34,7 @@ class Module(Enforced):
 
     fields: ClassVar[dict[str, Field]] = {}
     gradient_prefix: ClassVar[str] = ""
+    promised: ClassVar[tuple[str, ...]] = ("forward", "backward", "update")  # enforced whatever their annotations say
 
     training: bool = True
     dtype: np.dtype[Any] = np.dtype(np.float32)

@@ -68,7 +68,7 @@ def test_the_stub_is_true(tmp_path: Path) -> None:
     """mypy's stubtest compares every name and signature with CuPy itself; a GPU is not needed for that."""
     pytest.importorskip("cupy")
     done = run("mypy.stubtest", "cupy", "--ignore-missing-stub", "--ignore-disjoint-bases", "--concise", cwd=tmp_path, MYPYPATH=str(STUBS))
-    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == 0 or (done.returncode == 1 and done.stdout), f"stubtest itself failed: {done}"
     # A newer CuPy may take more than the oldest one that typednn supports.
     wrong = [line for line in done.stdout.splitlines() if "stub does not have parameter" not in line]
     assert [line for line in wrong if not line.startswith("Success")] == []

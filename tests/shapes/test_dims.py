@@ -33,7 +33,7 @@ def number(dim: Dim, values: dict[str, int]) -> int | None:
     return dim.substitute({name: Dim.of(size) for name, size in values.items()}).value
 
 
-@settings(max_examples=3000)
+@settings(max_examples=2000)
 @given(expressions, sizes)
 def test_the_algebra_computes_what_python_computes(text: str, values: dict[str, int]) -> None:
     expected = eval(text, dict(values))
@@ -44,7 +44,7 @@ def test_the_algebra_computes_what_python_computes(text: str, values: dict[str, 
     assert evaluate(text, {name: Dim.of(size) for name, size in values.items()}.get) == Dim.of(expected)
 
 
-@settings(max_examples=2000)
+@settings(max_examples=1000)
 @given(expressions)
 def test_a_dim_reads_back_what_it_writes(text: str) -> None:
     dim = symbolic(text)
@@ -86,7 +86,7 @@ def test_one_polynomial_is_one_object_however_it_is_built(terms: list[tuple[int,
     assert len({build(terms), build(shuffled)}) == 1
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(expressions, expressions, sizes)
 def test_what_solve_pins_down_must_be_so(one: str, other: str, values: dict[str, int]) -> None:
     a, b = symbolic(one), symbolic(other)

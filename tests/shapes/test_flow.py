@@ -114,7 +114,7 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
                 SOFTMAX,
             ],
             "Softmax cannot follow Keep: expects 2 axes (batch, features), gets 3 axes (batch, 36, 1)",
-            id="rank three",
+            id="rank, three axes",
         ),
         pytest.param(
             start(12, 12, 1),
@@ -122,7 +122,7 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
                 pool(2),
                 layer("Mix", "batch height width channels", "batch channels height*width"),
                 layer("Swap", "a b c", "a c b"),
-                conv1 := layer("Conv1d(5)", "batch {self.n} channels", "batch channels", n=5),
+                layer("Conv1d(5)", "batch {self.n} channels", "batch channels", n=5),
             ],
             "Conv1d(5) cannot follow Swap: expects 5 n, gets 36 (= 6*6, from MaxPool2d on 12x12x1)",
             id="axes that are passed on keep their provenance",
@@ -183,7 +183,8 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         pytest.param(
             start(9, 3, 1),
             [conv(1, 6, 5, stride=2, padding=0)],
-            "Conv2d(1, 6, 5) cannot follow Input(9, 3, 1): kernel does not fit: (width-5)//2+1 is 0 (= (3-5)//2+1); width must be at least 5",
+            "Conv2d(1, 6, 5) cannot follow Input(9, 3, 1): kernel does not fit: (width-5)//2+1 is 0 (= (3-5)//2+1); "
+            "width must be at least 5",
             id="kernel with a stride does not fit",
         ),
         pytest.param(
@@ -342,11 +343,11 @@ def test_provenance_of_an_axis() -> None:
         ([residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height width 6"),
         ([pool(2), residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height//2 width//2 6"),
         ([residual(RELU)], "*shape -> *shape"),
-        ([residual(OPAQUE)], "... -> ..."),
+        ([residual(OPAQUE)], "*shape -> *shape"),
         ([linear(3, 4), residual(OPAQUE)], "batch 3 -> batch 4"),
         (
             [residual(conv(6, 6, 3, padding=1), layer("Half", "batch h w c", "batch 2*(h//2) w c"))],
-            "batch height width 6 -> batch height width 6 if height==2*(height//2)",
+            "batch height width 6 -> batch height width 6 if 2*(height//2)==height",
         ),
     ],
 )

@@ -61,9 +61,6 @@ def _refuse_host_arrays(where: str, value: object) -> None:
     if isinstance(value, list | tuple):
         for item in value:
             _refuse_host_arrays(where, item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            _refuse_host_arrays(where, item)
 
 
 def _refuse_promotion(where: str, *operands: object) -> None:
@@ -270,7 +267,6 @@ class StrictArray:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         where = "x[...] = value"
-        _refuse_host_arrays(where, value)
         if not _is_operand(value):
             raise TypeError(f"{where}: expected an array of the device or a number, got {type(value).__name__}")
         self._base[_index(where, index)] = _unwrap(value)
@@ -640,8 +636,6 @@ class _Ufunc:
         if not isinstance(array, StrictArray) or not _is_operand(values):
             raise TypeError(f"{name}: expected arrays of the device, got {type(array).__name__} and {type(values).__name__}")
         _refuse_promotion(name, array, values)
-        if not array._base.flags.writeable:
-            raise ValueError(f"{name}: the array is read-only")
         self._compute.at(array._base, _index(name, index), _unwrap(values))
 
 

@@ -45,12 +45,12 @@ class Dim:
     @staticmethod
     def of(value: int) -> Dim:
         """A known size."""
-        return _polynomial([((), value)])
+        return Dim((((), value),) if value else ())
 
     @staticmethod
     def named(name: str) -> Dim:
         """A size that is not known yet."""
-        return _polynomial([((name,), 1)])
+        return Dim((((name,), 1),))
 
     @property
     def value(self) -> int | None:
@@ -160,9 +160,12 @@ def _polynomial(terms: Iterable[tuple[Monomial, int]]) -> Dim:
     """Add like terms; longest products first, the constant last, names in alphabetical order."""
     total: dict[Monomial, int] = {}
     for monomial, coefficient in terms:
-        ordered = tuple(sorted(monomial, key=str))
+        ordered = tuple(sorted(monomial, key=str)) if len(monomial) > 1 else monomial
         total[ordered] = total.get(ordered, 0) + coefficient
-    return Dim(tuple(sorted(((m, c) for m, c in total.items() if c), key=lambda term: (-len(term[0]), [str(atom) for atom in term[0]]))))
+    left = [(monomial, coefficient) for monomial, coefficient in total.items() if coefficient]
+    if len(left) > 1:
+        left.sort(key=lambda term: (-len(term[0]), [str(atom) for atom in term[0]]))
+    return Dim(tuple(left))
 
 
 def _without(monomial: Monomial, unit: Monomial) -> Monomial | None:

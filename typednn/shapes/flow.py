@@ -183,7 +183,7 @@ class Flow:
         for slot in parse(output):
             if slot.variadic:
                 if slot.text not in unifier.groups:
-                    return replace(self, axes=None, symbols=symbols)
+                    return replace(self, axes=None)
                 axes.extend(axis for each, axis in layout if each.variadic)
             elif slot.is_name and slot.text in named:
                 axes.append(named[slot.text])

@@ -1,0 +1,30 @@
+"""Batches: which rows of the data are looked at together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from typednn.arguments import integer
+from typednn.arrays import IntArray1
+from typednn.random import Rng
+
+
+def batches(n: int, batch_size: int, rng: Rng) -> Iterator[IntArray1]:
+    """The rows ``0 … n-1`` once each, in an order drawn now from ``rng``, ``batch_size`` at a time; the last batch may be short.
+
+    Images and labels stay together because both are indexed: ``for rows in batches(...): x[rows], y[rows]``.
+    """
+    n = integer("batches", "n", n)
+    batch_size = integer("batches", "batch_size", batch_size)
+    order = rng.permutation(n)
+    return (order[start : start + batch_size] for start in range(0, n, batch_size))
+
+
+def in_order(n: int, batch_size: int) -> Iterator[slice]:
+    """The rows ``0 … n-1`` in their own order, ``batch_size`` at a time: what evaluation needs."""
+    n = integer("in_order", "n", n)
+    batch_size = integer("in_order", "batch_size", batch_size)
+    return (slice(start, min(start + batch_size, n)) for start in range(0, n, batch_size))
+
+
+__all__ = ["batches", "in_order"]

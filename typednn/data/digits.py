@@ -1,0 +1,73 @@
+"""digits: scikit-learn's bundled handwritten digits, brought to MNIST's size. Real data that needs no download.
+
+1,797 images of 8x8 pixels with 17 grey levels, by 43 people; enlarged here to 28x28 by bilinear interpolation, so they are
+as blurred as they look, and brought to MNIST's range 0 to 255. 359 of them, a fifth of every class, are for testing: the same
+ones every time.
+Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI repository; test part.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from typednn.arguments import integer
+from typednn.arrays import Array2, Array4
+from typednn.data.dataset import Dataset
+from typednn.errors import MissingExtra, explain
+from typednn.random import PCG32
+
+_SIZE = 28
+_DARKEST = 16.0
+
+
+def digits() -> Dataset:
+    """Scikit-learn's 8x8 digits resized to 28x28; needs the extra ``typednn[demo]``."""
+    bundled = _sklearn_datasets().load_digits()
+    labels = np.asarray(bundled.target, np.int64).reshape(-1)
+    images = resized(np.asarray(bundled.images, np.float64)[..., np.newaxis], _SIZE, _SIZE) * (255.0 / _DARKEST)
+    images = images.astype(np.float32)
+
+    # A fifth of each class, rounded, chosen by a generator that is the same on every machine.
+    rng = PCG32(0)
+    tested = np.zeros(len(labels), np.bool_)
+    for digit in range(10):
+        rows = np.flatnonzero(labels == digit)
+        tested[rows[rng.permutation(len(rows))[: round(len(rows) / 5)]]] = True
+    return Dataset(images[~tested], labels[~tested], images[tested], labels[tested])
+
+
+def resized(images: Array4, height: int, width: int) -> Array4:
+    """``images`` with bilinear interpolation between pixel centres, in float64; beyond the outermost centres they go on as they end."""
+    rows = _interpolation(images.shape[1], integer("resized", "height", height))
+    columns = _interpolation(images.shape[2], integer("resized", "width", width))
+    result: Array4 = np.einsum("yh,bhwc,xw->byxc", rows, images, columns, optimize=True)
+    return result
+
+
+def _interpolation(old: int, new: int) -> Array2:
+    """How much of each old pixel goes into each new one, (new, old)."""
+    places = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0.0, old - 1.0)
+    left = np.floor(places).astype(np.int64)
+    right = np.minimum(left + 1, old - 1)
+    share = places - left
+    weights = np.zeros((new, old))
+    weights[np.arange(new), left] += 1.0 - share
+    weights[np.arange(new), right] += share
+    return weights
+
+
+def _sklearn_datasets() -> Any:
+    try:
+        return importlib.import_module("sklearn.datasets")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "sklearn":
+            raise
+        raise MissingExtra(
+            explain("digits()", "needs scikit-learn's bundled images", "no module named 'sklearn'", "pip install typednn[demo]"), name="sklearn"
+        ) from None
+
+
+__all__ = ["digits", "resized"]

@@ -1,0 +1,43 @@
+"""Class labels: checked, and written as rows of targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import integer, number
+from typednn.arrays import Array2, IntArray1, is_array
+from typednn.backends import to_numpy
+from typednn.errors import ArgumentError, explain
+
+
+def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDArray[np.int64]:
+    """``labels`` as NumPy int64: one axis of integers in ``0 … classes-1``, or an `ArgumentError` that names the row."""
+    if not is_array(labels):
+        raise ArgumentError(explain(where, f"{name} must be an array of integers", type(labels).__name__, "convert it with numpy.asarray(...)"))
+    host = to_numpy(labels)
+    if host.dtype.kind not in "iu":
+        cure = "for scores use argmax(axis=1)" if host.ndim == 2 else "convert it with astype(numpy.int64)"
+        raise ArgumentError(explain(where, f"{name} must be an array of integers", str(host.dtype), cure))
+    if host.ndim != 1:
+        raise ArgumentError(explain(where, f"{name} must have one axis, a class per row", f"shape {host.shape}"))
+    outside = (host < 0) | (host >= classes)
+    if outside.any():
+        row = int(outside.argmax())
+        raise ArgumentError(explain(where, f"{name} must be 0 to {classes - 1}, as there are {classes} classes", f"{int(host[row])} in row {row}"))
+    return np.asarray(host, np.int64)
+
+
+def one_hot(labels: IntArray1, classes: int, on: float = 1.0, off: float = 0.0) -> Array2:
+    """A float32 row per label: ``on`` in its own class, ``off`` in the others.
+
+    ``one_hot(labels, 10, 0.91, 0.01)`` are the smoothed targets of the paper's experiment.
+    """
+    classes = integer("one_hot", "classes", classes)
+    rows = checked_labels("one_hot", "labels", labels, classes)
+    on, off = number("one_hot", "on", on), number("one_hot", "off", off)
+    targets = np.full((len(rows), classes), off, np.float32)
+    targets[np.arange(len(rows)), rows] = on
+    return targets

@@ -1,0 +1,71 @@
+"""MNIST: 70,000 handwritten digits of 28x28 pixels, from the four IDX files that people keep.
+
+60,000 to train and 10,000 to test, pixels 0 to 255. The files are read from a folder and never fetched from anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arrays import Array4, IntArray1
+from typednn.data.dataset import Dataset
+from typednn.data.idx import read_idx
+from typednn.errors import ArgumentError, explain
+
+_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+_CURE = "set TYPEDNN_DATA to the folder that holds the four files, or to the one above it"
+
+
+def mnist(folder: str | Path) -> Dataset:
+    """MNIST (or another set in its format, such as Fashion-MNIST) from ``folder``; its four files may be gzipped or not."""
+    images, labels, test_images, test_labels = (_found(Path(folder), name) for name in _FILES)
+    return Dataset(_images(images), _labels(labels), _images(test_images), _labels(test_labels))
+
+
+def find_mnist() -> Path | None:
+    """The folder of MNIST, if it is where one would keep it.
+
+    Looked at in this order: ``TYPEDNN_DATA`` itself and its ``mnist`` subfolder; then ``../shared/data/mnist`` beside the
+    current folder, and beside the repository that this file belongs to.
+    """
+    told = os.environ.get("TYPEDNN_DATA")
+    places = [Path(told), Path(told) / "mnist"] if told else []
+    places += [root.parent / "shared" / "data" / "mnist" for root in (Path.cwd(), Path(__file__).resolve().parents[2])]
+    return next((place for place in places if any(_either(place, _FILES[0]))), None)
+
+
+def _either(folder: Path, name: str) -> list[Path]:
+    return [path for path in (folder / f"{name}.gz", folder / name) if path.is_file()]
+
+
+def _found(folder: Path, name: str) -> Path:
+    found = _either(folder, name)
+    if not found:
+        raise ArgumentError(explain(f"mnist({str(folder)!r})", f"the folder must hold {name}.gz", "no such file", _CURE))
+    return found[0]
+
+
+def _images(path: Path) -> Array4:
+    pixels = _of_rank(path, 3, "images")
+    if pixels.shape[1:] != (28, 28):
+        raise ArgumentError(explain(str(path), "images must be 28 x 28", f"{pixels.shape[1]} x {pixels.shape[2]}"))
+    return pixels.astype(np.float32).reshape(len(pixels), 28, 28, 1)
+
+
+def _labels(path: Path) -> IntArray1:
+    return _of_rank(path, 1, "labels").astype(np.int64).reshape(-1)
+
+
+def _of_rank(path: Path, rank: int, what: str) -> npt.NDArray[np.uint8]:
+    numbers = read_idx(path)
+    if numbers.ndim != rank:
+        axes = "1 axis" if rank == 1 else f"{rank} axes"
+        raise ArgumentError(explain(str(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
+    return numbers
+
+
+__all__ = ["find_mnist", "mnist"]

@@ -1,0 +1,120 @@
+"""Metrics: what a classifier got right, class by class.
+
+With c[t, p] the number of samples of true class t that were predicted as p (true classes are the ROWS):
+
+precision_i = c[i,i] / Σ_t c[t,i]      of those called i, how many are
+recall_i    = c[i,i] / Σ_p c[i,p]      of those that are i, how many were found
+f1_i        = 2·c[i,i] / (Σ_t c[t,i] + Σ_p c[i,p])      the harmonic mean of the two
+accuracy    = Σ_i c[i,i] / Σ c
+
+Source: "Deep Learning Implementation With Rust", eq 54.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+from typing import Any, Literal, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import integer
+from typednn.arrays import Array2, IntArray1, is_array
+from typednn.backends import to_numpy
+from typednn.data.labels import checked_labels
+from typednn.errors import ArgumentError, explain
+
+Measure: TypeAlias = Literal["precision", "recall", "f1"]
+Counts: TypeAlias = npt.NDArray[np.int64]
+Shares: TypeAlias = npt.NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassificationReport:
+    """Labels predicted beside labels true, counted; ``str(report)`` is a table to print.
+
+    A class that was never predicted has no precision, one that no sample belongs to has no recall, and one of which both
+    hold has no f1 either. Such a share is 0 here, and ``undefined`` names it, so that a 0 of this kind can be told from an earned one.
+    """
+
+    classes: int
+    prediction: InitVar[IntArray1]
+    target: InitVar[IntArray1]
+    confusion: Counts = field(init=False, repr=False)
+    """(classes, classes): the true class in rows, the predicted one in columns."""
+    precision: Shares = field(init=False)
+    recall: Shares = field(init=False)
+    f1: Shares = field(init=False)
+    support: Counts = field(init=False)
+    """How many samples belong to each class."""
+    accuracy: float = field(init=False)
+    undefined: tuple[tuple[Measure, int], ...] = field(init=False)
+    """(measure, class) of every share that is 0 divided by 0."""
+
+    def __post_init__(self, prediction: IntArray1, target: IntArray1) -> None:
+        classes = integer("ClassificationReport", "classes", self.classes)
+        predicted = checked_labels("ClassificationReport", "prediction", prediction, classes)
+        true = checked_labels("ClassificationReport", "target", target, classes)
+        if len(predicted) != len(true) or not len(true):
+            raise ArgumentError(
+                explain("ClassificationReport", "needs a prediction for each target, and at least one", f"{len(predicted)} predictions and {len(true)} targets")
+            )
+        confusion = np.bincount(true * classes + predicted, minlength=classes * classes).reshape(classes, classes)
+        right, called, support = np.diagonal(confusion), confusion.sum(axis=0), confusion.sum(axis=1)
+        undefined: list[tuple[Measure, int]] = []
+
+        def share(measure: Measure, part: Counts, whole: Counts) -> Shares:
+            undefined.extend((measure, int(label)) for label in np.flatnonzero(whole == 0))
+            return np.divide(part, whole, out=np.zeros(classes), where=whole != 0)
+
+        self._set("confusion", confusion)
+        self._set("precision", share("precision", right, called))
+        self._set("recall", share("recall", right, support))
+        self._set("f1", share("f1", 2 * right, called + support))
+        self._set("support", support)
+        self._set("accuracy", int(right.sum()) / len(true))
+        self._set("undefined", tuple(undefined))
+
+    def _set(self, name: str, value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_scores(cls, scores: Array2, labels: IntArray1) -> ClassificationReport:
+        """From scores or probabilities (batch, classes): the highest wins, the first of equals."""
+        where = "ClassificationReport.from_scores"
+        if not is_array(scores) or scores.ndim != 2 or scores.dtype.kind != "f":  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
+            got = f"{scores.dtype} of shape {tuple(scores.shape)}" if is_array(scores) else type(scores).__name__
+            raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", got))
+        host = to_numpy(scores)
+        lost = np.isnan(host).any(axis=1)
+        if lost.any():
+            raise ArgumentError(explain(where, "scores must be numbers", f"NaN in row {int(lost.argmax())}", "training diverged, or the input holds NaN"))
+        return cls(host.shape[1], host.argmax(axis=1), labels)
+
+    def __str__(self) -> str:
+        """The shares of every class, the accuracy, and the confusion matrix."""
+        width = max(len("class"), len("mean"))
+        lines = [f"{'class':>{width}}  precision  recall     f1  support"]
+        for label in range(self.classes):
+            shares = f"{self.precision[label]:9.3f}  {self.recall[label]:6.3f}  {self.f1[label]:5.3f}"
+            lines.append(f"{label:>{width}}  {shares}  {self.support[label]:7,}")
+        means = f"{self.precision.mean():9.3f}  {self.recall.mean():6.3f}  {self.f1.mean():5.3f}"
+        lines.append(f"{'mean':>{width}}  {means}  {self.support.sum():7,}")
+        if self.undefined:
+            lines.append("0 for want of samples: " + ", ".join(f"{measure} of {label}" for measure, label in self.undefined))
+        lines += ["", f"accuracy {self.accuracy:.2%} ({np.trace(self.confusion):,} of {self.confusion.sum():,})", ""]
+
+        cell = max(len(f"{self.confusion.max():,}"), len(str(self.classes - 1))) + 2
+        edge = max(len("true"), len(str(self.classes - 1)))
+        lines.append(f"{'':>{edge}}  predicted")
+        lines.append(f"{'true':>{edge}}" + "".join(f"{label:>{cell}}" for label in range(self.classes)))
+        for label in range(self.classes):
+            counts = "".join(f"{count:>{cell},}" if count else f"{'.':>{cell}}" for count in self.confusion[label].tolist())
+            lines.append(f"{label:>{edge}}{counts}")
+        return "\n".join(lines)
+
+
+__all__ = ["ClassificationReport", "Measure"]
