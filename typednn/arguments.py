@@ -20,10 +20,12 @@ def integer(where: str, name: str, value: SupportsIndex, least: int = 1) -> int:
 
 def pair(where: str, name: str, value: int | Sequence[int], least: int = 1) -> tuple[int, int]:
     """``5`` or ``(5, 3)`` as (height, width)."""
-    values = [value, value] if isinstance(value, int) or hasattr(value, "__index__") else value
-    if not isinstance(values, list | tuple) or len(values) != 2:
+    if isinstance(value, SupportsIndex):
+        both = integer(where, name, value, least)
+        return both, both
+    if not isinstance(value, list | tuple) or len(value) != 2:
         raise ArgumentError(explain(where, f"{name} must be one integer or a pair (height, width)", repr(value)))
-    return integer(where, name, values[0], least), integer(where, name, values[1], least)
+    return integer(where, name, value[0], least), integer(where, name, value[1], least)
 
 
 def number(where: str, name: str, value: float, *, least: float = float("-inf"), below: float = float("inf")) -> float:

@@ -24,12 +24,13 @@ classes             categories that a classifier tells apart
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from typednn.errors import DeviceError
+from typednn.errors import DeviceError, explain
 
 if TYPE_CHECKING:
     # The precision is left open: models are float32 by default, gradient checks run in float64.
@@ -60,7 +61,7 @@ else:
             super().__init__(name, bases, dict(namespace or {}))
 
         def __instancecheck__(cls, candidate):
-            return type(candidate) in _BACKENDS
+            return is_array(candidate)
 
         def __repr__(cls):
             return cls.__name__
@@ -102,19 +103,35 @@ def register_array_type(array_type: type, device: str, namespace: Callable[[], A
     _BACKENDS[array_type] = (device, namespace)
 
 
+# Array types known by name alone: a user's own CuPy array is recognised, and nobody imports CuPy for it.
+_DEVICE_BY_NAME = {("cupy", "ndarray"): "cuda"}
+
+
 def is_array(candidate: object) -> bool:
     """Whether ``candidate`` is an array of a registered kind."""
-    return type(candidate) in _BACKENDS
+    return type(candidate) in _BACKENDS or _recognise(type(candidate))
+
+
+def _recognise(array_type: type) -> bool:
+    device = _DEVICE_BY_NAME.get((array_type.__module__, array_type.__qualname__))
+    if device is None:
+        return False
+    register_array_type(array_type, device, lambda: sys.modules[array_type.__module__])
+    return True
 
 
 def _backend(array: object) -> tuple[str, Callable[[], Any]]:
-    try:
-        return _BACKENDS[type(array)]
-    except KeyError:
+    if not is_array(array):
+        known = ", ".join(f"{array_type.__module__}.{array_type.__name__}" for array_type in _BACKENDS)
         raise DeviceError(
-            f"expected an array of a registered kind ({', '.join(known.__module__ + '.' + known.__name__ for known in _BACKENDS)}), "
-            f"got {type(array).__module__}.{type(array).__name__}; convert it with numpy.asarray(...)"
-        ) from None
+            explain(
+                "array",
+                f"must be of a registered kind ({known})",
+                f"{type(array).__module__}.{type(array).__name__}",
+                "convert it with numpy.asarray(...)",
+            )
+        )
+    return _BACKENDS[type(array)]
 
 
 def namespace(array: object) -> Any:

@@ -13,6 +13,9 @@ The promises are those of the annotations alone: ``grad.input`` is held to forwa
 parameter ``weight``. In mode ``"cached"`` a signature seen before costs one look-up.
 """
 
+# A module's bookkeeping (_record, _token) is written here and in module.py, and nowhere else.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import functools
@@ -26,9 +29,10 @@ from typing import TYPE_CHECKING, Any
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array
-from typednn.checks import Contract, check_hint, is_array_hint, judge, remember, signature, size_getter, switch
+from typednn import shapes
+from typednn.checks import Contract, array_hints, check_hint, is_array_hint, judge, remember, signature, size_getter, switch
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, ShapeError, explain
-from typednn.fields import KeptField, StoredField, not_forwarded
+from typednn.fields import StoredField, not_forwarded
 from typednn.gradients import gradient_fields
 from typednn.protocols import Optimizer
 
@@ -93,10 +97,6 @@ def _check_output(module: Module, contract: Contract, values: Sequence[Any], res
     wanted = module.dtype if module.owns_parameters or arrays[0].dtype.kind != "f" else arrays[0].dtype
     if result.dtype.kind == "f" and result.dtype != wanted:
         raise DTypeError(explain(where, f"the result must stay {wanted}", str(result.dtype), "keep the dtype: Python floats do, NumPy's float64 does not"), module)
-
-
-def _check_mode_arguments(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function)
 
 
 def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[..., Any]:
@@ -186,17 +186,36 @@ class _GradientContract:
         where = f"{owner.__qualname__}.backward"
         self.fields = {name: check_hint(f"{self.type.__qualname__}.{name}", field) for name, field in gradient_fields(hint, where).items()}
         self.inputs = getattr(self.type, "__inputs__", ("input",))
-        for name in self.inputs:
-            if name not in self.fields:
+        forward = getattr(owner.forward, "__typednn_contract__", None)
+        if forward is not None:
+            if len(self.inputs) != len(forward.names):
                 raise DefinitionError(
-                    explain(where, f"{self.type.__qualname__} must have a field {name!r}: the derivative by that input", ", ".join(self.fields))
+                    explain(where, f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}", ", ".join(self.inputs))
                 )
+            for name, hint in zip(self.inputs, forward.hints, strict=True):
+                self._require(where, name, hint, "input")
         if not owner.gradient_prefix:
             for name, field in owner.fields.items():
-                if isinstance(field, StoredField) and field.kind == "parameter" and name not in self.fields:
-                    raise DefinitionError(
-                        explain(where, f"{self.type.__qualname__} must have a field {name!r}: the derivative by that parameter", ", ".join(self.fields))
+                if isinstance(field, StoredField) and field.kind == "parameter":
+                    self._require(where, name, field.hint, "parameter")
+
+    def _require(self, where: str, name: str, quantity: Any, kind: str) -> None:
+        """The gradient has a field of that name, with as many axes as what it is the derivative of."""
+        if name not in self.fields:
+            raise DefinitionError(
+                explain(where, f"{self.type.__qualname__} must have a field {name!r}: the derivative by that {kind}", ", ".join(self.fields))
+            )
+        wanted = shapes.rank(quantity.dim_str)
+        for hint in array_hints(self.fields[name]):
+            written = shapes.rank(hint.dim_str)
+            if None not in (wanted, written) and written != wanted:
+                raise DefinitionError(
+                    explain(
+                        f"{self.type.__qualname__}.{name}",
+                        f"the derivative by that {kind} has its {wanted} axes, {quantity.dim_str.strip()!r}",
+                        f"{written}, {hint.dim_str.strip()!r}",
                     )
+                )
 
 
 def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
@@ -268,7 +287,7 @@ def _check_gradient(module: Module, promise: _GradientContract, next_grad: Any, 
     contract = promise.contract
     contract.check_result(module, [next_grad], gradient)
     forward = module.forward.__typednn_contract__  # type: ignore[attr-defined]
-    (_, *inputs), output = record
+    _, *inputs = record[0]
 
     paths = ["__class__"]
     names: list[str] = []
@@ -340,6 +359,3 @@ def check_update(module: Module, optimizer: Any, grad: Any) -> None:
         if not fits:
             judge(where, module, [f"the gradient of {path!r}"], [Shaped[AnyArray, "..."]], [derivative])
             _check_derivative(where, module, f"the gradient of {path!r}", derivative, quantity, "its parameter")
-
-
-__all__ = ["KeptField", "check_update", "enforced_backward", "enforced_forward", "enforced_update", "locate"]

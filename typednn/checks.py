@@ -22,13 +22,13 @@ import os
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, get_args
 
 from beartype.door import is_bearable
-from jaxtyping import AbstractArray, AnnotationError, jaxtyped
+from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
 from typednn import shapes
 from typednn.arrays import is_array
@@ -62,7 +62,7 @@ def get_checks() -> Mode:
 
 
 @contextmanager
-def checking(mode: Mode) -> Iterator[None]:
+def checking(mode: Mode) -> Generator[None]:
     """``with checking("full"): …`` — a mode for a while, for all threads."""
     before = switch.mode
     set_checks(mode)
@@ -139,16 +139,16 @@ def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
     return {name: check_hint(f"{where}, {name!r}", hint) for name, hint in hints.items()}
 
 
-def _array_hints(hint: Any) -> list[Any]:
+def array_hints(hint: Any) -> list[Any]:
     """The array annotations inside ``hint``: itself, or the members of a union or tuple."""
     if is_array_hint(hint):
         return [hint]
-    return [inner for argument in get_args(hint) for inner in _array_hints(argument)]
+    return [inner for argument in get_args(hint) for inner in array_hints(argument)]
 
 
 def size_getter(hints: Sequence[Any], extra: Sequence[str] = ()) -> Callable[[Any], Any]:
     """Reads from an instance whatever its verdicts depend on: each ``x`` of a ``{self.x}``."""
-    text = " ".join(array.dim_str for hint in hints for array in _array_hints(hint))
+    text = " ".join(array.dim_str for hint in hints for array in array_hints(hint))
     # A path ends where a subscript begins: {self.kernel_size[0]} depends on self.kernel_size.
     paths = sorted({*re.findall(r"self\.([A-Za-z_][\w.]*)", text), *extra})
     return attrgetter(*paths) if paths else _nothing
@@ -184,7 +184,7 @@ def judge(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any],
 def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> CheckError:
     """The error for the last of ``values``, in the words of its annotation."""
     name, hint, value = names[-1], hints[-1], values[-1]
-    options = _array_hints(hint)
+    options = array_hints(hint)
     if not options:
         return CheckError(explain(where, f"{name} must be {_described(hint)}", f"{type(value).__name__}"), instance)
     if len(options) > 1 and is_array(value):
@@ -250,7 +250,7 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
 
 def _read(instance: Any, path: str) -> Any:
     """The value behind ``self.path``, where a path has names, dots and integer subscripts only."""
-    value = instance
+    value: Any = instance
     for name, subscript in re.findall(r"(\w+)|\[(\d+)\]", path):
         value = getattr(value, name, None) if name else value[int(subscript)]
     return value
@@ -364,8 +364,12 @@ def names_arrays(function: Callable[..., Any]) -> bool:
     return any(is_array_hint(_without_markers(hint)) for hint in getattr(function, "__annotations__", {}).values())
 
 
-def enforce_class(cls: type, wrap: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Wrap every method of ``cls`` that a Protocol promises, or whose own annotations name an array."""
+def enforce_class(cls: type) -> None:
+    """Wrap every method of ``cls`` that a Protocol promises, or whose own annotations name an array.
+
+    A class may name further promised methods in ``promised``, and have a ``wrap_method`` of its own that wraps them.
+    """
+    wrap: Callable[[str, Any], Any] = getattr(cls, "wrap_method", lambda name, function: enforced(function, cls.__qualname__))
     promised = {
         name
         for base in cls.__mro__

@@ -89,7 +89,13 @@ class StateDictError(TypednnError, ValueError):
 
 
 class ConfigError(TypednnError, ValueError):
-    """A model config that cannot be read or whose shapes do not fit."""
+    """A model config that cannot be read or whose shapes do not fit; ``line`` and ``column`` count from 1, 0 where there is none."""
+
+    def __init__(self, message: str, path: str = "", line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+        self.column = column
 
 
 class MissingExtra(TypednnError, ImportError):

@@ -9,6 +9,9 @@ filled, or a kept value that no forward left, raises the error that says so. Par
 `Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is replaced.
 """
 
+# Descriptors keep their values on the layer, in attributes that are theirs and module.py's alone.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import types

@@ -79,7 +79,8 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     rng = np.random.default_rng(seed)
 
     output = model.forward(*points)
-    weights = rng.uniform(0.5, 1.5, output.shape) * rng.choice([-1.0, 1.0], output.shape)
+    shape: tuple[int, ...] = output.shape
+    weights = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
     gradient = model.backward(weights)
     model.eval()
 
@@ -105,10 +106,10 @@ def _double(x: Any) -> Any:
 
 def _compare(layer: str, name: str, quantity: Any, derivative: Any, loss: Any, eps: float, tolerance: float, most: int, rng: Any) -> Quantity:
     """Walk over the coordinates of ``quantity``, which ``loss`` reads in place."""
-    places = np.arange(quantity.size) if quantity.size <= most else np.sort(rng.choice(quantity.size, most, replace=False))
+    places: list[int] = list(range(quantity.size)) if quantity.size <= most else sorted(map(int, rng.choice(quantity.size, most, replace=False)))
     middle = loss()
     differences: dict[int, float] = {}
-    for place in map(int, places):
+    for place in places:
         index = np.unravel_index(place, quantity.shape)
         before = quantity[index]
         quantity[index] = before + eps
@@ -128,7 +129,7 @@ def _compare(layer: str, name: str, quantity: Any, derivative: Any, loss: Any, e
     # A NaN compares as false with everything: it must lose here.
     worst = max(errors, key=lambda place: np.inf if np.isnan(errors[place]) else errors[place])
     if not errors[worst] <= tolerance:
-        coordinate = tuple(map(int, np.unravel_index(worst, quantity.shape)))
+        coordinate = tuple(int(place) for place in np.unravel_index(worst, quantity.shape))
         raise GradcheckError(
             explain(
                 f"{layer}.backward",

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Generic
 
 import numpy as np
@@ -55,11 +57,11 @@ class Gradient:
         """The sum over parameters: gradients of two batches, accumulated."""
         if type(other) is not type(self):
             return NotImplemented
-        total: Self = _combined(lambda left, right: left + right, self, other)
+        total: Self = _combined(operator.add, self, other)
         return total
 
     def __mul__(self, factor: float) -> Self:
-        scaled: Self = _combined(lambda leaf: leaf * factor, self)
+        scaled: Self = _combined(partial(operator.mul, factor), self)
         return scaled
 
     __rmul__ = __mul__
@@ -69,7 +71,7 @@ def _leaves(gradient: Any, prefix: str) -> Iterator[tuple[str, AnyArray]]:
     if is_array(gradient):
         yield prefix, gradient
     elif isinstance(gradient, tuple | list):
-        for place, part in enumerate(gradient):
+        for place, part in enumerate(typing.cast("Sequence[Any]", gradient)):
             yield from _leaves(part, _joined(prefix, str(place)))
     elif dataclasses.is_dataclass(gradient):
         for field in dataclasses.fields(gradient):
@@ -89,7 +91,8 @@ def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
                 raise ArgumentError(explain("gradients", "both must come from one model", f"shapes {first.shape} and {other.shape}"))
         return combine(first, *others)
     if isinstance(first, tuple | list):
-        return type(first)(_combined(combine, *parts) for parts in zip(first, *others, strict=True))
+        parts = [_combined(combine, *part) for part in zip(typing.cast("Sequence[Any]", first), *others, strict=True)]
+        return tuple(parts) if isinstance(first, tuple) else parts
     if dataclasses.is_dataclass(first) and not isinstance(first, type):
         changed = {
             field.name: _combined(combine, getattr(first, field.name), *(getattr(other, field.name) for other in others))

@@ -116,15 +116,18 @@ class FirstLayer(Module, Generic[In, Out, G, S]):
         return _stacked(FirstChain, None, self, other)
 
 
-class MultiInput(Module, Generic[Out, G]):
+class MultiInput(Module, Generic[Out, P]):
     """Several annotated arrays in; the gradient names a field for each: ``class BilinearGrad(Gradient, inputs=("left", "right"))``."""
 
     forward: Callable[..., Out]
 
-    @abstractmethod
-    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
+    def __call__(self, *inputs: Any) -> Out:
+        return self.forward(*inputs)
 
-    def update(self, optimizer: Optimizer, grad: G) -> None:
+    @abstractmethod
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> P: ...
+
+    def update(self, optimizer: Optimizer, grad: P) -> None:
         """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
         self.step_parameters(optimizer, grad)
 

@@ -12,7 +12,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -52,17 +52,19 @@ class Module(Enforced):
     _token: object  # the outer forward that this layer last took part in
     _name: str
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        self = super().__new__(cls)
-        self._arguments = (args, kwargs)
-        self._cells = {}
-        self._absent = set()
-        self._kept = {}
-        self._record = None
-        self._token = None
-        self._name = ""
-        self.initialisers = {}
-        return self
+    if not TYPE_CHECKING:  # checkers must look at the constructors that layers write, not at this
+
+        def __new__(cls, *args, **kwargs):
+            self = super().__new__(cls)
+            self._arguments = (args, kwargs)
+            self._cells = {}
+            self._absent = set()
+            self._kept = {}
+            self._record = None
+            self._token = None
+            self._name = ""
+            self.initialisers = {}
+            return self
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         cls.fields = declared_fields(cls)
@@ -71,7 +73,7 @@ class Module(Enforced):
         super().__init_subclass__(**keywords)
 
     @classmethod
-    def _enforced_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if name == "forward":
             return calls.enforced_forward(function, cls)
         if name == "backward":
@@ -79,9 +81,6 @@ class Module(Enforced):
         if name == "update":
             return calls.enforced_update(function, cls)
         return enforced(function, cls.__qualname__)
-
-    def __call__(self, *inputs: Any) -> Any:
-        return self.forward(*inputs)
 
     # ------------------------------------------------------------------ the walk
 
@@ -345,7 +344,7 @@ class Module(Enforced):
 
     def __str__(self) -> str:
         """One line per module that holds parameters or sublayers: name, layer, shapes, count."""
-        lines = []
+        lines: list[tuple[str, str, str, str]] = []
         for path, module in self.named_modules():
             shapes = [f"{name} {field.shape(module)}" for name, field in module.own_parameters() if not field.absent(module)]
             own = sum(math.prod(field.shape(module)) for _, field in module.own_parameters() if not field.absent(module))
@@ -359,31 +358,31 @@ class Module(Enforced):
         return "\n".join([*table, f"{self.num_parameters():,} parameters"])
 
 
-def _modules_in(name: str, value: Any) -> Iterator[tuple[str, Module]]:
+def _modules_in(name: str, value: object) -> Iterator[tuple[str, Module]]:
+    """The modules that an attribute holds: itself, or inside lists, tuples and dicts."""
     if isinstance(value, Module):
         yield name, value
-    elif isinstance(value, list | tuple):
-        for place, part in enumerate(value):
-            yield from _modules_in(f"{name}.{place}", part)
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            if isinstance(key, str):
-                yield from _modules_in(f"{name}.{key}", part)
+    elif isinstance(value, list | tuple | dict):
+        parts = cast("Mapping[object, object]", value) if isinstance(value, dict) else dict(enumerate(cast("Sequence[object]", value)))
+        for key, part in parts.items():
+            yield from _modules_in(f"{name}.{key}", part)
 
 
-def _shared(value: Any) -> Any:
+def _shared(value: object) -> object:
+    """The attribute of a shared layer: its sublayers are shared in turn, anything else is the same object."""
     if isinstance(value, Module):
         return value.shared()
-    if isinstance(value, list | tuple) and any(isinstance(part, Module) for part in value):
-        return type(value)(_shared(part) for part in value)
-    if isinstance(value, dict) and any(isinstance(part, Module) for part in value.values()):
-        return {key: _shared(part) for key, part in value.items()}
-    return value
+    if next(_modules_in("", value), None) is None:
+        return value
+    if isinstance(value, dict):
+        return {key: _shared(part) for key, part in cast("Mapping[object, object]", value).items()}
+    parts = [_shared(part) for part in cast("Sequence[object]", value)]
+    return tuple(parts) if isinstance(value, tuple) else parts
 
 
 def constructor_arguments(module: Module) -> dict[str, Any]:
     """The arguments that build this module again, as they were given; a generator is no part of them."""
-    positional, named = module._arguments
+    positional, named = module._arguments  # pyright: ignore[reportPrivateUsage]  # this module's own
     bound = inspect.signature(type(module).__init__).bind(module, *positional, **named).arguments
     return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
 

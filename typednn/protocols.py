@@ -4,14 +4,13 @@ The annotations are enforced: a class that derives from one of these has its met
 is defined (`typednn.checks`), and ``isinstance`` works on all of them where they are consumed.
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray, Array2
-from typednn.checks import enforce_class, enforced
+from typednn.checks import enforce_class
 
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out", covariant=True)
@@ -25,14 +24,12 @@ Target = TypeVar("Target", contravariant=True)
 class Enforced(Protocol):
     """A class that derives from a Protocol gets that Protocol's annotations enforced on its own methods."""
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        if not getattr(cls, "_is_protocol", False):
-            enforce_class(cls, cls._enforced_method)
+    if not TYPE_CHECKING:  # no member of any Protocol: a class that has the methods is an implementer without deriving
 
-    @classmethod
-    def _enforced_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        return enforced(function, cls.__qualname__)
+        def __init_subclass__(cls, **keywords):
+            super().__init_subclass__(**keywords)
+            if not getattr(cls, "_is_protocol", False):
+                enforce_class(cls)
 
 
 @runtime_checkable

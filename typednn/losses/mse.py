@@ -29,7 +29,7 @@ class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
     @overload
     def __init__(self: "MSE[AnyArray]", reduction: ToArray) -> None: ...
     def __init__(self, reduction: Reduction = "mean") -> None:
-        self.reduction = checked_reduction("MSE", reduction)
+        self.reduction: Reduction = checked_reduction("MSE", reduction)
 
     def loss(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Value:
         value: Any = reduced(mse.elementwise(prediction, target), self.reduction)

@@ -33,7 +33,7 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
     @overload
     def __init__(self: "SoftmaxCrossEntropy[AnyArray]", reduction: ToArray) -> None: ...
     def __init__(self, reduction: Reduction = "batchmean") -> None:
-        self.reduction = checked_reduction("SoftmaxCrossEntropy", reduction)
+        self.reduction: Reduction = checked_reduction("SoftmaxCrossEntropy", reduction)
 
     def loss(
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]

@@ -75,7 +75,7 @@ class ParameterState:
     weights: Any
     settings: Settings
     step: int = 0
-    arrays: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class GradientOptimizer(Optimizer):

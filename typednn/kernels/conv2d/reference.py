@@ -7,7 +7,7 @@ weight (out_channels, kernel_height, kernel_width, in_channels)      bias (out_c
 out_height = (height - dilation·(kernel_height - 1) - 1) // stride + 1, the width alike.
 
 One matrix product: ``patches`` holds, for each weight of a kernel, the pixels that it meets at every output pixel:
-    y = patchesᵀ weightᵀ + bias      dweight = dyᵀ patchesᵀ      dpatches = weightᵀ dyᵀ      dbias = Σ_batch,row,column dy
+    y = patchesᵀ weightᵀ + bias      dweight = (patches dy)ᵀ     dpatches = weightᵀ dyᵀ      dbias = Σ_batch,row,column dy
 and dx sums dpatches over the places that one pixel was copied to. Pixels that no window met (right, bottom) get 0.
 This is eq 27, whose padding and dilating of dy say the same with zeros written out.
 
@@ -46,7 +46,8 @@ def backward(
     _, out_height, out_width, _ = next_grad.shape
     rows: Array2 = next_grad.reshape(batch * out_height * out_width, out_channels)
 
-    dweight: Array4 = (rows.T @ _patches(x, kernel_size, stride, dilation).T).reshape(weight.shape)
+    # Not rows.T @ patches.T, which says the same: there OpenBLAS's threads wait for each other, for seconds on a busy machine.
+    dweight: Array4 = (_patches(x, kernel_size, stride, dilation) @ rows).T.reshape(weight.shape)
     # In two steps: half a million float32 numbers, added one after the other, would lose digits.
     dbias: Array1 = next_grad.sum(axis=(1, 2)).sum(axis=0)
 

@@ -21,7 +21,7 @@ def forward(x: P, negative_slope: float) -> P:
     return y
 
 
-def backward(next_grad: P, x: P, negative_slope: float) -> P:
+def backward(next_grad: P, x: AnyArray, negative_slope: float) -> P:
     """dx, shaped like x."""
     dx: P = namespace(x).where(x > 0, next_grad, negative_slope * next_grad)
     return dx

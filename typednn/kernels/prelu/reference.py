@@ -21,7 +21,7 @@ def forward(x: P, slope: Array1) -> P:
     return y
 
 
-def backward(next_grad: P, x: P, slope: Array1) -> tuple[P, Array1]:
+def backward(next_grad: P, x: AnyArray, slope: Array1) -> tuple[P, Array1]:
     """(dx, dslope), shaped like x and slope."""
     xp = namespace(x)
     passes = x > 0

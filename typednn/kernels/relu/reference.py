@@ -21,7 +21,7 @@ def forward(x: P) -> P:
     return y
 
 
-def backward(next_grad: P, x: P) -> P:
+def backward(next_grad: P, x: AnyArray) -> P:
     """dx, shaped like x."""
     # Not dy * (x > 0): an infinite dy must not become NaN where it does not pass.
     dx: P = namespace(x).where(x > 0, next_grad, 0)

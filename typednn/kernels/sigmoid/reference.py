@@ -23,7 +23,7 @@ def forward(x: P) -> P:
     return y
 
 
-def backward(next_grad: P, y: P) -> P:
+def backward(next_grad: P, y: AnyArray) -> P:
     """dx, from what `forward` gave."""
     slope: Any = y * (1 - y)
     dx: P = next_grad * slope

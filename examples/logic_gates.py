@@ -1,0 +1,169 @@
+"""Six logic gates, learned by nets of three neurons, written three ways: python -m examples.logic_gates
+
+AND, OR, NAND and NOR can be told by one straight line through the four inputs, so one neuron learns them. XOR and NXOR
+cannot: one neuron is always wrong somewhere, and a hidden layer of two is needed. The same net is written
+
+    stacked           layers joined with >>
+    by hand           a class with its own forward, backward and gradient
+    from a config     TOML text, checked before anything is built
+
+and from one generator all three learn the same weights, bit for bit. The last column is a net with ReLU inside.
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn import Input, Layer, S, config
+from typednn.arrays import Array2
+from typednn.gradients import Gradient
+from typednn.layers import Linear, ReLU, Sigmoid
+from typednn.layers.linear import LinearGrad
+from typednn.losses import MSE
+from typednn.optim import SGD
+from typednn.protocols import Optimizer
+from typednn.random import PCG32
+
+INPUTS: Array2 = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float32)
+GATES = {
+    "AND": (0, 0, 0, 1),
+    "OR": (0, 1, 1, 1),
+    "XOR": (0, 1, 1, 0),
+    "NAND": (1, 1, 1, 0),
+    "NOR": (1, 0, 0, 0),
+    "NXOR": (1, 0, 0, 1),
+}
+STEPS = 500
+SEED = 3
+
+CONFIG = """
+format = 1
+input = [2]
+
+[[layers]]
+type = "Linear"
+in_features = 2
+out_features = 2
+weight_init = "xavier_uniform"
+
+[[layers]]
+type = "Sigmoid"
+
+[[layers]]
+type = "Linear"
+in_features = 2
+out_features = 1
+weight_init = "xavier_uniform"
+
+[[layers]]
+type = "Sigmoid"
+
+[optimizer]
+type = "SGD"
+lr = 1.0
+momentum = 0.9
+"""
+
+
+def one_layer() -> Layer[Array2, Array2, Any]:
+    """One neuron: a straight line."""
+    return Input(2) >> Linear(2, 1, weight_init="xavier_uniform") >> Sigmoid()
+
+
+def stacked() -> Layer[Array2, Array2, Any]:
+    """Two hidden neurons and one that reads them."""
+    return Input(2) >> Linear(2, 2, weight_init="xavier_uniform") >> Sigmoid() >> Linear(2, 1, weight_init="xavier_uniform") >> Sigmoid()
+
+
+def with_relu() -> Layer[Array2, Array2, Any]:
+    """The same with ReLU inside."""
+    return Input(2) >> Linear(2, 2, weight_init="xavier_uniform") >> ReLU() >> Linear(2, 1, weight_init="xavier_uniform") >> Sigmoid()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GateGrad(Gradient):
+    """What the optimizer needs of each layer that learns."""
+
+    input: Float[Array2, "batch 2"]
+    hidden: LinearGrad
+    output: LinearGrad
+
+
+@final
+class Gate(Layer[Array2, Array2, GateGrad, S]):
+    """Two hidden neurons and one that reads them, by hand."""
+
+    hidden: Linear
+    squashed: Sigmoid
+    output: Linear
+    answer: Sigmoid
+
+    def __init__(self) -> None:
+        self.hidden = Linear(2, 2, weight_init="xavier_uniform")
+        self.squashed = Sigmoid()
+        self.output = Linear(2, 1, weight_init="xavier_uniform")
+        self.answer = Sigmoid()
+
+    def forward(self, x: Float[Array2, "batch 2"]) -> Float[Array2, "batch 1"]:
+        hidden = self.squashed.forward(self.hidden.forward(x))
+        return self.answer.forward(self.output.forward(hidden))
+
+    def backward(self, next_grad: Float[Array2, "batch 1"]) -> GateGrad:
+        output = self.output.backward(self.answer.backward(next_grad).input)
+        hidden = self.hidden.backward(self.squashed.backward(output.input).input)
+        return GateGrad(hidden.input, hidden, output)
+
+
+def from_config() -> Layer[Array2, Array2, Any]:
+    """Two hidden neurons and one that reads them, from text."""
+    return config.loads(CONFIG, name="logic_gates.toml").model()
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What became of one net: its weights in order, and on how many of the four inputs it is wrong."""
+
+    weights: list[Any]
+    errors: int
+
+    def same(self, other: "Learned") -> bool:
+        """Whether every weight has the same bits."""
+        return all(mine.tobytes() == others.tobytes() for mine, others in zip(self.weights, other.weights, strict=True))
+
+
+def learn(model: Layer[Array2, Array2, Any], optimizer: Optimizer, gate: str) -> Learned:
+    """Train on all four inputs at once."""
+    target = np.array(GATES[gate], np.float32).reshape(4, 1)
+    loss = MSE()
+    model.init(PCG32(SEED))
+    for _ in range(STEPS):
+        prediction = model.forward(INPUTS)
+        model.update(optimizer, model.backward(loss.loss_grad(prediction, target)))
+    wrong = (model.forward(INPUTS) > 0.5) != (target > 0.5)
+    return Learned(model.parameters(), int(wrong.sum()))
+
+
+def sgd() -> Optimizer:
+    """The optimizer that the config asks for, in code."""
+    return SGD(lr=1.0, momentum=0.9)
+
+
+def main() -> None:
+    """A row per gate."""
+    print(f"errors of 4 after {STEPS} steps\n")
+    print("gate  one neuron  stacked  by hand  from a config  same bits  with ReLU")
+    for gate in GATES:
+        single = learn(one_layer(), sgd(), gate)
+        by_stack = learn(stacked(), sgd(), gate)
+        by_hand = learn(Gate(), sgd(), gate)
+        by_config = learn(from_config(), config.loads(CONFIG, name="logic_gates.toml").optimizer(), gate)
+        relu = learn(with_relu(), sgd(), gate)
+        same = "yes" if by_stack.same(by_hand) and by_stack.same(by_config) else "NO"
+        print(f"{gate:<4}  {single.errors:>10}  {by_stack.errors:>7}  {by_hand.errors:>7}  {by_config.errors:>13}  {same:>9}  {relu.errors:>9}")
+
+
+if __name__ == "__main__":
+    main()

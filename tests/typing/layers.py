@@ -1,0 +1,141 @@
+"""The real layers, losses and optimizers, as a user's type checker sees them. P-P1, P-P2, P-P6, P-P7, P-P10, P-P11.
+
+Read by mypy --strict and by pyright --strict, never run.
+"""
+
+from typing import Any, assert_type
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn import (
+    AnyArray,
+    Array1,
+    Array2,
+    Array3,
+    Array4,
+    Backward,
+    Chain,
+    ElementwiseGrad,
+    Forward,
+    Input,
+    IntArray1,
+    Loss,
+    Optimizer,
+    Sequential,
+    Update,
+    gradcheck,
+)
+from typednn.layers import (
+    Conv2d,
+    Conv2dGrad,
+    Flatten,
+    FlattenGrad,
+    Linear,
+    LinearGrad,
+    MaxPool2d,
+    MaxPool2dGrad,
+    Pad2d,
+    Pad2dGrad,
+    PerPosition,
+    PReLU,
+    ReLU,
+    Residual,
+    Softmax,
+    SoftmaxGrad,
+)
+from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
+from typednn.optim import SGD, Adam, AdamW, CosineLR, Group, StepLR, clip_grad_norm
+from typednn.random import PCG32
+
+lenet = Input(28, 28, 1) >> Pad2d(2) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(1176, 10) >> Softmax()
+assert_type(
+    lenet,
+    Chain[
+        Array4,
+        Array2,
+        str,
+        Pad2dGrad,
+        Conv2dGrad,
+        ElementwiseGrad[Array4, None],
+        MaxPool2dGrad,
+        FlattenGrad,
+        LinearGrad,
+        SoftmaxGrad,
+    ],
+)
+
+
+def train(images: Array4, labels: IntArray1, rows: Array2, sequence: Array3, soft: Array2, vector: Array1) -> None:
+    scores = lenet.forward(images)
+    assert_type(scores, Array2)
+    loss = SoftmaxCrossEntropy()
+    assert_type(loss.loss(scores, labels), float)
+    assert_type(loss.loss_grad(scores, labels), Array2)
+    assert_type(SoftmaxCrossEntropy("none").loss(scores, soft), AnyArray)
+    assert_type(MSE().loss(images, images), float)
+    assert_type(MSE("mean_batch").loss(images, images), AnyArray)
+    assert_type(MSE().loss_grad(images, images), Array4)
+    assert_type(CrossEntropy("sum").loss(scores, soft), float)
+
+    gradient = lenet.backward(loss.loss_grad(scores, labels))
+    assert_type(gradient.parts[1].weight, Array4)
+    assert_type(gradient.parts[5].bias, Array1 | None)
+    assert_type(clip_grad_norm(gradient, 1.0).parts[5], LinearGrad)
+    lenet.update(SGD(0.1, momentum=0.9), gradient)
+    lenet.update(AdamW(CosineLR(1e-3, 100)), gradient)
+
+    assert_type(PerPosition(Linear(3, 4) >> ReLU()).forward(sequence), Array3)
+    assert_type(Residual(Linear(3, 3)).forward(rows), Array2)
+    assert_type(Sequential([Linear(3, 3), ReLU()]).backward(rows).parts, tuple[Any, ...])
+    assert_type((PReLU() >> ReLU()).backward(images).input, Array4)
+    assert_type(Linear(3, 4, rng=PCG32(42, 6)).weight, Array2)
+    assert_type(Linear(3, 4).init(np.random.default_rng(0)).train().eval().forward(rows), Array2)
+    gradcheck(Linear(3, 4), rows)
+
+    # ------------------------------------------------------------------ Protocols, where they are consumed
+    forward: Forward[Array4, Array2] = lenet
+    backward: Backward[Array2, Array4] = lenet
+    update: Update[LinearGrad] = Linear(3, 4)
+    optimizer: Optimizer = Adam(groups=[Group("*.bias", lr=StepLR(0.1, 10))])
+    target: Loss[Array2, IntArray1] = loss
+    assert_type(backward.backward(rows).input, Array4)
+    assert_type(forward.forward(images), Array2)
+    assert_type(target.loss_grad(rows, labels), Array2)
+    update.update(optimizer, Linear(3, 4).backward(rows))
+
+    # ------------------------------------------------------------------ refused
+    forward = Linear(3, 4)  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    backward = Linear(3, 4)  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    update = Conv2d(1, 6, 5)  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    target = MSE()  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    optimizer = loss  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    loss.loss(images, labels)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    loss.loss(scores, images)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    SoftmaxCrossEntropy("average")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    lenet.update(SGD(0.1), gradient.parts[1])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    lenet.update(gradient, gradient)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Linear("784", 10)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Linear(784)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Flatten(1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Linear(3, 4).forward(vector)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Residual(Flatten())  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    Conv2d(1, 6, 5) >> Linear(400, 10)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
+    lenet >> Conv2d(1, 6, 5)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
+
+
+# ------------------------------------------------------------------ a user's own optimizer and loss need derive from nothing
+
+
+class SignSGD:
+    def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"]) -> None:
+        weights -= 0.01 * np.sign(grad)
+
+
+class Hinge:
+    def loss_grad(self, prediction: Array2, target: Array2) -> Array2:
+        return prediction
+
+
+own_optimizer: Optimizer = SignSGD()
+own_loss: Loss[Array2, Array2] = Hinge()

@@ -1,0 +1,109 @@
+"""Where every key and value of a TOML text stands, by tree-sitter: tomllib gives the values, this their places.
+
+`places` answers for a path such as ``("layer", 7, "in_features")``. The text is known to be valid TOML by then; what
+the grammar should not understand has no place, and complaints about it point at what holds it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import tree_sitter_toml
+from tree_sitter import Language, Node, Parser
+
+from typednn.config.source import Place, Source
+
+Path: TypeAlias = tuple[str | int, ...]
+Places: TypeAlias = dict[Path, tuple[Place, Place]]  # path -> place of the key, place of the value
+
+_KEYS = ("bare_key", "quoted_key", "dotted_key")
+
+
+def places(source: Source) -> Places:
+    """The place of the key and of the value of every path."""
+    return _Reader(source).places
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        data = source.text.encode()
+        self.lines = data.split(b"\n")
+        self.places: Places = {}
+        self.last: dict[Path, int] = {}  # the place of the last element of each [[array of tables]]
+        root = Parser(Language(tree_sitter_toml.language())).parse(data).root_node
+        for node in root.children:
+            if node.type == "pair":
+                self._pair((), node)
+            elif node.type in ("table", "table_array_element"):
+                self._table(node)
+
+    def _table(self, node: Node) -> None:
+        header = next((child for child in node.children if child.type in _KEYS), None)
+        if header is None:
+            return
+        path: Path = ()
+        *above, name = self._words(header)
+        for word in above:
+            path = self._entered((*path, word), header)
+        path = (*path, name)
+        if node.type == "table_array_element":
+            self.last[path] = self.last.get(path, -1) + 1
+            self.places.setdefault(path, (self._place(header),) * 2)
+            path = (*path, self.last[path])
+        self.places[path] = (self._place(header),) * 2
+        for child in node.children:
+            if child.type == "pair":
+                self._pair(path, child)
+
+    def _entered(self, path: Path, node: Node) -> Path:
+        """Inside the table at ``path``, or inside the last one of an array of tables."""
+        self.places.setdefault(path, (self._place(node),) * 2)
+        return (*path, self.last[path]) if path in self.last else path
+
+    def _pair(self, path: Path, node: Node) -> None:
+        key = next((child for child in node.children if child.type in _KEYS), None)
+        value = next((child for child in node.children if child.is_named and child.type not in (*_KEYS, "comment")), None)
+        if key is None or value is None:
+            return
+        *above, name = self._words(key)
+        for word in above:
+            path = self._entered((*path, word), key)
+        self._value((*path, name), self._place(key), value)
+
+    def _value(self, path: Path, key: Place | None, node: Node) -> None:
+        place = self._place(node)
+        self.places[path] = (key or place, place)
+        if node.type == "array":
+            elements = (child for child in node.children if child.is_named and child.type != "comment")
+            for index, element in enumerate(elements):
+                self._value((*path, index), None, element)
+        elif node.type == "inline_table":
+            for child in node.children:
+                if child.type == "pair":
+                    self._pair(path, child)
+
+    def _words(self, key: Node) -> list[str]:
+        return list(_words(key))
+
+    def _place(self, node: Node) -> Place:
+        row, start = node.start_point
+        column = len(self.lines[row][:start].decode())
+        end_row, end = node.end_point
+        if end_row > row:
+            end = len(self.lines[row].removesuffix(b"\r"))
+        return Place(row + 1, column + 1, max(1, len(self.lines[row][start:end].decode())))
+
+
+def _words(key: Node) -> Iterator[str]:
+    """The words of a key, quotes and escapes resolved."""
+    text = (key.text or b"").decode()
+    if key.type == "dotted_key":
+        for child in key.children:
+            if child.type in _KEYS:
+                yield from _words(child)
+    elif key.type == "quoted_key":
+        yield next(iter(tomllib.loads(f"{text} = 0")))
+    else:
+        yield text

@@ -1,0 +1,122 @@
+"""A config's text, the places in it, and the one form of its complaints: where, what, the line, a caret."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+from typednn.errors import ConfigError
+
+LONGEST: Final = 1 << 20  # bytes of one config; a larger one is no config but a mistake
+DEEPEST: Final = 32  # brackets in brackets, or words in one dotted key
+MOST_LAYERS: Final = 4096  # of one config, nested ones included
+
+_WIDEST = 120  # characters of a line that are shown
+_MOST_SHAPES = 20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A token: line and column from 1, and its length in characters."""
+
+    line: int
+    column: int
+    length: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A value and where it stands: a number, string or date, a list of items, or a table of them by key."""
+
+    value: Any
+    place: Place
+    key: Place  # of the key that it is the value of; in a list the value's own
+
+
+@final
+class Source:
+    """The text of one config under the name that complaints call it."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        self.lines = [line.removesuffix("\r") for line in text.split("\n")]
+
+    def error(self, place: Place, message: str, shapes: Sequence[str] = ()) -> ConfigError:
+        """The complaint about the token at ``place``; ``shapes`` is the trace that led there."""
+        head = f"{self.name}:{place.line}:{place.column}: {message}"
+        return ConfigError("\n".join([head, *self._excerpt(place), *_trace(shapes)]), self.name, place.line, place.column)
+
+    def place_of(self, offset: int, length: int = 1) -> Place:
+        """The place of a character, counted from the start of the text."""
+        before = self.text[:offset]
+        return Place(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1, length)
+
+    def _excerpt(self, place: Place) -> list[str]:
+        line = self.lines[place.line - 1] if place.line <= len(self.lines) else ""
+        begin = place.column - 1
+        end = max(begin + 1, min(begin + place.length, len(line)))
+        start = max(0, begin - _WIDEST // 2) if len(line) > _WIDEST else 0
+        shown, more = line[start : start + _WIDEST], "…" if start else ""
+        padding = " " * len(more) + "".join(map(_blank, shown[: begin - start]))
+        caret = "^" * sum(max(1, _width(character)) for character in line[begin:end].ljust(1)[: _WIDEST // 2])
+        tail = "…" if start + _WIDEST < len(line) else ""
+        return [f"{place.line:>6} | {more}{''.join(map(_printable, shown))}{tail}", f"{'':>6} | {padding}{caret}"]
+
+
+def _width(character: str) -> int:
+    """The columns that a character takes in a terminal."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _blank(character: str) -> str:
+    return "\t" if character == "\t" else " " * _width(character)
+
+
+def _printable(character: str) -> str:
+    return character if character == "\t" or character.isprintable() else "\ufffd"
+
+
+def _trace(shapes: Sequence[str]) -> list[str]:
+    if not shapes:
+        return []
+    left_out = len(shapes) - _MOST_SHAPES
+    more = [f"    … {left_out} more"] if left_out > 0 else []
+    return ["shapes so far:", *more, *(f"    {line}" for line in shapes[-_MOST_SHAPES:])]
+
+
+def read(path: str | os.PathLike[str]) -> Source:
+    """The config in a file: UTF-8 text of at most `LONGEST` bytes."""
+    name = str(path)
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LONGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"{name}: cannot be read: {reason}", name) from None
+    return decoded(name, data)
+
+
+def decoded(name: str, data: bytes) -> Source:
+    """The config in ``data``, once it is known to be text."""
+    if len(data) > LONGEST:
+        raise ConfigError(f"{name}: longer than {LONGEST:,} bytes, the most that a config can have", name)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        source = Source(name, data.decode(errors="replace"))
+        place = source.place_of(len(data[: error.start].decode()))
+        raise source.error(place, f"byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8") from None
+    source = Source(name, text)
+    if "\0" in text:
+        raise source.error(source.place_of(text.index("\0")), "a NUL byte; a config is text")
+    return source

@@ -1,0 +1,81 @@
+"""TOML as a tree of items: values by tomllib, places by tree-sitter. What the keys mean, `build` knows."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+from typednn.config.positions import Path, Places, places
+from typednn.config.source import DEEPEST, Item, Place, Source
+from typednn.errors import ConfigError
+
+# Strings, comments and words are skipped whole, closed or not, so that what they hold does not count, and no character is read twice.
+_STRING = r'"(?:\\.|[^"\\\n])*+"?' r"|'[^'\n]*+'?"
+_NESTING = re.compile(
+    rf"(?P<words>(?:(?:[\w-]++|{_STRING})[ \t]*+\.[ \t]*+){{{DEEPEST}}})"
+    r'|"""(?:\\.|[^\\])*?(?:"""|\Z)' r"|'''.*?(?:'''|\Z)" rf"|{_STRING}" r"|\#[^\n]*+|[\w-]++"
+    r"|(?P<opens>[\[{])|(?P<closes>[\]}])",
+    re.DOTALL,
+)
+_LONG_NUMBER = re.compile(r"[0-9_]{1000,}")
+_WHERE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+def read_toml(source: Source) -> Item:
+    """The whole document as one table."""
+    _check_depth(source)
+    start = Place(1, 1)
+    try:
+        data = _values(source)
+        return _Tree(source, places(source)).item((), data, (start, start))
+    except RecursionError:  # keys of quoted words
+        raise source.error(start, f"nested more than {DEEPEST} deep") from None
+
+
+def _values(source: Source) -> dict[str, Any]:
+    try:
+        return tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(source, str(error)) from None
+    except ValueError as error:  # a decimal with more digits than Python converts
+        number = _LONG_NUMBER.search(source.text)
+        place = source.place_of(number.start(), len(number[0])) if number else Place(1, 1)
+        raise source.error(place, f"not TOML: {error}") from None
+
+
+def _syntax_error(source: Source, message: str) -> ConfigError:
+    where = _WHERE.search(message)
+    if where and where[1]:
+        place = Place(int(where[1]), int(where[2]))
+    else:
+        place = Place(len(source.lines), len(source.lines[-1]) + 1)
+    return source.error(place, f"not TOML: {_WHERE.sub('', message)}")
+
+
+def _check_depth(source: Source) -> None:
+    """Refuse what would only exhaust the stack: brackets in brackets, endless dotted keys."""
+    depth = 0
+    for token in _NESTING.finditer(source.text):
+        depth = max(0, depth + bool(token["opens"]) - bool(token["closes"]))
+        if depth > DEEPEST:
+            raise source.error(source.place_of(token.start()), f"nested more than {DEEPEST} deep")
+        if token["words"]:
+            raise source.error(source.place_of(token.start()), f"a key of more than {DEEPEST} words")
+
+
+class _Tree:
+    def __init__(self, source: Source, known: Places) -> None:
+        self.source = source
+        self.known = known
+
+    def item(self, path: Path, value: Any, above: tuple[Place, Place]) -> Item:
+        """``value`` with its places; where one is not known, its holder's."""
+        key, place = here = self.known.get(path, above)
+        if isinstance(value, dict):
+            value = {name: self.item((*path, name), part, here) for name, part in value.items()}
+        elif isinstance(value, list):
+            value = [self.item((*path, index), part, here) for index, part in enumerate(value)]
+        elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise self.source.error(place, "an integer of more than 64 bits")
+        return Item(value, place, key)

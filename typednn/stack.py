@@ -1,0 +1,237 @@
+"""Stack: the model that a config describes, made of layers whose kinds are known only when it is loaded.
+
+Every tensor between two of its layers is one row of numbers per sample, ``batch features``; each layer reads its row
+as the shape it works on and gives a row again (`Dyn`). The layers are those of `typednn.layers`: none is written
+twice. Shapes are worked out when the stack is built, from the layers' annotations; nothing is allocated, and the
+batch stays free.
+
+Parameters are named, counted, filled, saved and stepped as those of the same layers in a `Chain`.
+Source: "Deep Learning Implementation With Rust", section VI; a stack's ``input`` gradient is its first layer's.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, final
+
+from jaxtyping import Float
+from typing_extensions import Self
+
+from typednn.arrays import Array2
+from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.gradients import Gradient
+from typednn.layer import Chain, Elementwise, Input, Layer, MultiInput, S, Sequential
+from typednn.module import Module
+from typednn.protocols import DynLayer, Optimizer
+from typednn.shapes import Axis, Dim, Flow
+
+AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DynGrad(Gradient):
+    """The loss's derivative by the layer's input, as rows, and the layer's own whole gradient: ``grad.inner.weight``."""
+
+    input: Float[Array2, "batch in_features"]
+    inner: Any
+
+
+@final
+class Dyn(DynLayer):
+    """Any layer with one array in, made to read and give rows; ``sample_shape`` is what it works on, without the batch."""
+
+    def __init__(self, layer: AnyLayer, sample_shape: Sequence[int]) -> None:
+        check_part(layer)
+        self.layer = layer
+        self.sample_shape = Input(*sample_shape).sizes
+        self.output_shape = known_sizes(layer.trace(Flow.start(self.sample_shape)))
+        self.in_features = math.prod(self.sample_shape)
+        self.out_features = math.prod(self.output_shape)
+
+    def forward(self, x: Float[Array2, "batch in_features"]) -> Float[Array2, "batch {self.out_features}"]:
+        _check_rows(f"{self!r}.forward", x, self.sample_shape, self.layer)
+        batch = x.shape[0]
+        y = self.layer.forward(x.reshape(batch, *self.sample_shape))
+        rows: Array2 = y.reshape(batch, self.out_features)
+        return rows
+
+    def backward(self, next_grad: Float[Array2, "batch {self.out_features}"]) -> DynGrad:
+        batch = next_grad.shape[0]
+        inner: Any = self.layer.backward(next_grad.reshape(batch, *self.output_shape))
+        return DynGrad(inner.input.reshape(batch, self.in_features), inner)
+
+    def update(self, optimizer: Optimizer, grad: DynGrad) -> None:
+        self.layer.update(optimizer, grad.inner)
+
+    def __repr__(self) -> str:
+        return f"Dyn({self.layer!r}, {self.sample_shape!r})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StackGrad(Gradient):
+    """The loss's derivative by the stack's input, and each layer's gradient in the order of the layers: ``grad.parts[5].inner``."""
+
+    input: Float[Array2, "batch in_features"]
+    parts: tuple[Any, ...]
+
+
+@final
+class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
+    """Layers one after another between rows; ``input`` is one sample's shape, an `Input` or its sizes.
+
+    A `Chain` or `Sequential` is taken apart, its declared input with it; layers in a list keep their places, those
+    in a mapping get its names. A stack in a stack reads its row as its own ``input``, whatever shape came before.
+    """
+
+    def __init__(
+        self,
+        layers: "Sequence[AnyLayer] | Mapping[str, AnyLayer] | Chain[*tuple[Any, ...]] | Sequential",
+        *,
+        input: Input[Any] | Sequence[int] | None = None,
+    ) -> None:
+        sample = input
+        if isinstance(layers, Chain | Sequential):
+            sample = layers.sample if input is None else input
+            layers = [_named(name, layer) for name, layer in layers.children()]
+        elif isinstance(layers, Mapping):
+            layers = [layer.named(name) for name, layer in layers.items()]
+        if sample is None:
+            raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"))
+        if not layers:
+            raise ArgumentError(explain("Stack", "needs at least one layer", "none"))
+        self.input = sample if isinstance(sample, Input) else Input(*sample)
+        if self.input.dtype is not float:
+            raise ArgumentError(explain("Stack", "reads rows of floats", repr(self.input), "leave dtype=int out"))
+        self.layers = tuple(layers)
+        self.names = _names(self.layers)
+        self.dyn_layers, flow = _adapted(self.layers, Flow.start(self.input.sizes))
+        self.in_features = math.prod(self.input.sizes)
+        self.out_features = math.prod(known_sizes(flow))
+
+    def forward(self, x: Float[Array2, "batch in_features"]) -> Float[Array2, "batch {self.out_features}"]:
+        for layer in self.dyn_layers:
+            x = layer.forward(x)
+        return x
+
+    def backward(self, next_grad: Float[Array2, "batch {self.out_features}"]) -> StackGrad:
+        gradients: list[Any] = []
+        for layer in reversed(self.dyn_layers):
+            gradients.append(layer.backward(next_grad))
+            next_grad = gradients[-1].input
+        return StackGrad(next_grad, tuple(gradients[::-1]))
+
+    # update is inherited: the walk pairs each layer with its gradient, and sums those of shared parameters
+
+    def children(self) -> Iterator[tuple[str, Module]]:
+        return zip(self.names, self.layers, strict=True)
+
+    def gradient_of(self, grad: Any, name: str) -> Any:
+        part = grad.parts[self.names.index(name)]
+        return part.inner if isinstance(part, DynGrad) else part
+
+    def shared(self) -> Self:
+        twin = super().shared()
+        twin.dyn_layers = _adapted(twin.layers, Flow.start(self.input.sizes))[0]
+        return twin
+
+    def trace(self, flow: Flow) -> Flow:
+        """As one layer among others: rows in, rows out."""
+        return flow.through(self.label(), f"batch in_features={self.in_features}", f"batch out_features={self.out_features}")
+
+    def trace_samples(self, flow: Flow) -> Flow:
+        """As a part of another stack: its row read as ``input``, and whatever shape the last layer gives."""
+        if flow.sizes() != self.input.sizes and flow.axes is not None:
+            row = Axis(Dim.of(math.prod(known_sizes(flow))), "*".join(map(str, known_sizes(flow))), flow.origin)
+            samples = " ".join(map(str, self.input.sizes))
+            flow = replace(flow, axes=(flow.axes[0], row)).through(self.label(), f"batch in_features={self.in_features}", f"batch {samples}")
+        for layer in self.layers:
+            flow = trace_part(layer, flow)
+        return flow
+
+    def check_sizes(self, inputs: Sequence[Any]) -> None:
+        _check_rows(f"{self.label()}.forward", inputs[0], self.input.sizes, self)
+
+    def label(self) -> str:
+        return "Stack"
+
+    def __getitem__(self, place: int) -> AnyLayer:
+        return self.layers[place]
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __repr__(self) -> str:
+        return f"Stack([{', '.join(map(repr, self.layers))}], input={self.input!r})"
+
+
+def trace_part(layer: AnyLayer, flow: Flow) -> Flow:
+    """The shapes after one part of a `Stack`, where rows are read as samples."""
+    return layer.trace_samples(flow) if isinstance(layer, Stack) else layer.trace(flow)
+
+
+def known_sizes(flow: Flow) -> tuple[int, ...]:
+    """One sample's sizes after the last layer of ``flow``; `StackError` where they are not all numbers."""
+    sizes = flow.sizes()
+    if sizes is None:
+        shape = " ".join("_" if size is None else str(size) for size in flow.shape or ()) or "..."
+        raise StackError(
+            explain(flow.previous, "a Stack must know every size from the input's", f'"{shape}"', "name the axes that forward gives in its annotation")
+        )
+    return sizes
+
+
+def check_part(layer: object) -> None:
+    """Raise unless ``layer`` can be a part of a `Stack`."""
+    if isinstance(layer, Layer | Elementwise):
+        return
+    if isinstance(layer, MultiInput):
+        reason = "takes several inputs; call it in a hand-written forward"
+    elif isinstance(layer, Module):
+        reason = "reads integers, and a Stack's rows are floats; use Input(..., dtype=int) >> ... instead"
+    elif isinstance(layer, type):
+        raise StackError(f"a Stack is made of layers, got the class {layer.__name__}; call it")
+    else:
+        raise StackError(f"a Stack is made of layers, got {type(layer).__name__}")
+    raise StackError(f"{layer!r} cannot be part of a Stack: it {reason}")
+
+
+def _named(name: str, layer: Any) -> Any:
+    """A part of a chain under the name it has there."""
+    return layer if name.isdecimal() else layer.named(name)
+
+
+def _names(layers: Sequence[Any]) -> tuple[str, ...]:
+    """The parts' names: given ones, else the place."""
+    names: dict[str, Any] = {}
+    for place, layer in enumerate(layers):
+        check_part(layer)
+        if any(layer is earlier for earlier in names.values()):
+            raise StackError(f"{layer!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
+        name = layer._name or str(place)
+        if name in names:
+            raise ArgumentError(explain("Stack", "every part's name is its own", f"{name!r} twice", "rename one with named(...)"))
+        names[name] = layer
+    return tuple(names)
+
+
+def _adapted(layers: Sequence[AnyLayer], flow: Flow) -> tuple[tuple[DynLayer, ...], Flow]:
+    """The layers made to read rows, and the shapes after the last."""
+    adapted: list[DynLayer] = []
+    for layer in layers:
+        sizes = known_sizes(flow)
+        flow = trace_part(layer, flow)
+        adapted.append(layer if isinstance(layer, Stack) else Dyn(layer, sizes))
+    return tuple(adapted), flow
+
+
+def _check_rows(where: str, x: Any, sizes: tuple[int, ...], owner: object) -> None:
+    features = math.prod(sizes)
+    if x.shape[1] != features:
+        how = f" (= {'*'.join(map(str, sizes))})" if len(sizes) > 1 else ""
+        cure = f"feed samples of {'x'.join(map(str, sizes))}, one row each, or declare another input"
+        raise ShapeError(explain(where, f"x must be rows of {features} numbers{how}", f"rows of {x.shape[1]}", cure), owner)
+
+
+__all__ = ["AnyLayer", "Dyn", "DynGrad", "Stack", "StackGrad"]
