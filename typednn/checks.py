@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, get_args
 
+import jaxtyping
 from beartype.door import is_bearable
 from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
@@ -77,6 +78,16 @@ def _mode_from_environment() -> None:
     if mode not in get_args(Mode):
         raise ArgumentError(explain("environment variable TYPEDNN_CHECKS", "must be 'full', 'cached' or 'off'", repr(mode)))
     switch.mode = typing.cast(Mode, mode)
+    if mode != "off":
+        _refuse_disabled_jaxtyping()
+
+
+def _refuse_disabled_jaxtyping() -> None:
+    """Disabled, jaxtyping would let everything pass: that has to be asked for in words that are ours."""
+    if jaxtyping.config.jaxtyping_disable:
+        raise ArgumentError(
+            explain("checks", "jaxtyping judges shapes", "jaxtyping disabled (JAXTYPING_DISABLE)", "enable it, or switch the checks off with TYPEDNN_CHECKS=off")
+        )
 
 
 _mode_from_environment()
@@ -171,6 +182,7 @@ def _judge(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
 
 def judge(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> None:
     """Raise the fitting `CheckError` unless every value is what its hint promises, all in one scope."""
+    _refuse_disabled_jaxtyping()
     try:
         place = _judge(instance, hints, values)
     except AnnotationError as error:

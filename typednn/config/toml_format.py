@@ -19,6 +19,7 @@ _NESTING = re.compile(
     re.DOTALL,
 )
 _LONG_NUMBER = re.compile(r"[0-9_]{1000,}")
+_TOO_LARGE = "an integer of more than 64 bits"
 _WHERE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -38,10 +39,10 @@ def _values(source: Source) -> dict[str, Any]:
         return tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(source, str(error)) from None
-    except ValueError as error:  # a decimal with more digits than Python converts
+    except ValueError:  # a decimal with more digits than Python converts
         number = _LONG_NUMBER.search(source.text)
         place = source.place_of(number.start(), len(number[0])) if number else Place(1, 1)
-        raise source.error(place, f"not TOML: {error}") from None
+        raise source.error(place, _TOO_LARGE) from None
 
 
 def _syntax_error(source: Source, message: str) -> ConfigError:
@@ -77,5 +78,5 @@ class _Tree:
         elif isinstance(value, list):
             value = [self.item((*path, index), part, here) for index, part in enumerate(value)]
         elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise self.source.error(place, "an integer of more than 64 bits")
+            raise self.source.error(place, _TOO_LARGE)
         return Item(value, place, key)

@@ -1,0 +1,205 @@
+"""A table of a config turned into a call: its keys are the constructor's arguments, held to their annotations.
+
+Whatever is wrong is told with the token that it is about: an unknown key, a missing or ill-typed argument, and what
+the constructor itself refuses.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeVar
+
+from beartype import BeartypeConf
+from beartype.door import is_bearable
+from beartype.roar import BeartypeException
+
+from typednn.config.registry import INITIALISERS, RESERVED, SCHEDULES
+from typednn.config.source import Item, Place, Source
+from typednn.config.values import written
+from typednn.errors import ConfigError, StackError, TypednnError
+from typednn.module import Module
+from typednn.optim import Schedule
+from typednn.random import Initialiser
+
+T = TypeVar("T")
+
+# What a constructor may raise about its arguments; anything else is a fault of the constructor's, and keeps its traceback.
+REFUSALS: Final = (TypednnError, ArithmeticError, LookupError, TypeError, ValueError)
+
+_NUMBERS: Final = BeartypeConf(is_pep484_tower=True)  # an integer is a number too
+_LONGEST = 60
+_WORDS: Final[Mapping[Any, str]] = {
+    bool: "true or false",
+    float: "a number",
+    int: "an integer",
+    str: "a string",
+    Initialiser: '{ type = "Normal", ... }',
+    Schedule: '{ type = "CosineLR", ... }',
+}
+
+
+class Arguments:
+    """The parameters of a constructor, and one table of values for them."""
+
+    def __init__(self, source: Source, where: str, kind: str, factory: Callable[..., Any], table: Item, *, head: Place | None = None) -> None:
+        self.source = source
+        self.where = where
+        self.kind = kind
+        self.factory = factory
+        self.table: dict[str, Item] = {key: item for key, item in table.value.items() if key not in RESERVED}
+        self.head = head or table.place
+        called = factory.__init__ if isinstance(factory, type) else factory
+        self.parameters = {
+            name: parameter
+            for name, parameter in inspect.signature(called).parameters.items()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name not in ("self", "rng")
+        }
+        try:
+            self.hints = typing.get_type_hints(called)
+        except (NameError, TypeError, AttributeError):  # a user's layer; its constructor checks what it must
+            self.hints = {}
+
+    def error(self, place: Place, message: str) -> ConfigError:
+        return self.source.error(place, f"{self.where}: {message}")
+
+    def check_keys(self, given: Iterable[str] = ()) -> None:
+        """Raise for the first key that the constructor does not have, then for what it lacks; ``given`` comes from elsewhere."""
+        for key, item in self.table.items():
+            if key not in self.parameters:
+                takes = ", ".join([*self.parameters, *(name for name in RESERVED if name in self.where)]) or "no arguments"
+                raise self.error(item.key, f"{self.kind} has no argument {key!r}; {meant(key, self.parameters) or f'it takes {takes}'}")
+        missing = [
+            f"{name} ({words(self.hints.get(name))})"
+            for name, parameter in self.parameters.items()
+            if parameter.default is parameter.empty and name not in self.table and name not in given
+        ]
+        if missing:
+            raise self.error(self.head, f"{self.kind} needs {' and '.join(missing)}")
+
+    def plain(self, key: str) -> Any:
+        """The value of ``key`` as its annotation wants it: lists become tuples, tables the rule or schedule that they describe."""
+        item, hint = self.table[key], self.hints.get(key)
+        value = self._rule(item, hint) if isinstance(item.value, dict) else _plain(item)
+        if hint is not None and not _fits(value, hint):
+            raise self.error(item.place, f"{self.kind}: {key} must be {words(hint)}, got {shortened(item)}")
+        return value
+
+    def _rule(self, item: Item, hint: Any) -> Any:
+        """An initialiser or a schedule from its table."""
+        offered = SCHEDULES if Schedule in members(hint) else INITIALISERS if Initialiser in members(hint) else {}
+        if not offered:
+            return item.value
+        kind, place = type_of(self.source, self.where, item, offered, "a rule")
+        arguments = Arguments(self.source, self.where, kind, offered[kind], item, head=place)
+        arguments.check_keys()
+        return arguments.call({key: arguments.plain(key) for key in arguments.table})
+
+    def call(self, values: Mapping[str, Any]) -> Any:
+        """The constructor's result; what it refuses is told at the argument that it names."""
+        try:
+            return self.factory(**values)
+        except StackError:
+            raise
+        except REFUSALS as error:
+            raise self.error(self._blamed(str(error)), str(error)) from error
+
+    def _blamed(self, message: str) -> Place:
+        """The value whose key the message names first, or whose value it repeats; else the table itself."""
+        found = {key: re.search(rf"(?<![\w.]){re.escape(key)}\b", message) for key in self.table}
+        named = sorted((match.start(), key) for key, match in found.items() if match)
+        repeated = [key for key, item in self.table.items() if f"got {_plain(item)!r}" in message]
+        keys = [key for _, key in named] or repeated
+        return self.table[keys[0]].place if keys else self.head
+
+
+def type_of(source: Source, where: str, table: Item, offered: Mapping[str, Any], what: str) -> tuple[str, Place]:
+    """The ``type`` of a table, one of ``offered``, and its place."""
+    item = table.value.get("type")
+    example = next(iter(offered))
+    if item is None:
+        raise source.error(table.place, f'{where}: {what} needs a type; add type = "{example}"')
+    if not isinstance(item.value, str):
+        raise source.error(item.place, f'{where}: type must be a string such as "{example}", got {shortened(item)}')
+    if item.value not in offered:
+        cure = meant(item.value, offered) or f"there are {', '.join(sorted(offered))}"
+        raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {cure}")
+    return item.value, item.place
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """``did you mean 'in_features'?`` where something close is known, whatever its capitals."""
+    lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word[:_LONGEST].lower(), lower, n=1)
+    return f"did you mean {lower[close[0]]!r}?" if close else ""
+
+
+def layers_wanted(hint: Any) -> Literal["one", "many", "none"]:
+    """Whether an argument is annotated as a layer, as a collection of layers, or as neither."""
+    for member in members(hint):
+        origin = typing.get_origin(member) or member
+        if isinstance(origin, type) and issubclass(origin, Module):
+            return "one"
+    inside = (argument for member in members(hint) for argument in typing.get_args(member))
+    return "many" if any(layers_wanted(argument) == "one" for argument in inside) else "none"
+
+
+def members(hint: Any) -> tuple[Any, ...]:
+    """The members of a union, or the hint alone."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return tuple(inner for argument in typing.get_args(hint) for inner in members(argument))
+    return (hint,)
+
+
+def words(hint: Any) -> str:
+    """An annotation as a reader of TOML would say it: ``an integer or [an integer, an integer]``."""
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(written(choice) for choice in typing.get_args(hint))
+    if layers_wanted(hint) != "none":
+        return "a list of layers, each a table [[...]] under it"
+    said: list[str] = []
+    for member in members(hint):
+        arguments = [argument for argument in typing.get_args(member) if argument is not Ellipsis]
+        origin = typing.get_origin(member)
+        if member is type(None):
+            continue
+        if origin is tuple and Ellipsis not in typing.get_args(member):
+            said.append(f"[{', '.join(map(words, arguments))}]")
+        elif origin in (tuple, list) or (isinstance(origin, type) and issubclass(origin, Sequence)):
+            said.append(f"a list of {words(arguments[0]).removeprefix('a ').removeprefix('an ')}s" if arguments else "a list")
+        elif typing.get_origin(member) is Literal:
+            said.append(words(member))
+        else:
+            said.append(_WORDS.get(member, "any value" if member is None else getattr(member, "__name__", str(member))))
+    return " or ".join(said)
+
+
+def shortened(item: Item) -> str:
+    """A value as TOML writes it, cut where it is long."""
+    text = "a table" if isinstance(item.value, dict) else written(_plain(item))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _plain(item: Item) -> Any:
+    if isinstance(item.value, list):
+        return tuple(_plain(part) for part in item.value)
+    if isinstance(item.value, dict):
+        return {key: _plain(part) for key, part in item.value.items()}
+    return item.value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if isinstance(value, bool) and bool not in members(hint) and float not in members(hint):
+        return int not in members(hint) and _judged(value, hint)
+    return _judged(value, hint)
+
+
+def _judged(value: Any, hint: Any) -> bool:
+    try:
+        return is_bearable(value, hint, conf=_NUMBERS)
+    except BeartypeException:  # a hint that beartype does not know; the constructor checks what it must
+        return True

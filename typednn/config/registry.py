@@ -1,0 +1,87 @@
+"""The names that a config may use: every layer of typednn, and those that a program has registered.
+
+    @register("Swish")
+    class Swish(Elementwise[None]): ...
+
+A config cannot import anything. A user's layers are known once the module that registers them has been imported:
+by the program, by ``load(path, imports=["my_layers"])``, or by ``python -m typednn.config FILE --import my_layers``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from typednn import layers, optim, random
+from typednn.errors import ArgumentError, explain
+from typednn.layer import Chain, ElementwiseChain, Sequential
+from typednn.module import Module
+from typednn.stack import Stack
+
+M = TypeVar("M", bound=Module)
+
+# What a table's own keys say in a config, so that no constructor's argument can be given under them.
+RESERVED: Final = ("type", "name")
+
+
+def _public(module: Any, base: type, *left_out: type) -> dict[str, Any]:
+    members = {name: getattr(module, name) for name in module.__all__}
+    return {name: member for name, member in members.items() if isinstance(member, type) and issubclass(member, base) and member not in left_out}
+
+
+LAYERS: Final[dict[str, type[Module]]] = {
+    **_public(layers, Module),
+    **{kind.__name__: kind for kind in (Chain, ElementwiseChain, Sequential, Stack)},
+}
+OPTIMIZERS: Final[dict[str, type[optim.GradientOptimizer]]] = _public(optim, optim.GradientOptimizer, optim.GradientOptimizer)
+SCHEDULES: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in (optim.ConstantLR, optim.CosineLR, optim.StepLR)}
+INITIALISERS: Final[dict[str, type[Any]]] = {
+    kind.__name__: kind
+    for kind in (
+        random.Constant,
+        random.HeNormal,
+        random.HeUniform,
+        random.KaimingNormal,
+        random.KaimingUniform,
+        random.Normal,
+        random.Ones,
+        random.Uniform,
+        random.XavierNormal,
+        random.XavierUniform,
+        random.Zeros,
+    )
+}
+
+
+def register(name: str) -> Callable[[type[M]], type[M]]:
+    """Let configs use a layer class as ``type = "name"``; a decorator, or ``register("Swish")(Swish)``."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ArgumentError(explain("register", "a layer type's name is an identifier", repr(name), 'such as "Swish"'))
+
+    def decorate(layer: type[M]) -> type[M]:
+        if not isinstance(layer, type) or not issubclass(layer, Module):
+            raise ArgumentError(explain(f"register({name!r})", "registers a class derived from Module", repr(layer)))
+        if name in LAYERS:
+            known = LAYERS[name]
+            raise ArgumentError(
+                explain(f"register({name!r})", "every layer type's name is its own", f"that of {known.__module__}.{known.__qualname__}", "choose another name")
+            )
+        taken = next((parameter for parameter in RESERVED if parameter in inspect.signature(layer.__init__).parameters), None)
+        if taken is not None:
+            raise ArgumentError(
+                explain(f"register({name!r})", f"{taken!r} is a key of every [[layer]]", f"a constructor's argument of that name in {layer.__qualname__}", "rename the argument")
+            )
+        LAYERS[name] = layer
+        return layer
+
+    return decorate
+
+
+def registered_name(layer: Module) -> str:
+    """The name that configs use for a layer's class."""
+    name = next((name for name, kind in LAYERS.items() if kind is type(layer)), None)
+    if name is None:
+        kind = type(layer).__qualname__
+        raise ArgumentError(explain("dumps", "every layer's class has a name in configs", f"{kind}, which has none", f'decorate it with @register("{kind}")'))
+    return name
