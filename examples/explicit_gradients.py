@@ -26,9 +26,10 @@ def main() -> None:
     of_body = body.backward(of_head.input)
 
     print("\nLook: the norm of each parameter's gradient")
-    for name, derivative in (body.named_gradients(of_body) | {"head." + key: value for key, value in head.named_gradients(of_head).items()}).items():
-        print(f"  {name:<12} {derivative.shape!s:<9} {float(np.linalg.norm(derivative)):.4f}")
-    print(f"  the body as a whole    {of_body.norm():.4f}")
+    for part, gradients in (("body", body.named_gradients(of_body)), ("head", head.named_gradients(of_head))):
+        for name, derivative in gradients.items():
+            print(f"  {part + '.' + name:<13} {derivative.shape!s:<9} {float(np.linalg.norm(derivative)):.4f}")
+    print(f"  the body as a whole     {of_body.norm():.4f}")
 
     # A type checker knows what each part is: parts[0] is a LinearGrad, and its weight a matrix.
     first = of_body.parts[0].weight

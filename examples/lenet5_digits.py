@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from typednn.data import Dataset, digits, find_mnist, mnist
-from typednn.errors import TypednnError
+from typednn.errors import ArgumentError, TypednnError
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.metrics import ClassificationReport
 from typednn.models import LeNet5
@@ -48,11 +48,14 @@ def seed(text: str) -> int:
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """The command line, or argparse's exit with code 2."""
-    parser = argparse.ArgumentParser(prog="python -m examples.lenet5_digits", description="Train LeNet5 on handwritten digits and print a report.")
-    parser.add_argument("--data", choices=("auto", "mnist", "digits"), default="auto", help="auto: MNIST where it is found, else scikit-learn's digits")
-    parser.add_argument("--epochs", type=positive, metavar="N", help=f"passes over the images ({EPOCHS['mnist']} for MNIST, {EPOCHS['digits']} for digits)")
+    description = "Train LeNet5 on handwritten digits and print a report."
+    auto = "auto, which is the default: MNIST where it is found, else scikit-learn's digits"
+    epochs = f"passes over the images; {EPOCHS['mnist']} for MNIST and {EPOCHS['digits']} for the digits unless told"
+    parser = argparse.ArgumentParser(prog="python -m examples.lenet5_digits", description=description)
+    parser.add_argument("--data", choices=("auto", "mnist", "digits"), default="auto", help=auto)
+    parser.add_argument("--epochs", type=positive, metavar="N", help=epochs)
     parser.add_argument("--limit", type=positive, metavar="N", help="train on the first N images only")
-    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="another seed gives other initial weights and batches (0)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="another seed gives other initial weights and batches")
     return parser.parse_args(given)
 
 
@@ -63,7 +66,7 @@ def load(wanted: str) -> tuple[str, Dataset]:
         print(f"Data: MNIST from {folder}")
         return "mnist", mnist(folder)
     if wanted == "mnist":
-        raise SystemExit("MNIST not found: set TYPEDNN_DATA to the folder that holds its four files, or to the one above it")
+        raise ArgumentError("MNIST not found: set TYPEDNN_DATA to the folder that holds its four files, or to the one above it")
     if wanted == "auto":
         print("MNIST not found (TYPEDNN_DATA would say where it is), so the smaller set is taken.")
     print("Data: scikit-learn's bundled digits, 8x8 pixels, resized to 28x28")
@@ -78,7 +81,8 @@ def run(options: argparse.Namespace) -> None:
     if options.limit is not None and options.limit < len(data.train_images):
         data = data.limited(options.limit)
     epochs: int = options.epochs or EPOCHS[name]
-    print(f"{len(data.train_images):,} images to train on, {epochs} {'time' if epochs == 1 else 'times'} over; {len(data.test_images):,} others to test\n")
+    times = "once" if epochs == 1 else f"{epochs} times over"
+    print(f"{len(data.train_images):,} images to train on, {times}; {len(data.test_images):,} others to test\n")
 
     rng = PCG32(options.seed)
     model = LeNet5(bias=True, softmax=False, rng=rng)

@@ -7,7 +7,8 @@ cannot: one neuron is always wrong somewhere, and a hidden layer of two is neede
     by hand           a class with its own forward, backward and gradient
     from a config     TOML text, checked before anything is built
 
-and from one generator all three learn the same weights, bit for bit. The last column is a net with ReLU inside.
+and from one generator all three learn the same weights, bit for bit. The last column is a net with ReLU inside, which from
+many another seed stays stuck: two neurons that are negative everywhere learn nothing more.
 """
 
 from dataclasses import dataclass
@@ -36,28 +37,28 @@ GATES = {
     "NXOR": (1, 0, 0, 1),
 }
 STEPS = 500
-SEED = 3
+SEED = 5
 
 CONFIG = """
 format = 1
 input = [2]
 
-[[layers]]
+[[layer]]
 type = "Linear"
 in_features = 2
 out_features = 2
 weight_init = "xavier_uniform"
 
-[[layers]]
+[[layer]]
 type = "Sigmoid"
 
-[[layers]]
+[[layer]]
 type = "Linear"
 in_features = 2
 out_features = 1
 weight_init = "xavier_uniform"
 
-[[layers]]
+[[layer]]
 type = "Sigmoid"
 
 [optimizer]
@@ -117,9 +118,13 @@ class Gate(Layer[Array2, Array2, GateGrad, S]):
         return GateGrad(hidden.input, hidden, output)
 
 
-def from_config() -> Layer[Array2, Array2, Any]:
-    """Two hidden neurons and one that reads them, from text."""
-    return config.loads(CONFIG, name="logic_gates.toml").model()
+def from_config() -> tuple[Layer[Array2, Array2, Any], Optimizer]:
+    """Two hidden neurons and one that reads them, and how they learn, from text."""
+    read = config.loads(CONFIG, name="logic_gates.toml")
+    optimizer = read.optimizer()
+    if optimizer is None:
+        raise ValueError("the config names no optimizer")
+    return read.model(), optimizer
 
 
 @dataclass(frozen=True)
@@ -159,10 +164,11 @@ def main() -> None:
         single = learn(one_layer(), sgd(), gate)
         by_stack = learn(stacked(), sgd(), gate)
         by_hand = learn(Gate(), sgd(), gate)
-        by_config = learn(from_config(), config.loads(CONFIG, name="logic_gates.toml").optimizer(), gate)
+        by_config = learn(*from_config(), gate)
         relu = learn(with_relu(), sgd(), gate)
         same = "yes" if by_stack.same(by_hand) and by_stack.same(by_config) else "NO"
-        print(f"{gate:<4}  {single.errors:>10}  {by_stack.errors:>7}  {by_hand.errors:>7}  {by_config.errors:>13}  {same:>9}  {relu.errors:>9}")
+        three = f"{by_stack.errors:>7}  {by_hand.errors:>7}  {by_config.errors:>13}  {same:>9}"
+        print(f"{gate:<4}  {single.errors:>10}  {three}  {relu.errors:>9}")
 
 
 if __name__ == "__main__":

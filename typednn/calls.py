@@ -32,7 +32,7 @@ from typednn.arrays import AnyArray, device_of, is_array
 from typednn import shapes
 from typednn.checks import Contract, array_hints, check_hint, is_array_hint, judge, remember, signature, size_getter, switch
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, ShapeError, explain
-from typednn.fields import StoredField, not_forwarded
+from typednn.fields import Cell, StoredField, not_forwarded
 from typednn.gradients import gradient_fields
 from typednn.protocols import Optimizer
 
@@ -43,8 +43,20 @@ if TYPE_CHECKING:
 _BATCH_IN = Shaped[AnyArray, "batch *input"]
 _BATCH_OUT = Shaped[AnyArray, "batch *output"]
 
-# The record of a forward that ran unchecked.
-UNCHECKED: tuple[Any, ...] = ()
+
+class Record:
+    """The signatures of one kind of forward, and the verdict on the gradient that belongs to it."""
+
+    __slots__ = ("gradient", "inputs", "output")
+
+    def __init__(self, inputs: tuple[Any, ...], output: tuple[Any, ...] | None) -> None:
+        self.inputs = inputs
+        self.output = output
+        self.gradient: tuple[Callable[[Any], Any], Any] | None = None  # how to read a gradient's signatures, and what they must be
+
+
+# The record of a forward that ran unchecked: its backward is not checked either.
+UNCHECKED = Record((), None)
 
 
 class _OuterForward(threading.local):
@@ -108,61 +120,96 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         )
     parameters = inspect.signature(function)
     read_sizes = size_getter((*contract.hints, contract.result), ("dtype", "device"))
-    verdicts = contract.verdicts
 
-    @functools.wraps(function)
-    def forward(self: Module, *inputs: Any, **named: Any) -> Any:
-        if named or len(inputs) != len(contract.names):
-            inputs = parameters.bind(self, *inputs, **named).args[1:]
-        mode = switch.mode
-        key: tuple[Any, ...] = UNCHECKED
-        expected = None
+    def judged(self: Module, inputs: tuple[Any, ...], key: Any) -> Any:
+        """A call whose verdict is not known."""
+        _check_inputs(self, contract, inputs)
+        self.check_sizes(inputs)
+        output = _held(self, function, inputs) if self.training else function(self, *inputs)
+        settle(self, inputs, key, output)
+        return output
+
+    def settle(self: Module, inputs: tuple[Any, ...], key: Any, output: Any) -> None:
+        """Judge the output and remember the verdict; per instance, as a stack's sizes are its parts'."""
+        _check_output(self, contract, inputs, output)
+        record = Record(tuple(map(signature, inputs)), signature(output))
+        remember(self._verdicts, key, record)
+        if self.training:
+            self._record = record
+
+    def several(self: Module, *inputs: Any, **named: Any) -> Any:
+        """Any number of inputs, by position or by name."""
+        inputs = parameters.bind(self, *inputs, **named).args[1:]
         try:
-            if mode != "off":
-                try:
-                    key = (read_sizes(self), *map(signature, inputs))
-                except AttributeError:
-                    key = UNCHECKED
-                expected = verdicts.get(key) if mode == "cached" else None
-                if expected is None:
-                    _check_inputs(self, contract, inputs)
-                    self.check_sizes(inputs)
-            output = _recorded(self, function, inputs) if self.training else function(self, *inputs)
-            if mode != "off":
-                try:
-                    given = signature(output)
-                except AttributeError:
-                    given = None
-                if expected is None or given != expected:
-                    _check_output(self, contract, inputs, output)
-                    remember(verdicts, key, given)
+            if switch.mode == "off":
+                output = _held(self, function, inputs) if self.training else function(self, *inputs)
                 if self.training:
-                    self._record = (key, given)
-            elif self.training:
-                self._record = UNCHECKED
+                    self._record = UNCHECKED
+                return output
+            return judged(self, inputs, (read_sizes(self), *map(_signature, inputs)))
+        except LocatedError as error:
+            locate(error, self)
+            raise
+
+    def one(self: Module, x: Any) -> Any:
+        """One input: the same as ``several``, and quick where the verdict is known."""
+        known: Record | None = None
+        key: Any = None
+        mode = switch.mode
+        try:
+            if mode == "cached":
+                try:
+                    key = (read_sizes(self), x.__class__, x.dtype, x.shape)
+                except AttributeError:  # not an array
+                    return several(self, x)
+                known = self._verdicts.get(key)
+                if known is None:
+                    return judged(self, (x,), key)
+            elif mode != "off":
+                return several(self, x)
+            if not self.training:
+                output = function(self, x)
+            else:
+                token = _outer.token
+                if token is None:
+                    _outer.token = self._token = object()
+                    try:
+                        output = function(self, x)
+                    finally:
+                        _outer.token = None
+                elif self._token is token:
+                    raise _reused(self)
+                else:
+                    self._token = token
+                    output = function(self, x)
+                self._record = known or UNCHECKED
+            if known is not None:
+                try:
+                    if (output.__class__, output.dtype, output.shape) == known.output:
+                        return output
+                except AttributeError:
+                    pass
+                settle(self, (x,), key, output)
         except LocatedError as error:
             locate(error, self)
             raise
         return output
 
+    forward = functools.wraps(function)(one if contract.names == ("x",) else several)
     forward.__typednn_contract__ = contract  # type: ignore[attr-defined]
     return forward
 
 
-def _recorded(module: Module, function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+def _signature(value: Any) -> Any:
+    return signature(value) if is_array(value) else type(value)
+
+
+def _held(module: Module, function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """Run a training forward as part of the outermost one; a layer holds one forward, so it may take part once."""
     token = _outer.token
     if token is not None:
         if module._token is token:
-            raise LayerReused(
-                explain(
-                    f"{module.label()}.forward",
-                    "a layer holds one forward, for one backward",
-                    "a second call within one outer forward",
-                    "use a second instance, or layer.shared() to share its parameters",
-                ),
-                module,
-            )
+            raise _reused(module)
         module._token = token
         return function(module, *inputs)
     _outer.token = module._token = object()
@@ -170,6 +217,18 @@ def _recorded(module: Module, function: Callable[..., Any], inputs: Sequence[Any
         return function(module, *inputs)
     finally:
         _outer.token = None
+
+
+def _reused(module: Module) -> LayerReused:
+    return LayerReused(
+        explain(
+            f"{module.label()}.forward",
+            "a layer holds one forward, for one backward",
+            "a second call within one outer forward",
+            "use a second instance, or layer.shared() to share its parameters",
+        ),
+        module,
+    )
 
 
 class _GradientContract:
@@ -222,7 +281,6 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
     """``backward`` with ``next_grad`` and every field of the gradient held to what they are derivatives of."""
     gradient = _GradientContract(owner, function)
     contract = gradient.contract
-    verdicts = contract.verdicts
 
     @functools.wraps(function)
     def backward(self: Module, next_grad: Any) -> Any:
@@ -233,24 +291,23 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
             mode = switch.mode
             if mode == "off" or record is UNCHECKED:
                 return function(self, next_grad)
-            verdict = None
-            if mode == "cached":
+            known = record.gradient if mode == "cached" else None
+            if known is not None:
                 try:
-                    verdict = verdicts.get((record, signature(next_grad)))
+                    if (next_grad.__class__, next_grad.dtype, next_grad.shape) != record.output:
+                        known = None
                 except AttributeError:
-                    pass
-            if verdict is None:
-                _check_next_grad(self, contract, next_grad, record[1])
+                    known = None
+            if known is None:
+                _check_next_grad(self, contract, next_grad, record)
             result = function(self, next_grad)
-            if verdict is not None:
-                read, expected = verdict
+            if known is not None:
                 try:
-                    if read(result) == expected:
+                    if known[0](result) == known[1]:
                         return result
                 except AttributeError:
                     pass
-            checked = _check_gradient(self, gradient, next_grad, result, record)
-            remember(verdicts, (record, signature(next_grad)), checked)
+            record.gradient = _check_gradient(self, gradient, next_grad, result, record)
             return result
         except LocatedError as error:
             locate(error, self)
@@ -260,9 +317,9 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
     return backward
 
 
-def _check_next_grad(module: Module, contract: Contract, next_grad: Any, output: tuple[Any, ...]) -> None:
+def _check_next_grad(module: Module, contract: Contract, next_grad: Any, record: Record) -> None:
     contract.check_arguments(module, [next_grad])
-    _check_derivative(f"{module.label()}.backward", module, contract.names[0], next_grad, output, "forward's output")
+    _check_derivative(f"{module.label()}.backward", module, contract.names[0], next_grad, record.output or (), "forward's output")
 
 
 def _check_derivative(where: str, module: Module, name: str, derivative: Any, quantity: tuple[Any, ...], what: str) -> None:
@@ -281,13 +338,13 @@ def _check_derivative(where: str, module: Module, name: str, derivative: Any, qu
         )
 
 
-def _check_gradient(module: Module, promise: _GradientContract, next_grad: Any, gradient: Any, record: tuple[Any, ...]) -> tuple[Any, Any]:
+def _check_gradient(module: Module, promise: _GradientContract, next_grad: Any, gradient: Any, record: Record) -> tuple[Callable[[Any], Any], Any]:
     """Hold every field to its quantity; returns how to read the signatures that decided, and what they were."""
     where = f"{module.label()}.backward"
     contract = promise.contract
     contract.check_result(module, [next_grad], gradient)
     forward = module.forward.__typednn_contract__  # type: ignore[attr-defined]
-    _, *inputs = record[0]
+    inputs = record.inputs
 
     paths = ["__class__"]
     names: list[str] = []
@@ -331,12 +388,14 @@ def _signature_paths(path: str, value: Any) -> list[str]:
 def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
     """A hand-written ``update``, behind the same check of the gradient as the inherited one."""
     contract = Contract(function, f"{owner.__qualname__}.update")
+    if function.__module__ == "typednn.layer":  # the inherited one checks while it walks
+        function.__typednn_contract__ = contract  # type: ignore[attr-defined]
+        return function
 
     @functools.wraps(function)
     def update(self: Module, optimizer: Any, grad: Any) -> None:
         try:
-            if switch.mode != "off":
-                check_update(self, optimizer, grad)
+            checked_updates(self, optimizer, grad)
             function(self, optimizer, grad)
         except LocatedError as error:
             locate(error, self)
@@ -346,16 +405,34 @@ def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callab
     return update
 
 
-def check_update(module: Module, optimizer: Any, grad: Any) -> None:
-    """The optimizer can step, and every derivative fits its parameter."""
-    where = f"{module.label()}.update"
-    judge(where, module, ["optimizer"], [Optimizer], [optimizer])
-    for path, cell, derivative in module.updates(grad):
-        quantity = signature(cell.array)
+# Classes of optimizers that have passed: what can step once can step again.
+_optimizers: set[type] = set()
+
+
+def checked_updates(module: Module, optimizer: Any, grad: Any) -> list[tuple[str, Cell, AnyArray]]:
+    """`Module.updates` of an optimizer that can step, every derivative held to its parameter."""
+    try:
+        updates = list(module.updates(grad))
+    except LocatedError as error:
+        locate(error, module)
+        raise
+    if switch.mode == "off":
+        return updates
+    if type(optimizer) not in _optimizers or switch.mode == "full":
+        judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])
+        _optimizers.add(type(optimizer))
+    for path, cell, derivative in updates:
+        array = cell.array
         try:
-            fits = signature(derivative) == quantity
+            fits = derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__
         except AttributeError:
             fits = False
         if not fits:
-            judge(where, module, [f"the gradient of {path!r}"], [Shaped[AnyArray, "..."]], [derivative])
-            _check_derivative(where, module, f"the gradient of {path!r}", derivative, quantity, "its parameter")
+            _refuse_update(module, path, cell.array, derivative)
+    return updates
+
+
+def _refuse_update(module: Module, path: str, parameter: Any, derivative: Any) -> None:
+    where = f"{module.label()}.update"
+    judge(where, module, [f"the gradient of {path!r}"], [Shaped[AnyArray, "..."]], [derivative])
+    _check_derivative(where, module, f"the gradient of {path!r}", derivative, signature(parameter), "its parameter")

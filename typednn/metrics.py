@@ -57,9 +57,8 @@ class ClassificationReport:
         predicted = checked_labels("ClassificationReport", "prediction", prediction, classes)
         true = checked_labels("ClassificationReport", "target", target, classes)
         if len(predicted) != len(true) or not len(true):
-            raise ArgumentError(
-                explain("ClassificationReport", "needs a prediction for each target, and at least one", f"{len(predicted)} predictions and {len(true)} targets")
-            )
+            rule, got = "needs a prediction for each target, and at least one", f"{len(predicted)} predictions and {len(true)} targets"
+            raise ArgumentError(explain("ClassificationReport", rule, got))
         confusion = np.bincount(true * classes + predicted, minlength=classes * classes).reshape(classes, classes)
         right, called, support = np.diagonal(confusion), confusion.sum(axis=0), confusion.sum(axis=1)
         undefined: list[tuple[Measure, int]] = []
@@ -91,7 +90,8 @@ class ClassificationReport:
         host = to_numpy(scores)
         lost = np.isnan(host).any(axis=1)
         if lost.any():
-            raise ArgumentError(explain(where, "scores must be numbers", f"NaN in row {int(lost.argmax())}", "training diverged, or the input holds NaN"))
+            got, cure = f"NaN in row {int(lost.argmax())}", "training diverged, or the input holds NaN"
+            raise ArgumentError(explain(where, "scores must be numbers", got, cure))
         return cls(host.shape[1], host.argmax(axis=1), labels)
 
     def __str__(self) -> str:

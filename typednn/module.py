@@ -33,6 +33,7 @@ class Module(Enforced):
     """Base of everything that has a forward and a backward; derive from `Layer`, `Elementwise`, `FirstLayer` or `MultiInput`."""
 
     fields: ClassVar[dict[str, Field]] = {}
+    declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
     gradient_prefix: ClassVar[str] = ""
     promised: ClassVar[tuple[str, ...]] = ("forward", "backward", "update")  # enforced whatever their annotations say
 
@@ -48,7 +49,8 @@ class Module(Enforced):
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
     _absent: set[str]  # optional fields that were switched off
     _kept: dict[str, Any]  # what backward needs
-    _record: tuple[Any, ...] | None  # the signatures of the last training forward
+    _record: calls.Record | None  # the signatures of the last training forward
+    _verdicts: dict[Any, calls.Record]  # by the signature of forward's inputs
     _token: object  # the outer forward that this layer last took part in
     _name: str
 
@@ -61,6 +63,7 @@ class Module(Enforced):
             self._absent = set()
             self._kept = {}
             self._record = None
+            self._verdicts = {}
             self._token = None
             self._name = ""
             self.initialisers = {}
@@ -70,6 +73,8 @@ class Module(Enforced):
         cls.fields = declared_fields(cls)
         for name, field in cls.fields.items():
             setattr(cls, name, field)
+        annotated = [name for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)]
+        cls.declared = tuple(name for name in dict.fromkeys(annotated) if name not in Module.__annotations__)
         super().__init_subclass__(**keywords)
 
     @classmethod
@@ -86,10 +91,12 @@ class Module(Enforced):
 
     def children(self) -> Iterator[tuple[str, Module]]:
         """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
-        declared = [name for base in reversed(type(self).__mro__) for name in base.__dict__.get("__annotations__", {})]
-        for name in dict.fromkeys([*declared, *vars(self)]):
-            if name not in Module.__annotations__:
-                yield from _modules_in(name, vars(self).get(name))
+        attributes = vars(self)
+        for name in self.declared:
+            yield from _modules_in(name, attributes.get(name))
+        for name, value in attributes.items():
+            if name not in self.declared and name not in Module.__annotations__:
+                yield from _modules_in(name, value)
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module and every one below it with its dotted path, parents first."""
@@ -119,7 +126,13 @@ class Module(Enforced):
 
     @property
     def owns_parameters(self) -> bool:
+        """Whether this module itself declares a parameter that is not switched off."""
         return any(not field.absent(self) for _, field in self.own_parameters())
+
+    @property
+    def learns(self) -> bool:
+        """Whether there is a parameter here or below."""
+        return self.owns_parameters or any(child.learns for _, child in self.children())
 
     def _stored(self, *kinds: str) -> Iterator[tuple[str, Module, StoredField, Cell]]:
         """Every stored field of the given kinds once, under its first name: shared cells are not repeated."""
@@ -163,7 +176,7 @@ class Module(Enforced):
                 getattr(self, name)  # NotInitialised speaks first
                 yield name, field.cell(self), self._part(grad, name)
         for name, child in self.children():
-            if next(child._stored("parameter"), None) is not None:
+            if child.learns:
                 for path, cell, derivative in child.updates(self._part(grad, name)):
                     yield f"{name}.{path}", cell, derivative
 
@@ -191,7 +204,7 @@ class Module(Enforced):
     def step_parameters(self, optimizer: Optimizer, grad: Any) -> None:
         """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
         steps: dict[int, tuple[Cell, AnyArray]] = {}
-        for _, cell, derivative in self.updates(grad):
+        for _, cell, derivative in calls.checked_updates(self, optimizer, grad):
             earlier = steps.get(id(cell))
             steps[id(cell)] = (cell, derivative if earlier is None else earlier[1] + derivative)
         for cell, derivative in steps.values():
@@ -311,6 +324,7 @@ class Module(Enforced):
             if name not in Module.__annotations__:
                 vars(twin)[name] = _shared(value)
         twin._kept = {}
+        twin._verdicts = {}
         twin._record = None
         twin._token = None
         return twin

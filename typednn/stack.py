@@ -12,10 +12,9 @@ Source: "Deep Learning Implementation With Rust", section VI; a stack's ``input`
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, final
+from typing import Any, Self, TypeAlias, final
 
 from jaxtyping import Float
-from typing_extensions import Self
 
 from typednn.arrays import Array2
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
@@ -145,7 +144,9 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
         if flow.sizes() != self.input.sizes and flow.axes is not None:
             row = Axis(Dim.of(math.prod(known_sizes(flow))), "*".join(map(str, known_sizes(flow))), flow.origin)
             samples = " ".join(map(str, self.input.sizes))
-            flow = replace(flow, axes=(flow.axes[0], row)).through(self.label(), f"batch in_features={self.in_features}", f"batch {samples}")
+            flow = replace(flow, axes=(flow.axes[0], row)).through(
+                self.label(), f"batch in_features={self.in_features}", f"batch {samples}"
+            )
         for layer in self.layers:
             flow = trace_part(layer, flow)
         return flow
@@ -177,7 +178,12 @@ def known_sizes(flow: Flow) -> tuple[int, ...]:
     if sizes is None:
         shape = " ".join("_" if size is None else str(size) for size in flow.shape or ()) or "..."
         raise StackError(
-            explain(flow.previous, "a Stack must know every size from the input's", f'"{shape}"', "name the axes that forward gives in its annotation")
+            explain(
+                flow.previous,
+                "a Stack must know every size from the input's",
+                f'"{shape}"',
+                "name the axes that forward gives in its annotation",
+            )
         )
     return sizes
 

@@ -43,7 +43,7 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(calls, "_check_derivative", nothing)
     monkeypatch.setattr(calls, "_check_inputs", nothing)
     monkeypatch.setattr(calls, "_check_output", nothing)
-    monkeypatch.setattr(calls, "check_update", nothing)
+    monkeypatch.setattr(calls, "_refuse_update", nothing)
     monkeypatch.setattr("typednn.layer._Parts.check_sizes", nothing)
     yield
 

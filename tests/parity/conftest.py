@@ -6,8 +6,9 @@ PyTorch is imported by a fixture, not by the modules: they are collected in ever
 How near: both engines add the same products in another order, and every addition rounds by at most half an eps of the
 running sum. So an array may differ by ``ULPS`` eps of its own dtype, counted in units of its largest number (in units of
 1 where that is smaller: the inputs are of that size, and sums of them may cancel to anything). The largest difference
-that 3000 examples of every test met was 9 eps (a Linear's weight gradient); a factor, an axis or a term that is wrong
-gives 10⁴ eps at the very least. What only selects or copies numbers (ReLU, pooling, padding, flattening) must be equal.
+that 500 examples of every test met was 17.5 eps, in PReLU's slope, a sum of 1296 numbers; 7 eps everywhere else. A factor,
+an axis or a term that is wrong gives thousands of eps at the very least. What only selects or copies numbers (ReLU,
+pooling, padding, flattening) must be equal.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-ULPS = 32.0
+ULPS = 64.0
 
 
 @pytest.fixture(scope="session")
@@ -36,8 +37,6 @@ def agree(ours: Any, theirs: Any, what: str, *, ulps: float = ULPS) -> None:
     eps = float(np.finfo(ours.dtype).eps)
     unit = eps * max(1.0, float(np.abs(theirs).max()))
     apart = float(np.abs(ours - theirs).max()) / unit
-    import os
-    open(f'/tmp/ulps.{os.getpid()}','a').write(f"{apart} {ulps} {ours.dtype} {os.environ.get('PYTEST_CURRENT_TEST','').split('::')[1]} {what}\n")
     assert apart <= ulps, f"{what}: {apart:.3g} eps apart, at most {ulps:g} allowed\nours\n{ours}\nPyTorch's\n{theirs}"
 
 

@@ -17,7 +17,7 @@ COLUMNS = np.arange(5 * 5 * 16).reshape(5, 5, 16).transpose(2, 0, 1).ravel()
 
 
 def lenet5(bias: bool) -> Any:
-    """P-E2."""
+    """The paper's layers, and a bias in its convolutions where asked; scores, without the Softmax."""
     images = (
         Input(28, 28, 1)
         >> Pad2d(2)
@@ -63,7 +63,7 @@ def data(dtype: Any, batch: int = 12) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("bias", [False, True], ids=["the paper's", "with biases"])
 def test_output_loss_and_gradients(peer: Any, close: Any, dtype: Any, bias: bool) -> None:
-    """P-E2, P-L5: 61,684 or 61,706 parameters."""
+    """P-L5: 61,684 or 61,706 parameters."""
     model = lenet5(bias).init(np.random.default_rng(5)).astype(dtype)
     other = twin(peer, model, bias)
     count = sum(parameter.numel() for parameter in other.parameters())
@@ -87,7 +87,7 @@ def test_output_loss_and_gradients(peer: Any, close: Any, dtype: Any, bias: bool
 
 
 def test_ten_steps(peer: Any, dtype: Any) -> None:
-    """P-E4: the paper's recipe (Softmax, CrossEntropy over batch and classes, SGD of rate 1), step by step.
+    """The paper's recipe (Softmax, CrossEntropy over batch and classes, SGD of rate 1), step by step.
 
     As for the small net, 1e-10 in float64. In float32, 1e-5: ten steps through five layers differ by 1e-6, and a ReLU or a
     maximum that rounding tips over moves one gradient by the share of one image.

@@ -101,7 +101,7 @@ SCORES = {"batchmean": "mean", "sum": "sum"}
 def test_softmax_cross_entropy_of_labels(
     peer: Any, close: Any, dtype: Any, reduction: Any, labels: Any, batch: int, classes: int, scale: float, seed: int
 ) -> None:
-    """G-L6."""
+    """P-S3, from labels: the gradient is softmax - one_hot, over the samples."""
     generator = np.random.default_rng(seed)
     scores = (scale * generator.standard_normal((batch, classes))).astype(dtype)
     target = generator.integers(0, classes, batch).astype(labels)

@@ -94,7 +94,7 @@ OURS = {"SGD": SGD, "Adam": Adam, "AdamW": AdamW}
     ("name", "options"), OPTIONS, ids=[f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})" for name, options in OPTIONS]
 )
 def test_ten_steps(peer: Any, dtype: Any, name: str, options: dict[str, Any]) -> None:
-    """P-S4, G-O1."""
+    """P-S4, and the rules of Adam and AdamW."""
     net = Net(peer, dtype)
     train(net, OURS[name](**options), getattr(peer.torch.optim, name)(net.twin.parameters(), **options))
 

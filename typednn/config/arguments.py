@@ -46,23 +46,22 @@ _WORDS: Final[Mapping[Any, str]] = {
 class Arguments:
     """The parameters of a constructor, and one table of values for them."""
 
-    def __init__(self, source: Source, where: str, kind: str, factory: Callable[..., Any], table: Item, *, head: Place | None = None) -> None:
+    def __init__(
+        self, source: Source, where: str, kind: str, factory: Callable[..., Any], table: Item, *, head: Place | None = None
+    ) -> None:
         self.source = source
         self.where = where
         self.kind = kind
         self.factory = factory
-        self.table: dict[str, Item] = {key: item for key, item in table.value.items() if key not in RESERVED}
+        self.table: dict[str, Item] = {key: item for key, item in (table.table or {}).items() if key not in RESERVED}
         self.head = head or table.place
-        called = factory.__init__ if isinstance(factory, type) else factory
+        called = constructor(factory)
         self.parameters = {
             name: parameter
             for name, parameter in inspect.signature(called).parameters.items()
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name not in ("self", "rng")
         }
-        try:
-            self.hints = typing.get_type_hints(called)
-        except (NameError, TypeError, AttributeError):  # a user's layer; its constructor checks what it must
-            self.hints = {}
+        self.hints = hints_of(called)
 
     def error(self, place: Place, message: str) -> ConfigError:
         return self.source.error(place, f"{self.where}: {message}")
@@ -71,8 +70,7 @@ class Arguments:
         """Raise for the first key that the constructor does not have, then for what it lacks; ``given`` comes from elsewhere."""
         for key, item in self.table.items():
             if key not in self.parameters:
-                takes = ", ".join([*self.parameters, *(name for name in RESERVED if name in self.where)]) or "no arguments"
-                raise self.error(item.key, f"{self.kind} has no argument {key!r}; {meant(key, self.parameters) or f'it takes {takes}'}")
+                raise self.error(item.key, f"{self.kind} has no argument {key!r}; {meant(key, self.parameters, 'it takes')}")
         missing = [
             f"{name} ({words(self.hints.get(name))})"
             for name, parameter in self.parameters.items()
@@ -84,7 +82,7 @@ class Arguments:
     def plain(self, key: str) -> Any:
         """The value of ``key`` as its annotation wants it: lists become tuples, tables the rule or schedule that they describe."""
         item, hint = self.table[key], self.hints.get(key)
-        value = self._rule(item, hint) if isinstance(item.value, dict) else _plain(item)
+        value = self._rule(item, hint) if item.table is not None else _plain(item)
         if hint is not None and not _fits(value, hint):
             raise self.error(item.place, f"{self.kind}: {key} must be {words(hint)}, got {shortened(item)}")
         return value
@@ -106,7 +104,11 @@ class Arguments:
         except StackError:
             raise
         except REFUSALS as error:
-            raise self.error(self._blamed(str(error)), str(error)) from error
+            raise self.refused(error) from error
+
+    def refused(self, error: Exception) -> ConfigError:
+        """The complaint about what a constructor refused."""
+        return self.error(self._blamed(str(error)), str(error) or type(error).__name__)
 
     def _blamed(self, message: str) -> Place:
         """The value whose key the message names first, or whose value it repeats; else the table itself."""
@@ -117,25 +119,37 @@ class Arguments:
         return self.table[keys[0]].place if keys else self.head
 
 
+def constructor(factory: Callable[..., Any]) -> Callable[..., Any]:
+    """What a call of ``factory`` runs: a class's ``__init__``, or the function itself."""
+    return getattr(factory, "__init__") if isinstance(factory, type) else factory  # noqa: B009  # of the class, not of an instance
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a constructor; none where they cannot be resolved, as may be in a user's layer."""
+    try:
+        return typing.get_type_hints(function)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
 def type_of(source: Source, where: str, table: Item, offered: Mapping[str, Any], what: str) -> tuple[str, Place]:
     """The ``type`` of a table, one of ``offered``, and its place."""
-    item = table.value.get("type")
+    item = (table.table or {}).get("type")
     example = next(iter(offered))
     if item is None:
         raise source.error(table.place, f'{where}: {what} needs a type; add type = "{example}"')
     if not isinstance(item.value, str):
         raise source.error(item.place, f'{where}: type must be a string such as "{example}", got {shortened(item)}')
     if item.value not in offered:
-        cure = meant(item.value, offered) or f"there are {', '.join(sorted(offered))}"
-        raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {cure}")
+        raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {meant(item.value, offered)}")
     return item.value, item.place
 
 
-def meant(word: str, known: Iterable[str]) -> str:
-    """``did you mean 'in_features'?`` where something close is known, whatever its capitals."""
+def meant(word: str, known: Iterable[str], otherwise: str = "there are") -> str:
+    """``did you mean 'in_features'?`` where something close is known, whatever its capitals; else all that is known."""
     lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word[:_LONGEST].lower(), lower, n=1)
-    return f"did you mean {lower[close[0]]!r}?" if close else ""
+    return f"did you mean {lower[close[0]]!r}?" if close else f"{otherwise} {', '.join(lower.values()) or 'none'}"
 
 
 def layers_wanted(hint: Any) -> Literal["one", "many", "none"]:
@@ -180,21 +194,22 @@ def words(hint: Any) -> str:
 
 def shortened(item: Item) -> str:
     """A value as TOML writes it, cut where it is long."""
-    text = "a table" if isinstance(item.value, dict) else written(_plain(item))
+    text = "a table" if item.table is not None else written(_plain(item))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _plain(item: Item) -> Any:
-    if isinstance(item.value, list):
-        return tuple(_plain(part) for part in item.value)
-    if isinstance(item.value, dict):
-        return {key: _plain(part) for key, part in item.value.items()}
+    if item.parts is not None:
+        return tuple(map(_plain, item.parts))
+    if item.table is not None:
+        return {key: _plain(part) for key, part in item.table.items()}
     return item.value
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    if isinstance(value, bool) and bool not in members(hint) and float not in members(hint):
-        return int not in members(hint) and _judged(value, hint)
+    kinds = members(hint)
+    if isinstance(value, bool) and bool not in kinds and (int in kinds or float in kinds):
+        return False
     return _judged(value, hint)
 
 

@@ -44,22 +44,24 @@ class _Reader:
         if header is None:
             return
         path: Path = ()
-        *above, name = self._words(header)
+        place = self._place(header)
+        *above, name = _words(header)
         for word in above:
             path = self._entered((*path, word), header)
         path = (*path, name)
         if node.type == "table_array_element":
             self.last[path] = self.last.get(path, -1) + 1
-            self.places.setdefault(path, (self._place(header),) * 2)
+            self.places.setdefault(path, (place, place))
             path = (*path, self.last[path])
-        self.places[path] = (self._place(header),) * 2
+        self.places[path] = (place, place)
         for child in node.children:
             if child.type == "pair":
                 self._pair(path, child)
 
     def _entered(self, path: Path, node: Node) -> Path:
         """Inside the table at ``path``, or inside the last one of an array of tables."""
-        self.places.setdefault(path, (self._place(node),) * 2)
+        place = self._place(node)
+        self.places.setdefault(path, (place, place))
         return (*path, self.last[path]) if path in self.last else path
 
     def _pair(self, path: Path, node: Node) -> None:
@@ -67,7 +69,7 @@ class _Reader:
         value = next((child for child in node.children if child.is_named and child.type not in (*_KEYS, "comment")), None)
         if key is None or value is None:
             return
-        *above, name = self._words(key)
+        *above, name = _words(key)
         for word in above:
             path = self._entered((*path, word), key)
         self._value((*path, name), self._place(key), value)
@@ -83,9 +85,6 @@ class _Reader:
             for child in node.children:
                 if child.type == "pair":
                     self._pair(path, child)
-
-    def _words(self, key: Node) -> list[str]:
-        return list(_words(key))
 
     def _place(self, node: Node) -> Place:
         row, start = node.start_point

@@ -27,7 +27,9 @@ RESERVED: Final = ("type", "name")
 
 def _public(module: Any, base: type, *left_out: type) -> dict[str, Any]:
     members = {name: getattr(module, name) for name in module.__all__}
-    return {name: member for name, member in members.items() if isinstance(member, type) and issubclass(member, base) and member not in left_out}
+    return {
+        name: member for name, member in members.items() if isinstance(member, type) and issubclass(member, base) and member not in left_out
+    }
 
 
 LAYERS: Final[dict[str, type[Module]]] = {
@@ -56,21 +58,32 @@ INITIALISERS: Final[dict[str, type[Any]]] = {
 
 def register(name: str) -> Callable[[type[M]], type[M]]:
     """Let configs use a layer class as ``type = "name"``; a decorator, or ``register("Swish")(Swish)``."""
-    if not isinstance(name, str) or not name.isidentifier():
+    if not str(name).isidentifier():
         raise ArgumentError(explain("register", "a layer type's name is an identifier", repr(name), 'such as "Swish"'))
 
     def decorate(layer: type[M]) -> type[M]:
-        if not isinstance(layer, type) or not issubclass(layer, Module):
+        candidate: object = layer
+        if not inspect.isclass(candidate) or not issubclass(candidate, Module):
             raise ArgumentError(explain(f"register({name!r})", "registers a class derived from Module", repr(layer)))
         if name in LAYERS:
             known = LAYERS[name]
             raise ArgumentError(
-                explain(f"register({name!r})", "every layer type's name is its own", f"that of {known.__module__}.{known.__qualname__}", "choose another name")
+                explain(
+                    f"register({name!r})",
+                    "every layer type's name is its own",
+                    f"that of {known.__module__}.{known.__qualname__}",
+                    "choose another name",
+                )
             )
         taken = next((parameter for parameter in RESERVED if parameter in inspect.signature(layer.__init__).parameters), None)
         if taken is not None:
             raise ArgumentError(
-                explain(f"register({name!r})", f"{taken!r} is a key of every [[layer]]", f"a constructor's argument of that name in {layer.__qualname__}", "rename the argument")
+                explain(
+                    f"register({name!r})",
+                    f"{taken!r} is a key of every [[layer]]",
+                    f"a constructor's argument of that name in {layer.__qualname__}",
+                    "rename the argument",
+                )
             )
         LAYERS[name] = layer
         return layer
@@ -83,5 +96,9 @@ def registered_name(layer: Module) -> str:
     name = next((name for name, kind in LAYERS.items() if kind is type(layer)), None)
     if name is None:
         kind = type(layer).__qualname__
-        raise ArgumentError(explain("dumps", "every layer's class has a name in configs", f"{kind}, which has none", f'decorate it with @register("{kind}")'))
+        raise ArgumentError(
+            explain(
+                "dumps", "every layer's class has a name in configs", f"{kind}, which has none", f'decorate it with @register("{kind}")'
+            )
+        )
     return name

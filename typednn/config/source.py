@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from typednn.errors import ConfigError
 
@@ -37,6 +37,18 @@ class Item:
     value: Any
     place: Place
     key: Place  # of the key that it is the value of; in a list the value's own
+
+    @property
+    def table(self) -> dict[str, Item] | None:
+        """Its items by key, if it is a table."""
+        value: object = self.value
+        return cast("dict[str, Item]", value) if isinstance(value, dict) else None
+
+    @property
+    def parts(self) -> list[Item] | None:
+        """Its items, if it is a list."""
+        value: object = self.value
+        return cast("list[Item]", value) if isinstance(value, list) else None
 
 
 @final

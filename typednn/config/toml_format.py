@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from typednn.config.positions import Path, Places, places
 from typednn.config.source import DEEPEST, Item, Place, Source
@@ -14,7 +15,10 @@ from typednn.errors import ConfigError
 _STRING = r'"(?:\\.|[^"\\\n])*+"?' r"|'[^'\n]*+'?"
 _NESTING = re.compile(
     rf"(?P<words>(?:(?:[\w-]++|{_STRING})[ \t]*+\.[ \t]*+){{{DEEPEST}}})"
-    r'|"""(?:\\.|[^\\])*?(?:"""|\Z)' r"|'''.*?(?:'''|\Z)" rf"|{_STRING}" r"|\#[^\n]*+|[\w-]++"
+    r'|"""(?:\\.|[^\\])*?(?:"""|\Z)'
+    r"|'''.*?(?:'''|\Z)"
+    rf"|{_STRING}"
+    r"|\#[^\n]*+|[\w-]++"
     r"|(?P<opens>[\[{])|(?P<closes>[\]}])",
     re.DOTALL,
 )
@@ -47,10 +51,8 @@ def _values(source: Source) -> dict[str, Any]:
 
 def _syntax_error(source: Source, message: str) -> ConfigError:
     where = _WHERE.search(message)
-    if where and where[1]:
-        place = Place(int(where[1]), int(where[2]))
-    else:
-        place = Place(len(source.lines), len(source.lines[-1]) + 1)
+    end = Place(len(source.lines), len(source.lines[-1]) + 1)
+    place = Place(int(where[1]), int(where[2])) if where and where[1] else end
     return source.error(place, f"not TOML: {_WHERE.sub('', message)}")
 
 
@@ -70,13 +72,13 @@ class _Tree:
         self.source = source
         self.known = known
 
-    def item(self, path: Path, value: Any, above: tuple[Place, Place]) -> Item:
+    def item(self, path: Path, value: object, above: tuple[Place, Place]) -> Item:
         """``value`` with its places; where one is not known, its holder's."""
         key, place = here = self.known.get(path, above)
         if isinstance(value, dict):
-            value = {name: self.item((*path, name), part, here) for name, part in value.items()}
+            value = {name: self.item((*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}
         elif isinstance(value, list):
-            value = [self.item((*path, index), part, here) for index, part in enumerate(value)]
+            value = [self.item((*path, index), part, here) for index, part in enumerate(cast("Sequence[object]", value))]
         elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             raise self.source.error(place, _TOO_LARGE)
         return Item(value, place, key)

@@ -65,9 +65,8 @@ def _sklearn_datasets() -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "sklearn":
             raise
-        raise MissingExtra(
-            explain("digits()", "needs scikit-learn's bundled images", "no module named 'sklearn'", "pip install typednn[demo]"), name="sklearn"
-        ) from None
+        message = explain("digits()", "needs scikit-learn's bundled images", "no module named 'sklearn'", "pip install typednn[demo]")
+        raise MissingExtra(message, name="sklearn") from None
 
 
 __all__ = ["digits", "resized"]

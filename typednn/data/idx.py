@@ -34,7 +34,8 @@ def read_idx(path: Path) -> npt.NDArray[np.uint8]:
         try:
             content = gzip.decompress(content)
         except (EOFError, OSError, zlib.error) as error:
-            raise ArgumentError(explain(where, "must be a whole gzip file", str(error), "it was cut short or damaged: fetch it again")) from None
+            cure = "it was cut short or damaged: fetch it again"
+            raise ArgumentError(explain(where, "must be a whole gzip file", str(error), cure)) from None
     if len(content) < 4 or content[:2] != b"\0\0":
         raise ArgumentError(explain(where, "an IDX file begins with two zero bytes", _shown(content[:4]), "is it another file?"))
     if content[2] != _UNSIGNED_BYTE:

@@ -16,7 +16,8 @@ from typednn.errors import ArgumentError, explain
 def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDArray[np.int64]:
     """``labels`` as NumPy int64: one axis of integers in ``0 … classes-1``, or an `ArgumentError` that names the row."""
     if not is_array(labels):
-        raise ArgumentError(explain(where, f"{name} must be an array of integers", type(labels).__name__, "convert it with numpy.asarray(...)"))
+        cure = "convert it with numpy.asarray(...)"
+        raise ArgumentError(explain(where, f"{name} must be an array of integers", type(labels).__name__, cure))
     host = to_numpy(labels)
     if host.dtype.kind not in "iu":
         cure = "for scores use argmax(axis=1)" if host.ndim == 2 else "convert it with astype(numpy.int64)"
@@ -26,7 +27,8 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
     outside = (host < 0) | (host >= classes)
     if outside.any():
         row = int(outside.argmax())
-        raise ArgumentError(explain(where, f"{name} must be 0 to {classes - 1}, as there are {classes} classes", f"{int(host[row])} in row {row}"))
+        rule = f"{name} must be 0 to {classes - 1}, as there are {classes} classes"
+        raise ArgumentError(explain(where, rule, f"{int(host[row])} in row {row}"))
     return np.asarray(host, np.int64)
 
 

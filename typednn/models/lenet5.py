@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final, overload
 
 from jaxtyping import Float
-from typing_extensions import Unpack
 
 from typednn.arrays import Array2, Array4
 from typednn.gradients import ElementwiseGrad, Gradient
@@ -121,18 +120,43 @@ class LeNet5(Layer[Array4, Array2, LeNet5Grad, S]):
 
 
 # What `lenet5` gives, part by part: grad.parts[1] is a Conv2dGrad to every type checker.
-LeNet5Scores: TypeAlias = (
-    "Chain[Array4, Array2, str, Pad2dGrad,"
-    " Conv2dGrad, ElementwiseGrad[Array4, None], MaxPool2dGrad,"
-    " Conv2dGrad, ElementwiseGrad[Array4, None], MaxPool2dGrad, FlattenGrad,"
-    " LinearGrad, ElementwiseGrad[Array2, None], LinearGrad, ElementwiseGrad[Array2, None], LinearGrad]"
-)
-LeNet5Probabilities: TypeAlias = (
-    "Chain[Array4, Array2, str, Pad2dGrad,"
-    " Conv2dGrad, ElementwiseGrad[Array4, None], MaxPool2dGrad,"
-    " Conv2dGrad, ElementwiseGrad[Array4, None], MaxPool2dGrad, FlattenGrad,"
-    " LinearGrad, ElementwiseGrad[Array2, None], LinearGrad, ElementwiseGrad[Array2, None], LinearGrad, SoftmaxGrad]"
-)
+LeNet5Scores: TypeAlias = Chain[
+    Array4,
+    Array2,
+    str,
+    Pad2dGrad,
+    Conv2dGrad,
+    ElementwiseGrad[Array4, None],
+    MaxPool2dGrad,
+    Conv2dGrad,
+    ElementwiseGrad[Array4, None],
+    MaxPool2dGrad,
+    FlattenGrad,
+    LinearGrad,
+    ElementwiseGrad[Array2, None],
+    LinearGrad,
+    ElementwiseGrad[Array2, None],
+    LinearGrad,
+]
+LeNet5Probabilities: TypeAlias = Chain[
+    Array4,
+    Array2,
+    str,
+    Pad2dGrad,
+    Conv2dGrad,
+    ElementwiseGrad[Array4, None],
+    MaxPool2dGrad,
+    Conv2dGrad,
+    ElementwiseGrad[Array4, None],
+    MaxPool2dGrad,
+    FlattenGrad,
+    LinearGrad,
+    ElementwiseGrad[Array2, None],
+    LinearGrad,
+    ElementwiseGrad[Array2, None],
+    LinearGrad,
+    SoftmaxGrad,
+]
 
 
 @overload
@@ -161,7 +185,7 @@ def lenet5(
     weight_init: str | Initialiser = "he_normal",
     bias_init: str | Initialiser = "same",
     rng: Rng | None = None,
-) -> "Chain[Array4, Array2, str, Unpack[tuple[Any, ...]]]": ...
+) -> Chain[Array4, Array2, str, *tuple[Any, ...]]: ...
 def lenet5(
     *,
     bias: bool = False,
@@ -169,7 +193,7 @@ def lenet5(
     weight_init: str | Initialiser = "he_normal",
     bias_init: str | Initialiser = "same",
     rng: Rng | None = None,
-) -> "LeNet5Scores | LeNet5Probabilities":
+) -> LeNet5Scores | LeNet5Probabilities:
     """Stacked. Arguments as `LeNet5`'s."""
     scores = (
         Input(28, 28, 1)

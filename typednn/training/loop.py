@@ -90,7 +90,8 @@ def fit(
     total = math.ceil(len(x) / integer("fit", "batch_size", batch_size))
     done: list[Epoch] = []
     console = Console(stderr=True, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("loss {task.fields[loss]:.4f}"), TimeRemainingColumn())
+    text, shown = TextColumn("{task.description}"), TextColumn("loss {task.fields[loss]:.4f}")
+    columns = (text, BarColumn(), MofNCompleteColumn(), shown, TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not (progress and console.is_terminal)) as bar:
         try:
             for number in range(1, epochs + 1):
@@ -125,9 +126,8 @@ def _taken(array: A, rows: Any) -> A:
 
 
 def _diverged(epoch: int, batch: int, value: float) -> StateError:
-    return StateError(
-        explain("fit", "the loss must stay a finite number", f"{value} in epoch {epoch}, batch {batch}", "lower the learning rate, or look for NaN in the data")
-    )
+    got, cure = f"{value} in epoch {epoch}, batch {batch}", "lower the learning rate, or look for NaN in the data"
+    return StateError(explain("fit", "the loss must stay a finite number", got, cure))
 
 
 __all__ = ["Epoch", "History", "ValuedLoss", "fit"]

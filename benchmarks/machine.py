@@ -1,0 +1,58 @@
+"""What a timing was taken on: the machine, and how much of it others were using meanwhile."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+# Of a processor's hundred features, those that decide how fast a matrix product is.
+_TELLING = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "sve")
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def described() -> str:
+    """Cores, processor and system in one line."""
+    processor = {"name": platform.processor() or platform.machine(), "flags": ""}
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                processor["name"] = value.strip()
+            elif key.strip() in ("flags", "Features"):
+                processor["flags"] = " ".join(flag for flag in _TELLING if flag in value.split())
+    flags = f" ({processor['flags']})" if processor["flags"] else ""
+    return f"{cores()} cores, {processor['name']}{flags}, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The machine's clocks at one moment; two of them tell what happened in between."""
+
+    busy: int
+    stolen: int
+    total: int
+
+    @classmethod
+    def now(cls) -> Noise:
+        stat = Path("/proc/stat")
+        if not stat.is_file():
+            return cls(0, 0, 0)
+        user, nice, system, idle, wait, irq, softirq, steal, *_ = map(int, stat.read_text(encoding="ascii").splitlines()[0].split()[1:])
+        return cls(user + nice + system + irq + softirq, steal, user + nice + system + irq + softirq + steal + idle + wait)
+
+    def until_now(self) -> str:
+        """How loaded all cores were since, in words."""
+        now = Noise.now()
+        if now.total == self.total:
+            return "load unknown"
+        busy, stolen = (
+            100 * (after - before) / (now.total - self.total) for before, after in ((self.busy, now.busy), (self.stolen, now.stolen))
+        )
+        return f"meanwhile the cores were {busy:.0f} % busy, {stolen:.0f} % taken by other machines; load average {os.getloadavg()[0]:.1f}"

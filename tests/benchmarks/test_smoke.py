@@ -1,0 +1,103 @@
+"""Every benchmark runs through with the smallest settings, and says no where it should. Nothing here depends on a clock."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import checks, lenet5, machine
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *command], cwd=REPOSITORY, env=dict(os.environ), capture_output=True, text=True, check=False
+    )
+
+
+def test_lenet5_alone() -> None:
+    """P-E7, on four images, and without PyTorch even where it is installed."""
+    options = ["--without-torch", "--batch", "4", "--threads", "1", "--processes", "1", "--rounds", "1", "--warm-up", "0"]
+    done = run("benchmarks.lenet5", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "without PyTorch (`make parity` installs it): typednn alone" in done.stdout
+    assert "not judged: the paper's numbers are for a batch of 600" in done.stdout
+    assert "ratio" not in done.stdout
+
+
+def test_checks() -> None:
+    done = run("benchmarks.checks", "--rounds", "1", "--calls", "1")
+    # One call of each is no measurement: either verdict will do, a crash will not.
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    assert done.stderr == ""
+    for name in checks.cases():
+        assert f"  {name} " in done.stdout
+
+
+def test_weights_are_those_of_the_model() -> None:
+    model = lenet5.Typednn(2).model
+    assert model.num_parameters() == 61684
+    assert {name: shape for name, shape, _ in lenet5.PARAMETERS} == model.parameter_shapes()
+
+
+def test_layouts_are_each_others_inverse() -> None:
+    for name, array in lenet5.weights().items():
+        np.testing.assert_array_equal(lenet5._from_torch(name, lenet5._to_torch(name, array)), array)
+
+
+def _times(forward: float, backward: float, memory: float) -> lenet5.Times:
+    return {"typednn": {"forward": [forward, 9.0, 0.0], "backward": [backward], "update": [0.001], "memory": [memory]}}
+
+
+@pytest.mark.parametrize(
+    ("times", "met"),
+    [
+        pytest.param(_times(0.08, 0.3, 0.4), True, id="all met"),
+        pytest.param(_times(0.081, 0.3, 0.4), False, id="forward too slow"),
+        pytest.param(_times(0.08, 0.301, 0.4), False, id="backward too slow"),
+        pytest.param(_times(0.08, 0.3, 0.401), False, id="too large"),
+    ],
+)
+def test_targets_are_a_fifth_of_the_papers_times_and_half_of_its_memory(times: Any, met: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """P-E7."""
+    assert lenet5.TARGET == {"forward": 0.4 / 5, "backward": 1.5 / 5, "memory": 0.8 / 2}
+    assert lenet5.told(times, 600) is met
+    assert ("FAIL" in capsys.readouterr().out) is not met
+    assert lenet5.told(times, 32) is True
+
+
+class _Fake:
+    """A worker whose results are given."""
+
+    def __init__(self, **results: Any) -> None:
+        self.results = results
+
+    def ask(self, order: str) -> None:
+        np.savez(order.removeprefix("results "), **self.results)
+
+
+@pytest.mark.parametrize(("apart", "agree"), [(0.0, True), (5e-5, True), (2e-4, False)])
+def test_engines_that_differ_are_not_timed(apart: float, agree: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    right = np.array([1.0, -2.0])
+    workers: Any = {"typednn": _Fake(output=right + [0, 2 * apart]), "torch": _Fake(output=right)}
+    assert lenet5.compare(workers) is agree
+    assert f"differ by at most {apart:.1e} (output)" in capsys.readouterr().out
+
+
+def test_results_of_another_kind_end_the_run() -> None:
+    fine, short, mad = _Fake(output=np.ones(1)), _Fake(input=np.ones(1)), _Fake(output=np.array([np.nan]))
+    with pytest.raises(SystemExit, match="different results"):
+        lenet5.compare({"typednn": fine, "torch": short})  # type: ignore[dict-item]
+    with pytest.raises(SystemExit, match="torch gives numbers that are not finite"):
+        lenet5.compare({"typednn": fine, "torch": mad})  # type: ignore[dict-item]
+
+
+def test_machine_is_told() -> None:
+    assert f"{machine.cores()} cores" in machine.described()
+    assert "load" in machine.Noise.now().until_now()
+    assert lenet5.peak_memory() > 10e6

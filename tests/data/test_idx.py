@@ -1,0 +1,58 @@
+"""The IDX reader: right, and strict."""
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from typednn.data import read_idx
+from typednn.errors import ArgumentError
+
+
+def idx(shape: tuple[int, ...], numbers: bytes, kind: int = 8) -> bytes:
+    return struct.pack(f">HBB{len(shape)}I", 0, kind, len(shape), *shape) + numbers
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_last_axis_is_fastest(tmp_path: Path, packed: bool) -> None:
+    content = idx((2, 3), bytes(range(6)))
+    (tmp_path / "file").write_bytes(gzip.compress(content) if packed else content)
+    np.testing.assert_array_equal(read_idx(tmp_path / "file"), [[0, 1, 2], [3, 4, 5]])
+
+
+def test_sizes_are_most_significant_first(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(idx((300,), bytes(300)))
+    assert read_idx(tmp_path / "file").shape == (300,)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(b"", "begins with two zero bytes, got an empty file", id="empty"),
+        pytest.param(b"<!DOCTYPE html>", "begins with two zero bytes, got 3c 21 44 4f", id="web page"),
+        pytest.param(idx((2, 3), bytes(6))[:3], "begins with two zero bytes, got 00 00 08", id="three bytes"),
+        pytest.param(idx((2,), bytes(8), kind=13), "unsigned bytes, type 8, got type 13", id="floats"),
+        pytest.param(idx((2, 3), b"")[:9], "a size for each axis, got 9 bytes for a header with 2 axes", id="cut in the header"),
+        pytest.param(idx((), b"\1"), "a size for each axis, got 5 bytes for a header with 0 axes", id="no axes"),
+        pytest.param(idx((2, 3), bytes(5)), "promises 2 x 3 = 6 numbers, got 5", id="cut short"),
+        pytest.param(idx((2, 3), bytes(7)), "promises 2 x 3 = 6 numbers, got 7", id="too long"),
+        pytest.param(idx((2**32 - 1,) * 3, b""), "numbers, got 0", id="absurd sizes"),
+        pytest.param(gzip.compress(idx((2, 3), bytes(6)))[:-4], "must be a whole gzip file", id="cut gzip"),
+        pytest.param(gzip.compress(idx((2, 3), bytes(6)))[:12] + b"\xff" * 30, "must be a whole gzip file", id="damaged gzip"),
+        pytest.param(gzip.compress(idx((2, 3), bytes(6))) + b"junk", "must be a whole gzip file", id="junk after gzip"),
+    ],
+)
+def test_what_is_no_idx_file(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ArgumentError, match=message) as caught:
+        read_idx(tmp_path / "file")
+    assert str(tmp_path / "file") in str(caught.value)
+
+
+def test_missing_and_unreadable(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="must be a readable file, got No such file"):
+        read_idx(tmp_path / "nowhere")
+    with pytest.raises(ArgumentError, match="must be a readable file, got Is a directory"):
+        read_idx(tmp_path)

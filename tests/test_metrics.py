@@ -1,0 +1,122 @@
+"""P-M1: what a classification report counts, and which way round."""
+
+import numpy as np
+import pytest
+
+from typednn.arrays import IntArray1
+from typednn.errors import ArgumentError
+from typednn.metrics import ClassificationReport
+
+# 0 is called 1 once; 1 is called 2 twice; 2 is always right: the matrix differs from its transpose in every share.
+TARGET = np.array([0, 0, 0, 1, 1, 1, 2])
+PREDICTION = np.array([0, 0, 1, 1, 2, 2, 2])
+
+
+def test_true_classes_are_rows() -> None:
+    """P-M1: precision divides by columns and recall by rows; with the matrix transposed every assertion fails."""
+    report = ClassificationReport(3, PREDICTION, TARGET)
+    np.testing.assert_array_equal(report.confusion, [[2, 1, 0], [0, 1, 2], [0, 0, 1]])
+    np.testing.assert_allclose(report.precision, [2 / 2, 1 / 2, 1 / 3])
+    np.testing.assert_allclose(report.recall, [2 / 3, 1 / 3, 1 / 1])
+    np.testing.assert_allclose(report.f1, [4 / 5, 2 / 5, 1 / 2])
+    np.testing.assert_array_equal(report.support, [3, 3, 1])
+    assert report.accuracy == 4 / 7
+    assert report.undefined == ()
+
+
+def test_equals_scikit_learn() -> None:
+    """P-M1: a peer's numbers, absent classes included."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    target, prediction = rng.integers(0, 5, 200), rng.integers(1, 6, 200)
+    report = ClassificationReport(7, prediction, target)
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(target, prediction, labels=range(7), zero_division=0)
+    for ours, theirs in ((report.precision, precision), (report.recall, recall), (report.f1, f1), (report.support, support)):
+        np.testing.assert_allclose(ours, theirs)
+    np.testing.assert_array_equal(report.confusion, metrics.confusion_matrix(target, prediction, labels=range(7)))
+    assert report.accuracy == metrics.accuracy_score(target, prediction)
+
+
+def test_absent_classes_are_zero_and_named() -> None:
+    """P-M1: 0, never NaN and no warning; ``undefined`` tells such a 0 from an earned one."""
+    report = ClassificationReport(4, np.array([0, 1, 1]), np.array([0, 0, 2]))
+    assert report.undefined == (("precision", 2), ("precision", 3), ("recall", 1), ("recall", 3), ("f1", 3))
+    for shares in (report.precision, report.recall, report.f1):
+        assert shares[3] == 0.0
+    assert report.recall[2] == 0.0  # earned: class 2 was there and was missed
+    assert ("recall", 2) not in report.undefined
+    assert "0 for want of samples: precision of 2, precision of 3, recall of 1, recall of 3, f1 of 3" in str(report)
+
+
+def test_from_scores() -> None:
+    """P-M1: the highest score wins, the first of equals."""
+    scores = np.array([[0.1, 0.7, 0.2], [0.4, 0.2, 0.4], [-1.0, -2.0, np.inf]], np.float32)
+    report = ClassificationReport.from_scores(scores, np.array([1, 0, 2], np.uint8))
+    assert report.accuracy == 1.0
+    assert report.classes == 3
+
+
+def test_printed_table() -> None:
+    """P-M1: the whole text."""
+    assert str(ClassificationReport(3, PREDICTION, TARGET)).splitlines() == [
+        "class  precision  recall     f1  support",
+        "    0      1.000   0.667  0.800        3",
+        "    1      0.500   0.333  0.400        3",
+        "    2      0.333   1.000  0.500        1",
+        " mean      0.611   0.667  0.567        7",
+        "",
+        "accuracy 57.14% (4 of 7)",
+        "",
+        "      predicted",
+        "true  0  1  2",
+        "   0  2  1  .",
+        "   1  .  1  2",
+        "   2  .  .  1",
+    ]
+
+
+def test_table_stays_aligned_for_many_classes_and_samples() -> None:
+    labels = np.repeat(np.arange(12), 1500)
+    lines = str(ClassificationReport(12, labels, labels)).splitlines()
+    table, matrix = lines[:14], lines[-13:]
+    assert len({len(line) for line in table}) == 1
+    assert len({len(line) for line in matrix}) == 1
+    assert matrix[-1].endswith("1,500")
+
+
+def test_arrays_cannot_be_written() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        ClassificationReport(3, PREDICTION, TARGET).confusion[0, 0] = 9
+
+
+@pytest.mark.parametrize(
+    ("classes", "prediction", "target", "message"),
+    [
+        pytest.param(3, [0, 3], [0, 1], "Report: prediction must be 0 to 2, as there are 3 classes, got 3 in row 1", id="too high"),
+        pytest.param(3, [0, 1, 2], [0, 1, -1], "Report: target must be 0 to 2, as there are 3 classes, got -1 in row 2", id="negative"),
+        pytest.param(3, [0, 1], [0], "needs a prediction for each target, and at least one, got 2 predictions and 1 targets", id="lengths"),
+        pytest.param(3, [], [], "got 0 predictions and 0 targets", id="none"),
+        pytest.param(0, [0], [0], "classes must be an integer of at least 1, got 0", id="no classes"),
+        pytest.param(3, [0.0, 1.0], [0, 1], "prediction must be an array of integers, got float64; convert it", id="floats"),
+        pytest.param(3, [[0.0, 1.0]], [0], "prediction must be an array of integers, got float64; for scores use argmax", id="scores"),
+        pytest.param(3, [[0], [1]], [0, 1], r"prediction must have one axis, a class per row, got shape \(2, 1\)", id="column"),
+    ],
+)
+def test_bad_labels_are_refused(classes: int, prediction: list[int], target: list[int], message: str) -> None:
+    def array(values: list[int]) -> IntArray1:
+        return np.array(values) if values else np.zeros(0, np.int64)
+
+    with pytest.raises(ArgumentError, match=message):
+        ClassificationReport(classes, array(prediction), array(target))
+
+
+def test_bad_scores_are_refused() -> None:
+    labels = np.array([0, 1])
+    with pytest.raises(ArgumentError, match="NaN in row 1; training diverged"):
+        ClassificationReport.from_scores(np.array([[0.0, 1.0], [np.nan, 0.0]]), labels)
+    with pytest.raises(ArgumentError, match=r"scores must be floats of shape \(batch, classes\), got int64 of shape \(2,\)"):
+        ClassificationReport.from_scores(labels, labels)
+    with pytest.raises(ArgumentError, match="got list"):
+        ClassificationReport.from_scores([[0.0, 1.0]], labels)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="prediction must be an array of integers, got list"):
+        ClassificationReport(2, [0, 1], labels)  # type: ignore[arg-type]

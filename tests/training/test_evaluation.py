@@ -1,0 +1,66 @@
+"""evaluate: every row once, in order, and the model as it was."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn import Input
+from typednn.arrays import Array2
+from typednn.errors import ArgumentError, ShapeError
+from typednn.layer import Chain
+from typednn.layers import Linear, ReLU
+from typednn.random import PCG32
+from typednn.training import evaluate
+
+
+@pytest.fixture
+def model() -> Chain[Array2, Array2, str, *tuple[Any, ...]]:
+    return (Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2)).init(PCG32(0))
+
+
+def _modes(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> list[bool]:
+    return [module.training for _, module in model.named_modules()]
+
+
+X: Array2 = np.random.default_rng(0).standard_normal((23, 4), dtype=np.float32)
+
+
+@pytest.mark.parametrize("batch_size", [1, 5, 23, 100])
+def test_same_as_in_one_piece(model: Chain[Array2, Array2, str, *tuple[Any, ...]], batch_size: int) -> None:
+    scores = evaluate(model, X, batch_size)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, model.forward(X), rtol=1e-5, atol=1e-6)
+
+
+def test_each_part_returns_to_its_mode(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
+    evaluate(model, X)
+    assert _modes(model) == [True] * 4
+    model.parts[0].eval()
+    evaluate(model, X)
+    assert _modes(model) == [True, False, True, True]
+    model.eval()
+    evaluate(model, X)
+    assert _modes(model) == [False] * 4
+
+
+def test_nothing_is_kept_and_nothing_learned(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
+    before = [weights.copy() for weights in model.parameters()]
+    evaluate(model, X)
+    assert all(not module._kept and module._record is None for _, module in model.named_modules())
+    for old, new in zip(before, model.parameters(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_the_mode_returns_after_an_error_too(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
+    with pytest.raises(ShapeError):
+        evaluate(model, np.zeros((3, 5), np.float32))
+    assert _modes(model) == [True] * 4
+
+
+def test_arguments_are_checked(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
+    with pytest.raises(ArgumentError, match="n must be an integer of at least 1, got 0"):
+        evaluate(model, X[:0])
+    with pytest.raises(ArgumentError, match="batch_size must be an integer of at least 1, got 0"):
+        evaluate(model, X, 0)
+    assert _modes(model) == [True] * 4

@@ -1,0 +1,234 @@
+"""Tables to layers: every layer is built and its shapes are worked out in the order of the file, before any array exists.
+
+The first thing that cannot be is told with the token that causes it, the layer's place and name in the model, and the
+shapes that led there.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from typednn.config.arguments import Arguments, layers_wanted, shortened, type_of
+from typednn.config.registry import LAYERS
+from typednn.config.source import MOST_LAYERS, Item, Place, Source
+from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
+from typednn.layer import Chain, Input
+from typednn.module import Module
+from typednn.shapes import Flow, label, parse
+from typednn.stack import AnyLayer, Stack, check_part, known_sizes, trace_part
+
+_TRACES: Final = ("trace", "trace_samples")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A layer's place in the model, counted and named: ``layer 8 "fc1"``."""
+
+    numbers: str = ""
+    names: str = ""
+    named: bool = False
+
+    def below(self, number: str, name: str = "") -> Where:
+        """The place of a part."""
+        names = f"{self.names}.{name or number}".removeprefix(".")
+        return Where(f"{self.numbers}.{number}".removeprefix("."), names, self.named or bool(name))
+
+    def __str__(self) -> str:
+        return f'layer {self.numbers} "{self.names}"' if self.named else f"layer {self.numbers}"
+
+
+def build_stack(source: Source, tables: Sequence[Item], sample: Input[Any]) -> Stack:
+    """The model of the ``[[layer]]`` tables; allocates nothing."""
+    builder = _Builder(source)
+    try:
+        layers, _ = builder.in_stack(tables, Where(), Flow.start(sample.sizes))
+        return Stack(layers, input=sample)
+    finally:
+        builder.forget()
+
+
+class _Builder:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.count = 0
+        self.shapes: tuple[str, ...] = ()  # the trace up to the layer that is being built
+        self.watched: list[Module] = []
+
+    # ------------------------------------------------------------------ layers in their order
+
+    def in_stack(self, tables: Sequence[Item], where: Where, flow: Flow) -> tuple[list[AnyLayer], Flow]:
+        """The layers of a stack, and the shapes after them."""
+        layers: list[AnyLayer] = []
+        for place, table, name in self._parts(tables, where):
+            self.shapes = flow.trace
+            here = where.below(str(place), name)
+            layer = self.layer(table, here, flow)
+            try:
+                flow = trace_part(layer, flow)
+                known_sizes(flow)
+            except TypednnError as error:
+                raise self._misfit(error, table, here, ()) from error
+            layers.append(layer)
+        return layers, flow
+
+    def in_list(self, tables: Sequence[Item], where: Where) -> list[AnyLayer]:
+        """Layers whose input only the layer around them knows."""
+        return [self.layer(table, where.below(str(place), name)) for place, table, name in self._parts(tables, where)]
+
+    def _parts(self, tables: Sequence[Item], where: Where) -> list[tuple[int, Item, str]]:
+        """Each table with its place and the name given to it, "" if none."""
+        names: dict[str, Place] = {}
+        parts: list[tuple[int, Item, str]] = []
+        for place, table in enumerate(tables):
+            here = where.below(str(place))
+            fields = table.table
+            if fields is None:
+                raise self.source.error(
+                    table.place, f"{here}: a layer is a table, got {shortened(table)}; write it as [[layer]] with a type"
+                )
+            name = fields.get("name")
+            if name is not None:
+                if not isinstance(name.value, str) or not name.value.isidentifier():
+                    raise self.source.error(name.place, f'{here}: a name must be an identifier such as "fc1", got {shortened(name)}')
+                if name.value in names:
+                    line = names[name.value].line
+                    raise self.source.error(
+                        name.place, f"{here}: every layer's name is its own, and {name.value!r} is that of line {line}; choose another"
+                    )
+                names[name.value] = name.place
+            parts.append((place, table, name.value if name else ""))
+        return parts
+
+    # ------------------------------------------------------------------ one layer
+
+    def layer(self, table: Item, where: Where, flow: Flow | None = None) -> AnyLayer:
+        """One layer with those inside it; ``flow`` is the shape that a stack hands to it."""
+        self.count += 1
+        if self.count > MOST_LAYERS:
+            raise self.source.error(table.place, f"{where}: more than {MOST_LAYERS:,} layers; build such a model in code")
+        kind, head = type_of(self.source, str(where), table, LAYERS, "a layer")
+        arguments = Arguments(self.source, str(where), kind, LAYERS[kind], table, head=head)
+        values: dict[str, Any] = {}
+        arguments.check_keys()
+        if kind == "Stack":
+            values["input"] = self._stack_input(arguments, flow)
+        inside: list[str] = []
+        for key, item in arguments.table.items():
+            if layers_wanted(arguments.hints.get(key)) != "none" or (key not in arguments.hints and _is_list_of_tables(item)):
+                inside.append(key)
+            elif key not in values:
+                values[key] = arguments.plain(key)
+        try:
+            for key in inside:
+                many = layers_wanted(arguments.hints.get(key)) == "many"
+                values[key] = self._inside(
+                    key, arguments, where, many=many, flow=_entering(values["input"], flow) if kind == "Stack" else None
+                )
+            layer = arguments.call(values)
+            check_part(layer)
+        except StackError as error:
+            raise self._misfit(error, table, where, self.shapes) from error
+        name = (table.table or {}).get("name")
+        if name is not None:
+            layer.named(name.value)
+        self._watch(layer, table, where)
+        return typing.cast("AnyLayer", layer)
+
+    def _stack_input(self, arguments: Arguments, flow: Flow | None) -> tuple[int, ...]:
+        """What a nested stack reads: its own ``input``, else what flows into it."""
+        if "input" in arguments.table:
+            sizes: tuple[int, ...] = arguments.plain("input")
+            try:
+                return Input(*sizes).sizes
+            except ArgumentError as error:
+                raise arguments.error(arguments.table["input"].place, str(error)) from None
+        if flow is None:
+            raise arguments.error(
+                arguments.head, "Stack needs input here (a list of integers): only the layer around it knows what reaches it"
+            )
+        return known_sizes(flow)
+
+    def _inside(self, key: str, arguments: Arguments, where: Where, *, many: bool, flow: Flow | None) -> Any:
+        """The layers of an argument: a list where the constructor takes one, else the layer itself or a chain of several."""
+        item = arguments.table[key]
+        tables = [item] if item.table is not None else item.parts
+        if not tables:
+            raise arguments.error(
+                item.place,
+                f"{arguments.kind}: {key} must be one or more layers, got {shortened(item)}; write each as a table [[layer.{key}]]",
+            )
+        if flow is not None:
+            before = self.shapes
+            layers = self.in_stack(tables, where, flow)[0]
+            self.shapes = before
+            return layers
+        if many:
+            return self.in_list(tables, where)
+        first = tables[0]
+        if len(tables) == 1 and "name" not in (first.table or {}):
+            self._parts(tables, where.below(key))
+            return self.layer(first, where.below(key))
+        chain: Module = Chain[Any, Any, str, *tuple[Any, ...]](self.in_list(tables, where.below(key)))
+        return chain
+
+    # ------------------------------------------------------------------ which layer does not fit
+
+    def _watch(self, layer: Any, table: Item, where: Where) -> None:
+        """Let a `StackError` that passes through ``layer`` know that this is where it comes from."""
+
+        def watched(trace: Callable[[Flow], Flow]) -> Callable[[Flow], Flow]:
+            def traced(flow: Flow) -> Flow:
+                try:
+                    return trace(flow)
+                except StackError as error:
+                    vars(error).setdefault("culprit", (layer, table, where))
+                    raise
+
+            return traced
+
+        for name in _TRACES:
+            if hasattr(layer, name):
+                vars(layer)[name] = watched(getattr(layer, name))
+        self.watched.append(layer)
+
+    def forget(self) -> None:
+        """Leave the layers as their constructors made them."""
+        for layer in self.watched:
+            for name in _TRACES:
+                vars(layer).pop(name, None)
+
+    def _misfit(self, error: TypednnError, table: Item, where: Where, shapes: Sequence[str]) -> ConfigError:
+        """The complaint about shapes that do not fit, at the argument that says otherwise."""
+        layer, table, where = vars(error).get("culprit", (None, table, where))
+        trace = (*shapes, *vars(error).get("trace", ()))
+        return self.source.error(_blamed(layer, table, error), f"{where}: {error}", trace)
+
+
+def _blamed(layer: Module | None, table: Item, error: TypednnError) -> Place:
+    """The value of the argument that gives the size which does not fit; else the layer's type."""
+    fields = table.table or {}
+    if layer is not None:
+        contract = getattr(type(layer).forward, "__typednn_contract__", None)
+        for slot in parse(contract.hints[0].dim_str) if contract is not None else ():
+            attribute = re.fullmatch(r"(?:\w+=)?\{self\.(\w+)\}", slot.source)
+            if attribute and attribute[1] in fields and label(slot.label) == vars(error).get("axis"):
+                return fields[attribute[1]].place
+        if "kernel" in str(error) and "kernel_size" in fields:
+            return fields["kernel_size"].place
+        if isinstance(layer, Stack) and "input" in fields:
+            return fields["input"].place
+    return fields["type"].place
+
+
+def _entering(sizes: tuple[int, ...], flow: Flow | None) -> Flow:
+    """The shape inside a nested stack: what flows into it, if it reads it as it is."""
+    return flow if flow is not None and flow.sizes() == sizes else Flow.start(sizes)
+
+
+def _is_list_of_tables(item: Item) -> bool:
+    return bool(item.parts) and all(part.table is not None for part in item.parts or ())

@@ -1,0 +1,131 @@
+"""A model written as a TOML config, so that loading it builds an equal one: ``loads(dumps(model))``."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+from typednn.config.arguments import hints_of, layers_wanted
+from typednn.config.model_config import FORMAT
+from typednn.config.registry import INITIALISERS, OPTIMIZERS, SCHEDULES, registered_name
+from typednn.config.values import key_written, written
+from typednn.errors import ArgumentError, explain
+from typednn.layer import Chain, ElementwiseChain, Input, Sequential
+from typednn.module import Module, constructor_arguments
+from typednn.optim import ConstantLR, GradientOptimizer
+from typednn.stack import Stack
+
+_RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES).items()}
+
+
+def dumps(model: Chain[*tuple[Any, ...]] | Sequential | Stack, optimizer: GradientOptimizer | None = None) -> str:
+    """The TOML config of a model of registered layers, with its declared input, and of the optimizer if one is given.
+
+    Layers, arguments, names and rules for initial weights are written; weights, dtype and device are not.
+    """
+    sample = _declared_input(model)
+    shared = len(model.parameter_shapes()) < sum(
+        1 for _, module in model.named_modules() for _, field in module.own_parameters() if not field.absent(module)
+    )
+    if shared:
+        raise ArgumentError(
+            explain("dumps", "a config has no word for shared parameters", "a model with layer.shared()", "build such a model in code")
+        )
+    lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}"]
+    for name, layer in model.children():
+        lines += _layer("layer", name, layer)
+    if optimizer is not None:
+        lines += _optimizer(optimizer)
+    return "\n".join(lines) + "\n"
+
+
+def _declared_input(model: Module) -> Input[Any]:
+    if isinstance(model, Stack):
+        return model.input
+    if not isinstance(model, Chain | Sequential):
+        raise ArgumentError(explain("dumps", "writes a Chain, a Sequential or a Stack", model.label(), "build one with >> or Sequential"))
+    if model.sample is None:
+        raise ArgumentError(explain("dumps", "a config declares its input", "a model without one", "build it as Input(...) >> ..."))
+    return model.sample
+
+
+def _layer(header: str, name: str, layer: Module) -> list[str]:
+    """One ``[[header]]`` table, the layers inside it after its own keys."""
+    lines = ["", f"[[{header}]]", f"type = {written(registered_name(layer))}"]
+    if name and not name.isdecimal():
+        lines.append(f"name = {written(name)}")
+    inside: list[str] = []
+    parameters = inspect.signature(type(layer).__init__).parameters
+    hints = hints_of(type(layer).__init__)
+    arguments = constructor_arguments(layer)
+    if registered_name(layer) == "Stack":  # its input may have been declared by the chain that it took apart
+        arguments = {"input": _declared_input(layer).sizes, "layers": arguments["layers"]}
+    for key, value in arguments.items():
+        if _is_default(value, parameters[key].default) or isinstance(value, Input):  # a chain inside declares nothing new
+            continue
+        wanted = layers_wanted(hints.get(key))
+        below = f"{header}.{key_written(key)}"
+        if wanted == "many" or isinstance(value, Module):
+            for part_name, part in _inside(layer, value, many=wanted == "many"):
+                inside += _layer(below, part_name, part)
+        else:
+            lines.append(f"{key_written(key)} = {_argument(layer, key, value)}")
+    return lines + inside
+
+
+def _inside(layer: Module, value: Any, *, many: bool) -> list[tuple[str, Module]]:
+    """The layers of an argument as its tables: those of a collection or of a chain, or the one layer, whose name says nothing there."""
+    if many:
+        return [*layer.children()] if isinstance(layer, Chain | ElementwiseChain | Sequential | Stack) else [("", part) for part in value]
+    if isinstance(value, Chain | Sequential):
+        parts = list(value.children())
+        if len(parts) > 1 or not parts[0][0].isdecimal():
+            return parts
+    return [("", value)]
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and isinstance(value, int | float | str | tuple) and value == default)
+
+
+def _argument(owner: object, key: str, value: Any) -> str:
+    try:
+        return written(_rule(value))
+    except ArgumentError:
+        where = f"dumps, {key} of {type(owner).__name__}"
+        raise ArgumentError(
+            explain(where, "an argument must have a form in TOML", repr(value), "pass a number, a string, a list, or a rule of typednn")
+        ) from None
+
+
+def _rule(value: Any) -> Any:
+    """An initialiser or a schedule as the table that describes it; anything else as it is."""
+    if type(value) not in _RULES:
+        return value
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if getattr(value, field.name) != field.default}
+    return {"type": _RULES[type(value)], **fields}
+
+
+def _optimizer(optimizer: GradientOptimizer) -> list[str]:
+    kind = next((name for name, known in OPTIMIZERS.items() if known is type(optimizer)), None)
+    if kind is None:
+        raise ArgumentError(explain("dumps", f"an optimizer is one of {', '.join(OPTIMIZERS)}", type(optimizer).__name__, "leave it out"))
+    common = optimizer.settings
+    lines = ["", "[optimizer]", f"type = {written(kind)}"]
+    for key, parameter in list(inspect.signature(type(optimizer).__init__).parameters.items())[1:]:
+        if key != "groups":
+            value = getattr(common, key) if hasattr(common, key) else getattr(optimizer, key)
+            if not _is_default(_rate(value), parameter.default):
+                lines.append(f"{key} = {_argument(optimizer, key, _rate(value))}")
+    for names, settings in optimizer.groups:
+        lines += ["", "[[optimizer.group]]", f"names = {written(names)}"]
+        for field in dataclasses.fields(settings):
+            value = getattr(settings, field.name)
+            if value != getattr(common, field.name):
+                lines.append(f"{field.name} = {_argument(optimizer, field.name, _rate(value))}")
+    return lines
+
+
+def _rate(value: Any) -> Any:
+    return value.lr if isinstance(value, ConstantLR) else value

@@ -1,0 +1,143 @@
+"""A config that was read and checked whole, and what it makes: the model, its optimizer, the generator that fills it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, final
+
+from typednn.config.arguments import meant, shortened
+from typednn.config.build import build_stack
+from typednn.config.paper_format import is_paper_format, read_paper_format
+from typednn.config.settings import build_optimizer, build_rng
+from typednn.config.source import Item, Place, Source, decoded, read
+from typednn.config.toml_format import read_toml
+from typednn.errors import ArgumentError, ConfigError, explain
+from typednn.layer import Input
+from typednn.optim import GradientOptimizer
+from typednn.random import Rng
+from typednn.stack import Stack
+
+FORMAT: Final = 1
+
+_KEYS = ("format", "input", "layer", "optimizer", "init")
+
+
+@final
+class ModelConfig:
+    """What `load` gives. Each call of `model`, `optimizer` and `rng` makes a new one; nothing is allocated before ``init``.
+
+    ``source`` is the config's name, ``input`` the declared sample, ``batch`` the size that the paper's format names, or None.
+    """
+
+    def __init__(self, source: Source, tree: Item) -> None:
+        self._source = source
+        self._tables = tree.table or {}
+        self.source = source.name
+        self.batch: int | None = self._tables["batch"].value if "batch" in self._tables else None
+        self.input: Input[Any] = _input(source, self._tables.get("input"))
+        self.optimizer()
+        if "init" in self._tables:
+            self.rng()
+
+    def model(self) -> Stack:
+        """The model, its parameters not yet filled: ``config.model().init(config.rng())``."""
+        return build_stack(self._source, _layers(self._source, self._tables.get("layer")), self.input)
+
+    def optimizer(self) -> GradientOptimizer | None:
+        """The optimizer, bound to no model yet; None if the config names none."""
+        model = self.model()
+        table = self._table("optimizer")
+        return None if table is None else build_optimizer(self._source, table, model)
+
+    def rng(self) -> Rng:
+        """The generator of ``[init]``, at its start."""
+        table = self._table("init")
+        if table is None:
+            raise ArgumentError(
+                explain(f"{self.source}", "a generator needs an [init] table", "none", "add [init] with seed = 0, or hand init a generator")
+            )
+        return build_rng(self._source, table)
+
+    def _table(self, key: str) -> Item | None:
+        item = self._tables.get(key)
+        if item is not None and item.table is None:
+            raise self._source.error(item.place, f"{key} is a table, got {shortened(item)}; write it as [{key}]")
+        return item
+
+    def __repr__(self) -> str:
+        return f"<ModelConfig {self.source}>"
+
+
+def load(path: str | os.PathLike[str], imports: Sequence[str] = ()) -> ModelConfig:
+    """The config in a file, checked whole; ``imports`` are modules that register the layers it uses.
+
+    A file ``*.toml`` is TOML; any other is what its first line looks like: TOML, or the paper's own format.
+    """
+    _import(imports)
+    return _checked(read(path))
+
+
+def loads(text: str, name: str = "<config>", imports: Sequence[str] = ()) -> ModelConfig:
+    """As `load`, from a text; ``name`` is what complaints call it, and tells the format as a file's name does."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        source = Source(name, text.encode(errors="replace").decode())
+        raise source.error(source.place_of(error.start), f"character {text[error.start]!a} is not Unicode text") from None
+    _import(imports)
+    return _checked(decoded(name, data))
+
+
+def _import(modules: Sequence[str]) -> None:
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except (ImportError, ValueError, TypeError) as error:
+            raise ConfigError(f"import {module}: {error}") from error
+
+
+def _checked(source: Source) -> ModelConfig:
+    toml = Path(source.name).suffix.lower() == ".toml" or not is_paper_format(source.text)
+    if not toml:
+        return ModelConfig(source, read_paper_format(source))
+    tree = read_toml(source)
+    _check_top(source, tree.table or {})
+    return ModelConfig(source, tree)
+
+
+def _check_top(source: Source, tables: dict[str, Item]) -> None:
+    version = tables.get("format")
+    if version is None:
+        raise source.error(Place(1, 1), f"format is missing; write format = {FORMAT} first")
+    if type(version.value) is not int or version.value < 1:
+        raise source.error(version.place, f"format must be an integer of at least 1, got {shortened(version)}")
+    if version.value > FORMAT:
+        raise source.error(version.place, f"format {version.value} is newer than this typednn, which reads up to {FORMAT}; update typednn")
+    for key, item in tables.items():
+        if key not in _KEYS:
+            raise source.error(item.key, f"unknown key {key!r}; {meant(key, _KEYS)}")
+
+
+def _input(source: Source, item: Item | None) -> Input[Any]:
+    if item is None:
+        raise source.error(Place(1, 1), "input is missing; declare one sample's shape, such as input = [28, 28, 1]")
+    sizes = item.parts or []
+    if not 1 <= len(sizes) <= 3:
+        raise source.error(
+            item.place, f"input must be a list of one to three sizes of one sample, got {shortened(item)}; leave the batch out"
+        )
+    for size in sizes:
+        if type(size.value) is not int or size.value < 1:
+            raise source.error(size.place, f"input: every size must be a positive integer, got {shortened(size)}; leave the batch out")
+    return Input(*(size.value for size in sizes))
+
+
+def _layers(source: Source, item: Item | None) -> list[Item]:
+    if item is None:
+        raise source.error(Place(1, 1), 'a model needs layers; add one as a table [[layer]] with type = "Linear"')
+    if not item.parts:
+        raise source.error(item.place, f"layer is a list of tables, got {shortened(item)}; write each as [[layer]]")
+    return item.parts

@@ -1,0 +1,199 @@
+"""The paper's own text format: three sections, split by lines of 20 ``#``.
+
+    600,28,28,1                       batch, height, width, channels; the batch is a hint, the model takes any
+    ####################
+    Pad2D,2,2,0                       pad_h, pad_w, value
+    Conv2D,1,6,5,5,1,1,1,1            c_in, c_out, k_h, k_w, stride_h, stride_w, dil_h, dil_w
+    ReLU
+    MaxPool2D,2,2,2,2,1,1             k_h, k_w, s_h, s_w, d_h, d_w
+    Flatten
+    Linear,256,10                     in, out
+    Softmax
+    ####################
+    SGD,1.0                           lr; with the paper's decay of 1e-7 on every parameter (`SGD` itself has none)
+
+Weights are He normal (eq 55), a Linear's bias too, a Conv2D has none; the generator is PCG32(42, 6), as in the
+paper's experiment. The text becomes the tree that the same model in TOML would give, so `build` checks both alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from typednn.config.arguments import meant
+from typednn.config.source import Item, Place, Source
+from typednn.errors import ConfigError
+
+SEPARATOR: Final = "#" * 20
+
+_INTEGER = re.compile(r"[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+
+
+def is_paper_format(text: str) -> bool:
+    """Whether a text without a telling file name is of this format: its first line is one of neither TOML's keys nor its tables."""
+    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    return bool(first) and "=" not in first and first[0] not in "[#\"'"
+
+
+class _Line:
+    """One line's fields with their places."""
+
+    def __init__(self, source: Source, number: int) -> None:
+        self.source = source
+        self.number = number
+        self.fields: list[Item] = []
+        column = 1
+        text = source.lines[number - 1]
+        for field in text.split(","):
+            word = field.strip()
+            place = Place(number, column + (len(field) - len(field.lstrip()) if word else 0), max(1, len(word)))
+            self.fields.append(Item(word, place, place))
+            column += len(field) + 1
+        self.whole = Place(number, self.fields[0].place.column, max(1, len(text.strip())))
+
+    def error(self, place: Place, where: str, message: str) -> ConfigError:
+        return self.source.error(place, f"{where}: {message}")
+
+    def numbers(self, where: str, what: str, names: Sequence[str], *, skip: int = 1, real: Sequence[str] = ()) -> dict[str, Item]:
+        """The fields after the first ``skip`` as numbers under ``names``."""
+        given = self.fields[skip:]
+        if len(given) != len(names):
+            wanted = ",".join([what] * skip + list(names))
+            raise self.error(self.whole, where, f"expects {len(names) + skip} fields, {wanted}, got {len(self.fields)}")
+        return {name: self._number(where, name, item, real=name in real) for name, item in zip(names, given, strict=True)}
+
+    def _number(self, where: str, name: str, item: Item, *, real: bool) -> Item:
+        kind, pattern = ("a number", _NUMBER) if real else ("an integer", _INTEGER)
+        if not pattern.fullmatch(item.value):
+            raise self.error(item.place, where, f"{name} must be {kind}, got {item.value[:60]!r}")
+        return Item(float(item.value) if real else int(item.value), item.place, item.place)
+
+
+def read_paper_format(source: Source) -> Item:
+    """The tree that the same model in TOML would give, and ``batch``."""
+    sections = _sections(source)
+    first, layers, last = sections
+    declared = _one_line(source, first, "input", "batch,h,w,c").numbers("input", "", ("batch", "h", "w", "c"), skip=0)
+    for name, item in declared.items():
+        if item.value < 1:
+            raise source.error(item.place, f"input: {name} must be at least 1, got {item.value}")
+    batch, *sizes = declared.values()
+    tables = [_layer(_Line(source, number), place) for place, number in enumerate(layers)]
+    start = Place(1, 1)
+    place = sizes[0].place
+    tree = {
+        "format": _item(1, start),
+        "input": _item(sizes, Place(place.line, place.column, sizes[-1].place.column + sizes[-1].place.length - place.column)),
+        "layer": _item(tables, start),
+        "optimizer": _optimizer(_one_line(source, last, "optimizer", "SGD,lr")),
+        "init": _table(start, {"seed": 42, "generator": "pcg32", "stream": 6}),
+        "batch": batch,
+    }
+    return _item(tree, start)
+
+
+def _sections(source: Source) -> list[list[int]]:
+    """The numbers of the lines of each section, empty lines left out."""
+    sections: list[list[int]] = [[]]
+    separator = Place(1, 1)
+    for number, line in enumerate(source.lines, 1):
+        text = line.strip()
+        place = Place(number, line.find(text) + 1, max(1, len(text)))
+        if text == SEPARATOR:
+            sections.append([])
+            separator = place
+        elif text.startswith("#"):
+            raise source.error(place, f"sections are split by a line of 20 #, and there are no comments, got {text[:60]!r}")
+        elif text:
+            sections[-1].append(number)
+    if len(sections) != 3:
+        raise source.error(separator, f"a config has three sections (input, layers, optimizer) split by lines of 20 #, got {len(sections)}")
+    return sections
+
+
+def _one_line(source: Source, numbers: Sequence[int], section: str, form: str) -> _Line:
+    if len(numbers) != 1:
+        place = Place(numbers[1], 1, len(source.lines[numbers[1] - 1])) if numbers else Place(len(source.lines), 1)
+        raise source.error(place, f"{section}: expects one line, {form}, got {len(numbers)}")
+    return _Line(source, numbers[0])
+
+
+def _pad(numbers: Mapping[str, Item]) -> dict[str, Any]:
+    height, width, value = (numbers[name].value for name in ("pad_h", "pad_w", "value"))
+    padding = height if height == width else (width, width, height, height)
+    return {"padding": _item(padding, numbers["pad_h"].place)} | ({"value": numbers["value"]} if value else {})
+
+
+def _conv(numbers: Mapping[str, Item]) -> dict[str, Any]:
+    return {
+        "in_channels": numbers["c_in"],
+        "out_channels": numbers["c_out"],
+        "kernel_size": _pair(numbers, "k_h", "k_w"),
+        "stride": _pair(numbers, "stride_h", "stride_w"),
+        "dilation": _pair(numbers, "dil_h", "dil_w"),
+        "weight_init": "he_normal",
+        "bias_init": "same",
+    }
+
+
+def _pool(numbers: Mapping[str, Item]) -> dict[str, Any]:
+    kernel, stride, dilation = (_pair(numbers, *pair) for pair in (("k_h", "k_w"), ("s_h", "s_w"), ("d_h", "d_w")))
+    same = all(numbers[k].value == numbers[s].value for k, s in (("k_h", "s_h"), ("k_w", "s_w")))
+    return {"kernel_size": kernel, "dilation": dilation} | ({} if same else {"stride": stride})
+
+
+def _linear(numbers: Mapping[str, Item]) -> dict[str, Any]:
+    return {"in_features": numbers["in"], "out_features": numbers["out"], "weight_init": "he_normal", "bias_init": "same"}
+
+
+def _nothing(numbers: Mapping[str, Item]) -> dict[str, Any]:
+    return {}
+
+
+# the paper's name -> the layer, the fields that follow the name, and how they become the layer's arguments
+_LAYERS: Final[dict[str, tuple[str, str, Callable[[Mapping[str, Item]], dict[str, Any]]]]] = {
+    "Pad2D": ("Pad2d", "pad_h pad_w value", _pad),
+    "Conv2D": ("Conv2d", "c_in c_out k_h k_w stride_h stride_w dil_h dil_w", _conv),
+    "ReLU": ("ReLU", "", _nothing),
+    "MaxPool2D": ("MaxPool2d", "k_h k_w s_h s_w d_h d_w", _pool),
+    "Flatten": ("Flatten", "", _nothing),
+    "Linear": ("Linear", "in out", _linear),
+    "Softmax": ("Softmax", "", _nothing),
+}
+
+
+def _layer(line: _Line, place: int) -> Item:
+    where = f"layer {place}"
+    name = line.fields[0]
+    if name.value not in _LAYERS:
+        raise line.error(name.place, where, f"unknown layer {name.value[:60]!r}; {meant(name.value, _LAYERS)}")
+    kind, fields, arguments = _LAYERS[name.value]
+    numbers = line.numbers(where, name.value, fields.split(), real=("value",))
+    return _table(line.whole, {"type": _item(kind, name.place), **arguments(numbers)})
+
+
+def _optimizer(line: _Line) -> Item:
+    name = line.fields[0]
+    if name.value != "SGD":
+        raise line.error(name.place, "optimizer", f"unknown optimizer {name.value[:60]!r}; {meant(name.value, ['SGD'], 'there is')}")
+    lr = line.numbers("optimizer", "SGD", ["lr"], real=["lr"])["lr"]
+    return _table(line.whole, {"type": _item("SGD", name.place), "lr": lr, "decay": 1e-7})
+
+
+def _pair(numbers: Mapping[str, Item], height: str, width: str) -> Item:
+    """``5`` where both are, else ``[5, 3]``."""
+    first, second = numbers[height], numbers[width]
+    length = second.place.column + second.place.length - first.place.column
+    return _item(first.value if first.value == second.value else [first, second], Place(first.place.line, first.place.column, length))
+
+
+def _item(value: object, place: Place) -> Item:
+    parts = [_item(part, place) for part in cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
+    return Item(parts, place, place)
+
+
+def _table(place: Place, fields: Mapping[str, Any]) -> Item:
+    return _item({key: item if isinstance(item, Item) else _item(item, place) for key, item in fields.items()}, place)

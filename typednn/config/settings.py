@@ -1,0 +1,67 @@
+"""The other tables of a config: ``[optimizer]`` trains the model, ``[init]`` fills it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from typednn.arguments import integer
+from typednn.config.arguments import Arguments, shortened, type_of
+from typednn.config.registry import OPTIMIZERS
+from typednn.config.source import Item, Source
+from typednn.errors import ArgumentError, explain
+from typednn.module import Module
+from typednn.optim import GradientOptimizer, Group
+from typednn.random import PCG32, Rng
+
+
+def build_optimizer(source: Source, table: Item, model: Module) -> GradientOptimizer:
+    """The optimizer of ``[optimizer]``, bound to no model yet; each ``[[optimizer.group]]`` must match a parameter of ``model``."""
+    where = "optimizer"
+    kind, head = type_of(source, where, table, OPTIMIZERS, "an optimizer")
+    fields = table.table or {}
+    own = {key: item for key, item in fields.items() if key != "group"}
+    arguments = Arguments(source, where, kind, OPTIMIZERS[kind], Item(own, table.place, table.key), head=head)
+    arguments.parameters.pop("groups", None)
+    arguments.check_keys()
+    values = {key: arguments.plain(key) for key in arguments.table}
+    optimizer: GradientOptimizer = arguments.call(values)
+    groups: list[Group] = []
+    for place, item in enumerate(_groups(source, fields)):
+        group_arguments = Arguments(source, f"{where}, group {place}", "Group", Group, item)
+        group_arguments.check_keys()
+        group: Group = group_arguments.call({key: group_arguments.plain(key) for key in group_arguments.table})
+        try:
+            arguments.factory(**values, groups=[group]).bind(model)
+        except ArgumentError as error:
+            raise group_arguments.refused(error) from error
+        groups.append(group)
+    return arguments.factory(**values, groups=groups) if groups else optimizer
+
+
+def _groups(source: Source, fields: dict[str, Item]) -> list[Item]:
+    item = fields.get("group")
+    if item is None:
+        return []
+    tables = item.parts
+    if not tables or any(table.table is None for table in tables):
+        raise source.error(item.place, f"optimizer: group is a list of tables, got {shortened(item)}; write each as [[optimizer.group]]")
+    return tables
+
+
+def build_rng(source: Source, table: Item) -> Rng:
+    """The generator of ``[init]``, at its start."""
+    arguments = Arguments(source, "init", "init", _generator, table)
+    arguments.check_keys()
+    rng: Rng = arguments.call({key: arguments.plain(key) for key in arguments.table})
+    return rng
+
+
+def _generator(seed: int, generator: Literal["numpy", "pcg32"] = "numpy", stream: int | None = None) -> Rng:
+    integer("init", "seed", seed, least=0)
+    if generator == "pcg32":
+        return PCG32(seed, 0 if stream is None else stream)
+    if stream is not None:
+        raise ArgumentError(explain("init", 'stream belongs to generator = "pcg32"', repr(generator), "leave it out"))
+    return np.random.default_rng(seed)

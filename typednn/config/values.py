@@ -1,0 +1,41 @@
+"""Values as TOML writes them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsIndex, cast
+
+from typednn.errors import ArgumentError, explain
+
+
+def written(value: object) -> str:
+    """``value`` as TOML: numbers, strings, lists and inline tables of them; `ArgumentError` for what TOML has no form for."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, float):
+        number = float(value)
+        return repr(number) if math.isfinite(number) else str(number)
+    if isinstance(value, SupportsIndex):
+        return str(operator.index(value))
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(written, cast('Sequence[object]', value)))}]"
+    if isinstance(value, Mapping):
+        pairs = [f"{key_written(str(key))} = {written(part)}" for key, part in cast("Mapping[Any, object]", value).items()]
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+    raise ArgumentError(
+        explain("dumps", "a value is a number, a string, or a list of them", repr(value), "pass such a value, or build the model in code")
+    )
+
+
+def key_written(key: str) -> str:
+    """A key, quoted where it must be."""
+    bare = key.isascii() and key.replace("-", "_").replace("_", "a").isalnum()
+    return key if bare else written(key)
