@@ -313,8 +313,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, Unpack[tuple[Any, ...]]]
             layers = [layer.named(name) for name, layer in layers.items()]
         if not layers:
             raise ArgumentError(explain("Sequential", "needs at least one layer", "an empty list"))
-        for layer in layers:
-            _check_stackable(layer)
+        _check_stackable(layers)
         flat: list[Module] = []
         for layer in layers:
             flat += layer.parts if isinstance(layer, Chain | FirstChain | Sequential) and not layer._name else [layer]
@@ -329,22 +328,23 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, Unpack[tuple[Any, ...]]]
         return ChainGrad(gradients[0].input, tuple(gradients))
 
 
-def _check_stackable(layer: Any) -> None:
-    if not isinstance(layer, Layer | Elementwise | FirstLayer):
-        if isinstance(layer, MultiInput):
-            raise StackError(f"{layer!r} takes several inputs and cannot be stacked; call it in a hand-written forward")
-        what = f"the class {layer.__name__}; call it" if isinstance(layer, type) else f"{type(layer).__name__}"
-        raise StackError(f"a stack is made of layers, got {what}")
-
-
-def _stacked(kind: type[_Parts], sample: Input[Any] | None, *parts: Any) -> _Parts:
-    """A chain of ``parts``, its sizes checked as far as they can be decided."""
+def _check_stackable(parts: Sequence[Any]) -> None:
+    """Only layers with one input, integers read first, and each layer once: it holds one forward."""
     for place, part in enumerate(parts):
-        _check_stackable(part)
+        if isinstance(part, MultiInput):
+            raise StackError(f"{part!r} takes several inputs and cannot be stacked; call it in a hand-written forward")
+        if not isinstance(part, Layer | Elementwise | FirstLayer):
+            what = f"the class {part.__name__}; call it" if isinstance(part, type) else f"{type(part).__name__}"
+            raise StackError(f"a stack is made of layers, got {what}")
         if place and isinstance(part, FirstLayer):
             raise StackError(f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put it first")
         if any(part is earlier for earlier in parts[:place]):
             raise StackError(f"{part!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
+
+
+def _stacked(kind: type[_Parts], sample: Input[Any] | None, *parts: Any) -> _Parts:
+    """A chain of ``parts``, its sizes checked as far as they can be decided."""
+    _check_stackable(parts)
     return kind(parts, sample)
 
 

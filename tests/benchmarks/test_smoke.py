@@ -84,7 +84,7 @@ class _Fake:
 @pytest.mark.parametrize(("apart", "agree"), [(0.0, True), (5e-5, True), (2e-4, False)])
 def test_engines_that_differ_are_not_timed(apart: float, agree: bool, capsys: pytest.CaptureFixture[str]) -> None:
     right = np.array([1.0, -2.0])
-    workers: Any = {"typednn": _Fake(output=right + [0, 2 * apart]), "torch": _Fake(output=right)}
+    workers: Any = {"typednn": _Fake(output=right + np.array([0, 2 * apart])), "torch": _Fake(output=right)}
     assert lenet5.compare(workers) is agree
     assert f"differ by at most {apart:.1e} (output)" in capsys.readouterr().out
 
@@ -92,9 +92,9 @@ def test_engines_that_differ_are_not_timed(apart: float, agree: bool, capsys: py
 def test_results_of_another_kind_end_the_run() -> None:
     fine, short, mad = _Fake(output=np.ones(1)), _Fake(input=np.ones(1)), _Fake(output=np.array([np.nan]))
     with pytest.raises(SystemExit, match="different results"):
-        lenet5.compare({"typednn": fine, "torch": short})  # type: ignore[dict-item]
+        lenet5.compare({"typednn": fine, "torch": short})
     with pytest.raises(SystemExit, match="torch gives numbers that are not finite"):
-        lenet5.compare({"typednn": fine, "torch": mad})  # type: ignore[dict-item]
+        lenet5.compare({"typednn": fine, "torch": mad})
 
 
 def test_machine_is_told() -> None:

@@ -210,6 +210,19 @@ def test_a_size_that_is_unknown_takes_what_is_expected() -> None:
     assert unifier.bind("batch", None) is None
 
 
+def test_what_one_group_leaves_unknown_another_can_tell() -> None:
+    assert matched(("*g", dims(None, 4)), ("*g", dims(3, None)), ("*g", dims(None, None))).result("*g") == dims(3, 4)
+
+
+def test_a_group_that_may_be_broadcast_binds_nothing() -> None:
+    assert matched(("#*g", dims(1, 1)), ("*g", dims(3, 4)), ("*#g", dims(1, 4))).mismatches == []
+
+
+def test_a_name_cannot_become_two_numbers() -> None:
+    unifier = matched(("3 4", dims("h", "h")))
+    assert unifier.mismatches == [Mismatch(1, "axis 1", "4", "3", "4")]
+
+
 def test_a_name_that_must_be_a_number_becomes_it() -> None:
     unifier = matched(("batch side side {self.in_features}", dims("n", "h", "w", "c")))
     assert unifier.refined == {"h": Dim.named("w"), "c": Dim.of(3)}

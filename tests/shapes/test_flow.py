@@ -94,6 +94,23 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
             id="provenance skips layers that keep the shape",
         ),
         pytest.param(
+            start(10, 10, 16),
+            [pool(2), FLATTEN, layer("LayerNorm(400)", "batch {self.n}", "batch {self.n}", n=400), linear(256, 120)],
+            "Linear(256, 120) cannot follow LayerNorm(400): expects 256 features, gets 400 (= 5*5*16, from MaxPool2d on 10x10x16)",
+            id="provenance passes layers that know the size they keep",
+        ),
+        pytest.param(
+            start(4, 4, 3),
+            [
+                layer("Rows", "batch height width channels", "batch height width*channels"),
+                per_position(RELU, "PerPosition(ReLU)"),
+                layer("Join", "batch time features", "batch time*features"),
+                linear(5, 3),
+            ],
+            "Linear(5, 3) cannot follow Join: expects 5 features, gets 48 (= 4*12, from Rows on 4x4x3)",
+            id="provenance skips wrappers of layers that keep the shape",
+        ),
+        pytest.param(
             start(28, 28, 1),
             [RELU, FLATTEN, linear(256, 120)],
             "Linear(256, 120) cannot follow Flatten: expects 256 features, gets 784 (= 28*28*1, from Input(28, 28, 1))",
@@ -218,6 +235,12 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
             id="residual first",
         ),
         pytest.param(
+            Flow.start(),
+            [pool(2), residual(conv(6, 8, 3, padding=1))],
+            "Residual(...): the inner layer must keep the shape: gets height//2 x width//2 x 6, gives height//2 x width//2 x 8",
+            id="residual, once the inner layer has told the channels",
+        ),
+        pytest.param(
             Flow.of((4, 6)),
             [residual(layer("Half", "batch features", "batch//2 features"))],
             "Residual(...): the inner layer must keep the shape: gets 4x6, gives 2x6",
@@ -338,6 +361,7 @@ def test_provenance_of_an_axis() -> None:
         ),
         ([layer("Grow", "batch features", "batch height features"), per_position(linear(5, 3))], "batch 5 -> batch height 3"),
         ([per_position(linear(5, 3))], "batch time 5 -> batch time 3"),
+        ([layer("Outer", "batch features", "batch features features"), per_position(linear(5, 3))], "batch 5 -> batch 5 3"),
         ([per_position(RELU)], "batch time features -> batch time features"),
         ([per_position(OPAQUE)], "batch time features -> ..."),
         ([residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height width 6"),
@@ -367,6 +391,23 @@ def test_open_constraints_are_decided_by_what_comes_later() -> None:
 def test_a_name_of_a_layer_is_not_the_name_of_another() -> None:
     swap = layer("Swap", "batch width height", "batch height width")
     assert run([swap, swap], Flow.start()).contract == "batch width height -> batch width height"
+
+
+def test_a_name_that_a_layer_brings_is_not_the_name_of_a_given_size() -> None:
+    given_names = Flow.of([Dim.named("batch"), Dim.named("found")])
+    assert run([layer("Find", "batch features", "batch found")], given_names).contract == "batch found -> batch found_2"
+
+
+def test_what_binds_nothing_is_not_passed_on() -> None:
+    assert run([layer("Any", "_ features", "_ features")], Flow.of((2, 3))).contract == "2 3 -> _ 3"
+    assert run([layer("Spread", "batch #n", "batch n")], Flow.of((2, 1))).contract == "2 1 -> 2 n"
+
+
+def test_one_constraint_is_told_once() -> None:
+    check = layer("Check", "batch a b a", "batch a b b")
+    fold = layer("Fold", "batch a b *rest", "batch a b 2*(a//2)")
+    flow = run([fold, check, fold, check], Flow.of([Dim.named(name) for name in ("batch", "a", "b", "c")]))
+    assert [str(constraint) for constraint in flow.open_constraints] == ["2*(a//2)==a"]
 
 
 def test_wrappers_are_what_the_next_layer_follows() -> None:

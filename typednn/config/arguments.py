@@ -18,7 +18,7 @@ from beartype import BeartypeConf
 from beartype.door import is_bearable
 from beartype.roar import BeartypeException
 
-from typednn.config.registry import INITIALISERS, RESERVED, SCHEDULES
+from typednn.config.registry import INITIALISERS, SCHEDULES
 from typednn.config.source import Item, Place, Source
 from typednn.config.values import written
 from typednn.errors import ConfigError, StackError, TypednnError
@@ -44,37 +44,46 @@ _WORDS: Final[Mapping[Any, str]] = {
 
 
 class Arguments:
-    """The parameters of a constructor, and one table of values for them."""
+    """The parameters of a constructor, and one table of values for them; ``own`` keys say something else, ``head`` stands for the table."""
 
     def __init__(
-        self, source: Source, where: str, kind: str, factory: Callable[..., Any], table: Item, *, head: Place | None = None
+        self,
+        source: Source,
+        where: str,
+        kind: str,
+        factory: Callable[..., Any],
+        table: Item,
+        *,
+        head: Place | None = None,
+        own: Sequence[str] = (),
     ) -> None:
         self.source = source
         self.where = where
         self.kind = kind
         self.factory = factory
-        self.table: dict[str, Item] = {key: item for key, item in (table.table or {}).items() if key not in RESERVED}
+        self.table: dict[str, Item] = {key: item for key, item in (table.table or {}).items() if key not in own}
         self.head = head or table.place
         called = constructor(factory)
+        takes = list(inspect.signature(called).parameters.values())[isinstance(factory, type) :]
         self.parameters = {
-            name: parameter
-            for name, parameter in inspect.signature(called).parameters.items()
-            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name not in ("self", "rng")
+            parameter.name: parameter
+            for parameter in takes
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and parameter.name != "rng"
         }
         self.hints = hints_of(called)
 
     def error(self, place: Place, message: str) -> ConfigError:
         return self.source.error(place, f"{self.where}: {message}")
 
-    def check_keys(self, given: Iterable[str] = ()) -> None:
-        """Raise for the first key that the constructor does not have, then for what it lacks; ``given`` comes from elsewhere."""
+    def check_keys(self) -> None:
+        """Raise for the first key that the constructor does not have, then for what it lacks."""
         for key, item in self.table.items():
             if key not in self.parameters:
                 raise self.error(item.key, f"{self.kind} has no argument {key!r}; {meant(key, self.parameters, 'it takes')}")
         missing = [
             f"{name} ({words(self.hints.get(name))})"
             for name, parameter in self.parameters.items()
-            if parameter.default is parameter.empty and name not in self.table and name not in given
+            if parameter.default is parameter.empty and name not in self.table
         ]
         if missing:
             raise self.error(self.head, f"{self.kind} needs {' and '.join(missing)}")
@@ -93,7 +102,7 @@ class Arguments:
         if not offered:
             return item.value
         kind, place = type_of(self.source, self.where, item, offered, "a rule")
-        arguments = Arguments(self.source, self.where, kind, offered[kind], item, head=place)
+        arguments = Arguments(self.source, self.where, kind, offered[kind], item, head=place, own=("type",))
         arguments.check_keys()
         return arguments.call({key: arguments.plain(key) for key in arguments.table})
 

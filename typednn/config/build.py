@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from typednn.config.arguments import Arguments, layers_wanted, shortened, type_of
-from typednn.config.registry import LAYERS
+from typednn.config.registry import LAYERS, RESERVED
 from typednn.config.source import MOST_LAYERS, Item, Place, Source
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
 from typednn.layer import Chain, Input
@@ -112,7 +112,7 @@ class _Builder:
         if self.count > MOST_LAYERS:
             raise self.source.error(table.place, f"{where}: more than {MOST_LAYERS:,} layers; build such a model in code")
         kind, head = type_of(self.source, str(where), table, LAYERS, "a layer")
-        arguments = Arguments(self.source, str(where), kind, LAYERS[kind], table, head=head)
+        arguments = Arguments(self.source, str(where), kind, LAYERS[kind], table, head=head, own=RESERVED)
         values: dict[str, Any] = {}
         arguments.check_keys()
         if kind == "Stack":

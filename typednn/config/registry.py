@@ -13,10 +13,25 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from typednn import layers, optim, random
+import typednn.layers
+import typednn.optim
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, ElementwiseChain, Sequential
 from typednn.module import Module
+from typednn.optim import ConstantLR, CosineLR, GradientOptimizer, StepLR
+from typednn.random import (
+    Constant,
+    HeNormal,
+    HeUniform,
+    KaimingNormal,
+    KaimingUniform,
+    Normal,
+    Ones,
+    Uniform,
+    XavierNormal,
+    XavierUniform,
+    Zeros,
+)
 from typednn.stack import Stack
 
 M = TypeVar("M", bound=Module)
@@ -33,26 +48,14 @@ def _public(module: Any, base: type, *left_out: type) -> dict[str, Any]:
 
 
 LAYERS: Final[dict[str, type[Module]]] = {
-    **_public(layers, Module),
+    **_public(typednn.layers, Module),
     **{kind.__name__: kind for kind in (Chain, ElementwiseChain, Sequential, Stack)},
 }
-OPTIMIZERS: Final[dict[str, type[optim.GradientOptimizer]]] = _public(optim, optim.GradientOptimizer, optim.GradientOptimizer)
-SCHEDULES: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in (optim.ConstantLR, optim.CosineLR, optim.StepLR)}
+OPTIMIZERS: Final[dict[str, type[GradientOptimizer]]] = _public(typednn.optim, GradientOptimizer, GradientOptimizer)
+SCHEDULES: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in (ConstantLR, CosineLR, StepLR)}
 INITIALISERS: Final[dict[str, type[Any]]] = {
     kind.__name__: kind
-    for kind in (
-        random.Constant,
-        random.HeNormal,
-        random.HeUniform,
-        random.KaimingNormal,
-        random.KaimingUniform,
-        random.Normal,
-        random.Ones,
-        random.Uniform,
-        random.XavierNormal,
-        random.XavierUniform,
-        random.Zeros,
-    )
+    for kind in (Constant, HeNormal, HeUniform, KaimingNormal, KaimingUniform, Normal, Ones, Uniform, XavierNormal, XavierUniform, Zeros)
 }
 
 

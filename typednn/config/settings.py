@@ -22,7 +22,7 @@ def build_optimizer(source: Source, table: Item, model: Module) -> GradientOptim
     kind, head = type_of(source, where, table, OPTIMIZERS, "an optimizer")
     fields = table.table or {}
     own = {key: item for key, item in fields.items() if key != "group"}
-    arguments = Arguments(source, where, kind, OPTIMIZERS[kind], Item(own, table.place, table.key), head=head)
+    arguments = Arguments(source, where, kind, OPTIMIZERS[kind], Item(own, table.place, table.key), head=head, own=("type",))
     arguments.parameters.pop("groups", None)
     arguments.check_keys()
     values = {key: arguments.plain(key) for key in arguments.table}

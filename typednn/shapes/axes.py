@@ -130,7 +130,7 @@ def sizes(annotation: str, attributes: Lookup) -> tuple[int, ...]:
     """A shape of numbers only, such as a parameter's ``{self.out_features} {self.in_features}``."""
     known: list[int] = []
     for slot in parse(annotation):
-        dim = evaluate(slot.text, unknown, attributes) if slot.text and not slot.variadic else None
+        dim = evaluate(slot.text, unknown, attributes) if slot.text else None
         size = None if dim is None else dim.value
         if size is None:
             raise DefinitionError(

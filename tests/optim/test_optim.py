@@ -1,0 +1,320 @@
+"""Optimizers, schedules, groups and what is done to gradients before a step."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from law_tools import bits, values
+
+from typednn.errors import ArgumentError, StateDictError, StateError
+from typednn.layer import Chain, Input
+from typednn.layers import Linear, PReLU, ReLU
+from typednn.losses import MSE
+from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, Group, StepLR, accumulate, clip_grad_norm
+
+FACTORIES: dict[str, Any] = {
+    "SGD": lambda **more: SGD(0.1, **more),
+    "momentum": lambda **more: SGD(0.1, momentum=0.9, dampening=0.1, **more),
+    "nesterov": lambda **more: SGD(0.1, momentum=0.9, nesterov=True, **more),
+    "Adam": lambda **more: Adam(0.01, **more),
+    "AdamW": lambda **more: AdamW(0.01, **more),
+}
+
+
+def model(seed: int = 0) -> Any:
+    return (Input(3) >> Linear(3, 4) >> PReLU() >> Linear(4, 2)).init(np.random.default_rng(seed))
+
+
+def train(net: Any, optimizer: Any, steps: int, start: int = 0) -> None:
+    loss = MSE()
+    for step in range(start, start + steps):
+        x, t = values((5, 3), step, np.float32), values((5, 2), step + 50, np.float32)
+        net.update(optimizer, net.backward(loss.loss_grad(net.forward(x), t)))
+
+
+# ------------------------------------------------------------------ rules, by hand
+
+
+def test_sgd_is_eq_44() -> None:
+    """P-S4: w - lr·g, in place, the gradient untouched."""
+    w, g = np.array([1.0, -2.0]), np.array([0.5, 0.25])
+    g.flags.writeable = False
+    before = w
+    SGD(0.1).step(w, g)
+    assert w is before
+    np.testing.assert_allclose(w, [0.95, -2.025], rtol=1e-15)
+
+
+def test_three_meanings_of_weight_decay() -> None:
+    """P-S5: eq 46 couples with the learning rate, eq 47 does not; they meet at decay = 2·lr·l2."""
+    w, g, lr = np.array([1.5, -2.0]), np.array([0.5, 0.25]), 0.1
+
+    def after(optimizer: Any) -> Any:
+        copied = w.copy()
+        optimizer.step(copied, g)
+        return copied
+
+    np.testing.assert_allclose(after(SGD(lr, l2=0.3)), w - lr * (g + 2 * 0.3 * w), rtol=1e-14)
+    np.testing.assert_allclose(after(SGD(lr, decay=1e-3)), w * (1 - 1e-3) - lr * g, rtol=1e-14)
+    np.testing.assert_allclose(after(SGD(lr, weight_decay=0.3)), w - lr * (g + 0.3 * w), rtol=1e-14)
+    np.testing.assert_allclose(after(SGD(lr, l2=0.3)), after(SGD(lr, decay=2 * lr * 0.3)), rtol=1e-14)
+    with pytest.raises(ArgumentError, match="SGD: takes one meaning of weight decay, got l2 and decay; l2 is eq 46"):
+        SGD(lr, l2=0.1, decay=0.1)
+    # AdamW takes it from the weights themselves: with no gradient nothing else moves them
+    w2 = np.array([2.0])
+    AdamW(0.1, weight_decay=0.5).step(w2, np.zeros(1))
+    np.testing.assert_allclose(w2, [2.0 * (1 - 0.1 * 0.5)], rtol=1e-14)
+    assert AdamW().settings.weight_decay == 0.01
+    assert AdamW(l2=0.1).settings.weight_decay == 0.0
+
+
+def scalar_adam(w: float, gradients: list[float], lr: float, beta1: float, beta2: float, eps: float) -> float:
+    m = v = 0.0
+    for t, g in enumerate(gradients, 1):
+        m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+        w -= lr * (m / (1 - beta1**t)) / (math.sqrt(v / (1 - beta2**t)) + eps)
+    return w
+
+
+@given(st.lists(st.floats(-3, 3).filter(lambda g: abs(g) > 1e-3), min_size=1, max_size=8))
+def test_adam_by_hand(gradients: list[float]) -> None:
+    w = np.array([0.7])
+    optimizer = Adam(0.05, (0.8, 0.95), 1e-6)
+    for g in gradients:
+        optimizer.step(w, np.array([g]))
+    assert w[0] == pytest.approx(scalar_adam(0.7, gradients, 0.05, 0.8, 0.95, 1e-6), rel=1e-12, abs=1e-12)
+
+
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=8), st.booleans())
+def test_momentum_by_hand(gradients: list[float], nesterov: bool) -> None:
+    w, velocity, expected = np.array([0.7]), 0.0, 0.7
+    optimizer = SGD(0.1, momentum=0.9, dampening=0.0 if nesterov else 0.25, nesterov=nesterov)
+    for step, g in enumerate(gradients):
+        optimizer.step(w, np.array([g]))
+        velocity = g if step == 0 else 0.9 * velocity + (1.0 if nesterov else 0.75) * g
+        expected -= 0.1 * (g + 0.9 * velocity if nesterov else velocity)
+    assert w[0] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_an_optimizer_writes_only_the_weights(name: str) -> None:
+    """P-T4, P-P6."""
+    optimizer = FACTORIES[name]()
+    w, g = values((3, 2), 1, np.float32), values((3, 2), 2, np.float32)
+    g.flags.writeable = False
+    for _ in range(3):
+        before = w.copy()
+        optimizer.step(w, g)
+        assert w.dtype == np.float32
+        assert not np.array_equal(w, before)
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_optimizers_on_an_array_that_refuses_what_cupy_refuses(name: str) -> None:
+    import strict_array
+
+    strict_array.register()
+    results = []
+    for device in ("cpu", "strict"):
+        net, optimizer = model().to(device), FACTORIES[name](l2=0.01)
+        loss = MSE()
+        for step in range(3):
+            x, t = values((5, 3), step, np.float32), values((5, 2), step, np.float32)
+            if device == "strict":
+                x, t = strict_array.to_strict(x), strict_array.to_strict(t)
+            net.update(optimizer, net.backward(loss.loss_grad(net.forward(x), t)))
+        results.append(bits(tuple(net.parameters())))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_training_makes_the_loss_small(name: str) -> None:
+    net, optimizer, loss = model(), FACTORIES[name](), MSE()
+    x = values((8, 3), 0, np.float32)
+    t = x[:, :2] * 2 - 1
+    first = loss.loss(net(x), t)
+    for _ in range(300):
+        y = net(x)
+        net.update(optimizer, net.backward(loss.loss_grad(y, t)))
+    assert loss.loss(net(x), t) < 0.05 * first
+
+
+# ------------------------------------------------------------------ groups, names, saving
+
+
+def test_groups_go_by_name() -> None:
+    """A13: no decay on biases, another rate for one layer; the first match counts."""
+    net = model()
+    optimizer = SGD(0.1, weight_decay=0.5, groups=[Group("*.bias", weight_decay=0.0), Group("2.*", lr=0.01)]).bind(net)
+    before = {name: array.copy() for name, array in net.named_parameters().items()}
+    x = values((5, 3), 0, np.float32)
+    gradient = net.backward(net.forward(x))
+    derivatives = net.named_gradients(gradient)
+    net.update(optimizer, gradient)
+    for name, array in net.named_parameters().items():
+        lr = 0.01 if name == "2.weight" else 0.1
+        decay = 0.0 if name.endswith("bias") else 0.5
+        np.testing.assert_allclose(array, before[name] - lr * (derivatives[name] + decay * before[name]), rtol=1e-5, atol=1e-7)
+
+
+def test_groups_and_names_that_do_not_fit_are_told() -> None:
+    net = model()
+    with pytest.raises(ArgumentError, match=r"group 'fc\.\*' must match a parameter, got none that does; there are 0\.weight, 0\.bias"):
+        SGD(groups=[Group("fc.*")]).bind(net)
+    with pytest.raises(StateError, match=r"groups go by name, .* call bind\(model\) first"):
+        train(net, SGD(groups=[Group("*.bias")]), 1)
+    with pytest.raises(StateError, match="an array of another"):
+        train(model(), SGD().bind(net), 1)
+    with pytest.raises(StateError, match=r"state is saved by name"):
+        Adam().state_dict()
+    with pytest.raises(ArgumentError, match=r"SGD, group '\*': takes one meaning of weight decay"):
+        SGD(l2=0.1, groups=[Group("*", decay=0.1)])
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_saved_state_goes_on_bit_for_bit(name: str) -> None:
+    """State is kept under parameter names; a run that is stopped, saved and resumed ends like one that was not."""
+    straight = model()
+    one = FACTORIES[name]().bind(straight)
+    train(straight, one, 6)
+
+    stopped = model()
+    two = FACTORIES[name]().bind(stopped)
+    train(stopped, two, 3)
+    weights = {key: array.copy() for key, array in stopped.state_dict().items()}
+    state = {key: value if isinstance(value, int) else value.copy() for key, value in two.state_dict().items()}
+
+    resumed = model(seed=9)
+    resumed.load_state_dict(weights)
+    three = FACTORIES[name]().bind(resumed)
+    three.load_state_dict(state)
+    train(resumed, three, 3, start=3)
+    assert bits(tuple(resumed.parameters())) == bits(tuple(straight.parameters()))
+    assert {key for key in state if key.endswith(".step")} == {f"{key}.step" for key in resumed.named_parameters()}
+
+
+def test_state_that_does_not_fit_changes_nothing() -> None:
+    net = model()
+    optimizer = Adam().bind(net)
+    train(net, optimizer, 2)
+    good = optimizer.state_dict()
+    before = json.dumps({key: value if isinstance(value, int) else value.tolist() for key, value in good.items()})
+    for change, words in (
+        ({"9.weight.step": 1}, "unexpected '9.weight.step'"),
+        ({"0.weight.velocity": np.zeros((4, 3))}, "unexpected '0.weight.velocity'"),
+        ({"0.weight.m": np.zeros(3)}, r"'0.weight.m' has shape \(3,\), the parameter \(4, 3\)"),
+    ):
+        with pytest.raises(StateDictError, match=words):
+            optimizer.load_state_dict(good | change)
+    with pytest.raises(StateDictError, match="missing '0.bias.step'"):
+        optimizer.load_state_dict({key: value for key, value in good.items() if key != "0.bias.step"})
+    after = {key: value if isinstance(value, int) else value.tolist() for key, value in optimizer.state_dict().items()}
+    assert json.dumps(after) == before
+
+
+def test_bound_state_follows_a_replaced_array() -> None:
+    """After astype the momentum is still the parameter's."""
+    net = model()
+    optimizer = SGD(0.1, momentum=0.9).bind(net)
+    train(net, optimizer, 1)
+    velocity = optimizer.state_dict()["0.weight.velocity"].copy()
+    net.astype(np.float64)
+    x = values((5, 3), 0)
+    net.update(optimizer, net.backward(net.forward(x)) * 0.0)
+    np.testing.assert_allclose(optimizer.state_dict()["0.weight.velocity"], 0.9 * velocity.astype(np.float64), rtol=1e-6)
+    assert optimizer.state_dict()["0.weight.step"] == 2
+
+
+# ------------------------------------------------------------------ schedules
+
+
+def test_schedules_by_hand() -> None:
+    assert [ConstantLR(0.1)(step) for step in (0, 9)] == [0.1, 0.1]
+    assert [StepLR(1.0, 3, 0.5)(step) for step in range(7)] == [1, 1, 1, 0.5, 0.5, 0.5, 0.25]
+    cosine = CosineLR(1.0, total_steps=12, warmup_steps=2, eta_min=0.1)
+    assert cosine(0) == 0.5
+    assert cosine(1) == 1.0
+    assert cosine(2) == 1.0
+    assert cosine(7) == pytest.approx(0.55)
+    assert cosine(12) == pytest.approx(0.1)
+    assert cosine(1000) == pytest.approx(0.1)
+
+
+def test_a_schedule_sets_each_step() -> None:
+    w = np.zeros(1)
+    optimizer = SGD(StepLR(1.0, 2, 0.1))
+    seen = []
+    for _ in range(4):
+        before = w.copy()
+        optimizer.step(w, np.ones(1))
+        seen.append(float((before - w)[0]))
+    np.testing.assert_allclose(seen, [1, 1, 0.1, 0.1], rtol=1e-12)
+    own = SGD(lambda step: 1.0 / (step + 1))
+    own.step(w, np.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: SGD(-0.1), "SGD: lr must be a finite number with 0 <= lr"),
+        (lambda: SGD(float("nan")), "lr must be a finite number"),
+        (lambda: SGD("0.1"), "lr must be a finite number"),
+        (lambda: SGD(0.1, nesterov=True), "nesterov needs momentum and no dampening"),
+        (lambda: SGD(0.1, weight_decay=-1), "weight_decay must be a finite number"),
+        (lambda: Adam(betas=(0.9, 1.0)), "beta2 must be a finite number with 0 <= beta2 < 1"),
+        (lambda: Adam(betas=(0.9,)), "betas are two numbers"),
+        (lambda: StepLR(0.1, 0), "step_size must be an integer of at least 1, got 0"),
+        (lambda: CosineLR(0.1, 5, 5), "total_steps must be an integer of at least 6, got 5"),
+    ],
+)
+def test_bad_arguments_are_told(make: Any, words: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        make()
+    assert words in str(caught.value)
+
+
+# ------------------------------------------------------------------ before the step
+
+
+def test_clipping_is_by_the_norm_of_all_parameters() -> None:
+    net = model()
+    gradient = net.backward(net.forward(values((5, 3), 0, np.float32)))
+    norm = math.sqrt(sum(float(np.sum(leaf.astype(np.float64) ** 2)) for leaf in net.gradients(gradient)))
+    assert gradient.norm() == pytest.approx(norm, rel=1e-12)
+    clipped = clip_grad_norm(gradient, norm / 2)
+    assert clipped.norm() == pytest.approx(norm / 2, rel=1e-4)
+    assert clipped.norm() <= norm / 2
+    assert clip_grad_norm(gradient, norm * 2) is gradient
+    with pytest.raises(ArgumentError, match="max_norm"):
+        clip_grad_norm(gradient, -1.0)
+
+
+def test_accumulation_is_one_large_batch() -> None:
+    """The mean of two half batches' gradients is the whole batch's."""
+    net, loss = model().astype(np.float64), MSE()
+    x, t = values((8, 3), 0), values((8, 2), 1)
+
+    def gradient(part: slice) -> Any:
+        return net.backward(loss.loss_grad(net.forward(x[part]), t[part]))
+
+    whole = net.named_gradients(gradient(slice(0, 8)))
+    summed = net.named_gradients(accumulate([gradient(slice(0, 4)), gradient(slice(4, 8))]))
+    for name in whole:
+        np.testing.assert_allclose(summed[name], whole[name], rtol=1e-12, atol=1e-15)
+    with pytest.raises(ArgumentError, match="at least one gradient"):
+        accumulate([])
+
+
+def test_gradients_of_two_models_do_not_add() -> None:
+    one, other = model(), (Linear(3, 5) >> ReLU() >> Linear(5, 2)).init(np.random.default_rng(0))
+    x = values((5, 3), 0, np.float32)
+    left, right = one.backward(one.forward(x)), other.backward(other.forward(x))
+    assert isinstance(one, Chain)
+    with pytest.raises(ArgumentError, match="both must come from one model"):
+        left + right
+    with pytest.raises(TypeError):
+        left + left.parts[0]
