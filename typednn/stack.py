@@ -182,7 +182,7 @@ def known_sizes(flow: Flow) -> tuple[int, ...]:
                 flow.previous,
                 "a Stack must know every size from the input's",
                 f'"{shape}"',
-                "name the axes that forward gives in its annotation",
+                "say in the annotation of forward how it follows from the input's",
             )
         )
     return sizes
@@ -195,7 +195,7 @@ def check_part(layer: object) -> None:
     if isinstance(layer, MultiInput):
         reason = "takes several inputs; call it in a hand-written forward"
     elif isinstance(layer, Module):
-        reason = "reads integers, and a Stack's rows are floats; use Input(..., dtype=int) >> ... instead"
+        reason = "reads integers, and a Stack's rows are floats; build such a model with >>"
     elif isinstance(layer, type):
         raise StackError(f"a Stack is made of layers, got the class {layer.__name__}; call it")
     else:

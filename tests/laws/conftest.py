@@ -10,9 +10,9 @@ def case(request: pytest.FixtureRequest) -> LayerCase:
     return found
 
 
-@pytest.fixture(params=["cpu", "strict"], scope="session")
+@pytest.fixture(params=["cpu", "strict", pytest.param("cuda", marks=pytest.mark.gpu)], scope="session")
 def device(request: pytest.FixtureRequest) -> str:
-    """Where the arrays are: NumPy's, or those that refuse what CuPy refuses."""
+    """Where the arrays are: NumPy's, those that refuse what CuPy refuses, and CuPy's own where there is a GPU."""
     strict_array.register()
     found: str = request.param
     return found

@@ -23,8 +23,9 @@ def linear(n: int, m: int) -> Step:
 
 def conv(n: int, m: int, kernel: int, stride: int = 1, padding: int = 0) -> Step:
     sizes = {"in_channels": n, "out_channels": m, "kernel_size[0]": kernel, "kernel_size[1]": kernel, "stride": stride, "padding": padding}
-    rows = "(height+2*{self.padding}-{self.kernel_size[0]})//{self.stride}+1"
-    columns = "(width+2*{self.padding}-{self.kernel_size[1]})//{self.stride}+1"
+    sizes["dilation"] = 1
+    rows = "(height+2*{self.padding}-{self.dilation}*({self.kernel_size[0]}-1)-1)//{self.stride}+1"
+    columns = "(width+2*{self.padding}-{self.dilation}*({self.kernel_size[1]}-1)-1)//{self.stride}+1"
     return lambda flow: flow.through(
         f"Conv2d({n}, {m}, {kernel})",
         "batch height width {self.in_channels}",

@@ -29,7 +29,7 @@ def locked(array: Any, device: str) -> Any:
         return strict_array.to_strict(np.array(array), readonly=True)
     copied = np.array(array)
     copied.flags.writeable = False
-    return copied
+    return to_device(copied, device)
 
 
 def ready(layer: Module, device: str = "cpu", dtype: Any = np.float32, seed: int = 1) -> Module:

@@ -39,7 +39,8 @@ def evaluate(text: str, names: Lookup, attributes: Lookup = unknown) -> Dim | No
 def write(text: str, names: Lookup, attributes: Lookup = unknown) -> str:
     """The expression with the sizes that are known written in: ``height*width*channels`` as ``5*5*16``.
 
-    What changes nothing is left out: ``//1``, ``+0`` and products with 0.
+    What the layer alone decides is one number, and what changes nothing is left out: the rows of a convolution,
+    ``(height+2*{self.padding}-{self.dilation}*({self.kernel}-1)-1)//{self.stride}+1``, read ``28-5+1``.
     """
     return ast.unparse(_filled(parse_expression(text), names, attributes)).replace(" ", "")
 
@@ -134,17 +135,26 @@ def _operation(op: ast.operator, a: Dim, b: Dim, *, pasted: bool) -> Dim | None:
 
 
 def _filled(node: ast.expr, names: Lookup, attributes: Lookup) -> ast.expr:
+    own = _value(node, unknown, attributes)
+    if own is not None:
+        return parse_expression(str(own))
     match node:
         case ast.Name(id=name):
             size = names(name)
             return node if size is None else parse_expression(str(size))
         case ast.Set(elts=[hole]):
-            size = _value(hole, attributes, attributes)
-            return ast.Name(id=ast.unparse(hole).replace("self.", "")) if size is None else parse_expression(str(size))
+            return ast.Name(id=ast.unparse(hole).replace("self.", ""))
         case ast.UnaryOp(op=op, operand=operand):
             return ast.UnaryOp(op=op, operand=_filled(operand, names, attributes))
         case ast.BinOp(left=left, op=op, right=right):
-            return _shortened(_filled(left, names, attributes), op, _filled(right, names, attributes))
+            taken = _value(right, unknown, attributes) if isinstance(op, ast.Sub) else None
+            while taken is not None and isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):  # a-4-1 is a-5
+                more = _value(left.right, unknown, attributes)
+                if more is None:
+                    break
+                left, taken = left.left, taken + more
+            second = _filled(right, names, attributes) if taken is None else parse_expression(str(taken))
+            return _shortened(_filled(left, names, attributes), op, second)
         case ast.Call(func=func, args=args):
             return ast.Call(func=func, args=[_filled(argument, names, attributes) for argument in args], keywords=[])
         case _:
@@ -152,11 +162,10 @@ def _filled(node: ast.expr, names: Lookup, attributes: Lookup) -> ast.expr:
 
 
 def _shortened(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr:
-    a, b = ast.unparse(left), ast.unparse(right)
-    match op, a, b:
-        case (ast.Add() | ast.Sub(), _, "0") | (ast.FloorDiv(), _, "1") | (ast.Mult(), "0", _):
+    match op, ast.unparse(left), ast.unparse(right):
+        case (ast.Add() | ast.Sub(), _, "0") | (ast.FloorDiv(), _, "1"):
             return left
-        case (ast.Add(), "0", _) | (ast.Mult(), _, "0"):
+        case (ast.Add(), "0", _):
             return right
         case _:
             return ast.BinOp(left=left, op=op, right=right)
