@@ -151,7 +151,7 @@ def test_the_gradient_must_belong_to_the_layer() -> None:
         defined(backward=no_gradient)
     with pytest.raises(DefinitionError, match="RowGrad must have a field 'weight': the derivative by that parameter, got input"):
         defined(__annotations__={"weight": Parameter[Float[Array2, "{self.n} {self.n}"]]})
-    with pytest.raises(DefinitionError, match="alone|one array type"):
+    with pytest.raises(DefinitionError, match="one array type"):
         defined(__annotations__={"weight": Parameter[int]})
     with pytest.raises(DefinitionError, match="a parameter's axes are all named"):
         defined(__annotations__={"weight": Parameter[Float[AnyArray, "*any"]]})
@@ -222,7 +222,9 @@ class Own(Layer):
         return x
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "DefinitionError: Own.forward: every annotation must be resolvable at run time, got name 'Array2' is not defined" in result.stderr
+    assert (
+        "DefinitionError: Own.forward: every annotation must be resolvable at run time, got name 'Array2' is not defined" in result.stderr
+    )
 
 
 # ------------------------------------------------------------------ Protocols, on implementers and where they are consumed
@@ -316,7 +318,12 @@ def test_optimizers_and_losses_are_enforced(mode: str) -> None:
     weights = array(2, 3)
     optimizer.step(weights, array(2, 3))
     optimizer.step(weights, array(2, 3))
-    for wrong, error in ((array(3, 2), ShapeError), (array(2), ShapeError), (array(2, 3, dtype=np.int64), DTypeError), ([1.0], DeviceError)):
+    for wrong, error in (
+        (array(3, 2), ShapeError),
+        (array(2), ShapeError),
+        (array(2, 3, dtype=np.int64), DTypeError),
+        ([1.0], DeviceError),
+    ):
         with pytest.raises(error, match="grad must"):
             optimizer.step(weights, wrong)
     loss = SoftmaxCrossEntropy()
@@ -444,7 +451,8 @@ def test_messages_name_the_path_the_rule_the_value_and_the_cure() -> None:
         "ShapeError: Linear(18, 5) cannot follow Flatten: expects 18 features, gets 32 (= 4*4*2, from MaxPool2d on 8x8x2)",
         'DTypeError: layer "conv1": Conv2d(1, 2, 3).forward: x must have the model\'s dtype float32, got float64; '
         "convert one of them: x.astype(numpy.float32) or model.astype(numpy.float64)",
-        'DTypeError: layer "conv1": Conv2d(1, 2, 3).forward: x must hold numbers of kind float, got int64; convert it with x.astype(numpy.float32)',
+        'DTypeError: layer "conv1": Conv2d(1, 2, 3).forward: x must hold numbers of kind float, got int64; '
+        "convert it with x.astype(numpy.float32)",
         "ShapeError: Conv2d(1, 2, 3) cannot follow an array of shape (2, 8, 8, 3): expects 1 channels, gets 3",
         "ShapeError: Conv2d(1, 2, 3) cannot follow an array of shape (8, 8, 1): expects 4 axes "
         "(batch, height, width, in_channels=1), gets 3 axes (8, 8, 1)",
@@ -541,7 +549,7 @@ def test_shaped_results_of_unregistered_arrays_are_refused() -> None:
         def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, None]:
             return ElementwiseGrad(next_grad, None)
 
-    with pytest.raises(DeviceError, match="x must be an array, got .*Foreign"):
+    with pytest.raises(DeviceError, match=r"x must be an array, got .*Foreign"):
         Own().forward(Foreign())  # type: ignore[type-var]
     with pytest.raises(DeviceError, match="x must be an array"):
         (Linear(3, 3) >> ReLU()).init(np.random.default_rng(0)).forward(Foreign())  # type: ignore[arg-type]

@@ -85,7 +85,9 @@ def test_linear_algebra() -> None:
     reversed_rows = np.flip(a, axis=0)
     assert all(reversed_rows[i, j] == a[2 - i - 1, j] for i in range(2) for j in range(3))
     image, kernel = numbered((5, 4)), numbered((2, 3))
-    by_hand = np.array([[sum(image[2 * m + i, n + j] * kernel[i, j] for i in range(2) for j in range(3)) for n in range(2)] for m in range(2)])
+    by_hand = np.array(
+        [[sum(image[2 * m + i, n + j] * kernel[i, j] for i in range(2) for j in range(3)) for n in range(2)] for m in range(2)]
+    )
     np.testing.assert_array_equal(conv2d.cross_correlate2d(image, kernel, (2, 1)), by_hand)
     np.testing.assert_array_equal(
         conv2d.convolve2d(image, kernel, (1, 1)), conv2d.cross_correlate2d(image, np.flip(kernel, (0, 1)), (1, 1))
@@ -120,7 +122,7 @@ def test_operations_of_the_implementation() -> None:
     assert (a.sum(), a.mean()) == (21, 3.5)
     np.testing.assert_array_equal(a.sum(axis=0), [5, 7, 9])  # length: columns
     np.testing.assert_array_equal(a.sum(axis=1), [6, 15])  # length: rows
-    np.testing.assert_array_equal(a + np.array([1, 2, 3]), a + [[1, 2, 3], [1, 2, 3]])
+    np.testing.assert_array_equal(a + np.array([1, 2, 3]), [*a, [1, 2, 3], [1, 2, 3]])
     np.testing.assert_array_equal(a * np.array([[2], [3]]), [[2, 4, 6], [12, 15, 18]])
     assert np.dot(a[0], b[0]) == 20
     np.testing.assert_array_equal(np.diag(np.diag(numbered((3, 3)))), np.eye(3) * [0, 4, 8])

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 from jaxtyping import Shaped
 
-from typednn.arrays import AnyArray, device_of, is_array
 from typednn import shapes
+from typednn.arrays import AnyArray, device_of, is_array
 from typednn.checks import Contract, array_hints, check_hint, is_array_hint, judge, remember, signature, size_getter, switch
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, ShapeError, explain
 from typednn.fields import Cell, StoredField, not_forwarded
@@ -96,7 +96,12 @@ def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> 
                 )
             if device_of(value) != module.device:
                 raise DeviceError(
-                    explain(where, f"{name} must be on the model's device {module.device!r}", repr(device_of(value)), "move one of them with to(device)"),
+                    explain(
+                        where,
+                        f"{name} must be on the model's device {module.device!r}",
+                        repr(device_of(value)),
+                        "move one of them with to(device)",
+                    ),
                     module,
                 )
 
@@ -108,7 +113,12 @@ def _check_output(module: Module, contract: Contract, values: Sequence[Any], res
     judge(where, module, ["x", "the result"], [_BATCH_IN, _BATCH_OUT], [arrays[0], result])
     wanted = module.dtype if module.owns_parameters or arrays[0].dtype.kind != "f" else arrays[0].dtype
     if result.dtype.kind == "f" and result.dtype != wanted:
-        raise DTypeError(explain(where, f"the result must stay {wanted}", str(result.dtype), "keep the dtype: Python floats do, NumPy's float64 does not"), module)
+        raise DTypeError(
+            explain(
+                where, f"the result must stay {wanted}", str(result.dtype), "keep the dtype: Python floats do, NumPy's float64 does not"
+            ),
+            module,
+        )
 
 
 def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[..., Any]:
@@ -116,7 +126,12 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
     contract = Contract(function, f"{owner.__qualname__}.forward")
     if not all(is_array_hint(hint) for hint in (*contract.hints, contract.result)):
         raise DefinitionError(
-            explain(contract.where, "inputs and output are arrays with named axes", str(function.__annotations__), 'such as Float[Array2, "batch features"]')
+            explain(
+                contract.where,
+                "inputs and output are arrays with named axes",
+                str(function.__annotations__),
+                'such as Float[Array2, "batch features"]',
+            )
         )
     parameters = inspect.signature(function)
     read_sizes = size_getter((*contract.hints, contract.result), ("dtype", "device"))
@@ -249,7 +264,11 @@ class _GradientContract:
         if forward is not None:
             if len(self.inputs) != len(forward.names):
                 raise DefinitionError(
-                    explain(where, f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}", ", ".join(self.inputs))
+                    explain(
+                        where,
+                        f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}",
+                        ", ".join(self.inputs),
+                    )
                 )
             for name, hint in zip(self.inputs, forward.hints, strict=True):
                 self._require(where, name, hint, "input")
@@ -262,7 +281,9 @@ class _GradientContract:
         """The gradient has a field of that name, with as many axes as what it is the derivative of."""
         if name not in self.fields:
             raise DefinitionError(
-                explain(where, f"{self.type.__qualname__} must have a field {name!r}: the derivative by that {kind}", ", ".join(self.fields))
+                explain(
+                    where, f"{self.type.__qualname__} must have a field {name!r}: the derivative by that {kind}", ", ".join(self.fields)
+                )
             )
         wanted = shapes.rank(quantity.dim_str)
         for hint in array_hints(self.fields[name]):
@@ -326,19 +347,30 @@ def _check_derivative(where: str, module: Module, name: str, derivative: Any, qu
     """A derivative has the device, dtype and shape of what it is the derivative of; ``quantity`` is that one's signature."""
     array_type, dtype, shape = quantity
     if tuple(getattr(derivative, "shape", ())) != tuple(shape):
-        raise ShapeError(explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(getattr(derivative, 'shape', ()))}"), module)
+        raise ShapeError(
+            explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(getattr(derivative, 'shape', ()))}"), module
+        )
     if derivative.dtype != dtype:
         raise DTypeError(
-            explain(where, f"{name} must have the dtype of {what}, {dtype}", str(derivative.dtype), f"convert it with .astype(numpy.{dtype})"), module
+            explain(
+                where, f"{name} must have the dtype of {what}, {dtype}", str(derivative.dtype), f"convert it with .astype(numpy.{dtype})"
+            ),
+            module,
         )
     if type(derivative) is not array_type:
         raise DeviceError(
-            explain(where, f"{name} must be where {what} is: {array_type.__module__}.{array_type.__name__}", f"{type(derivative).__module__}.{type(derivative).__name__}"),
+            explain(
+                where,
+                f"{name} must be where {what} is: {array_type.__module__}.{array_type.__name__}",
+                f"{type(derivative).__module__}.{type(derivative).__name__}",
+            ),
             module,
         )
 
 
-def _check_gradient(module: Module, promise: _GradientContract, next_grad: Any, gradient: Any, record: Record) -> tuple[Callable[[Any], Any], Any]:
+def _check_gradient(
+    module: Module, promise: _GradientContract, next_grad: Any, gradient: Any, record: Record
+) -> tuple[Callable[[Any], Any], Any]:
     """Hold every field to its quantity; returns how to read the signatures that decided, and what they were."""
     where = f"{module.label()}.backward"
     contract = promise.contract
@@ -357,7 +389,12 @@ def _check_gradient(module: Module, promise: _GradientContract, next_grad: Any, 
             hints.append(hint)
             values.append(derivative)
         elif derivative is not None:
-            raise DTypeError(explain(where, f"an input of {quantity[1]} has no derivative: gradient field {field!r} must be None", type(derivative).__name__), module)
+            raise DTypeError(
+                explain(
+                    where, f"an input of {quantity[1]} has no derivative: gradient field {field!r} must be None", type(derivative).__name__
+                ),
+                module,
+            )
         paths += _signature_paths(field, derivative)
     judge(where, module, [*names, "next_grad"], [*hints, forward.result], [*values, next_grad])
     for field, quantity in zip(promise.inputs, inputs, strict=True):
@@ -368,10 +405,15 @@ def _check_gradient(module: Module, promise: _GradientContract, next_grad: Any, 
         derivative = attrgetter(module.gradient_prefix + field)(gradient)
         if declared.absent(module):
             if derivative is not None:
-                raise ShapeError(explain(where, f"gradient field {field!r} must be None, as this layer has no {field}", type(derivative).__name__), module)
+                raise ShapeError(
+                    explain(where, f"gradient field {field!r} must be None, as this layer has no {field}", type(derivative).__name__),
+                    module,
+                )
         else:
             judge(where, module, [f"gradient field {field!r}"], [declared.hint], [derivative])
-            _check_derivative(where, module, f"gradient field {field!r}", derivative, signature(getattr(module, field)), f"parameter {field!r}")
+            _check_derivative(
+                where, module, f"gradient field {field!r}", derivative, signature(getattr(module, field)), f"parameter {field!r}"
+            )
         paths += _signature_paths(module.gradient_prefix + field, derivative)
 
     own = {name: hint for name, hint in promise.fields.items() if not isinstance(hint, typing.TypeVar)}

@@ -86,7 +86,12 @@ def _refuse_disabled_jaxtyping() -> None:
     """Disabled, jaxtyping would let everything pass: that has to be asked for in words that are ours."""
     if jaxtyping.config.jaxtyping_disable:
         raise ArgumentError(
-            explain("checks", "jaxtyping judges shapes", "jaxtyping disabled (JAXTYPING_DISABLE)", "enable it, or switch the checks off with TYPEDNN_CHECKS=off")
+            explain(
+                "checks",
+                "jaxtyping judges shapes",
+                "jaxtyping disabled (JAXTYPING_DISABLE)",
+                "enable it, or switch the checks off with TYPEDNN_CHECKS=off",
+            )
         )
 
 
@@ -202,7 +207,9 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
     if len(options) > 1 and is_array(value):
         fitting = [option for option in options if _fits_dtype(option, value) and shapes.rank(option.dim_str) == len(value.shape)]
         if len(fitting) != 1:
-            return ShapeError(explain(where, f"{name} must be {_described(hint)}", f"{value.dtype} of shape {tuple(value.shape)}"), instance)
+            return ShapeError(
+                explain(where, f"{name} must be {_described(hint)}", f"{value.dtype} of shape {tuple(value.shape)}"), instance
+            )
         return complaint(where, instance, names, [*hints[:-1], fitting[0]], values)
     hint = options[0]
     if not is_array(value):
@@ -210,7 +217,9 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
         return DeviceError(explain(where, f"{name} must be an array", kind, f"convert it with numpy.asarray({name})"), instance)
     if not _fits_dtype(hint, value):
         wanted = hint.dtype.__name__.lower()
-        cure = f"convert it with {name}.astype(numpy.float32)" if wanted.startswith("float") else f"convert it with {name}.astype(numpy.int64)"
+        cure = (
+            f"convert it with {name}.astype(numpy.float32)" if wanted.startswith("float") else f"convert it with {name}.astype(numpy.int64)"
+        )
         return DTypeError(explain(where, f"{name} must hold numbers of kind {wanted}", str(value.dtype), cure), instance)
     return _shape_complaint(where, instance, names, [*hints[:-1], hint], values)
 
@@ -238,7 +247,9 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
     rule = f'{name} must be "{hint.dim_str.strip()}"{sizes}'
     got = f"shape {tuple(value.shape)}"
     if 0 in value.shape:
-        return ShapeError(explain(where, rule, f"{got}: axis {value.shape.index(0)} is empty", "every axis needs at least one element"), instance)
+        return ShapeError(
+            explain(where, rule, f"{got}: axis {value.shape.index(0)} is empty", "every axis needs at least one element"), instance
+        )
     unifier = shapes.Unifier(attribute_lookup(instance))
     for earlier, seen in zip(hints, values, strict=True):
         if is_array_hint(earlier) and is_array(seen):

@@ -14,6 +14,7 @@ filled, or a kept value that no forward left, raises the error that says so. Par
 
 from __future__ import annotations
 
+import inspect
 import types
 import typing
 from dataclasses import dataclass
@@ -61,7 +62,9 @@ class StoredField:
         arrays = [part for part in (typing.get_args(hint) if self.optional else (hint,)) if part is not type(None)]
         where = f"{owner}.{name}"
         if len(arrays) != 1 or not is_array_hint(arrays[0]):
-            raise DefinitionError(explain(where, f"a {kind} is annotated with one array type", str(hint), 'such as Float[Array1, " features"]'))
+            raise DefinitionError(
+                explain(where, f"a {kind} is annotated with one array type", str(hint), 'such as Float[Array1, " features"]')
+            )
         self.hint = check_hint(where, arrays[0])
         if shapes.rank(self.hint.dim_str) is None:
             raise DefinitionError(explain(where, f"a {kind}'s axes are all named", repr(self.hint.dim_str)))
@@ -84,7 +87,9 @@ class StoredField:
         if cell is None or cell.array is None:
             if self.name in layer._absent:
                 return None
-            raise NotInitialised(f"{layer.label()}.{self.name} was never filled; call model.init(rng) or pass rng= to the constructor", layer)
+            raise NotInitialised(
+                f"{layer.label()}.{self.name} was never filled; call model.init(rng) or pass rng= to the constructor", layer
+            )
         return cell.array
 
     def __set__(self, layer: Module, array: Any) -> None:
@@ -99,9 +104,13 @@ class StoredField:
         where = f"{layer.label()}.{self.name}"
         judge(where, layer, [self.name], [self.hint], [array])
         if self.kind == "parameter" and array.dtype != layer.dtype:
-            raise DTypeError(explain(where, f"the model's dtype is {layer.dtype}", str(array.dtype), f"convert with .astype(numpy.{layer.dtype})"), layer)
+            raise DTypeError(
+                explain(where, f"the model's dtype is {layer.dtype}", str(array.dtype), f"convert with .astype(numpy.{layer.dtype})"), layer
+            )
         if device_of(array) != layer.device:
-            raise DeviceError(explain(where, f"the model is on {layer.device!r}", device_of(array), "move one of them with to(device)"), layer)
+            raise DeviceError(
+                explain(where, f"the model is on {layer.device!r}", device_of(array), "move one of them with to(device)"), layer
+            )
 
 
 class KeptField:
@@ -142,7 +151,12 @@ def declared_fields(cls: type) -> dict[str, Field]:
         hints = typing.get_type_hints(cls, localns={cls.__name__: cls}, include_extras=True)
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
         raise DefinitionError(
-            explain(cls.__qualname__, "every field's annotation must be resolvable at run time", str(error), "import or define it at module level")
+            explain(
+                cls.__qualname__,
+                "every field's annotation must be resolvable at run time",
+                str(error),
+                "import or define it at module level",
+            )
         ) from None
     fields: dict[str, Field] = {}
     for name, hint in hints.items():
@@ -152,7 +166,7 @@ def declared_fields(cls: type) -> dict[str, Field]:
         for marker in metadata:
             if isinstance(marker, Marker):
                 inherited = getattr(cls, name, None)
-                if isinstance(inherited, StoredField | KeptField) and name not in cls.__dict__.get("__annotations__", {}):
+                if isinstance(inherited, StoredField | KeptField) and name not in inspect.get_annotations(cls):
                     fields[name] = inherited
                 elif marker.kind == "kept":
                     fields[name] = KeptField(cls.__qualname__, name, inner)

@@ -104,9 +104,13 @@ def _double(x: Any) -> Any:
     return np.array(x, dtype=np.float64 if x.dtype.kind == "f" else x.dtype)
 
 
-def _compare(layer: str, name: str, quantity: Any, derivative: Any, loss: Any, eps: float, tolerance: float, most: int, rng: Any) -> Quantity:
+def _compare(
+    layer: str, name: str, quantity: Any, derivative: Any, loss: Any, eps: float, tolerance: float, most: int, rng: Any
+) -> Quantity:
     """Walk over the coordinates of ``quantity``, which ``loss`` reads in place."""
-    places: list[int] = list(range(quantity.size)) if quantity.size <= most else sorted(map(int, rng.choice(quantity.size, most, replace=False)))
+    places: list[int] = (
+        list(range(quantity.size)) if quantity.size <= most else sorted(map(int, rng.choice(quantity.size, most, replace=False)))
+    )
     middle = loss()
     differences: dict[int, float] = {}
     for place in places:
@@ -123,7 +127,9 @@ def _compare(layer: str, name: str, quantity: Any, derivative: Any, loss: Any, e
         if abs(right - left) <= max(_KINK * max(1.0, abs(right), abs(left)), noise):
             differences[place] = (above - below) / (2 * eps)
     if not differences:
-        raise ArgumentError(explain("gradcheck", f"{layer}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x"))
+        raise ArgumentError(
+            explain("gradcheck", f"{layer}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x")
+        )
     scale = max(1.0, *(abs(difference) for difference in differences.values()))
     errors = {place: abs(float(derivative.flat[place]) - difference) / scale for place, difference in differences.items()}
     # A NaN compares as false with everything: it must lose here.

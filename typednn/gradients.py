@@ -13,10 +13,10 @@ import operator
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
-from typing_extensions import Self, TypeVar, TypeVarTuple, Unpack
+from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array
 from typednn.backends import to_numpy
@@ -29,7 +29,10 @@ Gs = TypeVarTuple("Gs")
 
 
 class Gradient:
-    """Base of every gradient dataclass; a layer with several inputs names them: ``class BilinearGrad(Gradient, inputs=("left", "right"))``."""
+    """Base of every gradient dataclass.
+
+    A layer with several inputs names them: ``class BilinearGrad(Gradient, inputs=("left", "right"))``.
+    """
 
     __slots__ = ()
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
@@ -112,11 +115,11 @@ class ElementwiseGrad(Gradient, Generic[Array, P]):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ChainGrad(Gradient, Generic[In, Unpack[Gs]]):
+class ChainGrad(Gradient, Generic[In, *Gs]):
     """Gradient of a chain: ``parts[i]`` is exactly the gradient of part ``i``."""
 
     input: In
-    parts: tuple[Unpack[Gs]]
+    parts: tuple[*Gs]
 
 
 def gradient_fields(gradient_type: Any, where: str) -> dict[str, Any]:

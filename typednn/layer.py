@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, overload
 
 from jaxtyping import Float, Shaped
-from typing_extensions import TypeVar, TypeVarTuple, Unpack
+from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
@@ -133,7 +133,10 @@ class MultiInput(Module, Generic[Out, P]):
 
 
 class Input(Generic[In]):
-    """One sample's shape, without the batch: ``Input(28, 28, 1)`` for images, ``Input(784)`` for rows, ``Input(32, dtype=int)`` for tokens."""
+    """One sample's shape, without the batch.
+
+    ``Input(28, 28, 1)`` for images, ``Input(784)`` for rows, ``Input(32, dtype=int)`` for tokens.
+    """
 
     @overload
     def __init__(self: "Input[Array2]", size0: int, /) -> None: ...
@@ -170,7 +173,12 @@ class Input(Generic[In]):
         """Raise unless a batch ``x`` holds samples of this shape."""
         if tuple(x.shape[1:]) != self.sizes:
             declared = " ".join(map(str, self.sizes))
-            raise ShapeError(explain(f"{self!r}", f'the input must be "batch {declared}"', f"shape {tuple(x.shape)}", "feed such samples or declare others"), model)
+            raise ShapeError(
+                explain(
+                    f"{self!r}", f'the input must be "batch {declared}"', f"shape {tuple(x.shape)}", "feed such samples or declare others"
+                ),
+                model,
+            )
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.sizes))
@@ -241,45 +249,45 @@ class _Parts(Module):
         return " >> ".join([repr(self.sample), *steps] if self.sample is not None else steps)
 
 
-class Chain(_Parts, Layer[In, Out, ChainGrad[In, Unpack[Gs]], S0], Generic[In, Out, S0, Unpack[Gs]]):
+class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs]):
     """Layers one after another; ``>>`` makes it, and appending a layer renames nothing."""
 
     def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
         output: Out = self.run(x)
         return output
 
-    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[In, Unpack[Gs]]:
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[In, *Gs]:
         gradients: Any = self.run_back(next_grad)
         return ChainGrad(gradients[0].input, tuple(gradients))
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "Chain[In, Next, str, Unpack[Gs], G2]": ...
+    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "Chain[In, Next, str, *Gs, G2]": ...
     @overload
-    def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, Unpack[Gs], ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return _stacked(Chain, self.sample, *self.parts, other)
 
 
-class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, Unpack[Gs]], S0], Generic[In, Out, S0, Unpack[Gs]]):
+class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[In, Out, S0, *Gs]):
     """A chain that begins with a `FirstLayer`; its gradient's ``input`` is None."""
 
     def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
         output: Out = self.run(x)
         return output
 
-    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[None, Unpack[Gs]]:
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[None, *Gs]:
         gradients: Any = self.run_back(next_grad)
         return ChainGrad(None, tuple(gradients))
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, Unpack[Gs], G2]": ...
+    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
     @overload
-    def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, Unpack[Gs], ElementwiseGrad[Out, P]]": ...
+    def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return _stacked(FirstChain, self.sample, *self.parts, other)
 
 
-class ElementwiseChain(_Parts, Elementwise[tuple[Unpack[Ps]]], Generic[Unpack[Ps]]):
+class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
     """Elementwise layers one after another: again elementwise; ``grad.parameters`` holds one entry for each."""
 
     gradient_prefix = ""
@@ -288,7 +296,7 @@ class ElementwiseChain(_Parts, Elementwise[tuple[Unpack[Ps]]], Generic[Unpack[Ps
         output: A = self.run(x)
         return output
 
-    def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, tuple[Unpack[Ps]]]:
+    def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, tuple[*Ps]]:
         gradients: Any = self.run_back(next_grad)
         return ElementwiseGrad(gradients[0].input, tuple(gradient.parameters for gradient in gradients))
 
@@ -296,16 +304,16 @@ class ElementwiseChain(_Parts, Elementwise[tuple[Unpack[Ps]]], Generic[Unpack[Ps
         return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[Unpack[Ps]]], G]": ...
+    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
     @overload
-    def __rshift__(self, other: Elementwise[P2]) -> "ElementwiseChain[Unpack[Ps], P2]": ...
+    def __rshift__(self, other: Elementwise[P2]) -> "ElementwiseChain[*Ps, P2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         if isinstance(other, Elementwise):
             return _stacked(ElementwiseChain, None, *self.parts, other)
         return _stacked(Chain, None, self, other)
 
 
-class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, Unpack[tuple[Any, ...]]], str]):
+class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], str]):
     """A chain built from a list, or from a mapping of names to layers: checked alike, its static types erased."""
 
     def __init__(self, layers: "Sequence[Module] | Mapping[str, Module]", *, input: Input[Any] | None = None) -> None:
@@ -323,7 +331,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, Unpack[tuple[Any, ...]]]
         output: AnyArray = self.run(x)
         return output
 
-    def backward(self, next_grad: Shaped[AnyArray, "batch *output"]) -> ChainGrad[Any, Unpack[tuple[Any, ...]]]:
+    def backward(self, next_grad: Shaped[AnyArray, "batch *output"]) -> ChainGrad[Any, *tuple[Any, ...]]:
         gradients: Any = self.run_back(next_grad)
         return ChainGrad(gradients[0].input, tuple(gradients))
 

@@ -12,11 +12,10 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Self
 
 from typednn import calls
 from typednn.arrays import AnyArray
@@ -185,7 +184,13 @@ class Module(Enforced):
             return self.gradient_of(grad, name)
         except (AttributeError, IndexError, TypeError):
             raise StateError(
-                explain(f"{self.label()}", f"its gradient must have a part for {name!r}", type(grad).__name__, f"add a field {name.partition('.')[0]!r} to it"), self
+                explain(
+                    f"{self.label()}",
+                    f"its gradient must have a part for {name!r}",
+                    type(grad).__name__,
+                    f"add a field {name.partition('.')[0]!r} to it",
+                ),
+                self,
             ) from None
 
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
@@ -261,7 +266,9 @@ class Module(Enforced):
         if not isinstance(state, Mapping):
             given = list(state)
             if len(given) != len(stored):
-                raise StateDictError(explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(given)}", f"in this order: {', '.join(stored)}"))
+                raise StateDictError(
+                    explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(given)}", f"in this order: {', '.join(stored)}")
+                )
             state = dict(zip(stored, given, strict=True))
             index = {path: f"[{place}] " for place, path in enumerate(stored)}
         else:
@@ -367,7 +374,8 @@ class Module(Enforced):
             lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(shapes), f"{own:,}" if own else ""))
         widths = [max(len(line[column]) for line in lines) for column in range(4)]
         table = [
-            f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip() for name, layer, shapes, count in lines
+            f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()
+            for name, layer, shapes, count in lines
         ]
         return "\n".join([*table, f"{self.num_parameters():,} parameters"])
 

@@ -72,7 +72,9 @@ class Update(Enforced, Protocol[G]):
 class Loss(Enforced, Protocol[Prediction, Target]):
     """Law: the gradient is shaped as the prediction. The value is no part of this: reductions return different types."""
 
-    def loss_grad(self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]) -> Shaped[Prediction, "batch *features"]: ...
+    def loss_grad(
+        self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]
+    ) -> Shaped[Prediction, "batch *features"]: ...
 
 
 @runtime_checkable

@@ -40,7 +40,7 @@ def test_sizes_are_most_significant_first(tmp_path: Path) -> None:
         pytest.param(idx((2, 3), bytes(7)), "promises 2 x 3 = 6 numbers, got 7", id="too long"),
         pytest.param(idx((2**32 - 1,) * 3, b""), "numbers, got 0", id="absurd sizes"),
         pytest.param(gzip.compress(idx((2, 3), bytes(6)))[:-4], "must be a whole gzip file", id="cut gzip"),
-        pytest.param(gzip.compress(idx((2, 3), bytes(6)))[:12] + b"\xff" * 30, "must be a whole gzip file", id="damaged gzip"),
+        pytest.param(gzip.compress(idx((2, 3), bytes(6)))[:10] + b"\xff" * 30, "must be a whole gzip file", id="damaged gzip"),
         pytest.param(gzip.compress(idx((2, 3), bytes(6))) + b"junk", "must be a whole gzip file", id="junk after gzip"),
     ],
 )

@@ -77,7 +77,9 @@ def test_gradcheck_leaves_the_layer_as_it_was(case: LayerCase) -> None:
     ready(layer)
     before = copy.deepcopy({name: to_numpy(array) for name, array in layer.state_dict().items()})
     gradcheck(layer, values(shape), most=3)
-    assert {name: array.tobytes() for name, array in layer.state_dict().items()} == {name: array.tobytes() for name, array in before.items()}
+    assert {name: array.tobytes() for name, array in layer.state_dict().items()} == {
+        name: array.tobytes() for name, array in before.items()
+    }
     assert layer.dtype == np.float32
     assert layer.training
 

@@ -1,6 +1,5 @@
 """What does not fit is refused, for every layer, method, kind of wrongness, mode and device; and not by accident."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -32,7 +31,7 @@ def test_refused(case: LayerCase, what: str, wrong: str, mode: str, device: str)
 
 
 @pytest.fixture
-def no_checks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks, replaced by no-ops; the bookkeeping around them stays."""
 
     def nothing(*arguments: Any, **named: Any) -> None:
@@ -45,7 +44,6 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(calls, "_check_output", nothing)
     monkeypatch.setattr(calls, "_refuse_update", nothing)
     monkeypatch.setattr("typednn.layer._Parts.check_sizes", nothing)
-    yield
 
 
 # A list gets no further than the kernels without any check: they ask what computes on it.
@@ -87,5 +85,5 @@ def test_an_empty_batch_is_refused(case: LayerCase) -> None:
     """P-T1: every axis has at least one element."""
     layer, shape = case.example()
     ready(layer)
-    with pytest.raises(ShapeError, match="is empty; every axis needs at least one element|must be"):
+    with pytest.raises(ShapeError, match=r"is empty; every axis needs at least one element|must be"):
         layer.forward(values(shape, dtype="float32")[:0])

@@ -210,7 +210,7 @@ def test_state_that_does_not_fit_changes_nothing() -> None:
     ):
         with pytest.raises(StateDictError, match=words):
             optimizer.load_state_dict(good | change)
-    with pytest.raises(StateDictError, match="missing '0.bias.step'"):
+    with pytest.raises(StateDictError, match=r"missing '0.bias.step'"):
         optimizer.load_state_dict({key: value for key, value in good.items() if key != "0.bias.step"})
     after = {key: value if isinstance(value, int) else value.tolist() for key, value in optimizer.state_dict().items()}
     assert json.dumps(after) == before

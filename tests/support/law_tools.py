@@ -14,7 +14,6 @@ from typednn.errors import CheckError
 from typednn.module import Module
 
 
-
 def values(shape: tuple[int, ...], seed: int = 0, dtype: Any = np.float64) -> Any:
     """Distinct numbers away from zero, in random order and sign: no ties and no kinks."""
     rng = np.random.default_rng(seed)
@@ -40,7 +39,7 @@ def ready(layer: Module, device: str = "cpu", dtype: Any = np.float32, seed: int
 
 def lock_parameters(layer: Module, device: str) -> None:
     """Forward and backward write no parameter: from here on they cannot."""
-    for _, module, field, cell in list(layer._stored("parameter", "buffer")):
+    for *_, cell in list(layer._stored("parameter", "buffer")):
         cell.array = locked(to_numpy(cell.array), device)
 
 

@@ -23,7 +23,7 @@ def _arrays(layer: Module, shape: tuple[int, ...], device: str) -> tuple[Any, An
 
 def applies(case: LayerCase, wrong: str, what: str) -> bool:
     """Whether a kind of wrongness is one, for this layer: an elementwise layer takes any rank, size and precision."""
-    layer, shape = case.example()
+    layer, _ = case.example()
     anything_goes = wrong in ("dtype", "device") and not layer.num_parameters() and what == "forward"
     signature = type(layer).forward.__typednn_contract__.hints[0].dim_str  # type: ignore[attr-defined]
     if what == "forward" and wrong in ("rank", "size"):
@@ -62,17 +62,17 @@ def gradient(case: LayerCase, wrong: str, device: str, after_a_hit: bool) -> Non
     ready(layer, device)
     _, dy = _arrays(layer, shape, device)
     for name in gradient_fields(layer.backward(dy)):
-        spoil = False
+        spoiled: list[str] = []
 
-        def change(gradient: Any, name: str = name) -> Any:
-            return changed_field(gradient, name, WRONG[wrong]) if spoil else gradient
+        def change(gradient: Any, spoiled: list[str] = spoiled) -> Any:
+            return changed_field(gradient, spoiled[0], WRONG[wrong]) if spoiled else gradient
 
         broken = with_changed_backward(ready(case.example()[0], device), change)
         broken.forward(locked(values(shape, dtype=np.float32), device))
         if after_a_hit:
             broken.backward(dy)
             broken.backward(dy)
-        spoil = True
+        spoiled.append(name)
         with refused():
             broken.backward(dy)
 

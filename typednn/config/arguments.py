@@ -123,7 +123,8 @@ class Arguments:
         """The value whose key the message names first, or whose value it repeats; else the table itself."""
         found = {key: re.search(rf"(?<![\w.]){re.escape(key)}\b", message) for key in self.table}
         named = sorted((match.start(), key) for key, match in found.items() if match)
-        repeated = [key for key, item in self.table.items() if f"got {_plain(item)!r}" in message]
+        values = {key: _plain(item) for key, item in self.table.items()}
+        repeated = [key for key, value in values.items() if f"{'' if isinstance(value, str) else 'got '}{value!r}" in message]
         keys = [key for _, key in named] or repeated
         return self.table[keys[0]].place if keys else self.head
 

@@ -77,7 +77,7 @@ class Source:
         start = max(0, begin - _WIDEST // 2) if len(line) > _WIDEST else 0
         shown, more = line[start : start + _WIDEST], "…" if start else ""
         padding = " " * len(more) + "".join(map(_blank, shown[: begin - start]))
-        caret = "^" * sum(max(1, _width(character)) for character in line[begin:end].ljust(1)[: _WIDEST // 2])
+        caret = "^" * max(1, sum(map(_width, line[begin:end][: _WIDEST // 2])))
         tail = "…" if start + _WIDEST < len(line) else ""
         return [f"{place.line:>6} | {more}{''.join(map(_printable, shown))}{tail}", f"{'':>6} | {padding}{caret}"]
 

@@ -59,6 +59,4 @@ class MaxPool2d(Layer[Array4, Array4, MaxPool2dGrad, S]):
         return largest
 
     def backward(self, next_grad: Float[Array4, "batch out_height out_width channels"]) -> MaxPool2dGrad:
-        return MaxPool2dGrad(
-            max_pool2d.backward(next_grad, self._winners, self._input_shape, self.kernel_size, self.stride, self.dilation)
-        )
+        return MaxPool2dGrad(max_pool2d.backward(next_grad, self._winners, self._input_shape, self.kernel_size, self.stride, self.dilation))

@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from typednn.arrays import Array2, Array3
 from typednn.fields import Kept
 from typednn.gradients import Gradient
-from typednn.layer import G, Layer, S, S2
+from typednn.layer import S2, G, Layer, S
 from typednn.shapes import Flow
 
 Inner = TypeVar("Inner", covariant=True)

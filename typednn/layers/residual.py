@@ -13,7 +13,7 @@ from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.gradients import Gradient
-from typednn.layer import G, In, Layer, S, S2
+from typednn.layer import S2, G, In, Layer, S
 from typednn.shapes import Flow
 
 X = TypeVar("X", covariant=True)

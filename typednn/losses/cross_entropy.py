@@ -39,7 +39,9 @@ class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
         result: Value = value
         return result
 
-    def loss_grad(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Float[Array2, "batch classes"]:
+    def loss_grad(
+        self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]
+    ) -> Float[Array2, "batch classes"]:
         return cross_entropy.gradient(prediction, target, self.eps, 1.0 / alpha(prediction.shape, self.reduction))
 
     def __repr__(self) -> str:

@@ -16,11 +16,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
-from typing_extensions import Self
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray, device_of
@@ -53,7 +52,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Other settings for the parameters whose dotted name matches ``names`` (``*`` stands for anything): ``Group("*.bias", weight_decay=0.0)``."""
+    """Other settings for the parameters whose dotted name matches ``names``, where ``*`` stands for anything.
+
+    ``Group("*.bias", weight_decay=0.0)``; what is None is as for the others.
+    """
 
     names: str
     lr: float | Schedule | None = None
@@ -128,7 +130,12 @@ class GradientOptimizer(Optimizer):
         for pattern, _ in self.groups:
             if not any(fnmatchcase(name, pattern) for name in names):
                 raise ArgumentError(
-                    explain(f"{type(self).__name__}.bind", f"group {pattern!r} must match a parameter", "none that does", f"there are {', '.join(names)}")
+                    explain(
+                        f"{type(self).__name__}.bind",
+                        f"group {pattern!r} must match a parameter",
+                        "none that does",
+                        f"there are {', '.join(names)}",
+                    )
                 )
         self._model = model
         self._states = {}
@@ -142,13 +149,20 @@ class GradientOptimizer(Optimizer):
         """The state of an array not seen before: a new one, or that of the bound parameter which now lives in it."""
         if self._model is None:
             if self.groups:
-                raise StateError(explain(type(self).__name__, "groups go by name", "an optimizer bound to no model", "call bind(model) first"))
+                raise StateError(
+                    explain(type(self).__name__, "groups go by name", "an optimizer bound to no model", "call bind(model) first")
+                )
             state = ParameterState(weights, self.settings)
         else:
             name = next((name for name, array in self._model.named_parameters().items() if array is weights), None)
             if name is None:
                 raise StateError(
-                    explain(type(self).__name__, "steps the parameters of the model it is bound to", "an array of another", "bind(model) to that one")
+                    explain(
+                        type(self).__name__,
+                        "steps the parameters of the model it is bound to",
+                        "an array of another",
+                        "bind(model) to that one",
+                    )
                 )
             state = self._named[name]
             self._states.pop(id(state.weights), None)
@@ -162,7 +176,14 @@ class GradientOptimizer(Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """Everything remembered, under ``parameter.key``: arrays by reference, ``parameter.step`` as an int."""
         if self._model is None:
-            raise StateError(explain(f"{type(self).__name__}.state_dict", "state is saved by name", "an optimizer bound to no model", "call bind(model) first"))
+            raise StateError(
+                explain(
+                    f"{type(self).__name__}.state_dict",
+                    "state is saved by name",
+                    "an optimizer bound to no model",
+                    "call bind(model) first",
+                )
+            )
         state: dict[str, Any] = {}
         for name, parameter in self._named.items():
             state[f"{name}.step"] = parameter.step
