@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
     fit(model, loss, optimizer, data.train_images, data.train_labels, epochs=epochs, batch_size=BATCH_SIZE, rng=rng)
 
     scores = evaluate(model, data.test_images)
-    print("On the images kept for testing:\n")
+    print("\nOn the images kept for testing:\n")
     print(ClassificationReport.from_scores(scores, data.test_labels))
     print(f"\n{time.perf_counter() - start:.0f} seconds in all")
 

@@ -5,7 +5,7 @@ A new layer gets a row here and nothing else; tests/repo/test_rows.py says so wh
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 
@@ -77,7 +77,10 @@ def draw_linear(draw: st.DrawFn) -> Drawn:
 
 def draw_conv2d(draw: st.DrawFn) -> Drawn:
     sliding, channels = window(draw), draw(size(1, 3))
-    return Conv2d(channels, draw(size(1, 3)), **sliding, bias=draw(st.booleans())), image(draw, sliding, channels)
+    layer: Conv2d = Conv2d(
+        channels, draw(size(1, 3)), sliding["kernel_size"], sliding["stride"], sliding["dilation"], bias=draw(st.booleans())
+    )
+    return layer, image(draw, sliding, channels)
 
 
 def draw_max_pool2d(draw: st.DrawFn) -> Drawn:
@@ -86,8 +89,8 @@ def draw_max_pool2d(draw: st.DrawFn) -> Drawn:
 
 
 def draw_pad2d(draw: st.DrawFn) -> Drawn:
-    sides = draw(st.tuples(*[size(0, 3)] * 4))
-    mode = draw(st.sampled_from(["constant", "replicate"]))
+    sides = draw(st.tuples(size(0, 3), size(0, 3), size(0, 3), size(0, 3)))
+    mode: Literal["constant", "replicate"] = draw(st.sampled_from(["constant", "replicate"]))
     value = draw(st.sampled_from([0.0, -1.5])) if mode == "constant" else 0.0
     return Pad2d(sides, mode, value), tuple(draw(size(1, 4)) for _ in range(4))
 

@@ -53,7 +53,7 @@ def test_a_misfit_is_told_when_the_stack_is_built() -> None:
         ),
         (
             lambda: Input(4, 4, 1) >> Conv2d(1, 6, 5),
-            "Conv2d(1, 6, 5) cannot follow Input(4, 4, 1): kernel does not fit: height-4 is 0 (= 4-1*(5-1)-1+1); height must be at least 5",
+            "Conv2d(1, 6, 5) cannot follow Input(4, 4, 1): kernel does not fit: height-4 is 0 (= 4-5+1); height must be at least 5",
         ),
         (
             lambda: Residual(Linear(3, 4)),

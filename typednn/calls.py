@@ -216,7 +216,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
 
 
 def _signature(value: Any) -> Any:
-    return signature(value) if is_array(value) else type(value)
+    return signature(value) if is_array(value) else value.__class__
 
 
 def _held(module: Module, function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
@@ -460,9 +460,10 @@ def checked_updates(module: Module, optimizer: Any, grad: Any) -> list[tuple[str
         raise
     if switch.mode == "off":
         return updates
-    if type(optimizer) not in _optimizers or switch.mode == "full":
+    kind: type = optimizer.__class__
+    if kind not in _optimizers or switch.mode == "full":
         judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])
-        _optimizers.add(type(optimizer))
+        _optimizers.add(kind)
     for path, cell, derivative in updates:
         array = cell.array
         try:

@@ -316,9 +316,10 @@ class Contract:
         hint = self.result
         if typing.get_origin(hint) is tuple and Ellipsis not in get_args(hint) and isinstance(result, tuple):
             parts = get_args(hint)
+            results: tuple[Any, ...] = result  # pyright: ignore[reportUnknownVariableType]
             names = [*self.names, *(f"result[{place}]" for place in range(len(parts)))]
-            if len(parts) == len(result):
-                judge(where, instance, names, [*self.hints, *parts], [*values, *result])
+            if len(parts) == len(results):
+                judge(where, instance, names, [*self.hints, *parts], [*values, *results])
                 return
         judge(where, instance, [*self.names, "the result"], [*self.hints, hint], [*values, result])
 

@@ -65,7 +65,15 @@ class DeviceError(CheckError):
 
 
 class StackError(TypednnError, TypeError):
-    """Two layers that cannot follow each other; raised while the stack is being built."""
+    """Two layers that cannot follow each other; raised while the stack is being built.
+
+    ``expected``, ``got`` and ``axis`` are the parts of the message, ``trace`` the shapes so far, a line per layer.
+    """
+
+    expected: str = ""
+    got: str = ""
+    axis: str = ""
+    trace: tuple[str, ...] = ()
 
 
 class StateError(LocatedError, RuntimeError):

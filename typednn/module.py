@@ -43,6 +43,7 @@ class Module(Enforced):
 
     forward: Callable[..., Any]
     backward: Callable[..., Any]
+    update: Callable[..., None]
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # the constructor's, as they were given
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells

@@ -244,12 +244,12 @@ def test_wrappers(text: str, message: str, token: str) -> None:
         pytest.param('[optimizer]\ntype = "SGD"\n[[optimizer.group]]\nnames = "fc9.*"\n', "optimizer, group 0: SGD.bind: group 'fc9.*' must match a parameter, got none that does; there are 0.weight, 0.bias", '"fc9.*"', id="group-match"),
         pytest.param('[optimizer]\ntype = "SGD"\n[[optimizer.group]]\nnames = "*"\nlr = 1\nl2 = -1\n', "optimizer, group 0: SGD, group '*': l2 must be a finite number with 0 <= l2 < inf, got -1", "-1", id="group-domain"),
         pytest.param("init = 3\n", "init is a table, got 3; write it as [init]", "3", id="init-number"),
-        pytest.param("[init]\n", "init: init needs seed (an integer)", "init", id="init-empty"),
-        pytest.param("[init]\nseed = 1.5\n", "init: init: seed must be an integer, got 1.5", "1.5", id="init-seed"),
-        pytest.param("[init]\nseed = -1\n", "init: init: seed must be an integer of at least 0, got -1", "-1", id="init-negative"),
-        pytest.param('[init]\nseed = 1\ngenerator = "mt19937"\n', 'init: init: generator must be "numpy" or "pcg32", got "mt19937"', '"mt19937"', id="init-generator"),
-        pytest.param("[init]\nseed = 1\nstream = 6\n", "init: init: stream belongs to generator = \"pcg32\", got 'numpy'; leave it out", "6", id="init-stream"),
-        pytest.param("[init]\nseeds = 1\n", "init: init has no argument 'seeds'; did you mean 'seed'?", "seeds", id="init-key"),
+        pytest.param("[init]\n", "init: Rng needs seed (an integer)", "init", id="init-empty"),
+        pytest.param("[init]\nseed = 1.5\n", "init: Rng: seed must be an integer, got 1.5", "1.5", id="init-seed"),
+        pytest.param("[init]\nseed = -1\n", "init: Rng: seed must be an integer of at least 0, got -1", "-1", id="init-negative"),
+        pytest.param('[init]\nseed = 1\ngenerator = "mt19937"\n', 'init: Rng: generator must be "numpy" or "pcg32", got "mt19937"', '"mt19937"', id="init-generator"),
+        pytest.param("[init]\nseed = 1\nstream = 6\n", "init: Rng: stream belongs to generator = \"pcg32\", got 'numpy'; leave it out", "6", id="init-stream"),
+        pytest.param("[init]\nseeds = 1\n", "init: Rng has no argument 'seeds'; did you mean 'seed'?", "seeds", id="init-key"),
     ],
 )  # fmt: skip
 def test_optimizer_and_init(text: str, message: str, token: str) -> None:

@@ -1,5 +1,7 @@
 """P-C4: epochs in shuffled batches."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,9 @@ def test_in_order() -> None:
 def test_sizes_are_checked_at_the_call(n: int, batch_size: int, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         batches(n, batch_size, PCG32(0))
+
+
+@pytest.mark.parametrize("rng", [None, 0])
+def test_a_seed_is_no_generator(rng: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"batches: rng must be a generator, got \w+; pass numpy.random.default_rng\(0\)"):
+        batches(4, 2, rng)

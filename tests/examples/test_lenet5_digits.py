@@ -45,6 +45,17 @@ def test_digits_from_start_to_report() -> None:
     assert float(accuracy[1]) > 20.0, "one short epoch should beat guessing"
 
 
+def test_what_the_demo_promises() -> None:
+    """P-E2: as it is started by `make demo` without MNIST: at least 97 % of images never seen."""
+    pytest.importorskip("sklearn")
+    done = _demo("--data", "digits")
+    assert done.returncode == 0, done.stderr
+    assert "1,438 images to train on, 15 times over; 359 others to test" in done.stdout
+    accuracy = re.search(r"^accuracy (\d+\.\d+)% ", done.stdout, re.MULTILINE)
+    assert accuracy
+    assert float(accuracy[1]) >= 97.0
+
+
 def test_mnist_where_it_is(tmp_path: Path) -> None:
     """P-E1: found by TYPEDNN_DATA, without an argument; here forty images in its format."""
     for name, count in (("train", 30), ("t10k", 10)):

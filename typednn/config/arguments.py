@@ -120,13 +120,16 @@ class Arguments:
         return self.error(self._blamed(str(error)), str(error) or type(error).__name__)
 
     def _blamed(self, message: str) -> Place:
-        """The value whose key the message names first, or whose value it repeats; else the table itself."""
-        found = {key: re.search(rf"(?<![\w.]){re.escape(key)}\b", message) for key in self.table}
-        named = sorted((match.start(), key) for key, match in found.items() if match)
-        values = {key: _plain(item) for key, item in self.table.items()}
-        repeated = [key for key, value in values.items() if f"{'' if isinstance(value, str) else 'got '}{value!r}" in message]
-        keys = [key for _, key in named] or repeated
-        return self.table[keys[0]].place if keys else self.head
+        """The value whose key the message names first, or which the message repeats; else the table itself."""
+        named: list[tuple[int, str]] = []
+        for key, item in self.table.items():
+            value = _plain(item)
+            found = re.search(rf"(?<![\w.]){re.escape(key)}\b", message)
+            if found is None:
+                found = re.search(re.escape(repr(value) if isinstance(value, str) else f"got {value!r}"), message)
+            if found is not None:
+                named.append((found.start(), key))
+        return self.table[min(named)[1]].place if named else self.head
 
 
 def constructor(factory: Callable[..., Any]) -> Callable[..., Any]:

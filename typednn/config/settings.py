@@ -52,16 +52,16 @@ def _groups(source: Source, fields: dict[str, Item]) -> list[Item]:
 
 def build_rng(source: Source, table: Item) -> Rng:
     """The generator of ``[init]``, at its start."""
-    arguments = Arguments(source, "init", "init", _generator, table)
+    arguments = Arguments(source, "init", "Rng", _generator, table)
     arguments.check_keys()
     rng: Rng = arguments.call({key: arguments.plain(key) for key in arguments.table})
     return rng
 
 
 def _generator(seed: int, generator: Literal["numpy", "pcg32"] = "numpy", stream: int | None = None) -> Rng:
-    integer("init", "seed", seed, least=0)
+    integer("Rng", "seed", seed, least=0)
     if generator == "pcg32":
         return PCG32(seed, 0 if stream is None else stream)
     if stream is not None:
-        raise ArgumentError(explain("init", 'stream belongs to generator = "pcg32"', repr(generator), "leave it out"))
+        raise ArgumentError(explain("Rng", 'stream belongs to generator = "pcg32"', repr(generator), "leave it out"))
     return np.random.default_rng(seed)

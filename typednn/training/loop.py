@@ -90,13 +90,13 @@ def fit(
     total = math.ceil(len(x) / integer("fit", "batch_size", batch_size))
     done: list[Epoch] = []
     console = Console(stderr=True, highlight=False)
-    text, shown = TextColumn("{task.description}"), TextColumn("loss {task.fields[loss]:.4f}")
+    text, shown = TextColumn("{task.description}"), TextColumn("{task.fields[loss]}")
     columns = (text, BarColumn(), MofNCompleteColumn(), shown, TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not (progress and console.is_terminal)) as bar:
         try:
             for number in range(1, epochs + 1):
                 model.train()
-                task = bar.add_task(f"epoch {number}/{epochs}", total=total, loss=math.nan)
+                task = bar.add_task(f"epoch {number}/{epochs}", total=total, loss="")
                 start, summed, seen = time.perf_counter(), 0.0, 0
                 for rows in batches(len(x), batch_size, rng):
                     inputs, targets = _taken(x, rows), _taken(y, rows)
@@ -107,7 +107,7 @@ def fit(
                     model.update(optimizer, model.backward(loss.loss_grad(prediction, targets)))
                     seen += len(rows)
                     summed += value * len(rows)
-                    bar.update(task, advance=1, loss=summed / seen)
+                    bar.update(task, advance=1, loss=f"loss {summed / seen:.4f}")
                 epoch = Epoch(number, summed / seen, time.perf_counter() - start)
                 done.append(epoch)
                 if progress and not console.is_terminal:

@@ -1,0 +1,201 @@
+"""The paper's own text format: what it means, and what is wrong with one that means nothing."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn import Input
+from typednn.config import ConfigError, loads
+from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU, Softmax
+from typednn.optim import SGD
+from typednn.random import PCG32
+from typednn.stack import Stack
+
+LENET5 = """\
+600,28,28,1
+####################
+Pad2D,2,2,0
+Conv2D,1,6,5,5,1,1,1,1
+ReLU
+MaxPool2D,2,2,2,2,1,1
+Conv2D,6,16,5,5,1,1,1,1
+ReLU
+MaxPool2D,2,2,2,2,1,1
+Flatten
+Linear,400,120
+ReLU
+Linear,120,84
+ReLU
+Linear,84,10
+Softmax
+####################
+SGD,1.0
+"""
+
+LENET5_TOML = """\
+format = 1
+input = [28, 28, 1]
+layer = [
+    { type = "Pad2d", padding = 2 },
+    { type = "Conv2d", in_channels = 1, out_channels = 6, kernel_size = [5, 5], weight_init = "he_normal" },
+    { type = "ReLU" },
+    { type = "MaxPool2d", kernel_size = 2 },
+    { type = "Conv2d", in_channels = 6, out_channels = 16, kernel_size = 5, weight_init = { type = "HeNormal", fan = "in" } },
+    { type = "ReLU" },
+    { type = "MaxPool2d", kernel_size = 2, stride = 2 },
+    { type = "Flatten" },
+    { type = "Linear", in_features = 400, out_features = 120, weight_init = "he_normal" },
+    { type = "ReLU" },
+    { type = "Linear", in_features = 120, out_features = 84, weight_init = "he_normal" },
+    { type = "ReLU" },
+    { type = "Linear", in_features = 84, out_features = 10, weight_init = "he_normal" },
+    { type = "Softmax" },
+]
+
+[optimizer]
+type = "SGD"
+lr = 1.0
+decay = 1e-7
+
+[init]
+generator = "pcg32"
+seed = 42
+stream = 6
+"""
+
+
+def in_code() -> Any:
+    he = "he_normal"
+    return (
+        Input(28, 28, 1) >> Pad2d(2)
+        >> Conv2d(1, 6, 5, weight_init=he) >> ReLU() >> MaxPool2d(2)
+        >> Conv2d(6, 16, 5, weight_init=he) >> ReLU() >> MaxPool2d(2) >> Flatten()
+        >> Linear(400, 120, weight_init=he) >> ReLU() >> Linear(120, 84, weight_init=he) >> ReLU() >> Linear(84, 10, weight_init=he) >> Softmax()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [(LENET5, "lenet5.txt"), (LENET5, "<config>"), (LENET5_TOML, "lenet5.toml"), (LENET5_TOML, "<config>")]
+)
+def test_lenet5_from_a_config_is_lenet5_in_code(text: str, name: str) -> None:
+    """P-D4, P-D5, P-E2, P-E3: the same layers, names, shapes and weights, and one training step, bit for bit."""
+    config = loads(text, name)
+    model, code = config.model(), in_code()
+    assert str(model).split("\n")[2:] == str(code).split("\n")[2:] or name.endswith("toml") or "MaxPool2d(2, stride=2)" in str(model)
+    assert model.parameter_shapes() == code.parameter_shapes()
+    assert model.num_parameters() == 61_684
+    model.init(config.rng())
+    code.init(PCG32(42, 6))
+    for path, expected in code.state_dict().items():
+        assert np.array_equal(model.state_dict()[path], expected), path
+    conv1 = model.parameters()[0].ravel()[:4]
+    assert np.allclose(conv1, [-0.1194448, 0.2730768, -0.0500337, 0.3568150], rtol=0, atol=1e-5)
+
+    x = np.random.default_rng(1).standard_normal((4, 28, 28, 1), dtype=np.float32)
+    y, rows = code.forward(x), model.forward(x.reshape(4, 784))
+    assert np.array_equal(y, rows)
+    next_grad = np.random.default_rng(2).standard_normal(y.shape, dtype=np.float32)
+    optimizer = config.optimizer()
+    assert optimizer is not None
+    model.update(optimizer, model.backward(next_grad))
+    code.update(SGD(1.0, decay=1e-7), code.backward(next_grad))
+    for path, expected in code.state_dict().items():
+        assert np.array_equal(model.state_dict()[path], expected), path
+
+
+def test_shapes_of_lenet5() -> None:
+    """P-E2: 32, 28, 14, 10, 5, then 400, 120, 84, 10."""
+    shapes = [part.sample_shape for part in loads(LENET5).model().dyn_layers]
+    assert [shape[0] for shape in shapes] == [28, 32, 28, 28, 14, 10, 10, 5, 400, 120, 120, 84, 84, 10]
+
+
+def test_what_a_config_says() -> None:
+    """P-D4: the batch is a hint; every call makes a new model, optimizer and generator."""
+    config = loads(LENET5, "lenet5.txt")
+    assert (config.batch, config.input.sizes, config.source) == (600, (28, 28, 1), "lenet5.txt")
+    assert repr(config) == "<ModelConfig lenet5.txt>"
+    assert config.model() is not config.model()
+    assert config.rng() == config.rng() == PCG32(42, 6)
+    optimizer = config.optimizer()
+    assert isinstance(optimizer, SGD)
+    assert (optimizer.settings.lr(0), optimizer.settings.decay) == (1.0, 1e-7)
+    assert config.model().init(config.rng()).forward(np.ones((7, 784), np.float32)).shape == (7, 10)
+    assert loads(LENET5_TOML).batch is None
+
+
+def test_unequal_sizes() -> None:
+    """P-D4: heights and widths, strides and dilations of their own; blank lines, spaces and Windows newlines do no harm."""
+    text = "\r\n1, 9, 8, 2\r\n####################\r\nPad2D, 1, 2, 0.5\r\nConv2D,2,3,3,2,2,1,1,2\r\n\r\nMaxPool2D,2,1,1,2,1,1\r\nFlatten\r\n####################\r\n SGD , 1e-1 \r\n"
+    model = loads(text).model()
+    assert isinstance(model, Stack)
+    pad, conv, pool, _ = model.layers
+    assert repr(pad) == "Pad2d((2, 2, 1, 1), value=0.5)"
+    assert repr(conv) == "Conv2d(2, 3, (3, 2), stride=(2, 1), dilation=(1, 2))"
+    assert repr(pool) == "MaxPool2d((2, 1), stride=(1, 2))"
+    assert model.out_features == 4 * 5 * 3
+
+
+def paper(layers: str = "ReLU", first: str = "600,4,4,1", last: str = "SGD,1.0") -> str:
+    split = "#" * 20
+    return f"{first}\n{split}\n{layers}\n{split}\n{last}\n"
+
+
+SECTIONS = "a config has three sections (input, layers, optimizer) split by lines of 20 #, got"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message", "token"),
+    [
+        pytest.param("600,28,28,1\n", 1, 1, f"{SECTIONS} 1", "6", id="one-section"),
+        pytest.param(paper() + "#" * 20 + "\n", 6, 1, f"{SECTIONS} 4", "#" * 20, id="four-sections"),
+        pytest.param("6,1,1,1\n" + "#" * 19, 2, 1, f"sections are split by a line of 20 #, and there are no comments, got '{'#' * 19}'", "#" * 19, id="separator"),
+        pytest.param(paper(first="600,28,28"), 1, 1, "input: expects 4 fields, batch,h,w,c, got 3", "600,28,28", id="input-count"),
+        pytest.param(paper(first="600,28,x,1"), 1, 8, "input: w must be an integer, got 'x'", "x", id="input-word"),
+        pytest.param(paper(first="600,28, 0,1"), 1, 9, "input: w must be at least 1, got 0", "0", id="input-zero"),
+        pytest.param(paper(first="6,1,1,1\n6,1,1,1"), 2, 1, "input: expects one line, batch,h,w,c, got 2", "6,1,1,1", id="input-lines"),
+        pytest.param(paper(first=" "), 6, 1, "input: expects one line, batch,h,w,c, got 0", " ", id="input-missing"),
+        pytest.param(paper(layers=""), 1, 1, 'a model needs layers; add one as a table [[layer]] with type = "Linear"', "6", id="no-layers"),
+        pytest.param(paper("ReLU\nConv2d,1"), 4, 1, "layer 1: unknown layer 'Conv2d'; did you mean 'Conv2D'?", "Conv2d", id="unknown-layer"),
+        pytest.param(paper(" Dropout,0.5"), 3, 2, "layer 0: unknown layer 'Dropout'; there are Pad2D, Conv2D, ReLU, MaxPool2D, Flatten, Linear, Softmax", "Dropout", id="foreign-layer"),
+        pytest.param(paper("ReLU,1"), 3, 1, "layer 0: expects 1 fields, ReLU, got 2", "ReLU,1", id="too-many"),
+        pytest.param(paper("Conv2D,1,6,5,5"), 3, 1, "layer 0: expects 9 fields, Conv2D,c_in,c_out,k_h,k_w,stride_h,stride_w,dil_h,dil_w, got 5", "Conv2D,1,6,5,5", id="too-few"),
+        pytest.param(paper("Flatten\nLinear,16,1.5"), 4, 11, "layer 1: out must be an integer, got '1.5'", "1.5", id="float"),
+        pytest.param(paper("Flatten\nLinear,16,"), 4, 11, "layer 1: out must be an integer, got ''", " ", id="empty-field"),
+        pytest.param(paper("Flatten\nLinear,16,-3"), 4, 11, "layer 1: out must be an integer, got '-3'", "-3", id="negative"),
+        pytest.param(paper("Flatten\nLinear,16,0"), 4, 11, "layer 1: Linear: out_features must be an integer of at least 1, got 0", "0", id="domain"),
+        pytest.param(paper("Pad2D,2,2,x"), 3, 11, "layer 0: value must be a number, got 'x'", "x", id="pad-value"),
+        pytest.param(paper("Conv2D,1,6,2,0,1,1,1,1"), 3, 12, "layer 0: Conv2d: kernel_size must be an integer of at least 1, got 0", "2,0", id="kernel"),
+        pytest.param(paper("Conv2D,3,6,2,2,1,1,1,1"), 3, 8, "layer 0: Conv2d(3, 6, 2) cannot follow Input(4, 4, 1): expects 3 channels, gets 1", "3", id="channels"),
+        pytest.param(paper("Flatten\nLinear,256,10"), 4, 8, "layer 1: Linear(256, 10) cannot follow Flatten: expects 256 features, gets 16 (= 4*4*1, from Input(4, 4, 1))", "256", id="features"),
+        pytest.param(paper("Softmax"), 3, 1, "layer 0: Softmax cannot follow Input(4, 4, 1): expects 2 axes (batch, features), gets 4 axes (batch, 4, 4, 1); put Flatten() between them", "Softmax", id="rank"),
+        pytest.param(paper("MaxPool2D,5,5,1,1,1,1"), 3, 11, "layer 0: MaxPool2d(5, stride=1) cannot follow Input(4, 4, 1): kernel does not fit: height-4 is 0 (= 4-5+1); height must be at least 5", "5,5", id="window"),
+        pytest.param(paper(last="Adam,0.1"), 5, 1, "optimizer: unknown optimizer 'Adam'; there is SGD", "Adam", id="optimizer"),
+        pytest.param(paper(last="SGD"), 5, 1, "optimizer: expects 2 fields, SGD,lr, got 1", "SGD", id="no-lr"),
+        pytest.param(paper(last="SGD,fast"), 5, 5, "optimizer: lr must be a number, got 'fast'", "fast", id="lr"),
+        pytest.param(paper(last="SGD,-1"), 5, 5, "optimizer: SGD: lr must be a finite number with 0 <= lr < inf, got -1.0", "-1", id="lr-domain"),
+        pytest.param(paper(last=""), 6, 1, "optimizer: expects one line, SGD,lr, got 0", " ", id="no-optimizer"),
+        pytest.param(paper("ReLU\0"), 3, 5, "a NUL byte; a config is text", "\ufffd", id="nul"),
+    ],
+)  # fmt: skip
+def test_complaints(text: str, line: int, column: int, message: str, token: str) -> None:
+    """P-D7: missing or unparsable fields, unknown layer, unknown optimizer; with a caret under the token."""
+    with pytest.raises(ConfigError) as raised:
+        loads(text, "m.txt")
+    told, shown, carets, *rest = str(raised.value).split("\n")
+    assert told == f"m.txt:{line}:{column}: {message}"
+    assert (raised.value.line, raised.value.column, raised.value.path) == (line, column, "m.txt")
+    begin, end = carets.index("^"), len(carets)
+    assert shown.ljust(end)[begin:end] == token
+    assert shown[9:] == text.split("\n")[line - 1].replace("\0", "\ufffd")
+    assert (rest[:1] == ["shapes so far:"]) == (message.startswith("layer 1: Linear(256"))
+
+
+def test_the_format_is_told_by_name_or_content() -> None:
+    with pytest.raises(ConfigError, match=r"^m\.toml:1:1: not TOML"):
+        loads(LENET5, "m.toml")
+    assert loads(LENET5_TOML, "m.txt").batch is None
+    with pytest.raises(ConfigError, match=r"^<config>:1:1: format is missing"):
+        loads("# a comment\n####################\n")
+    with pytest.raises(ConfigError, match=r"^<config>:1:1: format is missing"):
+        loads("")
