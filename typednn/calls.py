@@ -154,14 +154,24 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
 
     def several(self: Module, *inputs: Any, **named: Any) -> Any:
         """Any number of inputs, by position or by name."""
-        inputs = parameters.bind(self, *inputs, **named).args[1:]
+        if named or len(inputs) != len(contract.names):
+            inputs = parameters.bind(self, *inputs, **named).args[1:]
+        mode = switch.mode
         try:
-            if switch.mode == "off":
-                output = _held(self, function, inputs) if self.training else function(self, *inputs)
-                if self.training:
-                    self._record = UNCHECKED
-                return output
-            return judged(self, inputs, (read_sizes(self), *map(_signature, inputs)))
+            known = UNCHECKED
+            key: Any = None
+            if mode != "off":
+                key = (read_sizes(self), *map(_signature, inputs))
+                verdict = self._verdicts.get(key) if mode == "cached" else None
+                if verdict is None:
+                    return judged(self, inputs, key)
+                known = verdict
+            output = _held(self, function, inputs) if self.training else function(self, *inputs)
+            if self.training:
+                self._record = known
+            if mode != "off" and _signature(output) != known.output:
+                settle(self, inputs, key, output)
+            return output
         except LocatedError as error:
             locate(error, self)
             raise

@@ -155,7 +155,7 @@ SECTIONS = "a config has three sections (input, layers, optimizer) split by line
         pytest.param(paper(first="600,28, 0,1"), 1, 9, "input: w must be at least 1, got 0", "0", id="input-zero"),
         pytest.param(paper(first="6,1,1,1\n6,1,1,1"), 2, 1, "input: expects one line, batch,h,w,c, got 2", "6,1,1,1", id="input-lines"),
         pytest.param(paper(first=" "), 6, 1, "input: expects one line, batch,h,w,c, got 0", " ", id="input-missing"),
-        pytest.param(paper(layers=""), 1, 1, 'a model needs layers; add one as a table [[layer]] with type = "Linear"', "6", id="no-layers"),
+        pytest.param(paper(layers=""), 5, 1, "layers: expects at least one line, got 0", "S", id="no-layers"),
         pytest.param(paper("ReLU\nConv2d,1"), 4, 1, "layer 1: unknown layer 'Conv2d'; did you mean 'Conv2D'?", "Conv2d", id="unknown-layer"),
         pytest.param(paper(" Dropout,0.5"), 3, 2, "layer 0: unknown layer 'Dropout'; there are Pad2D, Conv2D, ReLU, MaxPool2D, Flatten, Linear, Softmax", "Dropout", id="foreign-layer"),
         pytest.param(paper("ReLU,1"), 3, 1, "layer 0: expects 1 fields, ReLU, got 2", "ReLU,1", id="too-many"),
@@ -192,10 +192,10 @@ def test_complaints(text: str, line: int, column: int, message: str, token: str)
 
 
 def test_the_format_is_told_by_name_or_content() -> None:
-    with pytest.raises(ConfigError, match=r"^m\.toml:1:1: not TOML"):
+    with pytest.raises(ConfigError, match=r"^m\.toml:1:4: not TOML"):
         loads(LENET5, "m.toml")
     assert loads(LENET5_TOML, "m.txt").batch is None
     with pytest.raises(ConfigError, match=r"^<config>:1:1: format is missing"):
-        loads("# a comment\n####################\n")
+        loads("# a comment\n####################\nx = 1\n")
     with pytest.raises(ConfigError, match=r"^<config>:1:1: format is missing"):
         loads("")

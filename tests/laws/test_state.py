@@ -13,7 +13,7 @@ from two_calls import Twice
 
 from tests.layer_cases import LayerCase
 from typednn.backends import to_numpy
-from typednn.errors import LayerReused, NotForwarded, NotInitialised, StateDictError
+from typednn.errors import CheckError, LayerReused, NotForwarded, NotInitialised, StateDictError
 from typednn.gradients import Gradient
 from typednn.layers import Linear
 from typednn.module import Module
@@ -208,7 +208,8 @@ def test_a_layer_holds_one_forward(case: LayerCase) -> None:
         Twice(layer, layer)(x, z)
     twin = layer.shared()
     model = Twice(layer, twin)
-    total = model(x, z)
+    for _ in range(3):  # a verdict that is known
+        total = model(x, z)
     gradient = model.backward(total * 0 + 1)
     alone = copy.deepcopy(layer)
     parts = []
@@ -219,6 +220,9 @@ def test_a_layer_holds_one_forward(case: LayerCase) -> None:
     for name, summed in model.named_gradients(gradient).items():
         short = name.removeprefix("first.")
         np.testing.assert_array_equal(summed, parts[0][short] + parts[1][short])
+    for wrong in (values((3, 3), 1, np.float32)[:, :, None, None, None], [1.0]):
+        with pytest.raises(CheckError):
+            model(x, wrong)  # right after a hit
     model.eval()(x, z)  # in eval nothing is held, so nothing can be overwritten
     Twice(layer.eval(), layer)(x, z)
 

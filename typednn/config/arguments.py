@@ -120,16 +120,15 @@ class Arguments:
         return self.error(self._blamed(str(error)), str(error) or type(error).__name__)
 
     def _blamed(self, message: str) -> Place:
-        """The value whose key the message names first, or which the message repeats; else the table itself."""
-        named: list[tuple[int, str]] = []
-        for key, item in self.table.items():
-            value = _plain(item)
-            found = re.search(rf"(?<![\w.]){re.escape(key)}\b", message)
-            if found is None:
-                found = re.search(re.escape(repr(value) if isinstance(value, str) else f"got {value!r}"), message)
-            if found is not None:
-                named.append((found.start(), key))
-        return self.table[min(named)[1]].place if named else self.head
+        """The value whose key the message names first, else one that it repeats, else the table itself."""
+        values = {key: _plain(item) for key, item in self.table.items()}
+        words = {key: rf"(?<![\w.]){re.escape(key)}\b" for key in values}
+        repeated = {key: re.escape(repr(value) if isinstance(value, str) else f"got {value!r}") for key, value in values.items()}
+        for patterns in (words, repeated):
+            found = [(match.start(), key) for key, pattern in patterns.items() if (match := re.search(pattern, message))]
+            if found:
+                return self.table[min(found)[1]].place
+        return self.head
 
 
 def constructor(factory: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,12 +166,14 @@ def meant(word: str, known: Iterable[str], otherwise: str = "there are") -> str:
 
 def layers_wanted(hint: Any) -> Literal["one", "many", "none"]:
     """Whether an argument is annotated as a layer, as a collection of layers, or as neither."""
+    wanted: Literal["one", "none"] = "none"
     for member in members(hint):
         origin = typing.get_origin(member) or member
         if isinstance(origin, type) and issubclass(origin, Module):
-            return "one"
-    inside = (argument for member in members(hint) for argument in typing.get_args(member))
-    return "many" if any(layers_wanted(argument) == "one" for argument in inside) else "none"
+            wanted = "one"
+        elif any(layers_wanted(argument) == "one" for argument in typing.get_args(member)):
+            return "many"
+    return wanted
 
 
 def members(hint: Any) -> tuple[Any, ...]:

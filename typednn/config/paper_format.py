@@ -33,9 +33,10 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 
 
 def is_paper_format(text: str) -> bool:
-    """Whether a text without a telling file name is of this format: its first line is one of neither TOML's keys nor its tables."""
-    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    return bool(first) and "=" not in first and first[0] not in "[#\"'"
+    """Whether a text without a telling file name is of this format: its first line can be none of TOML's, or nothing is like TOML."""
+    lines = [line.strip() for line in text.split("\n")]
+    first = next(filter(None, lines), "")
+    return (bool(first) and "=" not in first and first[0] not in "[#\"'") or (SEPARATOR in lines and "=" not in text)
 
 
 class _Line:
@@ -74,8 +75,7 @@ class _Line:
 
 def read_paper_format(source: Source) -> Item:
     """The tree that the same model in TOML would give, and ``batch``."""
-    sections = _sections(source)
-    first, layers, last = sections
+    first, layers, last = _sections(source)
     declared = _one_line(source, first, "input", "batch,h,w,c").numbers("input", "", ("batch", "h", "w", "c"), skip=0)
     for name, item in declared.items():
         if item.value < 1:
@@ -83,6 +83,8 @@ def read_paper_format(source: Source) -> Item:
     batch, *sizes = declared.values()
     tables = [_layer(_Line(source, number), place) for place, number in enumerate(layers)]
     start = Place(1, 1)
+    if not layers:
+        raise source.error(Place(last[0] if last else len(source.lines), 1), "layers: expects at least one line, got 0")
     place = sizes[0].place
     tree = {
         "format": _item(1, start),
