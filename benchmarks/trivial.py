@@ -41,9 +41,6 @@ class Linear(Layer[Array2, Array2, LinearGrad, S]):
     def backward(self, next_grad: Float[Array2, "batch {self.out_features}"]) -> LinearGrad:
         return LINEAR_GRAD
 
-    def update(self, optimizer: Optimizer, grad: LinearGrad) -> None:
-        pass
-
 
 @final
 class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
@@ -119,4 +116,11 @@ class NoStep(Optimizer):
     """As every typednn.optim optimizer."""
 
     def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"]) -> None:
+        pass
+
+
+class PlainStep:
+    """An optimizer that is one by its methods alone, so that its step has no wrapper: for timing what calls it."""
+
+    def step(self, weights: AnyArray, grad: AnyArray) -> None:
         pass

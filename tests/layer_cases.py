@@ -26,6 +26,7 @@ from typednn.layers import (
     Softmax,
     Tanh,
 )
+from typednn.models import LeNet5
 from typednn.module import Module
 
 Shape = tuple[int, ...]
@@ -137,4 +138,5 @@ CASES = [
     LayerCase("Chain", draw_chain, lambda: (Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2), (2, 4))),
     LayerCase("ElementwiseChain", elementwise(lambda: PReLU(0.2) >> Tanh()), lambda: (PReLU(0.2) >> Tanh(), (2, 5))),
     LayerCase("Sequential", draw_sequential, lambda: (Sequential({"fc1": Linear(4, 3), "fc2": Linear(3, 2)}), (2, 4))),
+    LayerCase("LeNet5", lambda draw: (LeNet5(), (1, 28, 28, 1)), lambda: (LeNet5(), (1, 28, 28, 1)), configurable=False),
 ]

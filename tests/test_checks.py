@@ -34,9 +34,9 @@ from typednn import (
     set_checks,
 )
 from typednn.arrays import AnyArray
-from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, NotInitialised, ShapeError
+from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, NotInitialised, ShapeError, TypednnError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
-from typednn.losses import MSE, SoftmaxCrossEntropy
+from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
 from typednn.optim import SGD
 
 A = TypeVar("A", bound=AnyArray)
@@ -333,6 +333,47 @@ def test_optimizers_and_losses_are_enforced(mode: str) -> None:
     for target in (np.zeros(3, np.int64), array(2, 4), array(2), np.zeros((2, 3), np.int64), "labels"):
         with pytest.raises(CheckError, match="target must be"):
             loss.loss_grad(array(2, 3), target)  # type: ignore[arg-type]
+
+
+def test_mistakes_that_people_make_are_told() -> None:
+    """A class for an instance, a seed for a generator, another model's gradient, a mix of precisions, labels for probabilities."""
+    layer = Linear(2, 3, rng=np.random.default_rng(0))
+    layer.forward(array(4, 2))
+    gradient = layer.backward(array(4, 3))
+    told = []
+    attempts: list[Any] = [
+        lambda: layer.update(SGD, gradient),  # type: ignore[arg-type]
+        lambda: layer.init(0),  # type: ignore[arg-type]
+        lambda: layer.init(np.random),
+        lambda: Linear(2, 3, rng=np.random.Generator),  # type: ignore[arg-type]
+        lambda: (layer >> ReLU()).update(SGD(), gradient),  # type: ignore[arg-type]
+        lambda: MSE().loss_grad(array(2, 3), array(2, 3, dtype=np.float64)),
+        lambda: SGD().step(array(2), array(2, dtype=np.float64)),
+        lambda: CrossEntropy().loss(array(2, 3), np.array([0, 1])),  # type: ignore[arg-type]
+        lambda: (Input(28, 28, 1) >> Flatten()).forward(array(2, 28, 28)),  # type: ignore[arg-type]
+        lambda: Linear(2, 2, weight_init="he"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(TypednnError) as caught:
+            attempt()
+        told.append(str(caught.value))
+    assert told == [
+        "Linear(2, 3).update: optimizer must be an Optimizer, got the class SGD; write SGD(...)",
+        "Linear(2, 3).init: rng must be a generator, got int; pass numpy.random.default_rng(0) or PCG32(0): there is no global one",
+        "Linear(2, 3).init: rng must be a generator, got numpy.random; "
+        "pass numpy.random.default_rng(0) or PCG32(0): there is no global one",
+        "Linear(2, 3).init: rng must be a generator, got Generator; pass numpy.random.default_rng(0) or PCG32(0): there is no global one",
+        "Chain: its gradient must have a part for '0', got LinearGrad; hand it what its own backward returned, with a field '0'",
+        "MSE(reduction='mean').loss_grad: target must have the dtype of prediction, float32, got float64; "
+        "convert it with target.astype(numpy.float32)",
+        "SGD.step: grad must have the dtype of weights, float32, got float64; convert it with grad.astype(numpy.float32)",
+        "CrossEntropy(reduction='mean', eps=1e-07).loss: target must be float \"batch classes\", got int64 of shape (2,); "
+        "class labels go through one_hot(labels, classes), or straight into SoftmaxCrossEntropy",
+        'Input(28, 28, 1): the input must be "batch 28 28 1", got shape (2, 28, 28); '
+        "add a batch or a channel axis: x[None] or x[..., None]",
+        "initialiser: a name is one of zeros, ones, he_normal, he_uniform, xavier_normal, xavier_uniform, kaiming_uniform, kaiming_normal, "
+        "got 'he'; did you mean 'he_normal'?",
+    ]
 
 
 # ------------------------------------------------------------------ modes

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typednn import backends, config, errors, layers, losses, optim, random, shapes
+    from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, shapes, training
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
     from typednn.checks import checking, get_checks, set_checks
     from typednn.errors import TypednnError
@@ -39,7 +39,7 @@ _HOMES = {
     "protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-_SUBMODULES = ("backends", "config", "errors", "layers", "losses", "optim", "random", "shapes")
+_SUBMODULES = ("backends", "config", "data", "errors", "layers", "losses", "metrics", "models", "optim", "random", "shapes", "training")
 
 __version__ = "0.1.0"
 
@@ -81,15 +81,19 @@ __all__ = [
     "backends",
     "checking",
     "config",
+    "data",
     "errors",
     "get_checks",
     "gradcheck",
     "layers",
     "losses",
+    "metrics",
+    "models",
     "optim",
     "random",
     "set_checks",
     "shapes",
+    "training",
 ]
 
 

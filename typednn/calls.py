@@ -31,7 +31,7 @@ from jaxtyping import Shaped
 from typednn import shapes
 from typednn.arrays import AnyArray, device_of, is_array
 from typednn.checks import Contract, array_hints, check_hint, is_array_hint, judge, remember, signature, size_getter, switch
-from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, ShapeError, explain
+from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, ShapeError, explain
 from typednn.fields import Cell, StoredField, not_forwarded
 from typednn.gradients import gradient_fields
 from typednn.protocols import Optimizer
@@ -470,9 +470,13 @@ def checked_updates(module: Module, optimizer: Any, grad: Any) -> list[tuple[str
         raise
     if switch.mode == "off":
         return updates
+    where = f"{module.label()}.update"
+    if isinstance(optimizer, type):
+        name = optimizer.__name__
+        raise CheckError(explain(where, "optimizer must be an Optimizer", f"the class {name}", f"write {name}(...)"), module)
     kind: type = optimizer.__class__
     if kind not in _optimizers or switch.mode == "full":
-        judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])
+        judge(where, module, ["optimizer"], [Optimizer], [optimizer])
         _optimizers.add(kind)
     for path, cell, derivative in updates:
         array = cell.array

@@ -32,7 +32,7 @@ from beartype.door import is_bearable
 from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
 from typednn import shapes
-from typednn.arrays import is_array
+from typednn.arrays import device_of, is_array
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
 Mode = Literal["full", "cached", "off"]
@@ -217,6 +217,11 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
         return DeviceError(explain(where, f"{name} must be an array", kind, f"convert it with numpy.asarray({name})"), instance)
     if not _fits_dtype(hint, value):
         wanted = hint.dtype.__name__.lower()
+        if wanted.startswith("float") and name == "target" and len(value.shape) == 1:
+            labels = "class labels go through one_hot(labels, classes), or straight into SoftmaxCrossEntropy"
+            return DTypeError(
+                explain(where, f"target must be {_described(hint)}", f"{value.dtype} of shape {tuple(value.shape)}", labels), instance
+            )
         cure = (
             f"convert it with {name}.astype(numpy.float32)" if wanted.startswith("float") else f"convert it with {name}.astype(numpy.int64)"
         )
@@ -258,17 +263,22 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
         return ShapeError(explain(where, rule, got), instance)
     worst = unifier.mismatches[0]
     if worst.axis_index is None:
-        wanted = shapes.rank(hint.dim_str)
-        cure = {
-            (2, 4): "put Flatten() before it",
-            (2, 1): f"add a batch axis: {name}[None]",
-            (4, 3): f"add a batch or a channel axis: {name}[None] or {name}[..., None]",
-            (2, 3): "wrap the layer in PerPosition(...)",
-        }.get((wanted or 0, len(value.shape)), "")
+        cure = rank_cure(name, shapes.rank(hint.dim_str), len(value.shape))
         return ShapeError(explain(where, rule, f"{got}: {len(value.shape)} axes", cure), instance)
     attribute = re.fullmatch(r"(?:\w+=)?\{self\.(\w+)\}", worst.source)
     cure = f"give {worst.expected} {worst.label}, or build the layer with {attribute[1]}={worst.got}" if attribute else ""
     return ShapeError(explain(where, rule, f"{got}: axis {worst.axis_index} is {worst.got}, not {worst.expected}", cure), instance)
+
+
+def rank_cure(name: str, wanted: int | None, got: int) -> str:
+    """What to do about an array with another number of axes, where that can be guessed."""
+    return {
+        (2, 4): "put Flatten() before it",
+        (2, 1): f"add a batch axis: {name}[None]",
+        (3, 2): f"add a batch axis: {name}[None]",
+        (4, 3): f"add a batch or a channel axis: {name}[None] or {name}[..., None]",
+        (2, 3): "wrap the layer in PerPosition(...)",
+    }.get((wanted or 0, got), "")
 
 
 def _read(instance: Any, path: str) -> Any:
@@ -304,11 +314,30 @@ class Contract:
 
     def described(self, instance: Any) -> str:
         """``Linear(256, 120).forward``: the instance, where it can say who it is."""
-        label = instance.label() if hasattr(instance, "label") else repr(instance)
+        if hasattr(instance, "label"):
+            label = instance.label()
+        else:
+            label = type(instance).__name__ if type(instance).__repr__ is object.__repr__ else repr(instance)
         return f"{label}.{self.function.__name__}"
 
     def check_arguments(self, instance: Any, values: Sequence[Any]) -> None:
         judge(self.described(instance), instance, self.names, self.hints, values)
+
+    def check_agreement(self, instance: Any, values: Sequence[Any]) -> None:
+        """One float dtype and one device for all arrays of a call: what differs is refused, never promoted."""
+        arrays = [(name, value) for name, value in zip(self.names, values, strict=True) if is_array(value)]
+        floats = [(name, value) for name, value in arrays if value.dtype.kind == "f"]
+        where = self.described(instance)
+        for name, value in floats[1:]:
+            first, dtype = floats[0][0], floats[0][1].dtype
+            if value.dtype != dtype:
+                rule, cure = f"{name} must have the dtype of {first}, {dtype}", f"convert it with {name}.astype(numpy.{dtype})"
+                raise DTypeError(explain(where, rule, str(value.dtype), cure), instance)
+        for name, value in arrays[1:]:
+            first, device = arrays[0][0], device_of(arrays[0][1])
+            if device_of(value) != device:
+                rule = f"{name} must be on the device of {first}, {device!r}"
+                raise DeviceError(explain(where, rule, repr(device_of(value)), "move one of them with to_device"), instance)
 
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments have bound."""
@@ -350,6 +379,7 @@ def enforced(function: F, owner: str) -> F:
             expected = verdicts.get(key)
         if expected is None:
             contract.check_arguments(self, args)
+            contract.check_agreement(self, args)
         result = function(self, *args)
         if expected is None or _signature_or_type(result) != expected:
             contract.check_result(self, args, result)

@@ -14,6 +14,7 @@
     │       ├── NotForwarded                    backward without a forward that kept anything
     │       └── LayerReused                     one layer called twice within one outer forward
     ├── StateDictError   ValueError     saved state does not belong to this model
+    ├── DataError        ValueError     a data file is missing, or not what it should be
     ├── ConfigError      ValueError     a model config cannot be read; has file:line:column
     └── MissingExtra     ImportError    a feature needs an optional package
 
@@ -94,6 +95,10 @@ class LayerReused(StateError):
 
 class StateDictError(TypednnError, ValueError):
     """Saved state that does not belong to this model."""
+
+
+class DataError(TypednnError, ValueError):
+    """A data file that is missing, or not what it should be."""
 
 
 class ConfigError(TypednnError, ValueError):

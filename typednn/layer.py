@@ -21,6 +21,7 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2
+from typednn.checks import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.gradients import ChainGrad, ElementwiseGrad
 from typednn.module import Module
@@ -172,13 +173,9 @@ class Input(Generic[In]):
     def check(self, x: Any, model: Module) -> None:
         """Raise unless a batch ``x`` holds samples of this shape."""
         if tuple(x.shape[1:]) != self.sizes:
-            declared = " ".join(map(str, self.sizes))
-            raise ShapeError(
-                explain(
-                    f"{self!r}", f'the input must be "batch {declared}"', f"shape {tuple(x.shape)}", "feed such samples or declare others"
-                ),
-                model,
-            )
+            rule = f'the input must be "batch {" ".join(map(str, self.sizes))}"'
+            cure = rank_cure("x", len(self.sizes) + 1, len(x.shape)) or "feed such samples or declare others"
+            raise ShapeError(explain(f"{self!r}", rule, f"shape {tuple(x.shape)}", cure), model)
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.sizes))

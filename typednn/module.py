@@ -12,6 +12,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -189,7 +190,7 @@ class Module(Enforced):
                     f"{self.label()}",
                     f"its gradient must have a part for {name!r}",
                     type(grad).__name__,
-                    f"add a field {name.partition('.')[0]!r} to it",
+                    f"hand it what its own backward returned, with a field {name.partition('.')[0]!r}",
                 ),
                 self,
             ) from None
@@ -225,6 +226,10 @@ class Module(Enforced):
 
     def init(self, rng: Rng) -> Self:
         """Fill every parameter, in the order of declaration, from one generator; returns the model."""
+        if not isinstance(rng, Rng) or isinstance(rng, ModuleType | type):
+            got = getattr(rng, "__name__", type(rng).__name__)
+            cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
+            raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure))
         for path, module, field, cell in self._stored("parameter"):
             initialiser = module.initialisers.get(field.name, KaimingUniform())
             shape = field.shape(module)

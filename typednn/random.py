@@ -422,7 +422,8 @@ def initialiser(name_or_object: str | Initialiser) -> Initialiser:
     if isinstance(name_or_object, str):
         if name_or_object in _NAMED:
             return _NAMED[name_or_object]
-        close = difflib.get_close_matches(name_or_object.lower(), _NAMED, n=1)
+        wanted = name_or_object.lower()
+        close = difflib.get_close_matches(wanted, _NAMED, n=1) or [name for name in _NAMED if wanted and name.startswith(wanted)]
         cure = f"did you mean {close[0]!r}?" if close else "or pass a rule, such as Normal(0.02)"
         raise ArgumentError(explain("initialiser", f"a name is one of {', '.join(_NAMED)}", repr(name_or_object), cure))
     if isinstance(name_or_object, type):

@@ -136,61 +136,6 @@ def test_unequal_sizes() -> None:
     assert model.out_features == 4 * 5 * 3
 
 
-def paper(layers: str = "ReLU", first: str = "600,4,4,1", last: str = "SGD,1.0") -> str:
-    split = "#" * 20
-    return f"{first}\n{split}\n{layers}\n{split}\n{last}\n"
-
-
-SECTIONS = "a config has three sections (input, layers, optimizer) split by lines of 20 #, got"
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "column", "message", "token"),
-    [
-        pytest.param("600,28,28,1\n", 1, 1, f"{SECTIONS} 1", "6", id="one-section"),
-        pytest.param(paper() + "#" * 20 + "\n", 6, 1, f"{SECTIONS} 4", "#" * 20, id="four-sections"),
-        pytest.param("6,1,1,1\n" + "#" * 19, 2, 1, f"sections are split by a line of 20 #, and there are no comments, got '{'#' * 19}'", "#" * 19, id="separator"),
-        pytest.param(paper(first="600,28,28"), 1, 1, "input: expects 4 fields, batch,h,w,c, got 3", "600,28,28", id="input-count"),
-        pytest.param(paper(first="600,28,x,1"), 1, 8, "input: w must be an integer, got 'x'", "x", id="input-word"),
-        pytest.param(paper(first="600,28, 0,1"), 1, 9, "input: w must be at least 1, got 0", "0", id="input-zero"),
-        pytest.param(paper(first="6,1,1,1\n6,1,1,1"), 2, 1, "input: expects one line, batch,h,w,c, got 2", "6,1,1,1", id="input-lines"),
-        pytest.param(paper(first=" "), 6, 1, "input: expects one line, batch,h,w,c, got 0", " ", id="input-missing"),
-        pytest.param(paper(layers=""), 5, 1, "layers: expects at least one line, got 0", "S", id="no-layers"),
-        pytest.param(paper("ReLU\nConv2d,1"), 4, 1, "layer 1: unknown layer 'Conv2d'; did you mean 'Conv2D'?", "Conv2d", id="unknown-layer"),
-        pytest.param(paper(" Dropout,0.5"), 3, 2, "layer 0: unknown layer 'Dropout'; there are Pad2D, Conv2D, ReLU, MaxPool2D, Flatten, Linear, Softmax", "Dropout", id="foreign-layer"),
-        pytest.param(paper("ReLU,1"), 3, 1, "layer 0: expects 1 fields, ReLU, got 2", "ReLU,1", id="too-many"),
-        pytest.param(paper("Conv2D,1,6,5,5"), 3, 1, "layer 0: expects 9 fields, Conv2D,c_in,c_out,k_h,k_w,stride_h,stride_w,dil_h,dil_w, got 5", "Conv2D,1,6,5,5", id="too-few"),
-        pytest.param(paper("Flatten\nLinear,16,1.5"), 4, 11, "layer 1: out must be an integer, got '1.5'", "1.5", id="float"),
-        pytest.param(paper("Flatten\nLinear,16,"), 4, 11, "layer 1: out must be an integer, got ''", " ", id="empty-field"),
-        pytest.param(paper("Flatten\nLinear,16,-3"), 4, 11, "layer 1: out must be an integer, got '-3'", "-3", id="negative"),
-        pytest.param(paper("Flatten\nLinear,16,0"), 4, 11, "layer 1: Linear: out_features must be an integer of at least 1, got 0", "0", id="domain"),
-        pytest.param(paper("Pad2D,2,2,x"), 3, 11, "layer 0: value must be a number, got 'x'", "x", id="pad-value"),
-        pytest.param(paper("Conv2D,1,6,2,0,1,1,1,1"), 3, 12, "layer 0: Conv2d: kernel_size must be an integer of at least 1, got 0", "2,0", id="kernel"),
-        pytest.param(paper("Conv2D,3,6,2,2,1,1,1,1"), 3, 8, "layer 0: Conv2d(3, 6, 2) cannot follow Input(4, 4, 1): expects 3 channels, gets 1", "3", id="channels"),
-        pytest.param(paper("Flatten\nLinear,256,10"), 4, 8, "layer 1: Linear(256, 10) cannot follow Flatten: expects 256 features, gets 16 (= 4*4*1, from Input(4, 4, 1))", "256", id="features"),
-        pytest.param(paper("Softmax"), 3, 1, "layer 0: Softmax cannot follow Input(4, 4, 1): expects 2 axes (batch, features), gets 4 axes (batch, 4, 4, 1); put Flatten() between them", "Softmax", id="rank"),
-        pytest.param(paper("MaxPool2D,5,5,1,1,1,1"), 3, 11, "layer 0: MaxPool2d(5, stride=1) cannot follow Input(4, 4, 1): kernel does not fit: height-4 is 0 (= 4-5+1); height must be at least 5", "5,5", id="window"),
-        pytest.param(paper(last="Adam,0.1"), 5, 1, "optimizer: unknown optimizer 'Adam'; there is SGD", "Adam", id="optimizer"),
-        pytest.param(paper(last="SGD"), 5, 1, "optimizer: expects 2 fields, SGD,lr, got 1", "SGD", id="no-lr"),
-        pytest.param(paper(last="SGD,fast"), 5, 5, "optimizer: lr must be a number, got 'fast'", "fast", id="lr"),
-        pytest.param(paper(last="SGD,-1"), 5, 5, "optimizer: SGD: lr must be a finite number with 0 <= lr < inf, got -1.0", "-1", id="lr-domain"),
-        pytest.param(paper(last=""), 6, 1, "optimizer: expects one line, SGD,lr, got 0", " ", id="no-optimizer"),
-        pytest.param(paper("ReLU\0"), 3, 5, "a NUL byte; a config is text", "\ufffd", id="nul"),
-    ],
-)  # fmt: skip
-def test_complaints(text: str, line: int, column: int, message: str, token: str) -> None:
-    """P-D7: missing or unparsable fields, unknown layer, unknown optimizer; with a caret under the token."""
-    with pytest.raises(ConfigError) as raised:
-        loads(text, "m.txt")
-    told, shown, carets, *rest = str(raised.value).split("\n")
-    assert told == f"m.txt:{line}:{column}: {message}"
-    assert (raised.value.line, raised.value.column, raised.value.path) == (line, column, "m.txt")
-    begin, end = carets.index("^"), len(carets)
-    assert shown.ljust(end)[begin:end] == token
-    assert shown[9:] == text.split("\n")[line - 1].replace("\0", "\ufffd")
-    assert (rest[:1] == ["shapes so far:"]) == (message.startswith("layer 1: Linear(256"))
-
-
 def test_the_format_is_told_by_name_or_content() -> None:
     with pytest.raises(ConfigError, match=r"^m\.toml:1:4: not TOML"):
         loads(LENET5, "m.toml")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from typednn.data import read_idx
-from typednn.errors import ArgumentError
+from typednn.errors import DataError
 
 
 def idx(shape: tuple[int, ...], numbers: bytes, kind: int = 8) -> bytes:
@@ -46,13 +46,13 @@ def test_sizes_are_most_significant_first(tmp_path: Path) -> None:
 )
 def test_what_is_no_idx_file(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(ArgumentError, match=message) as caught:
+    with pytest.raises(DataError, match=message) as caught:
         read_idx(tmp_path / "file")
     assert str(tmp_path / "file") in str(caught.value)
 
 
 def test_missing_and_unreadable(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="must be a readable file, got No such file"):
+    with pytest.raises(DataError, match="must be a readable file, got No such file"):
         read_idx(tmp_path / "nowhere")
-    with pytest.raises(ArgumentError, match="must be a readable file, got Is a directory"):
+    with pytest.raises(DataError, match="must be a readable file, got Is a directory"):
         read_idx(tmp_path)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from typednn.data import find_mnist, mnist
-from typednn.errors import ArgumentError
+from typednn.errors import ArgumentError, DataError
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
@@ -53,7 +53,7 @@ def test_images_and_labels(tmp_path: Path, packed: bool) -> None:
 
 def test_incomplete_folder(tmp_path: Path) -> None:
     (write_small(tmp_path) / "t10k-labels-idx1-ubyte.gz").unlink()
-    with pytest.raises(ArgumentError, match=r"the folder must hold t10k-labels-idx1-ubyte\.gz, got no such file; set TYPEDNN_DATA"):
+    with pytest.raises(DataError, match=r"the folder must hold t10k-labels-idx1-ubyte\.gz, got no such file; set TYPEDNN_DATA"):
         mnist(tmp_path)
 
 
@@ -62,14 +62,14 @@ def test_swapped_files(tmp_path: Path) -> None:
     (folder / "train-labels-idx1-ubyte.gz").replace(folder / "train-images-idx3-ubyte.gz")
     write_small(tmp_path / "other")
     (tmp_path / "other" / "train-labels-idx1-ubyte.gz").replace(folder / "train-labels-idx1-ubyte.gz")
-    with pytest.raises(ArgumentError, match=r"images have 3 axes, got shape \(6,\); were files swapped\?"):
+    with pytest.raises(DataError, match=r"images have 3 axes, got shape \(6,\); were files swapped\?"):
         mnist(folder)
 
 
 def test_other_image_sizes_and_counts(tmp_path: Path) -> None:
     folder = write_small(tmp_path)
     (folder / "t10k-images-idx3-ubyte.gz").write_bytes(struct.pack(">HBB3I", 0, 8, 3, 3, 8, 8) + bytes(192))
-    with pytest.raises(ArgumentError, match="images must be 28 x 28, got 8 x 8"):
+    with pytest.raises(DataError, match="images must be 28 x 28, got 8 x 8"):
         mnist(folder)
     write_small(tmp_path)
     (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(struct.pack(">HBBI", 0, 8, 1, 2) + bytes(2))

@@ -43,6 +43,7 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "_check_inputs", nothing)
     monkeypatch.setattr(calls, "_check_output", nothing)
     monkeypatch.setattr(calls, "_refuse_update", nothing)
+    monkeypatch.setattr(checks.Contract, "check_agreement", nothing)
     monkeypatch.setattr("typednn.layer._Parts.check_sizes", nothing)
 
 

@@ -63,7 +63,7 @@ class _Line:
         given = self.fields[skip:]
         if len(given) != len(names):
             wanted = ",".join([what] * skip + list(names))
-            raise self.error(self.whole, where, f"expects {len(names) + skip} fields, {wanted}, got {len(self.fields)}")
+            raise self.error(self.whole, where, f"expects {wanted} ({_counted(len(names) + skip)}), got {len(self.fields)}")
         return {name: self._number(where, name, item, real=name in real) for name, item in zip(names, given, strict=True)}
 
     def _number(self, where: str, name: str, item: Item, *, real: bool) -> Item:
@@ -183,6 +183,10 @@ def _optimizer(line: _Line) -> Item:
         raise line.error(name.place, "optimizer", f"unknown optimizer {name.value[:60]!r}; {meant(name.value, ['SGD'], 'there is')}")
     lr = line.numbers("optimizer", "SGD", ["lr"], real=["lr"])["lr"]
     return _table(line.whole, {"type": _item("SGD", name.place), "lr": lr, "decay": 1e-7})
+
+
+def _counted(fields: int) -> str:
+    return "1 field" if fields == 1 else f"{fields} fields"
 
 
 def _pair(numbers: Mapping[str, Item], height: str, width: str) -> Item:

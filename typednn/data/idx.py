@@ -17,37 +17,37 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from typednn.errors import ArgumentError, explain
+from typednn.errors import DataError, explain
 
 _GZIP = b"\x1f\x8b"
 _UNSIGNED_BYTE = 8
 
 
 def read_idx(path: Path) -> npt.NDArray[np.uint8]:
-    """The numbers of an IDX file of unsigned bytes; an `ArgumentError` names the file and what is wrong with it."""
+    """The numbers of an IDX file of unsigned bytes; a `DataError` names the file and what is wrong with it."""
     where = str(path)
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ArgumentError(explain(where, "must be a readable file", error.strerror or type(error).__name__)) from None
+        raise DataError(explain(where, "must be a readable file", error.strerror or type(error).__name__)) from None
     if content[:2] == _GZIP:
         try:
             content = gzip.decompress(content)
         except (EOFError, OSError, zlib.error) as error:
             cure = "it was cut short or damaged: fetch it again"
-            raise ArgumentError(explain(where, "must be a whole gzip file", str(error), cure)) from None
+            raise DataError(explain(where, "must be a whole gzip file", str(error), cure)) from None
     if len(content) < 4 or content[:2] != b"\0\0":
-        raise ArgumentError(explain(where, "an IDX file begins with two zero bytes", _shown(content[:4]), "is it another file?"))
+        raise DataError(explain(where, "an IDX file begins with two zero bytes", _shown(content[:4]), "is it another file?"))
     if content[2] != _UNSIGNED_BYTE:
-        raise ArgumentError(explain(where, f"its numbers must be unsigned bytes, type {_UNSIGNED_BYTE}", f"type {content[2]}"))
+        raise DataError(explain(where, f"its numbers must be unsigned bytes, type {_UNSIGNED_BYTE}", f"type {content[2]}"))
     start = 4 + 4 * content[3]
     if content[3] == 0 or len(content) < start:
-        raise ArgumentError(explain(where, "must give a size for each axis", f"{len(content)} bytes for a header with {content[3]} axes"))
+        raise DataError(explain(where, "must give a size for each axis", f"{len(content)} bytes for a header with {content[3]} axes"))
     shape = tuple(int(size) for size in np.frombuffer(content, ">u4", content[3], 4))
     expected = math.prod(shape)
     if len(content) - start != expected:
         told = " x ".join(map(str, shape))
-        raise ArgumentError(explain(where, f"its header promises {told} = {expected} numbers", f"{len(content) - start}", "fetch it again"))
+        raise DataError(explain(where, f"its header promises {told} = {expected} numbers", f"{len(content) - start}", "fetch it again"))
     return np.frombuffer(content, np.uint8, expected, start).reshape(shape)
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from typednn.arrays import Array4, IntArray1
 from typednn.data.dataset import Dataset
 from typednn.data.idx import read_idx
-from typednn.errors import ArgumentError, explain
+from typednn.errors import DataError, explain
 
 _FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 _CURE = "set TYPEDNN_DATA to the folder that holds the four files, or to the one above it"
@@ -45,14 +45,14 @@ def _either(folder: Path, name: str) -> list[Path]:
 def _found(folder: Path, name: str) -> Path:
     found = _either(folder, name)
     if not found:
-        raise ArgumentError(explain(f"mnist({str(folder)!r})", f"the folder must hold {name}.gz", "no such file", _CURE))
+        raise DataError(explain(f"mnist({str(folder)!r})", f"the folder must hold {name}.gz", "no such file", _CURE))
     return found[0]
 
 
 def _images(path: Path) -> Array4:
     pixels = _of_rank(path, 3, "images")
     if pixels.shape[1:] != (28, 28):
-        raise ArgumentError(explain(str(path), "images must be 28 x 28", f"{pixels.shape[1]} x {pixels.shape[2]}"))
+        raise DataError(explain(str(path), "images must be 28 x 28", f"{pixels.shape[1]} x {pixels.shape[2]}"))
     return pixels.astype(np.float32).reshape(len(pixels), 28, 28, 1)
 
 
@@ -64,7 +64,7 @@ def _of_rank(path: Path, rank: int, what: str) -> npt.NDArray[np.uint8]:
     numbers = read_idx(path)
     if numbers.ndim != rank:
         axes = "1 axis" if rank == 1 else f"{rank} axes"
-        raise ArgumentError(explain(str(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
+        raise DataError(explain(str(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
     return numbers
 
 

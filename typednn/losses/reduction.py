@@ -18,8 +18,6 @@ Source: "Deep Learning Implementation With Rust", eqs 17-21; "batchmean" is PyTo
 what torch.nn.CrossEntropyLoss calls its mean.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal, TypeAlias
 

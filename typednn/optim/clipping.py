@@ -1,7 +1,5 @@
 """What is done to a gradient between backward and update: pure functions from gradient to gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from typing_extensions import TypeVar

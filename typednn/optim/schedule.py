@@ -10,8 +10,6 @@ CosineLR    warm-up: lr·(step+1)/warmup_steps, then eta_min + (lr - eta_min)(1 
 Steps count from 0. Source: torch.optim.lr_scheduler.StepLR and CosineAnnealingLR, there per scheduler step.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -1,0 +1,180 @@
+"""Whatever the text, a config is loaded or refused with a `ConfigError`: never a dependency's traceback, never a RecursionError."""
+
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from typednn.config import ConfigError, load, loads
+from typednn.config.source import decoded
+
+TOML = """\
+format = 1
+input = [28, 28, 1]
+[[layer]]
+type = "Pad2d"
+padding = [1, 2, 3, 4]
+[[layer]]
+type = "Conv2d"
+name = "conv1"
+in_channels = 1
+out_channels = 6
+kernel_size = 5
+weight_init = { type = "Normal", std = 0.02 }
+[[layer]]
+type = "Residual"
+[[layer.inner]]
+type = "PReLU"
+[[layer.inner]]
+type = "Stack"
+input = [1]
+[[layer.inner.layers]]
+type = "ReLU"
+[optimizer]
+type = "SGD"
+lr = { type = "CosineLR", lr = 0.1, total_steps = 10 }
+[[optimizer.group]]
+names = "*"
+l2 = 0.1
+[init]
+seed = 42
+generator = "pcg32"
+"""
+PAPER = "6,8,8,1\n####################\nPad2D,2,2,0\nConv2D,1,2,3,3,1,1,1,1\nReLU\nMaxPool2D,2,2,2,2,1,1\nFlatten\nLinear,50,10\nSoftmax\n####################\nSGD,1.0\n"
+
+PIECES = st.sampled_from(
+    ["[", "]", "[[", "]]", "{", "}", "=", ",", '"', "'", '"""', "\n", "\r", "\t", "#", ".", "-1", "0", "1e999", "nan", "true", "é", "日", "\\u0000", "\0"]
+    + ["[[layer]]", "[[layer.inner]]", "[[layer.layers]]", "[optimizer]", "type", "name", "input", "rng", "self", "2020-01-01", "9" * 30, "a" * 200, "{}", "[]"]
+    + ['"Linear"', '"Stack"', '"Sequential"', '"Chain"', '"ElementwiseChain"', '"PerPosition"', '"Residual"', '"MaxPool2d"', '"Flatten"', "####################"]
+)  # fmt: skip
+
+
+def loaded_or_refused(text: str, name: str) -> None:
+    try:
+        loads(text, name).model()
+    except ConfigError as error:
+        assert str(error).startswith(name)
+        assert error.path == name
+
+
+@pytest.mark.parametrize("name", ["m.toml", "m.txt"])
+@given(text=st.text(max_size=200))
+@example(text='"')
+@example(text="\r")
+@example(text="a = 1\rb")
+def test_any_text(name: str, text: str) -> None:
+    """P-D7."""
+    loaded_or_refused(text, name)
+
+
+@given(data=st.binary(max_size=200))
+def test_any_bytes(data: bytes) -> None:
+    """P-D7."""
+    try:
+        decoded("m", data)
+    except ConfigError as error:
+        assert error.path == "m"
+
+
+@settings(max_examples=150)
+@pytest.mark.parametrize("text", [TOML, PAPER], ids=["toml", "paper"])
+@given(data=st.data())
+def test_any_change_of_a_good_config(text: str, data: st.DataObject) -> None:
+    """P-D7: pieces cut out, put in, and put in the place of others."""
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = start + data.draw(st.integers(0, 12))
+        text = text[:start] + data.draw(PIECES | st.just("")) + text[end:]
+    loaded_or_refused(text, "m.toml" if text.startswith("format") else "m.txt")
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_any_value_for_any_key(data: st.DataObject) -> None:
+    """P-D7: well-formed TOML with the wrong things in it."""
+    lines = TOML.split("\n")
+    place = data.draw(st.sampled_from([number for number, line in enumerate(lines) if "=" in line]))
+    key = lines[place].split("=")[0]
+    values = [
+        "0",
+        "-1",
+        "1.5",
+        "nan",
+        "inf",
+        "true",
+        '""',
+        '"Linear"',
+        '"fc1"',
+        "[]",
+        "[[]]",
+        "[0, 0]",
+        "[1, 2]",
+        '["a"]',
+        "{}",
+        "{type = 1}",
+        '{type = "Normal"}',
+        "2020-01-01",
+    ]
+    values += [
+        "9223372036854775807",
+        "[{}]",
+        '[{type = "Linear"}]',
+        '{type = "ReLU"}',
+        '[{type = "Stack", layers = [{type = "ReLU"}]}]',
+        '"\\u0007"',
+        "'''\n'''",
+        "07:32:00",
+    ]
+    lines[place] = f"{key}= {data.draw(st.sampled_from(values))}"
+    loaded_or_refused("\n".join(lines), "m.toml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a = " + "[" * 100_000, id="brackets"),
+        pytest.param("a = " + "[\n" * 100_000, id="brackets-in-lines"),
+        pytest.param("a = " + "{a = " * 100_000, id="braces"),
+        pytest.param("a." * 100_000 + "a = 1", id="dotted"),
+        pytest.param('"a".' * 100_000 + "a = 1", id="quoted"),
+        pytest.param("'a'." * 100_000 + "a = 1", id="single-quoted"),
+        pytest.param('a . "b" . ' * 50_000 + "a = 1", id="spaced"),
+        pytest.param("[" + "a." * 100_000 + "a]", id="header"),
+        pytest.param('"\\' * 400_000, id="escapes"),
+        pytest.param('"""\\' * 200_000, id="long-strings"),
+        pytest.param("'" * 999_999, id="quotes"),
+        pytest.param("a" * 1_000_000, id="word"),
+        pytest.param("a" * 100_000 + "." * 100_000, id="word-and-dots"),
+        pytest.param("format = 1\ninput = [4]\n" + "[[layer]]\ntype = 'ReLU'\n" * 40_000, id="layers"),
+        pytest.param("format = 1\ninput = [4]\n[[layer]]\ntype = 'Residual'\n" + "".join(f"[[layer{'.inner' * n}]]\ntype = 'Residual'\n" for n in range(1, 40)), id="residuals"),
+        pytest.param("format = 1\ninput = [4]\n[[layer]]\ntype = 'Stack'\n" + "".join(f"[[layer{'.layers' * n}]]\ntype = 'Stack'\n" for n in range(1, 31)) + f"[[layer{'.layers' * 31}]]\ntype = 'X'", id="stacks"),
+        pytest.param("1,1,1,1\n####################\n" + "ReLU\n" * 200_000, id="lines"),
+        pytest.param("1,1,1,1\n####################\nReLU" + "," * 1_000_000, id="commas"),
+        pytest.param("1,1,1," + "9" * 1_000_000, id="digits"),
+    ],
+)  # fmt: skip
+def test_hostile_texts_are_refused_at_once(text: str) -> None:
+    """P-D7: limits are declared, and told."""
+    start = time.monotonic()
+    with pytest.raises(ConfigError) as raised:
+        loads(text)
+    assert time.monotonic() - start < 10
+    assert len(str(raised.value)) < 8_000
+
+
+def test_deep_nesting_within_the_limit() -> None:
+    depth = 30
+    text = "format = 1\ninput = [4]\n[[layer]]\ntype = 'Residual'\n"
+    text += "".join(f"[[layer{'.inner' * n}]]\ntype = 'Residual'\n" for n in range(1, depth))
+    text += f"[[layer{'.inner' * depth}]]\ntype = 'Linear'\nin_features = 4\nout_features = 4\n"
+    assert loads(text).model().num_parameters() == 20
+    stacks = "format = 1\ninput = [4]\n[[layer]]\ntype = 'Stack'\n" + "".join(
+        f"[[layer{'.layers' * n}]]\ntype = 'Stack'\n" for n in range(1, depth)
+    )
+    assert loads(stacks + f"[[layer{'.layers' * depth}]]\ntype = 'ReLU'\n").model().out_features == 4
+
+
+def test_a_device_is_cut_at_the_limit() -> None:
+    with pytest.raises(ConfigError, match=r"^/dev/zero: longer than 1,048,576 bytes"):
+        load("/dev/zero")
