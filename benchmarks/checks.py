@@ -10,9 +10,9 @@ cached  the default: the signatures are looked up, and known
 full    every annotation is judged anew
 ======  ===============================================================================================
 
-The modes take turns, in many short rounds. Whatever else a machine does, and a clock that it slows down, can only add to
-a round: the quickest quarter of the rounds counts, with its median. What is compared was thus measured within the same
-millisecond or so. ``update`` is the inherited one, of a weight and a bias; its walk to them is part of ``bare``.
+Methods and modes take turns, in many short rounds. Whatever else a machine does, and a clock that it slows down, can only
+add to a round: the quickest tenth of a method's rounds counts, with its medians. What is compared was thus measured within
+the same milliseconds. ``update`` is the inherited one, of a weight and a bias; its walk to them is part of ``bare``.
 Ends with 1 where ``cached`` costs more than a microsecond over ``off``.
 """
 
@@ -78,25 +78,26 @@ def _method(method: Any) -> MethodType:
     return method
 
 
-def measure(method: MethodType, arguments: tuple[Any, ...], rounds: int, calls: int) -> dict[str, float]:
-    """Microseconds per call: bare, and in each mode."""
+def measured(method: MethodType, arguments: tuple[Any, ...], calls: int) -> dict[str, float]:
+    """One round: seconds per call, bare and in each mode."""
     bare: Call = partial(MethodType(inspect.unwrap(method.__func__), method.__self__), *arguments)
     enforced: Call = partial(method, *arguments)
-    seen: list[dict[str, float]] = []
-    for _ in range(rounds):
-        with checking("off"):
-            times = {"bare": timeit.timeit(bare, number=calls) / calls}
-        for mode in MODES:
-            # Judging takes a hundred times as long as looking up.
-            number = max(1, calls // 100) if mode == "full" else calls
-            with checking(mode):
-                if isinstance(method.__self__, Linear) and method.__name__ == "backward":
-                    method.__self__.forward(ROWS)
-                enforced()
-                times[mode] = timeit.timeit(enforced, number=number) / number
-        seen.append(times)
-    seen.sort(key=lambda times: times["bare"] + times["off"] + times["cached"])
-    quickest = seen[: max(1, rounds // 4)]
+    with checking("off"):
+        times = {"bare": timeit.timeit(bare, number=calls) / calls}
+    for mode in MODES:
+        # Judging takes a hundred times as long as looking up.
+        number = max(1, calls // 100) if mode == "full" else calls
+        with checking(mode):
+            if isinstance(method.__self__, Linear) and method.__name__ == "backward":
+                method.__self__.forward(ROWS)
+            enforced()
+            times[mode] = timeit.timeit(enforced, number=number) / number
+    return times
+
+
+def settled(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """Microseconds per call: the medians over the quickest tenth of the rounds."""
+    quickest = sorted(rounds, key=lambda times: times["bare"] + times["off"] + times["cached"])[: max(1, len(rounds) // 10)]
     return {what: median(times[what] for times in quickest) * 1e6 for what in ("bare", *MODES)}
 
 
@@ -107,13 +108,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--calls", type=int, default=500, help="calls per round (default: %(default)s)")
     options = parser.parse_args(arguments)
 
-    print(f"Checks: µs per call, the quickest quarter of {options.rounds} rounds of {options.calls} calls")
+    print(f"Checks: µs per call, the quickest tenth of {options.rounds} rounds of {options.calls} calls")
     print(f"  {machine.described()}")
     print(f"  {'':24}{'bare':>8}{'+off':>8}{'+cached':>9}{'+full':>8}{'cached-off':>12}")
     noise = machine.Noise.now()
     kept = True
-    for name, (method, given) in cases().items():
-        found = measure(method, given, options.rounds, options.calls)
+    given = cases()
+    seen: dict[str, list[dict[str, float]]] = {name: [] for name in given}
+    for _ in range(options.rounds):
+        for name, (method, values) in given.items():
+            seen[name].append(measured(method, values, options.calls))
+    for name, rounds in seen.items():
+        found = settled(rounds)
         added = {mode: found[mode] - found["bare"] for mode in MODES}
         cost = added["cached"] - added["off"]
         kept &= cost <= LIMIT

@@ -50,8 +50,8 @@ class Record:
     __slots__ = ("gradient", "inputs", "output")
 
     def __init__(self, inputs: tuple[Any, ...], output: tuple[Any, ...] | None) -> None:
-        self.inputs = inputs
-        self.output = output
+        self.inputs: tuple[Any, ...] = inputs
+        self.output: tuple[Any, ...] | None = output
         self.gradient: tuple[Callable[[Any], Any], Any] | None = None  # how to read a gradient's signatures, and what they must be
 
 

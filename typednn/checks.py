@@ -47,7 +47,7 @@ class _Switch:
     mode: Mode = "cached"
 
 
-switch = _Switch()
+switch: _Switch = _Switch()
 
 
 def set_checks(mode: Mode) -> None:
@@ -305,11 +305,11 @@ class Contract:
     def __init__(self, function: Callable[..., Any], where: str) -> None:
         hints = resolved_hints(function, where)
         function.__annotations__ = dict(hints)
-        self.function = function
-        self.where = where
-        self.result = hints.pop("return")
-        self.names = tuple(inspect.signature(function).parameters)[1:]
-        self.hints = tuple(hints[name] for name in self.names)
+        self.function: Callable[..., Any] = function
+        self.where: str = where
+        self.result: Any = hints.pop("return")
+        self.names: tuple[str, ...] = tuple(inspect.signature(function).parameters)[1:]
+        self.hints: tuple[Any, ...] = tuple(hints[name] for name in self.names)
         self.verdicts: Verdicts = {}
 
     def described(self, instance: Any) -> str:
@@ -317,7 +317,8 @@ class Contract:
         if hasattr(instance, "label"):
             label = instance.label()
         else:
-            label = type(instance).__name__ if type(instance).__repr__ is object.__repr__ else repr(instance)
+            kind: Any = type(instance)
+            label = kind.__name__ if kind.__repr__ is object.__repr__ else repr(instance)
         return f"{label}.{self.function.__name__}"
 
     def check_arguments(self, instance: Any, values: Sequence[Any]) -> None:

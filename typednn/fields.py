@@ -49,7 +49,7 @@ class Cell:
     __slots__ = ("array",)
 
     def __init__(self, array: Any = None) -> None:
-        self.array = array
+        self.array: Any = array
 
 
 class StoredField:
@@ -58,14 +58,14 @@ class StoredField:
     def __init__(self, owner: str, name: str, kind: str, hint: Any) -> None:
         self.name = name
         self.kind = kind
-        self.optional = type(None) in typing.get_args(hint) and typing.get_origin(hint) in (typing.Union, types.UnionType)
+        self.optional: bool = type(None) in typing.get_args(hint) and typing.get_origin(hint) in (typing.Union, types.UnionType)
         arrays = [part for part in (typing.get_args(hint) if self.optional else (hint,)) if part is not type(None)]
         where = f"{owner}.{name}"
         if len(arrays) != 1 or not is_array_hint(arrays[0]):
             raise DefinitionError(
                 explain(where, f"a {kind} is annotated with one array type", str(hint), 'such as Float[Array1, " features"]')
             )
-        self.hint = check_hint(where, arrays[0])
+        self.hint: Any = check_hint(where, arrays[0])
         if shapes.rank(self.hint.dim_str) is None:
             raise DefinitionError(explain(where, f"a {kind}'s axes are all named", repr(self.hint.dim_str)))
 
@@ -118,7 +118,7 @@ class KeptField:
 
     def __init__(self, owner: str, name: str, hint: Any) -> None:
         self.name = name
-        self.hint = check_hint(f"{owner}.{name}", hint)
+        self.hint: Any = check_hint(f"{owner}.{name}", hint)
 
     def __get__(self, layer: Module | None, owner: type) -> Any:
         if layer is None:

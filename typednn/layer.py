@@ -159,7 +159,7 @@ class Input(Generic[In]):
             raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"))
         self.sizes = sizes
         self.dtype = dtype
-        self.flow = Flow.start(sizes)
+        self.flow: Flow = Flow.start(sizes)
 
     @overload
     def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, G]": ...
@@ -187,6 +187,7 @@ class _Parts(Module):
 
     parts: tuple[Module, ...]
     sample: Input[Any] | None
+    names: tuple[str, ...]
 
     def __init__(self, parts: Sequence[Module], sample: Input[Any] | None = None) -> None:
         self.parts = tuple(parts)

@@ -25,7 +25,7 @@ from typednn.checks import attribute_lookup, enforced
 from typednn.errors import ArgumentError, DefinitionError, LocatedError, StateDictError, StateError, explain
 from typednn.fields import Cell, Field, StoredField, declared_fields, holds_undeclared_array
 from typednn.protocols import Enforced, Optimizer
-from typednn.random import Fans, Initialiser, KaimingUniform, Rng
+from typednn.random import Fans, Initialiser, KaimingUniform, Rng, initialiser
 from typednn.shapes import Flow
 
 
@@ -219,6 +219,10 @@ class Module(Enforced):
 
     # ------------------------------------------------------------------ filling
 
+    def initialise_with(self, **rules: str | Initialiser) -> None:
+        """Say how `init` fills each parameter, by a rule or its name; without one it is ``"kaiming_uniform"``."""
+        self.initialisers = {**self.initialisers, **{name: initialiser(rule) for name, rule in rules.items()}}
+
     def fans(self) -> Fans:
         """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out, *window, in)``."""
         shape = next((field.shape(self) for _, field in self.own_parameters()), (1,))
@@ -226,14 +230,15 @@ class Module(Enforced):
 
     def init(self, rng: Rng) -> Self:
         """Fill every parameter, in the order of declaration, from one generator; returns the model."""
-        if not isinstance(rng, Rng) or isinstance(rng, ModuleType | type):
-            got = getattr(rng, "__name__", type(rng).__name__)
+        handed: object = rng
+        if isinstance(handed, ModuleType | type) or not isinstance(handed, Rng):
+            got = getattr(handed, "__name__", type(handed).__name__)
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
             raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure))
         for path, module, field, cell in self._stored("parameter"):
-            initialiser = module.initialisers.get(field.name, KaimingUniform())
+            rule = module.initialisers.get(field.name, KaimingUniform())
             shape = field.shape(module)
-            values = initialiser(rng, shape, module.fans())
+            values = rule(rng, shape, module.fans())
             if values.shape != shape:
                 raise ArgumentError(explain(f"initialiser of {path!r}", f"must give shape {shape}", str(values.shape)))
             cell.array = to_device(values.astype(module.dtype), module.device)

@@ -1,6 +1,7 @@
 """Whatever the text, a config is loaded or refused with a `ConfigError`: never a dependency's traceback, never a RecursionError."""
 
 import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import example, given, settings
@@ -41,21 +42,61 @@ l2 = 0.1
 seed = 42
 generator = "pcg32"
 """
-PAPER = "6,8,8,1\n####################\nPad2D,2,2,0\nConv2D,1,2,3,3,1,1,1,1\nReLU\nMaxPool2D,2,2,2,2,1,1\nFlatten\nLinear,50,10\nSoftmax\n####################\nSGD,1.0\n"
+PAPER = """\
+6,8,8,1
+####################
+Pad2D,2,2,0
+Conv2D,1,2,3,3,1,1,1,1
+ReLU
+MaxPool2D,2,2,2,2,1,1
+Flatten
+Linear,50,10
+Softmax
+####################
+SGD,1.0
+"""
 
-PIECES = st.sampled_from(
-    ["[", "]", "[[", "]]", "{", "}", "=", ",", '"', "'", '"""', "\n", "\r", "\t", "#", ".", "-1", "0", "1e999", "nan", "true", "é", "日", "\\u0000", "\0"]
-    + ["[[layer]]", "[[layer.inner]]", "[[layer.layers]]", "[optimizer]", "type", "name", "input", "rng", "self", "2020-01-01", "9" * 30, "a" * 200, "{}", "[]"]
-    + ['"Linear"', '"Stack"', '"Sequential"', '"Chain"', '"ElementwiseChain"', '"PerPosition"', '"Residual"', '"MaxPool2d"', '"Flatten"', "####################"]
-)  # fmt: skip
+SIGNS = ["[", "]", "[[", "]]", "{", "}", "=", ",", '"', "'", '"""', "\n", "\r", "\t", "#", ".", "é", "日", "\\u0000", "\0", "#" * 20]
+VALUES = ["-1", "0", "1.5", "1e999", "nan", "true", "2020-01-01", "07:32:00", "9" * 30, "9223372036854775807", "a" * 200, '""', '"\\u0007"']
+TABLES = [
+    "[]",
+    "[[]]",
+    "[0, 0]",
+    "[1, 2]",
+    '["a"]',
+    "{}",
+    "{type = 1}",
+    '{type = "Normal"}',
+    '{type = "ReLU"}',
+    "[{}]",
+    '[{type = "Linear"}]',
+]
+NESTED = ['[{type = "Stack", layers = [{type = "ReLU"}]}]', "[[layer]]", "[[layer.inner]]", "[[layer.layers]]", "[optimizer]"]
+WORDS = [
+    "type",
+    "name",
+    "input",
+    "rng",
+    "self",
+    '"fc1"',
+    '"Linear"',
+    '"Stack"',
+    '"Sequential"',
+    '"Chain"',
+    '"ElementwiseChain"',
+    '"PerPosition"',
+]
+PIECES = st.sampled_from([*SIGNS, *VALUES, *TABLES, *NESTED, *WORDS])
 
 
-def loaded_or_refused(text: str, name: str) -> None:
+def refused(text: str, name: str) -> None:
+    """Load, or be refused in the one way that there is."""
+    error: ConfigError | None = None
     try:
         loads(text, name).model()
-    except ConfigError as error:
-        assert str(error).startswith(name)
-        assert error.path == name
+    except ConfigError as raised:
+        error = raised
+    assert error is None or (str(error).startswith(name) and error.path == name)
 
 
 @pytest.mark.parametrize("name", ["m.toml", "m.txt"])
@@ -65,16 +106,14 @@ def loaded_or_refused(text: str, name: str) -> None:
 @example(text="a = 1\rb")
 def test_any_text(name: str, text: str) -> None:
     """P-D7."""
-    loaded_or_refused(text, name)
+    refused(text, name)
 
 
 @given(data=st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     """P-D7."""
-    try:
+    with suppress(ConfigError):
         decoded("m", data)
-    except ConfigError as error:
-        assert error.path == "m"
 
 
 @settings(max_examples=150)
@@ -86,7 +125,7 @@ def test_any_change_of_a_good_config(text: str, data: st.DataObject) -> None:
         start = data.draw(st.integers(0, len(text)))
         end = start + data.draw(st.integers(0, 12))
         text = text[:start] + data.draw(PIECES | st.just("")) + text[end:]
-    loaded_or_refused(text, "m.toml" if text.startswith("format") else "m.txt")
+    refused(text, "m.toml" if text.startswith("format") else "m.txt")
 
 
 @settings(max_examples=150)
@@ -96,38 +135,14 @@ def test_any_value_for_any_key(data: st.DataObject) -> None:
     lines = TOML.split("\n")
     place = data.draw(st.sampled_from([number for number, line in enumerate(lines) if "=" in line]))
     key = lines[place].split("=")[0]
-    values = [
-        "0",
-        "-1",
-        "1.5",
-        "nan",
-        "inf",
-        "true",
-        '""',
-        '"Linear"',
-        '"fc1"',
-        "[]",
-        "[[]]",
-        "[0, 0]",
-        "[1, 2]",
-        '["a"]',
-        "{}",
-        "{type = 1}",
-        '{type = "Normal"}',
-        "2020-01-01",
-    ]
-    values += [
-        "9223372036854775807",
-        "[{}]",
-        '[{type = "Linear"}]',
-        '{type = "ReLU"}',
-        '[{type = "Stack", layers = [{type = "ReLU"}]}]',
-        '"\\u0007"',
-        "'''\n'''",
-        "07:32:00",
-    ]
-    lines[place] = f"{key}= {data.draw(st.sampled_from(values))}"
-    loaded_or_refused("\n".join(lines), "m.toml")
+    lines[place] = f"{key}= {data.draw(st.sampled_from([*VALUES, *TABLES, *NESTED[:1], *WORDS[5:]]))}"
+    refused("\n".join(lines), "m.toml")
+
+
+def nested(key: str, kind: str, depth: int) -> str:
+    """``depth`` layers, each inside the one before."""
+    tables = [f"[[layer{f'.{key}' * level}]]\ntype = '{kind}'\n" for level in range(depth)]
+    return "format = 1\ninput = [4]\n" + "".join(tables)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +162,8 @@ def test_any_value_for_any_key(data: st.DataObject) -> None:
         pytest.param("a" * 1_000_000, id="word"),
         pytest.param("a" * 100_000 + "." * 100_000, id="word-and-dots"),
         pytest.param("format = 1\ninput = [4]\n" + "[[layer]]\ntype = 'ReLU'\n" * 40_000, id="layers"),
-        pytest.param("format = 1\ninput = [4]\n[[layer]]\ntype = 'Residual'\n" + "".join(f"[[layer{'.inner' * n}]]\ntype = 'Residual'\n" for n in range(1, 40)), id="residuals"),
-        pytest.param("format = 1\ninput = [4]\n[[layer]]\ntype = 'Stack'\n" + "".join(f"[[layer{'.layers' * n}]]\ntype = 'Stack'\n" for n in range(1, 31)) + f"[[layer{'.layers' * 31}]]\ntype = 'X'", id="stacks"),
+        pytest.param(nested("inner", "Residual", 40), id="residuals"),
+        pytest.param(nested("layers", "Stack", 31) + "[[layer" + ".layers" * 31 + "]]\ntype = 'X'", id="stacks"),
         pytest.param("1,1,1,1\n####################\n" + "ReLU\n" * 200_000, id="lines"),
         pytest.param("1,1,1,1\n####################\nReLU" + "," * 1_000_000, id="commas"),
         pytest.param("1,1,1," + "9" * 1_000_000, id="digits"),
@@ -164,15 +179,10 @@ def test_hostile_texts_are_refused_at_once(text: str) -> None:
 
 
 def test_deep_nesting_within_the_limit() -> None:
-    depth = 30
-    text = "format = 1\ninput = [4]\n[[layer]]\ntype = 'Residual'\n"
-    text += "".join(f"[[layer{'.inner' * n}]]\ntype = 'Residual'\n" for n in range(1, depth))
-    text += f"[[layer{'.inner' * depth}]]\ntype = 'Linear'\nin_features = 4\nout_features = 4\n"
-    assert loads(text).model().num_parameters() == 20
-    stacks = "format = 1\ninput = [4]\n[[layer]]\ntype = 'Stack'\n" + "".join(
-        f"[[layer{'.layers' * n}]]\ntype = 'Stack'\n" for n in range(1, depth)
-    )
-    assert loads(stacks + f"[[layer{'.layers' * depth}]]\ntype = 'ReLU'\n").model().out_features == 4
+    inside = "[[layer" + ".inner" * 30 + "]]\ntype = 'Linear'\nin_features = 4\nout_features = 4\n"
+    assert loads(nested("inner", "Residual", 30) + inside).model().num_parameters() == 20
+    inside = "[[layer" + ".layers" * 30 + "]]\ntype = 'ReLU'\n"
+    assert loads(nested("layers", "Stack", 30) + inside).model().out_features == 4
 
 
 def test_a_device_is_cut_at_the_limit() -> None:

@@ -72,7 +72,9 @@ def test_command_prints_the_model_or_the_complaint(tmp_path: Path) -> None:
     bad = run("bad.toml", folder=tmp_path)
     assert (bad.returncode, bad.stdout) == (1, "")
     assert bad.stderr == (
-        "bad.toml:5:15: layer 0: Linear(5, 3) cannot follow Input(4): expects 5 features, gets 4\n     5 | in_features = 5\n       |               ^\n"
+        "bad.toml:5:15: layer 0: Linear(5, 3) cannot follow Input(4): expects 5 features, gets 4\n"
+        "     5 | in_features = 5\n"
+        "       |               ^\n"
     )
     assert run(folder=tmp_path).returncode == 2
     assert run("good.toml", "--imports=x", "-x", folder=tmp_path).returncode == 2
@@ -85,7 +87,7 @@ def test_command_imports_what_it_is_told_to(tmp_path: Path) -> None:
     assert alone.returncode == 1
     assert alone.stderr.startswith('m.toml:4:8: layer 0: unknown type "Twice"; there are Conv2d, Flatten, Identity, ')
     told = run("m.toml", "--import", "my_layers", folder=tmp_path)
-    assert (told.returncode, told.stdout) == (0, "   Stack\n0  Twice()\n0 parameters\n")
+    assert (told.returncode, told.stdout) == (0, "     Stack\n  0  Twice()\n0 parameters\n")
     absent = run("m.toml", "--import", "no_such_module", folder=tmp_path)
     assert (absent.returncode, absent.stderr) == (1, "import no_such_module: No module named 'no_such_module'\n")
 
@@ -188,13 +190,21 @@ class Reserved(Picky):
 @pytest.mark.parametrize(
     ("name", "layer", "message"),
     [
-        ("Linear", Picky, "register('Linear'): every layer type's name is its own, got that of typednn.layers.linear.Linear; choose another name"),
+        (
+            "Linear",
+            Picky,
+            "register('Linear'): every layer type's name is its own, got that of typednn.layers.linear.Linear; choose another name",
+        ),
         ("a b", Picky, "register: a layer type's name is an identifier, got 'a b'; such as \"Swish\""),
         ("X", int, "register('X'): registers a class derived from Module, got <class 'int'>"),
         ("X", 3, "register('X'): registers a class derived from Module, got 3"),
-        ("X", Reserved, "register('X'): 'name' is a key of every [[layer]], got a constructor's argument of that name in Reserved; rename the argument"),
+        (
+            "X",
+            Reserved,
+            "register('X'): 'name' is a key of every [[layer]], got a constructor's argument of that name in Reserved; rename the argument",
+        ),
     ],
-)  # fmt: skip
+)
 def test_register_refuses(registry: dict[str, type[Module]], name: str, layer: Any, message: str) -> None:
     with pytest.raises(ArgumentError) as raised:
         register(name)(layer)
@@ -247,11 +257,11 @@ def test_files_that_are_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_paths_that_are_no_file(tmp_path: Path) -> None:
     """P-D7: a directory, a name that no file can have."""
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory$"):
+    with pytest.raises(ConfigError, match=r"cannot be read: Is a directory$"):
         load(tmp_path)
-    with pytest.raises(ConfigError, match="cannot be read: embedded null byte$"):
+    with pytest.raises(ConfigError, match=r"cannot be read: embedded null byte$"):
         load("a\0b")
-    with pytest.raises(ConfigError, match="cannot be read: File name too long$"):
+    with pytest.raises(ConfigError, match=r"cannot be read: File name too long$"):
         load("x" * 5000)
     closed = tmp_path / "closed.toml"
     closed.write_text(ROWS)
@@ -259,7 +269,7 @@ def test_paths_that_are_no_file(tmp_path: Path) -> None:
     try:
         closed.read_text()
     except PermissionError:
-        with pytest.raises(ConfigError, match="cannot be read: Permission denied$"):
+        with pytest.raises(ConfigError, match=r"cannot be read: Permission denied$"):
             load(closed)
 
 

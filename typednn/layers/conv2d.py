@@ -20,7 +20,7 @@ from typednn.fields import Kept, Parameter
 from typednn.gradients import Gradient
 from typednn.kernels import conv2d
 from typednn.layer import Layer, S
-from typednn.random import Initialiser, Rng, initialiser
+from typednn.random import Initialiser, Rng
 
 
 @final
@@ -37,6 +37,11 @@ class Conv2dGrad(Gradient):
 class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
     """``kernel_size``, ``stride`` and ``dilation`` are one integer or (height, width)."""
 
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
     weight: Parameter[Float[Array4, "{self.out_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.in_channels}"]]
     bias: Parameter[Float[Array1, " {self.out_channels}"] | None]
     _x: Kept[Float[Array4, "batch height width {self.in_channels}"]]
@@ -59,11 +64,7 @@ class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
         self.kernel_size = pair("Conv2d", "kernel_size", kernel_size)
         self.stride = pair("Conv2d", "stride", stride)
         self.dilation = pair("Conv2d", "dilation", dilation)
-        self.weight_init, self.bias_init = weight_init, bias_init
-        self.initialisers = {
-            "weight": initialiser(weight_init),
-            "bias": initialiser(weight_init if bias_init == "same" else bias_init),
-        }
+        self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None
         if rng is not None:

@@ -21,6 +21,7 @@ from typednn.layer import A, Elementwise
 class LeakyReLU(Elementwise[None]):
     """``negative_slope`` is fixed; `PReLU` learns it."""
 
+    negative_slope: float
     _x: Kept[Float[AnyArray, "*shape"]]
 
     def __init__(self, negative_slope: float = 0.01) -> None:

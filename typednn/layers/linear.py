@@ -18,7 +18,7 @@ from typednn.fields import Kept, Parameter
 from typednn.gradients import Gradient
 from typednn.kernels import linear
 from typednn.layer import Layer, S
-from typednn.random import Initialiser, Rng, initialiser
+from typednn.random import Initialiser, Rng
 
 
 @final
@@ -35,6 +35,8 @@ class LinearGrad(Gradient):
 class Linear(Layer[Array2, Array2, LinearGrad, S]):
     """``in_features`` in, ``out_features`` out; ``bias_init="same"`` draws the bias as the weight, after it."""
 
+    in_features: int
+    out_features: int
     weight: Parameter[Float[Array2, "{self.out_features} {self.in_features}"]]
     bias: Parameter[Float[Array1, " {self.out_features}"] | None]
     _x: Kept[Float[Array2, "batch {self.in_features}"]]
@@ -51,11 +53,7 @@ class Linear(Layer[Array2, Array2, LinearGrad, S]):
     ) -> None:
         self.in_features = integer("Linear", "in_features", in_features)
         self.out_features = integer("Linear", "out_features", out_features)
-        self.weight_init, self.bias_init = weight_init, bias_init
-        self.initialisers = {
-            "weight": initialiser(weight_init),
-            "bias": initialiser(weight_init if bias_init == "same" else bias_init),
-        }
+        self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None
         if rng is not None:

@@ -34,6 +34,9 @@ class MaxPool2dGrad(Gradient):
 class MaxPool2d(Layer[Array4, Array4, MaxPool2dGrad, S]):
     """``stride`` is the kernel's size unless given; a NaN never wins."""
 
+    kernel_size: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
     _winners: Kept[Integer[AnyIntArray, "batch out_height out_width channels"]]
     _input_shape: Kept[tuple[int, ...]]
 

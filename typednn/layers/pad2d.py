@@ -33,6 +33,10 @@ class Pad2dGrad(Gradient):
 class Pad2d(Layer[Array4, Array4, Pad2dGrad, S]):
     """``padding`` is one integer for all sides, or (left, right, top, bottom) as in PyTorch."""
 
+    padding: tuple[int, int, int, int]
+    mode: Literal["constant", "replicate"]
+    value: float
+
     def __init__(
         self,
         padding: int | tuple[int, int, int, int],
@@ -44,7 +48,7 @@ class Pad2d(Layer[Array4, Array4, Pad2dGrad, S]):
             raise ArgumentError(explain("Pad2d", "padding must be one integer or (left, right, top, bottom)", repr(padding)))
         left, right, top, bottom = (integer("Pad2d", "padding", side, least=0) for side in sides)
         self.padding = (left, right, top, bottom)
-        self.mode: Literal["constant", "replicate"] = choice("Pad2d", "mode", mode, ("constant", "replicate"))
+        self.mode = choice("Pad2d", "mode", mode, ("constant", "replicate"))
         self.value = number("Pad2d", "value", value)
 
     def forward(

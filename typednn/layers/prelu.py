@@ -36,7 +36,7 @@ class PReLU(Elementwise[PReLUGrad]):
     _x: Kept[Float[AnyArray, "*shape"]]
 
     def __init__(self, init: float = 0.01, *, rng: Rng | None = None) -> None:
-        self.initialisers = {"slope": Constant(number("PReLU", "init", init))}
+        self.initialise_with(slope=Constant(number("PReLU", "init", init)))
         if rng is not None:
             self.init(rng)
 

@@ -32,7 +32,7 @@ class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
     def __init__(self: "CrossEntropy[AnyArray]", reduction: ToArray, *, eps: float = 1e-7) -> None: ...
     def __init__(self, reduction: Reduction = "mean", *, eps: float = 1e-7) -> None:
         self.reduction: Reduction = checked_reduction("CrossEntropy", reduction)
-        self.eps = number("CrossEntropy", "eps", eps, least=1e-30, below=1.0)
+        self.eps: float = number("CrossEntropy", "eps", eps, least=1e-30, below=1.0)
 
     def loss(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Value:
         value: Any = reduced(cross_entropy.elementwise(prediction, target, self.eps), self.reduction)

@@ -93,8 +93,8 @@ class GradientOptimizer(Optimizer):
         groups: Sequence[Group] = (),
     ) -> None:
         where = type(self).__name__
-        self.settings = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
-        self.groups = tuple((group.names, group.settings(where, self.settings)) for group in groups)
+        self.settings: Settings = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
+        self.groups: tuple[tuple[str, Settings], ...] = tuple((group.names, group.settings(where, self.settings)) for group in groups)
         self._states: dict[int, ParameterState] = {}
         self._model: Module | None = None
         self._named: dict[str, ParameterState] = {}

@@ -36,8 +36,8 @@ class SGD(GradientOptimizer):
         groups: Sequence[Group] = (),
     ) -> None:
         super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, groups=groups)
-        self.momentum = number("SGD", "momentum", momentum, least=0.0)
-        self.dampening = number("SGD", "dampening", dampening)
+        self.momentum: float = number("SGD", "momentum", momentum, least=0.0)
+        self.dampening: float = number("SGD", "dampening", dampening)
         self.nesterov = nesterov
         if nesterov and (not momentum or dampening):
             raise ArgumentError(explain("SGD", "nesterov needs momentum and no dampening", f"momentum={momentum}, dampening={dampening}"))
