@@ -317,8 +317,8 @@ class Contract:
         if hasattr(instance, "label"):
             label = instance.label()
         else:
-            kind: Any = type(instance)
-            label = kind.__name__ if kind.__repr__ is object.__repr__ else repr(instance)
+            kind: type = instance.__class__
+            label = kind.__name__ if vars(kind).get("__repr__") is None else repr(instance)
         return f"{label}.{self.function.__name__}"
 
     def check_arguments(self, instance: Any, values: Sequence[Any]) -> None:
