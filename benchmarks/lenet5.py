@@ -12,7 +12,8 @@ memory      the largest resident size of a process that does nothing else, Pytho
 Every engine lives in a process of its own, where it begins at the same weights. First all of them compute outputs and
 gradients, which must agree. Then they take turns, one step at a time, so that whatever else the machine does meets all
 alike; a few rounds to warm up are not counted. The number told is the median over processes of the medians over rounds.
-PyTorch (eager) is measured in both of its memory layouts; the faster one is the peer. Without PyTorch, ours alone.
+PyTorch (eager) is measured in both of its memory layouts; the faster one is the peer. Its backward leaves out the
+derivative by the images, typednn's does not. Without PyTorch, ours alone.
 Ends with 1 where engines disagree, or where no number of threads meets the targets.
 """
 

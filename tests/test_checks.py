@@ -557,11 +557,52 @@ def test_a_layer_that_promotes_is_refused(mode: str) -> None:
         Promoted().forward(array(4, 3))
 
 
+def test_sizes_in_braces_are_attributes_that_do_not_change() -> None:
+    """A verdict is remembered by the sizes it was given on, so they must be there to read: no call, no list."""
+
+    def by_call(self: Any, x: Float[Array2, "batch {self.size()}"]) -> Float[Array2, "batch features"]:
+        return x
+
+    def by_list(self: Any, x: Float[Array2, "batch {self.n[0]}"]) -> Float[Array2, "batch features"]:
+        return x
+
+    def by_min(self: Any, x: Float[Array2, "batch {min(self.n[0],4)}"]) -> Float[Array2, "batch features"]:
+        return x
+
+    with pytest.raises(DefinitionError, match=r"braces read attributes, got a call in \{self\.size\(\)\}; keep the size in an attribute"):
+        defined(by_call)
+    layer = defined(by_list)()
+    layer.n = [3]
+    with pytest.raises(DefinitionError, match="sizes in braces are integers or tuples of them"):
+        layer.forward(array(2, 3))
+    layer.n = (3,)
+    assert layer.forward(array(2, 3)).shape == (2, 3)
+    layer = defined(by_min)()
+    layer.n = (9,)
+    assert layer.forward(array(2, 4)).shape == (2, 4)
+
+
+def test_the_array_to_blame_is_named() -> None:
+    def forward(self: Any, x: Float[Array2, "rows n"]) -> Float[Array2, "rows n"]:
+        return x
+
+    def backward(self: Any, next_grad: Float[Array2, "rows n"]) -> RowGrad:
+        return RowGrad(next_grad[:, :-1])
+
+    layer = defined(forward, backward)()
+    layer.forward(array(2, 3))
+    with pytest.raises(ShapeError, match=r"gradient field 'input' must be shaped as the input, \(2, 3\), got shape \(2, 2\)"):
+        layer.backward(array(2, 3))
+
+
 def test_an_array_in_an_undeclared_field_is_an_error() -> None:
     layer = Linear(2, 2)
     layer.extra = array(3)  # type: ignore[attr-defined]
-    with pytest.raises(DefinitionError, match=r"Linear\.extra: an array is held in a declared field, .* declare it in the class body"):
+    words = r"Linear\.extra: an array is held in a declared field, .* declare it in the class body"
+    with pytest.raises(DefinitionError, match=words):
         layer.init(np.random.default_rng(0))
+    with pytest.raises(DefinitionError, match=words):
+        layer.forward(array(2, 2))
 
 
 def test_a_parameter_can_be_set_but_only_to_what_was_declared() -> None:

@@ -264,4 +264,11 @@ def test_printing_shows_names_shapes_and_counts() -> None:
         "  fc     Linear(32, 3)               weight (3, 32), bias (3,)       99",
         "119 parameters",
     ]
+    tied = Linear(2, 2)
+    assert str(tied >> ReLU() >> tied.shared()).splitlines()[1:] == [
+        "  0  Linear(2, 2)  weight (2, 2), bias (2,)                  6",
+        "  1  ReLU()",
+        "  2  Linear(2, 2)  weight shared with 0, bias shared with 0",
+        "6 parameters",
+    ]
     assert str(Linear(2, 3)) == "  Linear(2, 3)  weight (3, 2), bias (3,)  9\n9 parameters"

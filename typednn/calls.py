@@ -78,6 +78,7 @@ def locate(error: LocatedError, module: Module) -> None:
 
 def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> None:
     """Annotations first; then one float dtype and one device per model, for layers that own parameters."""
+    module.refuse_undeclared_array()
     contract.check_arguments(module, values)
     if not module.owns_parameters:
         return
@@ -162,7 +163,10 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
             key: Any = None
             if mode != "off":
                 key = (read_sizes(self), *map(_signature, inputs))
-                verdict = self._verdicts.get(key) if mode == "cached" else None
+                try:
+                    verdict = self._verdicts.get(key) if mode == "cached" else None
+                except TypeError:
+                    raise _unhashable(self, contract) from None
                 if verdict is None:
                     return judged(self, inputs, key)
                 known = verdict
@@ -185,9 +189,11 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
             if mode == "cached":
                 try:
                     key = (read_sizes(self), x.__class__, x.dtype, x.shape)
+                    known = self._verdicts.get(key)
                 except AttributeError:  # not an array
                     return several(self, x)
-                known = self._verdicts.get(key)
+                except TypeError:
+                    raise _unhashable(self, contract) from None
                 if known is None:
                     return judged(self, (x,), key)
             elif mode != "off":
@@ -223,6 +229,11 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
     forward = functools.wraps(function)(one if contract.names == ("x",) else several)
     forward.__typednn_contract__ = contract  # type: ignore[attr-defined]
     return forward
+
+
+def _unhashable(module: Module, contract: Contract) -> DefinitionError:
+    rule = "sizes in braces are integers or tuples of them"
+    return DefinitionError(explain(contract.described(module), rule, "a list or another that can change", "use a tuple"))
 
 
 def _signature(value: Any) -> Any:
@@ -406,10 +417,10 @@ def _check_gradient(
                 module,
             )
         paths += _signature_paths(field, derivative)
+    for name, derivative, quantity in zip(names, values, (given for given in inputs if given[1].kind == "f"), strict=True):
+        judge(where, module, [name], [Shaped[AnyArray, "..."]], [derivative])
+        _check_derivative(where, module, name, derivative, quantity, "the input")
     judge(where, module, [*names, "next_grad"], [*hints, forward.result], [*values, next_grad])
-    for field, quantity in zip(promise.inputs, inputs, strict=True):
-        if quantity[1].kind == "f":
-            _check_derivative(where, module, f"gradient field {field!r}", getattr(gradient, field), quantity, "the input")
 
     for field, declared in module.own_parameters():
         derivative = attrgetter(module.gradient_prefix + field)(gradient)

@@ -117,6 +117,10 @@ def check_hint(where: str, hint: Any) -> Any:
     """``hint`` itself, once its alias and its string are known to agree; otherwise `DefinitionError`."""
     hint = _without_markers(hint)
     if is_array_hint(hint):
+        for hole in re.findall(r"\{([^{}]*)\}", hint.dim_str):
+            # A call could give another size each time; a verdict is remembered by the attributes that it was given on.
+            if re.search(r"[\w\])]\s*\(", re.sub(r"\b(min|max|abs)\s*\(", "((", hole)):
+                raise DefinitionError(explain(where, "braces read attributes", f"a call in {{{hole}}}", "keep the size in an attribute"))
         promised = getattr(hint.array_type, "rank", None)
         written = shapes.rank(hint.dim_str)
         if promised is not None and written is not None and promised != written:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 from typednn import shapes
 from typednn.arrays import device_of, is_array
 from typednn.checks import attribute_lookup, check_hint, is_array_hint, judge
-from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, explain
+from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, explain
 
 if TYPE_CHECKING:
     from typednn.module import Module
@@ -102,6 +102,9 @@ class StoredField:
     def check(self, layer: Module, array: Any) -> None:
         """Raise unless ``array`` has this field's shape and the layer's dtype and device."""
         where = f"{layer.label()}.{self.name}"
+        shape = self.shape(layer)
+        if is_array(array) and tuple(array.shape) != shape:
+            raise ShapeError(explain(where, f"must have shape {shape}", f"shape {tuple(array.shape)}"), layer)
         judge(where, layer, [self.name], [self.hint], [array])
         if self.kind == "parameter" and array.dtype != layer.dtype:
             raise DTypeError(

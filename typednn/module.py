@@ -101,6 +101,13 @@ class Module(Enforced):
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module and every one below it with its dotted path, parents first."""
+        self.refuse_undeclared_array()
+        yield prefix, self
+        for name, child in self.children():
+            yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def refuse_undeclared_array(self) -> None:
+        """`DefinitionError` where an attribute holds an array although no annotation says what it is."""
         stray = holds_undeclared_array(self)
         if stray is not None:
             raise DefinitionError(
@@ -111,9 +118,6 @@ class Module(Enforced):
                     f"declare it in the class body: {stray}: Parameter[…], Buffer[…] or Kept[…]",
                 )
             )
-        yield prefix, self
-        for name, child in self.children():
-            yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
 
     def path_of(self, module: object) -> str:
         """The dotted path of a module below this one, or an empty string."""
@@ -375,14 +379,21 @@ class Module(Enforced):
         return f"{type(self).__name__}({', '.join(_printed_arguments(self))})"
 
     def __str__(self) -> str:
-        """One line per module that holds parameters or sublayers: name, layer, shapes, count."""
+        """One line per module: name, layer, shapes, count; a shared parameter is counted where it stands first."""
         lines: list[tuple[str, str, str, str]] = []
+        first: dict[int, str] = {}
         for path, module in self.named_modules():
-            shapes = [f"{name} {field.shape(module)}" for name, field in module.own_parameters() if not field.absent(module)]
-            own = sum(math.prod(field.shape(module)) for _, field in module.own_parameters() if not field.absent(module))
+            own: list[str] = []
+            count = 0
+            for name, field in module.own_parameters():
+                if not field.absent(module):
+                    shape = field.shape(module)
+                    where = first.setdefault(id(field.cell(module)), path)
+                    own.append(f"{name} {shape}" if where == path else f"{name} shared with {where}")
+                    count += math.prod(shape) if where == path else 0
             layer = repr(module) if next(module.children(), None) is None else type(module).__name__
             depth = path.count(".") + 1 if path else 0
-            lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(shapes), f"{own:,}" if own else ""))
+            lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), f"{count:,}" if count else ""))
         widths = [max(len(line[column]) for line in lines) for column in range(4)]
         table = [
             f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()

@@ -34,7 +34,9 @@ class Adam(GradientOptimizer):
         super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, groups=groups)
         if len(betas) != 2:
             raise ArgumentError(explain(where, "betas are two numbers", repr(betas), "such as (0.9, 0.999)"))
-        self.betas: tuple[float, float] = (number(where, "beta1", betas[0], least=0.0, below=1.0), number(where, "beta2", betas[1], least=0.0, below=1.0))
+        beta1 = number(where, "beta1", betas[0], least=0.0, below=1.0)
+        beta2 = number(where, "beta2", betas[1], least=0.0, below=1.0)
+        self.betas: tuple[float, float] = (beta1, beta2)
         self.eps: float = number(where, "eps", eps, least=0.0)
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
