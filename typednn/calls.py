@@ -458,7 +458,8 @@ def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callab
     @functools.wraps(function)
     def update(self: Module, optimizer: Any, grad: Any) -> None:
         try:
-            checked_updates(self, optimizer, grad)
+            if switch.mode != "off":
+                checked_updates(self, optimizer, grad)
             function(self, optimizer, grad)
         except LocatedError as error:
             locate(error, self)
@@ -481,13 +482,13 @@ def checked_updates(module: Module, optimizer: Any, grad: Any) -> list[tuple[str
         raise
     if switch.mode == "off":
         return updates
-    where = f"{module.label()}.update"
     if isinstance(optimizer, type):
         name = optimizer.__name__
+        where = f"{module.label()}.update"
         raise CheckError(explain(where, "optimizer must be an Optimizer", f"the class {name}", f"write {name}(...)"), module)
     kind: type = optimizer.__class__
     if kind not in _optimizers or switch.mode == "full":
-        judge(where, module, ["optimizer"], [Optimizer], [optimizer])
+        judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])
         _optimizers.add(kind)
     for path, cell, derivative in updates:
         array = cell.array
