@@ -79,7 +79,7 @@ def draw_linear(draw: st.DrawFn) -> Drawn:
 def draw_conv2d(draw: st.DrawFn) -> Drawn:
     sliding, channels = window(draw), draw(size(1, 3))
     layer: Conv2d = Conv2d(
-        channels, draw(size(1, 3)), sliding["kernel_size"], sliding["stride"], sliding["dilation"], bias=draw(st.booleans())
+        channels, draw(size(1, 3)), sliding["kernel_size"], sliding["stride"], dilation=sliding["dilation"], bias=draw(st.booleans())
     )
     return layer, image(draw, sliding, channels)
 
@@ -129,14 +129,14 @@ CASES = [
     LayerCase("Softmax", lambda draw: (Softmax(), rows(draw)), lambda: (Softmax(), (2, 5))),
     LayerCase("ReLU", elementwise(ReLU), lambda: (ReLU(), (2, 3, 4))),
     LayerCase("LeakyReLU", elementwise(lambda: LeakyReLU(0.2)), lambda: (LeakyReLU(0.2), (2, 5))),
-    LayerCase("PReLU", elementwise(lambda: PReLU(0.3)), lambda: (PReLU(0.3), (2, 5))),
+    LayerCase("PReLU", elementwise(lambda: PReLU(init=0.3)), lambda: (PReLU(init=0.3), (2, 5))),
     LayerCase("Sigmoid", elementwise(Sigmoid), lambda: (Sigmoid(), (2, 5))),
     LayerCase("Tanh", elementwise(Tanh), lambda: (Tanh(), (2, 3, 4, 2))),
     LayerCase("Identity", elementwise(Identity), lambda: (Identity(), (2, 5))),
     LayerCase("Residual", draw_residual, lambda: (Residual(Linear(3, 4) >> Tanh() >> Linear(4, 3)), (2, 3))),
     LayerCase("PerPosition", draw_per_position, lambda: (PerPosition(Linear(3, 4)), (2, 5, 3))),
     LayerCase("Chain", draw_chain, lambda: (Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2), (2, 4))),
-    LayerCase("ElementwiseChain", elementwise(lambda: PReLU(0.2) >> Tanh()), lambda: (PReLU(0.2) >> Tanh(), (2, 5))),
+    LayerCase("ElementwiseChain", elementwise(lambda: PReLU(init=0.2) >> Tanh()), lambda: (PReLU(init=0.2) >> Tanh(), (2, 5))),
     LayerCase("Sequential", draw_sequential, lambda: (Sequential({"fc1": Linear(4, 3), "fc2": Linear(3, 2)}), (2, 4))),
     LayerCase("LeNet5", lambda draw: (LeNet5(), (1, 28, 28, 1)), lambda: (LeNet5(), (1, 28, 28, 1)), configurable=False),
 ]

@@ -181,7 +181,7 @@ def test_what_cannot_be_stacked() -> None:
         (lambda: Pad2d(-1), "padding must be an integer of at least 0, got -1"),
         (lambda: Pad2d((1, 2)), "padding must be one integer or (left, right, top, bottom), got (1, 2)"),  # type: ignore[arg-type]
         (lambda: Pad2d(1, "reflect"), "mode must be one of 'constant', 'replicate', got 'reflect'"),  # type: ignore[arg-type]
-        (lambda: PReLU(float("inf")), "init must be a finite number"),
+        (lambda: PReLU(init=float("inf")), "init must be a finite number"),
     ],
 )
 def test_bad_arguments_are_told(make: Any, words: str) -> None:

@@ -56,8 +56,8 @@ def test_every_layer(case: LayerCase, data: st.DataObject) -> None:
     "build",
     [
         lambda: Input(4) >> Linear(4, 3) >> ReLU(),
-        lambda: PReLU(0.2) >> Tanh() >> Linear(4, 3),
-        lambda: Input(4) >> (PReLU(0.2) >> Tanh() >> Linear(4, 3)),
+        lambda: PReLU(init=0.2) >> Tanh() >> Linear(4, 3),
+        lambda: Input(4) >> (PReLU(init=0.2) >> Tanh() >> Linear(4, 3)),
         lambda: Input(4) >> Linear(4, 4) >> (Linear(4, 3) >> Tanh()) >> (Linear(3, 2) >> Tanh()).named("tail"),
         lambda: Sequential({"fc1": Linear(4, 3, weight_init=Normal(0.02), bias_init="zeros"), "act": ReLU()}, input=Input(4)),
         lambda: Input(4) >> Linear(4, 3, bias=False, weight_init=Uniform(-1, 1.0), bias_init=Zeros()) >> PReLU(init=1),

@@ -39,9 +39,8 @@ PAIRS = [
         differs={"bias": (False, True)},  # the paper's eq 25 has none
         ours_only=INITIAL,
         theirs_only=("padding", "groups", "padding_mode", *PLACE),  # Pad2d pads
-        moved=("dilation", "bias"),
     ),
-    Pair(layers.MaxPool2d, "nn.MaxPool2d", theirs_only=("padding", "return_indices", "ceil_mode"), moved=("dilation",)),
+    Pair(layers.MaxPool2d, "nn.MaxPool2d", theirs_only=("padding", "return_indices", "ceil_mode")),
     Pair(layers.ReLU, "nn.ReLU", theirs_only=("inplace",)),
     Pair(layers.LeakyReLU, "nn.LeakyReLU", theirs_only=("inplace",)),
     Pair(
@@ -50,7 +49,6 @@ PAIRS = [
         differs={"init": (0.01, 0.25)},  # ml-rs's
         ours_only=("rng",),
         theirs_only=("num_parameters", *PLACE),  # one slope for all channels
-        moved=("init",),
     ),
     Pair(layers.Sigmoid, "nn.Sigmoid"),
     Pair(layers.Tanh, "nn.Tanh"),

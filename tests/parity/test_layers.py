@@ -98,7 +98,7 @@ def test_linear_state_is_pytorchs_under_the_same_names(torch: Any, close: Any, b
 def test_conv2d(peer: Any, dtype: Any, window: Any, batch: int, inputs: int, outputs: int, bias: bool, seed: int) -> None:
     """P-L3, P-L4, P-L5."""
     size, kernel_size, stride, dilation = window
-    layer = Conv2d(inputs, outputs, kernel_size, stride, dilation, bias, rng=rng(seed)).astype(dtype)
+    layer = Conv2d(inputs, outputs, kernel_size, stride, dilation=dilation, bias=bias, rng=rng(seed)).astype(dtype)
 
     def formula(x: Any, weight: Any, bias: Any = None) -> Any:
         return last(peer.torch.nn.functional.conv2d(first(x), first(weight), bias, stride=stride, dilation=dilation))
@@ -119,7 +119,7 @@ def test_max_pool2d(peer: Any, dtype: Any, window: Any, batch: int, channels: in
     def formula(x: Any) -> Any:
         return last(peer.torch.nn.functional.max_pool2d(first(x), kernel_size, stride, 0, dilation))
 
-    peer.compare(MaxPool2d(kernel_size, stride, dilation), x, formula, ulps=0, gradient_ulps=8)
+    peer.compare(MaxPool2d(kernel_size, stride, dilation=dilation), x, formula, ulps=0, gradient_ulps=8)
 
 
 @hard
@@ -133,7 +133,7 @@ def test_max_pool2d_ties_go_to_the_first(peer: Any, dtype: Any, window: Any, see
         # Contiguous and channels first: PyTorch's pooling of channels_last memory need not keep the rule.
         return last(peer.torch.nn.functional.max_pool2d(first(x).contiguous(), kernel_size, stride, 0, dilation))
 
-    peer.compare(MaxPool2d(kernel_size, stride, dilation), x, formula, ulps=0, gradient_ulps=8)
+    peer.compare(MaxPool2d(kernel_size, stride, dilation=dilation), x, formula, ulps=0, gradient_ulps=8)
 
 
 def test_max_pool2d_moves_by_its_kernel_unless_told(peer: Any, dtype: Any) -> None:
@@ -199,7 +199,7 @@ def test_leaky_relu(peer: Any, dtype: Any, slope: float, shape: tuple[int, ...],
 @given(slope=st.floats(-1.0, 1.0, width=32), shape=shapes, seed=seeds)
 def test_prelu(peer: Any, dtype: Any, slope: float, shape: tuple[int, ...], seed: int) -> None:
     """P-L16, with one slope for all channels."""
-    layer = PReLU(slope, rng=rng(0)).astype(dtype)
+    layer = PReLU(init=slope, rng=rng(0)).astype(dtype)
     peer.compare(layer, numbers(seed, shape, dtype), lambda x, slope: peer.torch.nn.functional.prelu(x, slope))
 
 

@@ -52,9 +52,9 @@ class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
         out_channels: int,
         kernel_size: int | tuple[int, int],
         stride: int | tuple[int, int] = 1,
+        *,  # from here on by name: PyTorch has padding in the next place, which is Pad2d's here
         dilation: int | tuple[int, int] = 1,
         bias: bool = False,
-        *,
         weight_init: str | Initialiser = "kaiming_uniform",
         bias_init: str | Initialiser = "same",
         rng: Rng | None = None,

@@ -44,6 +44,7 @@ class MaxPool2d(Layer[Array4, Array4, MaxPool2dGrad, S]):
         self,
         kernel_size: int | tuple[int, int],
         stride: int | tuple[int, int] | None = None,
+        *,  # by name: PyTorch has padding in this place
         dilation: int | tuple[int, int] = 1,
     ) -> None:
         self.kernel_size = pair("MaxPool2d", "kernel_size", kernel_size)

@@ -35,7 +35,7 @@ class PReLU(Elementwise[PReLUGrad]):
     slope: Parameter[Float[Array1, "1"]]
     _x: Kept[Float[AnyArray, "*shape"]]
 
-    def __init__(self, init: float = 0.01, *, rng: Rng | None = None) -> None:
+    def __init__(self, *, init: float = 0.01, rng: Rng | None = None) -> None:
         self.initialise_with(slope=Constant(number("PReLU", "init", init)))
         if rng is not None:
             self.init(rng)
