@@ -6,7 +6,7 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 # The constraints hold for the build back end too, hence by environment and not by -c.
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(PY) -m pip --quiet
-# One thread per test process: pytest-xdist already starts one process per core.
+# One BLAS thread: pytest-xdist already starts one process per core, and in small products two threads wait for each other.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # pyright stays at the version of constraints.txt and asks nobody for a newer one. It finds the environment by PATH: --verifytypes
 # does not look at --pythonpath.
@@ -15,7 +15,7 @@ headline = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint types floors coverage-fresh suite parity bench format coverage-doc clean
+.PHONY: help setup demo test lint types floors coverage-fresh suite parity gpu bench format coverage-doc clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ help: ## show this list
 setup: $(VENV)/.dev-installed ## install typednn and everything that its development needs
 
 demo: $(VENV)/.demo-installed ## train LeNet5 on real digits and print a report
-	@$(PY) -m examples.lenet5_digits
+	@$(ONE_THREAD) $(PY) -m examples.lenet5_digits
 
 test: lint types floors coverage-fresh suite ## everything but the comparison with PyTorch
 	$(call headline,all passed)
@@ -57,6 +57,10 @@ suite: $(VENV)/.dev-installed ## the tests themselves
 parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
 	@$(ONE_THREAD) $(PY) -m pytest -n auto -m parity
+
+gpu: $(VENV)/.dev-installed ## the same laws on a GPU (needs CuPy in $(VENV))
+	$(call headline,laws on a GPU)
+	@$(PY) -m pytest -m gpu
 
 bench: $(VENV)/.parity-installed ## time typednn, beside PyTorch
 	@$(PY) -m benchmarks

@@ -254,7 +254,7 @@ def test_random_stacks_hand_and_chain_agree(kinds: list[str], seed: int) -> None
 
 
 def test_printing_shows_names_shapes_and_counts() -> None:
-    """G-L13 in words: the tree, each parameter's shape, the count."""
+    """The tree, each parameter's shape, the count."""
     model = Input(6, 6, 1) >> Conv2d(1, 2, 3, bias=True).named("conv1") >> ReLU() >> Flatten() >> Linear(32, 3).named("fc")
     assert str(model).splitlines() == [
         "         Chain",

@@ -1,6 +1,6 @@
 """typednn/random.py: golden numbers of the paper and of PCG's author, then statistics, laws, and refusals.
 
-Rows P-R1 to P-R5, P-L2, P-E3 and G-L1 of the specification.
+Rows P-R1 to P-R5, P-L2, P-E3 and torch.nn.Linear's rule of the specification.
 """
 
 from __future__ import annotations
@@ -374,7 +374,7 @@ def test_normal_rules(rule: Initialiser, mean: float, std: float, rng: Any) -> N
 @pytest.mark.parametrize("rng", [paper, lambda: np.random.default_rng(7)], ids=["PCG32", "numpy"])
 @pytest.mark.parametrize(("rule", "low", "high"), UNIFORMS, ids=lambda value: repr(value))
 def test_uniform_rules(rule: Initialiser, low: float, high: float, rng: Any) -> None:
-    """G-L1 and its kin: within the bounds, close to both, and as spread as a uniform is."""
+    """torch.nn.Linear's rule and its kin: within the bounds, close to both, and as spread as a uniform is."""
     weights = rule(rng(), SHAPE, FANS)
     width = high - low
     assert weights.shape == SHAPE

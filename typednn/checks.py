@@ -395,7 +395,7 @@ def enforced(function: F, owner: str) -> F:
 
     @functools.wraps(function)
     def checked_pair(self: Any, *args: Any, **named: Any) -> Any:
-        """Two arrays by position, as a loss or an optimizer's step has them: the same as ``checked``, and quick where the verdict is known."""
+        """Two arrays by position, as a loss or a step has them: the same as ``checked``, and quick where the verdict is known."""
         if switch.mode != "cached" or len(args) != 2 or named:
             return checked(self, *args, **named)
         first, second = args

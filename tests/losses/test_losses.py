@@ -86,7 +86,7 @@ def test_cross_entropy_of_a_wrong_certainty() -> None:
 
 
 def test_cross_entropy_begins_where_the_paper_says() -> None:
-    """P-S2, P-E4: ten equal probabilities give ln(10)/10; smoothed targets cannot be fitted below 0.0500288."""
+    """P-S2: ten equal probabilities give ln(10)/10; smoothed targets cannot be fitted below 0.0500288."""
     uniform, hard = np.full((4, 10), 0.1), np.eye(10)[:4]
     assert CrossEntropy().loss(uniform, hard) == pytest.approx(0.2302585, abs=1e-7)
     smoothed = np.where(hard == 1, 0.91, 0.01)
