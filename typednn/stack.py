@@ -86,7 +86,7 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
 
     def __init__(
         self,
-        layers: "Sequence[AnyLayer] | Mapping[str, AnyLayer] | Chain[*tuple[Any, ...]] | Sequential",
+        layers: "Sequence[AnyLayer] | Mapping[str, AnyLayer] | Chain[Any, Any, str, *tuple[Any, ...]] | Sequential",
         *,
         input: Input[Any] | Sequence[int] | None = None,
     ) -> None:

@@ -108,12 +108,15 @@ def test_windows_newlines_and_comments_keep_places() -> None:
     )
     error = complaint(text.replace("\n", "\r\n"))
     assert (error.line, error.column, pointed(error)) == (6, 17, "5")
+    assert str(error).split("\n")[1] == "     6 |   in_features = 5"
 
 
 def test_quoted_and_dotted_keys_keep_places() -> None:
     text = 'format = 1\ninput = [4]\nlayer = [{ "ty\\u0070e" = "Linear", in_features = 4, out_features = 3, weight_init.type = "Norml" }]\n'
     error = complaint(text)
     assert pointed(error) == '"Norml"'
+    error = complaint('format = 1\ninput = [4]\nlayer = [{ name = "éé", type = "Relu" }]\n')
+    assert (error.column, pointed(error)) == (32, '"Relu"')
     error = complaint('format = 1\ninput = [4]\noptimizer.type = "SGD"\noptimizer.lr = -1\n' + LINEAR)
     assert (error.line, pointed(error)) == (4, "-1")
 
@@ -126,5 +129,7 @@ def test_long_traces_are_cut() -> None:
 
 
 def test_too_many_layers() -> None:
+    inside = ROWS + LAYER * 2 + '[[layer]]\ntype = "Sequential"\n' + LAYER.replace("layer", "layer.layers") * 4096
+    assert "layer 2.4093: more than 4,096 layers" in str(complaint(inside)).split("\n")[0]
     text = ROWS + LAYER * 4097
     assert str(complaint(text)).startswith("m.toml:8195:3: layer 4096: more than 4,096 layers; build such a model in code\n")

@@ -174,7 +174,7 @@ def test_hostile_texts_are_refused_at_once(text: str) -> None:
     start = time.monotonic()
     with pytest.raises(ConfigError) as raised:
         loads(text)
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60  # seconds, on the slowest machine; quadratic time would be hours
     assert len(str(raised.value)) < 8_000
 
 

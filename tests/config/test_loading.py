@@ -1,5 +1,6 @@
 """Files, imports, registered layers, the command line; and that nothing is allocated."""
 
+import inspect
 import subprocess
 import sys
 import tracemalloc
@@ -15,6 +16,7 @@ from jaxtyping import Float
 from typednn import Array2, Gradient, Layer, layers
 from typednn.config import ConfigError, dumps, load, loads, register
 from typednn.config.__main__ import main
+from typednn.config.arguments import constructor, hints_of
 from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError
 from typednn.layers import Linear, Tanh
@@ -223,6 +225,13 @@ def test_every_layer_has_its_class_name_in_configs() -> None:
     assert all(kind.__name__ == name for name, kind in LAYERS.items())
 
 
+def test_annotations_of_every_constructor_are_understood() -> None:
+    for kind in LAYERS.values():
+        takes = [*inspect.signature(kind).parameters.values()]
+        named = {parameter.name for parameter in takes if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)}
+        assert named <= hints_of(constructor(kind)).keys(), kind
+
+
 def test_an_unregistered_layer_is_not_written() -> None:
     from typednn import Input
 
@@ -292,6 +301,12 @@ def test_rng_must_be_declared() -> None:
     config = loads(ROWS + LINEAR + "[init]\nseed = 3\n")
     assert np.array_equal(config.model().init(config.rng()).parameters()[0], config.model().init(np.random.default_rng(3)).parameters()[0])
     assert loads(ROWS + LINEAR).optimizer() is None
+
+
+def test_layers_are_left_as_their_constructors_make_them() -> None:
+    text = ROWS + "[[layer]]\ntype = 'Residual'\n[[layer.inner]]\ntype = 'Stack'\ninput = [4]\n[[layer.inner.layers]]\ntype = 'Tanh'\n"
+    tanh = next(module for _, module in loads(text).model().named_modules() if isinstance(module, Tanh))
+    assert vars(tanh).keys() == vars(Tanh()).keys()
 
 
 def test_nothing_is_allocated() -> None:

@@ -82,6 +82,12 @@ class _Builder:
 
     def _parts(self, tables: Sequence[Item], where: Where) -> list[tuple[int, Item, str]]:
         """Each table with its place and the name given to it, "" if none."""
+        self.count += len(tables)
+        if self.count > MOST_LAYERS:
+            place = max(0, len(tables) - (self.count - MOST_LAYERS))
+            raise self.source.error(
+                tables[place].place, f"{where.below(str(place))}: more than {MOST_LAYERS:,} layers; build such a model in code"
+            )
         names: dict[str, Place] = {}
         parts: list[tuple[int, Item, str]] = []
         for place, table in enumerate(tables):
@@ -108,9 +114,6 @@ class _Builder:
 
     def layer(self, table: Item, where: Where, flow: Flow | None = None) -> AnyLayer:
         """One layer with those inside it; ``flow`` is the shape that a stack hands to it."""
-        self.count += 1
-        if self.count > MOST_LAYERS:
-            raise self.source.error(table.place, f"{where}: more than {MOST_LAYERS:,} layers; build such a model in code")
         kind, head = type_of(self.source, str(where), table, LAYERS, "a layer")
         arguments = Arguments(self.source, str(where), kind, LAYERS[kind], table, head=head, own=RESERVED)
         values: dict[str, Any] = {}

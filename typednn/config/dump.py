@@ -19,7 +19,7 @@ from typednn.stack import Stack
 _RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES).items()}
 
 
-def dumps(model: Chain[*tuple[Any, ...]] | Sequential | Stack, optimizer: GradientOptimizer | None = None) -> str:
+def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Sequential | Stack, optimizer: GradientOptimizer | None = None) -> str:
     """The TOML config of a model of registered layers, with its declared input, and of the optimizer if one is given.
 
     Layers, arguments, names and rules for initial weights are written; weights, dtype and device are not.
