@@ -501,7 +501,7 @@ def test_messages_name_the_path_the_rule_the_value_and_the_cure() -> None:
         'ShapeError: Linear(18, 5).forward: x must be "batch {self.in_features}", self.in_features = 18, got shape (2, 17): '
         "axis 1 is 17, not 18; give 18 features, or build the layer with in_features=17",
         'ShapeError: Linear(18, 5).forward: x must be "batch {self.in_features}", self.in_features = 18, got shape (2, 3, 3, 2): '
-        "4 axes; put Flatten() before it",
+        "4 axes; put Flatten() before it, or flatten the samples: x.reshape(len(x), -1)",
         "ShapeError: Chain.backward: next_grad must be shaped as forward's output, (2, 2), got shape (2, 3)",
         "ShapeError: MSE(reduction='mean').loss: target must be \"batch *features\", got shape (3, 3): axis 0 is 3, not 2",
     ]

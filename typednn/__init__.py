@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typednn.layer import Chain, Elementwise, ElementwiseChain, FirstChain, FirstLayer, Input, Layer, MultiInput, S, Sequential
     from typednn.module import Module
     from typednn.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
+    from typednn.stack import Dyn, DynGrad, Stack, StackGrad
 
 _HOMES = {
     "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",
@@ -37,6 +38,7 @@ _HOMES = {
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput S Sequential",
     "module": "Module",
     "protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
+    "stack": "Dyn DynGrad Stack StackGrad",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 _SUBMODULES = ("backends", "config", "data", "errors", "layers", "losses", "metrics", "models", "optim", "random", "shapes", "training")
@@ -55,6 +57,8 @@ __all__ = [
     "Buffer",
     "Chain",
     "ChainGrad",
+    "Dyn",
+    "DynGrad",
     "DynLayer",
     "Elementwise",
     "ElementwiseChain",
@@ -76,6 +80,8 @@ __all__ = [
     "Parameter",
     "S",
     "Sequential",
+    "Stack",
+    "StackGrad",
     "TypednnError",
     "Update",
     "backends",

@@ -278,7 +278,7 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
 def rank_cure(name: str, wanted: int | None, got: int) -> str:
     """What to do about an array with another number of axes, where that can be guessed."""
     return {
-        (2, 4): "put Flatten() before it",
+        (2, 4): f"put Flatten() before it, or flatten the samples: {name}.reshape(len({name}), -1)",
         (2, 1): f"add a batch axis: {name}[None]",
         (3, 2): f"add a batch axis: {name}[None]",
         (4, 3): f"add a batch or a channel axis: {name}[None] or {name}[..., None]",

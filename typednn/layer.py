@@ -14,6 +14,7 @@ meaning at run time.
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, overload
 
@@ -193,7 +194,7 @@ class _Parts(Module):
         self.parts = tuple(parts)
         self.sample = sample
         names = [part._name or str(place) for place, part in enumerate(self.parts)]
-        twice = next((name for name in names if names.count(name) > 1), None)
+        twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
             raise ArgumentError(explain("stack", "every part's name is its own", f"{twice!r} twice", "rename one with named(...)"))
         self.names = tuple(names)

@@ -43,10 +43,10 @@ class Dyn(DynLayer):
     def __init__(self, layer: AnyLayer, sample_shape: Sequence[int]) -> None:
         check_part(layer)
         self.layer = layer
-        self.sample_shape = Input(*sample_shape).sizes
-        self.output_shape = known_sizes(layer.trace(Flow.start(self.sample_shape)))
-        self.in_features = math.prod(self.sample_shape)
-        self.out_features = math.prod(self.output_shape)
+        self.sample_shape: tuple[int, ...] = Input(*sample_shape).sizes
+        self.output_shape: tuple[int, ...] = known_sizes(layer.trace(Flow.start(self.sample_shape)))
+        self.in_features: int = math.prod(self.sample_shape)
+        self.out_features: int = math.prod(self.output_shape)
 
     def forward(self, x: Float[Array2, "batch in_features"]) -> Float[Array2, "batch {self.out_features}"]:
         _check_rows(f"{self!r}.forward", x, self.sample_shape, self.layer)
@@ -83,6 +83,13 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
     A `Chain` or `Sequential` is taken apart, its declared input with it; layers in a list keep their places, those
     in a mapping get its names. A stack in a stack reads its row as its own ``input``, whatever shape came before.
     """
+
+    input: Input[Any]
+    layers: "tuple[AnyLayer, ...]"
+    names: tuple[str, ...]
+    dyn_layers: tuple[DynLayer, ...]
+    in_features: int
+    out_features: int
 
     def __init__(
         self,

@@ -62,15 +62,15 @@ class Arguments:
         self.kind = kind
         self.factory = factory
         self.table: dict[str, Item] = {key: item for key, item in (table.table or {}).items() if key not in own}
-        self.head = head or table.place
+        self.head: Place = head or table.place
         called = constructor(factory)
         takes = list(inspect.signature(called).parameters.values())[isinstance(factory, type) :]
-        self.parameters = {
+        self.parameters: dict[str, inspect.Parameter] = {
             parameter.name: parameter
             for parameter in takes
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and parameter.name != "rng"
         }
-        self.hints = hints_of(called)
+        self.hints: dict[str, Any] = hints_of(called)
 
     def error(self, place: Place, message: str) -> ConfigError:
         return self.source.error(place, f"{self.where}: {message}")

@@ -35,7 +35,7 @@ class ModelConfig:
     def __init__(self, source: Source, tree: Item) -> None:
         self._source = source
         self._tables = tree.table or {}
-        self.source = source.name
+        self.source: str = source.name
         self.batch: int | None = self._tables["batch"].value if "batch" in self._tables else None
         self.input: Input[Any] = _input(source, self._tables.get("input"))
         self.optimizer()

@@ -58,7 +58,7 @@ class Source:
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text
-        self.lines = [line.removesuffix("\r") for line in text.split("\n")]
+        self.lines: list[str] = [line.removesuffix("\r") for line in text.split("\n")]
 
     def error(self, place: Place, message: str, shapes: Sequence[str] = ()) -> ConfigError:
         """The complaint about the token at ``place``; ``shapes`` is the trace that led there."""
