@@ -122,7 +122,7 @@ def test_operations_of_the_implementation() -> None:
     assert (a.sum(), a.mean()) == (21, 3.5)
     np.testing.assert_array_equal(a.sum(axis=0), [5, 7, 9])  # length: columns
     np.testing.assert_array_equal(a.sum(axis=1), [6, 15])  # length: rows
-    np.testing.assert_array_equal(a + np.array([1, 2, 3]), [*a, [1, 2, 3], [1, 2, 3]])
+    np.testing.assert_array_equal(a + np.array([1, 2, 3]), a + np.array([[1, 2, 3], [1, 2, 3]]))
     np.testing.assert_array_equal(a * np.array([[2], [3]]), [[2, 4, 6], [12, 15, 18]])
     assert np.dot(a[0], b[0]) == 20
     np.testing.assert_array_equal(np.diag(np.diag(numbered((3, 3)))), np.eye(3) * [0, 4, 8])
