@@ -29,15 +29,18 @@ from typednn import (
     Optimizer,
     Parameter,
     S,
+    Sequential,
+    Stack,
     checking,
     get_checks,
+    gradcheck,
     set_checks,
 )
 from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, NotInitialised, ShapeError, TypednnError
-from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
+from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, ReLU, Residual
 from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
-from typednn.optim import SGD
+from typednn.optim import SGD, Adam, accumulate, clip_grad_norm
 
 A = TypeVar("A", bound=AnyArray)
 
@@ -374,6 +377,42 @@ def test_mistakes_that_people_make_are_told() -> None:
         "initialiser: a name is one of zeros, ones, he_normal, he_uniform, xavier_normal, xavier_uniform, kaiming_uniform, kaiming_normal, "
         "got 'he'; did you mean 'he_normal'?",
     ]
+
+
+MODEL: Any = Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        (lambda: MODEL(None), "x must be an array, got NoneType"),
+        (lambda: MODEL.update(SGD(), None), "its gradient must have a part for '0', got NoneType"),
+        (lambda: MODEL.load_state_dict(None), "takes arrays by name, or a list of them in order, got NoneType"),
+        (lambda: MODEL.load_state_dict({"0.weight": "x"}), "'0.weight' is a str, not an array"),
+        (lambda: MODEL.astype("nonsense"), "a model's dtype is floating, got 'nonsense'"),
+        (lambda: MODEL.astype("int8"), "a model's dtype is floating, got 'int8'"),
+        (lambda: MODEL.named(3), "a layer's name is an identifier, got 3"),
+        (lambda: MODEL.to("gpu"), 'expected "cpu" or "cuda"'),
+        (lambda: MODEL >> None, "a stack is made of layers, got NoneType"),
+        (lambda: Residual(3), "a stack is made of layers, got int"),
+        (lambda: PerPosition(None), "a stack is made of layers, got NoneType"),
+        (lambda: Sequential(None), "needs a list of layers, or a mapping of names to layers, got NoneType"),
+        (lambda: Sequential({"a": 3}), "a stack is made of layers, got int"),
+        (lambda: Pad2d(1.5), "padding must be an integer of at least 0, got 1.5"),
+        (lambda: clip_grad_norm(3, 1.0), "takes what backward gives, a Gradient, got int"),
+        (lambda: accumulate([1, 2]), "takes what backward gives, a Gradient, got int"),
+        (lambda: SGD(groups="abc"), "groups are Group(names, ...), got 'a'"),
+        (lambda: Adam(betas=3), "betas are two numbers, got 3"),
+        (lambda: Stack([Linear(3, 4)], input=5), "input is an Input, or one sample's sizes, got 5"),
+        (lambda: gradcheck(3, array(1)), "takes a layer or model, got int"),
+        (lambda: gradcheck(MODEL), "needs the layer's input, got none"),
+        (lambda: set_checks(None), "mode must be 'full', 'cached' or 'off', got None"),
+    ],
+)
+def test_no_mistake_surfaces_inside_a_dependency(mistake: Any, words: str) -> None:
+    with pytest.raises(TypednnError) as caught:
+        mistake()
+    assert words in str(caught.value)
 
 
 # ------------------------------------------------------------------ modes

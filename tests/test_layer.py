@@ -153,7 +153,7 @@ def test_what_cannot_be_stacked() -> None:
         layer >> Linear  # type: ignore[operator]
     with pytest.raises(StackError, match="a stack is made of layers, got int"):
         layer >> 3  # type: ignore[operator]
-    with pytest.raises(ArgumentError, match="needs at least one layer"):
+    with pytest.raises(ArgumentError, match="needs a list of layers, or a mapping of names to layers, got none"):
         Sequential([])
     with pytest.raises(StackError, match="a stack is made of layers, got str"):
         Sequential(["Linear"])  # type: ignore[list-item]

@@ -13,6 +13,7 @@ import operator
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from numbers import Real
 from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
@@ -64,6 +65,8 @@ class Gradient:
         return total
 
     def __mul__(self, factor: float) -> Self:
+        if not isinstance(factor, Real):
+            return NotImplemented
         scaled: Self = _combined(partial(operator.mul, factor), self)
         return scaled
 

@@ -316,11 +316,12 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], str])
     """A chain built from a list, or from a mapping of names to layers: checked alike, its static types erased."""
 
     def __init__(self, layers: "Sequence[Module] | Mapping[str, Module]", *, input: Input[Any] | None = None) -> None:
+        if not isinstance(layers, Mapping | list | tuple) or not layers:
+            got = "none" if isinstance(layers, Mapping | list | tuple) else type(layers).__name__
+            raise ArgumentError(explain("Sequential", "needs a list of layers, or a mapping of names to layers", got))
+        check_stackable(list(layers.values()) if isinstance(layers, Mapping) else layers)
         if isinstance(layers, Mapping):
             layers = [layer.named(name) for name, layer in layers.items()]
-        if not layers:
-            raise ArgumentError(explain("Sequential", "needs at least one layer", "an empty list"))
-        _check_stackable(layers)
         flat: list[Module] = []
         for layer in layers:
             flat += layer.parts if isinstance(layer, Chain | FirstChain | Sequential) and not layer._name else [layer]
@@ -335,7 +336,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], str])
         return ChainGrad(gradients[0].input, tuple(gradients))
 
 
-def _check_stackable(parts: Sequence[Any]) -> None:
+def check_stackable(parts: Sequence[Any]) -> None:
     """Only layers with one input, integers read first, and each layer once: it holds one forward."""
     for place, part in enumerate(parts):
         if isinstance(part, MultiInput):
@@ -351,7 +352,7 @@ def _check_stackable(parts: Sequence[Any]) -> None:
 
 def _stacked(kind: type[_Parts], sample: Input[Any] | None, *parts: Any) -> _Parts:
     """A chain of ``parts``, its sizes checked as far as they can be decided."""
-    _check_stackable(parts)
+    check_stackable(parts)
     return kind(parts, sample)
 
 

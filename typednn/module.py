@@ -255,9 +255,12 @@ class Module(Enforced):
 
     def astype(self, dtype: npt.DTypeLike) -> Self:
         """Convert every floating parameter and buffer; kept values are dropped; sharing stays. Returns the model."""
-        wanted = np.dtype(dtype)
+        try:
+            wanted = np.dtype(dtype)
+        except TypeError:
+            wanted = np.dtype(object)
         if wanted.kind != "f":
-            raise ArgumentError(explain(f"{self.label()}.astype", "a model's dtype is floating", str(wanted), "such as numpy.float32"))
+            raise ArgumentError(explain(f"{self.label()}.astype", "a model's dtype is floating", repr(dtype), "such as numpy.float32"))
         return self._replaced(lambda array: array.astype(wanted) if array.dtype.kind == "f" else array, dtype=wanted)
 
     def _replaced(self, change: Callable[[Any], Any], **state: Any) -> Self:
@@ -279,6 +282,9 @@ class Module(Enforced):
         """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and all misfits are told."""
         stored = {path: (module, field, cell) for path, module, field, cell in self._stored("parameter", "buffer")}
         if not isinstance(state, Mapping):
+            if not isinstance(state, list | tuple):
+                got = type(state).__name__
+                raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got))
             given = list(state)
             if len(given) != len(stored):
                 raise StateDictError(
@@ -353,7 +359,8 @@ class Module(Enforced):
 
     def named(self, name: str) -> Self:
         """Give this layer a name in the stack that it will be part of: ``fc1.weight`` instead of ``7.weight``."""
-        if not name.isidentifier():
+        given: object = name
+        if not isinstance(given, str) or not given.isidentifier():
             raise ArgumentError(explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"))
         self._name = name
         return self

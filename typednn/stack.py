@@ -107,6 +107,8 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
             raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"))
         if not layers:
             raise ArgumentError(explain("Stack", "needs at least one layer", "none"))
+        if not isinstance(sample, Input | list | tuple):
+            raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"))
         self.input = sample if isinstance(sample, Input) else Input(*sample)
         if self.input.dtype is not float:
             raise ArgumentError(explain("Stack", "reads rows of floats", repr(self.input), "leave dtype=int out"))

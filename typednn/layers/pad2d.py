@@ -43,7 +43,7 @@ class Pad2d(Layer[Array4, Array4, Pad2dGrad, S]):
         mode: Literal["constant", "replicate"] = "constant",
         value: float = 0.0,
     ) -> None:
-        sides = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
+        sides = padding if isinstance(padding, list | tuple) else (padding,) * 4
         if len(sides) != 4:
             raise ArgumentError(explain("Pad2d", "padding must be one integer or (left, right, top, bottom)", repr(padding)))
         left, right, top, bottom = (integer("Pad2d", "padding", side, least=0) for side in sides)

@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from typednn.arrays import Array2, Array3
 from typednn.fields import Kept
 from typednn.gradients import Gradient
-from typednn.layer import S2, G, Layer, S
+from typednn.layer import S2, G, Layer, S, check_stackable
 from typednn.shapes import Flow
 
 Inner = TypeVar("Inner", covariant=True)
@@ -38,6 +38,7 @@ class PerPosition(Layer[Array3, Array3, PerPositionGrad[G], S], Generic[G, S]):
     _shape: Kept[tuple[int, int, int]]
 
     def __init__(self, inner: Layer[Array2, Array2, G, S2]) -> None:
+        check_stackable([inner])
         self.inner = inner
         self.trace(Flow.start())
 

@@ -13,7 +13,7 @@ from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.gradients import Gradient
-from typednn.layer import S2, G, In, Layer, S
+from typednn.layer import S2, G, In, Layer, S, check_stackable
 from typednn.shapes import Flow
 
 X = TypeVar("X", covariant=True)
@@ -36,6 +36,7 @@ class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
     inner: Layer[In, In, G]
 
     def __init__(self, inner: Layer[In, In, G, S2]) -> None:
+        check_stackable([inner])
         self.inner = inner
         self.trace(Flow.start())
 

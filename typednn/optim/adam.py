@@ -32,7 +32,8 @@ class Adam(GradientOptimizer):
     ) -> None:
         where = type(self).__name__
         super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, groups=groups)
-        if len(betas) != 2:
+        pair: object = betas
+        if not isinstance(pair, list | tuple) or len(betas) != 2:
             raise ArgumentError(explain(where, "betas are two numbers", repr(betas), "such as (0.9, 0.999)"))
         beta1 = number(where, "beta1", betas[0], least=0.0, below=1.0)
         beta2 = number(where, "beta2", betas[1], least=0.0, below=1.0)

@@ -94,6 +94,10 @@ class GradientOptimizer(Optimizer):
     ) -> None:
         where = type(self).__name__
         self.settings: Settings = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
+        handed: Sequence[object] = groups
+        stray = next((group for group in handed if not isinstance(group, Group)), None)
+        if stray is not None:
+            raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'))
         self.groups: tuple[tuple[str, Settings], ...] = tuple((group.names, group.settings(where, self.settings)) for group in groups)
         self._states: dict[int, ParameterState] = {}
         self._model: Module | None = None
