@@ -183,7 +183,7 @@ def _nothing(instance: Any) -> None:
 def _judge(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
     """The place of the first value that is not what its hint promises, or -1. ``self`` is what ``{self.x}`` reads."""
     for place, (hint, value) in enumerate(zip(hints, values, strict=True)):
-        if not is_bearable(value, hint):
+        if not _is_open(hint) and not is_bearable(value, hint):
             return place
         if is_array_hint(hint) and (0 in value.shape or not is_array(value)):
             return place
@@ -436,10 +436,15 @@ def _signature_or_type(value: Any) -> Any:
         return value.__class__
 
 
+def _is_open(hint: Any) -> bool:
+    """Whether a type variable stands for anything at all; its default is no promise, though beartype on Python 3.13 takes it for one."""
+    return isinstance(hint, TypeVar) and not hint.__bound__ and not hint.__constraints__
+
+
 def _is_memorable(hint: Any) -> bool:
     """Whether type, dtype and shape alone decide; anything else is judged on every call."""
     if isinstance(hint, TypeVar):
-        return not hint.__bound__ and not hint.__constraints__
+        return _is_open(hint)
     options = get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     return all(is_array_hint(option) or option is None or (isinstance(option, type) and not get_args(option)) for option in options)
 
