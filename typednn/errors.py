@@ -15,6 +15,7 @@
     │       └── LayerReused                     one layer called twice within one outer forward
     ├── StateDictError   ValueError     saved state does not belong to this model
     ├── DataError        ValueError     a data file is missing, or not what it should be
+    ├── CheckpointError  ValueError     a run's files cannot be written, or are not what they should be
     ├── ConfigError      ValueError     a model config cannot be read; has file:line:column
     └── MissingExtra     ImportError    a feature needs an optional package
 
@@ -99,6 +100,17 @@ class StateDictError(TypednnError, ValueError):
 
 class DataError(TypednnError, ValueError):
     """A data file that is missing, or not what it should be."""
+
+
+class CheckpointError(TypednnError, ValueError):
+    """A run's files cannot be written, or are not what they should be.
+
+    ``damaged`` tells a file that is broken, for which an older checkpoint can stand in, from one that belongs elsewhere.
+    """
+
+    def __init__(self, message: str, *, damaged: bool = False) -> None:
+        super().__init__(message)
+        self.damaged: bool = damaged
 
 
 class ConfigError(TypednnError, ValueError):

@@ -1,6 +1,5 @@
 """P-E1: MNIST, from the real files where they are and from small ones everywhere."""
 
-import gzip
 import hashlib
 import struct
 import sys
@@ -8,22 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_data import write_small_mnist as write_small
 
 from typednn.data import find_mnist, mnist
 from typednn.errors import ArgumentError, DataError
-
-NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-
-
-def write_small(folder: Path, packed: bool = True) -> Path:
-    """Four files with 6 and 3 images; pixel values tell where they belong."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, count in zip(NAMES, (6, 6, 3, 3), strict=True):
-        numbers = np.arange(count * 784 if "images" in name else count) % 10
-        sizes = (count, 28, 28) if "images" in name else (count,)
-        content = struct.pack(f">HBB{len(sizes)}I", 0, 8, len(sizes), *sizes) + numbers.astype(np.uint8).tobytes()
-        (folder / (f"{name}.gz" if packed else name)).write_bytes(gzip.compress(content) if packed else content)
-    return folder
 
 
 def test_real_mnist(data_dir: Path) -> None:
@@ -74,6 +61,13 @@ def test_other_image_sizes_and_counts(tmp_path: Path) -> None:
     write_small(tmp_path)
     (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(struct.pack(">HBBI", 0, 8, 1, 2) + bytes(2))
     with pytest.raises(ArgumentError, match="test has a label for each image, got 3 images and 2 labels"):
+        mnist(folder)
+
+
+def test_numbers_of_another_type(tmp_path: Path) -> None:
+    folder = write_small(tmp_path)
+    (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(struct.pack(">HBBI", 0, 13, 1, 3) + bytes(12))
+    with pytest.raises(DataError, match=r"labels of MNIST are unsigned bytes, got float32"):
         mnist(folder)
 
 

@@ -1,10 +1,22 @@
 """Data: arrays in, arrays out. Readers, labels and batches; knows no layer."""
 
 from typednn.data.batches import batches, in_order
+from typednn.data.cifar import cifar10
+from typednn.data.csv import NotANumber, RowLength, labelled, read_csv, read_optdigits
 from typednn.data.dataset import Dataset
 from typednn.data.digits import digits
+from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.idx import read_idx
+from typednn.data.images import ImageFolder, image_size, read_image, read_image_folder
+from typednn.data.inputs import read_inputs
 from typednn.data.labels import one_hot
+from typednn.data.loader import Batch, Loader
 from typednn.data.mnist import find_mnist, mnist
+from typednn.data.named import DATASETS, cache_folder, class_names, find, load
+from typednn.data.npy import read_npy, read_npz
+from typednn.data.spiral import spiral
 
-__all__ = ["Dataset", "batches", "digits", "find_mnist", "in_order", "mnist", "one_hot", "read_idx"]
+__all__ = ["DATASETS", "Batch", "Dataset", "ImageFolder", "Loader", "NotANumber", "RowLength", "batches", "cache_folder", "cifar10"]
+__all__ += ["class_names", "digits", "find", "find_mnist", "generator_state", "image_size", "in_order", "labelled", "load", "mnist"]
+__all__ += ["one_hot", "read_csv", "read_idx", "read_image", "read_image_folder", "read_inputs", "read_npy", "read_npz"]
+__all__ += ["read_optdigits", "restore_generator", "spiral"]

@@ -35,7 +35,12 @@ def find_mnist() -> Path | None:
     told = os.environ.get("TYPEDNN_DATA")
     places = [Path(told), Path(told) / "mnist"] if told else []
     places += [root.parent / "shared" / "data" / "mnist" for root in (Path.cwd(), Path(__file__).resolve().parents[2])]
-    return next((place for place in places if any(_either(place, _FILES[0]))), None)
+    return next((place for place in places if has_mnist(place)), None)
+
+
+def has_mnist(folder: Path) -> bool:
+    """Whether `mnist` would find something there."""
+    return any(_either(folder, _FILES[0]))
 
 
 def _either(folder: Path, name: str) -> list[Path]:
@@ -62,10 +67,12 @@ def _labels(path: Path) -> IntArray1:
 
 def _of_rank(path: Path, rank: int, what: str) -> npt.NDArray[np.uint8]:
     numbers = read_idx(path)
+    if numbers.dtype != np.uint8:
+        raise DataError(explain(str(path), f"{what} of MNIST are unsigned bytes", str(numbers.dtype)))
     if numbers.ndim != rank:
         axes = "1 axis" if rank == 1 else f"{rank} axes"
         raise DataError(explain(str(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
     return numbers
 
 
-__all__ = ["find_mnist", "mnist"]
+__all__ = ["find_mnist", "has_mnist", "mnist"]

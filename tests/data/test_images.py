@@ -1,0 +1,209 @@
+"""PNG images, alone, in folders, and as one of the inputs of a prediction."""
+
+import gzip
+import struct
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn.data import image_size, read_image, read_image_folder, read_inputs
+from typednn.errors import ArgumentError, DataError, MissingExtra
+
+Image: Any = pytest.importorskip("PIL.Image")
+
+
+def save(path: Path, pixels: Any, mode: str | None = None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image = Image.fromarray(np.asarray(pixels))
+    (image if mode is None else image.convert(mode)).save(path)
+    return path
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+GREY = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+RED = np.zeros((2, 2, 3), np.uint8) + np.array([255, 0, 0], np.uint8)
+
+
+def test_grey(tmp_path: Path) -> None:
+    image = read_image(save(tmp_path / "a.png", GREY))
+    assert (image.shape, image.dtype) == ((1, 3, 4, 1), np.float32)
+    np.testing.assert_array_equal(image[0, :, :, 0], GREY)
+    np.testing.assert_array_equal(read_image(str(tmp_path / "a.png"), invert=True)[0, :, :, 0], 255 - GREY)
+    assert image_size(tmp_path / "a.png") == (3, 4)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA"])
+def test_every_mode_of_black_and_white(tmp_path: Path, mode: str) -> None:
+    pixels = np.array([[0, 255], [255, 0]], np.uint8)
+    path = save(tmp_path / "a.png", pixels, mode)
+    np.testing.assert_array_equal(read_image(path)[0, :, :, 0], pixels)
+    np.testing.assert_array_equal(read_image(path, channels=3)[0], np.repeat(pixels[:, :, np.newaxis], 3, axis=2))
+
+
+def test_colour_transparency_and_sixteen_bits(tmp_path: Path) -> None:
+    assert read_image(save(tmp_path / "red.png", RED)).ravel().tolist() == [76.0] * 4
+    np.testing.assert_array_equal(read_image(tmp_path / "red.png", channels=3)[0], RED)
+    clear = np.dstack([RED, np.array([[0, 255], [128, 255]], np.uint8)])
+    assert read_image(save(tmp_path / "clear.png", clear), channels=3)[0, :, :, 0].ravel().tolist() == [0.0, 255.0, 128.0, 255.0]
+    deep = save(tmp_path / "deep.png", np.array([[0, 257], [65535, 300]], np.uint16))
+    np.testing.assert_allclose(read_image(deep)[0, :, :, 0], [[0, 1], [255, 300 / 257]])
+
+
+def test_sizes(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", np.full((8, 6), 77, np.uint8))
+    with pytest.raises(DataError, match=r"a\.png: the image must be 28 x 28, got 8 x 6; pass resize=True to bring it to that size"):
+        read_image(path, size=28)
+    for size, shape in ((28, (28, 28)), ((4, 3), (4, 3)), ((8, 6), (8, 6))):
+        resized = read_image(path, size=size, resize=True)
+        assert resized.shape == (1, *shape, 1)
+        np.testing.assert_allclose(resized, 77.0, atol=1e-4)
+    ramp = save(tmp_path / "ramp.png", np.repeat(np.arange(8, dtype=np.uint8) * 10, 8).reshape(8, 8))
+    halves = read_image(ramp, size=(2, 2), resize=True)[0, :, 0, 0]
+    assert halves[0] < 35 < halves[1], "rows stay rows"
+    assert halves.sum() == pytest.approx(70.0), "an average, not a sample"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(b"", "must be a PNG image, got a file that begins with an empty file", id="empty"),
+        pytest.param(
+            b"GIF89a" + bytes(30), "must be a PNG image, got a file that begins with 47 49 46 38 39 61 00 00; save it as PNG", id="GIF"
+        ),
+        pytest.param(
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 2**31, 2**31, 8, 0, 0, 0, 0)), "an image has 1 to", id="large"
+        ),
+        pytest.param(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 0, 5, 8, 0, 0, 0, 0)), "got 5 x 0", id="nothing"),
+        pytest.param(
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 4, 5, 8, 0, 0, 0, 0)), "must be a whole PNG image", id="cut"
+        ),
+    ],
+)
+def test_what_is_no_image(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "a.png").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_image(tmp_path / "a.png")
+
+
+def test_unreadable_and_wrong_arguments(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must be a readable file, got No such file"):
+        read_image(tmp_path / "nowhere.png")
+    with pytest.raises(ArgumentError, match="channels must be 1, grey, or 3, got 4"):
+        read_image(save(tmp_path / "a.png", GREY), channels=4)
+    path = tmp_path / "cut.png"
+    path.write_bytes((tmp_path / "a.png").read_bytes()[:50])
+    with pytest.raises(DataError, match="must be a whole PNG image"):
+        read_image(path)
+
+
+def test_pillow_raises_many_kinds_of_errors(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", GREY)
+    content = path.read_bytes()
+    path.write_bytes(content[:33] + chunk(b"zTXt", b"note\0\0" + zlib.compress(bytes(1 << 22))) + content[33:])
+    with pytest.raises(DataError, match="must be a whole PNG image, got Decompressed data too large"):
+        read_image(path)
+
+
+def test_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(tmp_path / "a.png", GREY)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "PIL"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert image_size(path) == (3, 4)
+    with pytest.raises(MissingExtra, match=r"needs Pillow to read PNG images, .*; pip install typednn\[images\]") as caught:
+        read_image(path)
+    assert caught.value.name == "PIL"
+
+
+def folder_of(root: Path) -> Path:
+    for place, value in (("two/b.png", 3), ("two/a.png", 2), ("one/z.png", 1), ("two/.hidden", 0)):
+        if place.endswith("png"):
+            save(root / place, np.full((3, 4), value, np.uint8))
+        else:
+            (root / place).write_text("not looked at")
+    return root
+
+
+def test_folders_are_classes(tmp_path: Path) -> None:
+    found = read_image_folder(folder_of(tmp_path))
+    assert found.names == ("one", "two")
+    assert [path.name for path in found.paths] == ["z.png", "a.png", "b.png"]
+    np.testing.assert_array_equal(found.labels, [0, 1, 1])
+    np.testing.assert_array_equal(found.images[:, 0, 0, 0], [1, 2, 3])
+    assert found.images.shape == (3, 3, 4, 1)
+    assert read_image_folder(str(tmp_path), size=28, resize=True, channels=3).images.shape == (3, 28, 28, 3)
+
+
+def test_files_and_folders_are_sorted(tmp_path: Path) -> None:
+    names = [f"{number:02}" for number in range(20)]
+    for number in (7 * count % 20 for count in range(20)):
+        for other in names[::3]:
+            save(tmp_path / names[number] / f"{other}.png", np.full((1, 1), number, np.uint8))
+    found = read_image_folder(tmp_path)
+    assert found.names == tuple(names)
+    assert [path.stem for path in found.paths] == names[::3] * 20
+    np.testing.assert_array_equal(found.images.ravel(), found.labels)
+
+
+def test_folders_that_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must hold a folder of PNG images for each class, got no folder; make one per class"):
+        read_image_folder(tmp_path)
+    with pytest.raises(DataError, match="must be a readable folder, got No such file"):
+        read_image_folder(tmp_path / "nowhere")
+    folder_of(tmp_path)
+    (tmp_path / "three").mkdir()
+    with pytest.raises(DataError, match="each class must have an image, got none in 'three'"):
+        read_image_folder(tmp_path)
+    save(tmp_path / "three" / "a.png", np.zeros((5, 5), np.uint8))
+    with pytest.raises(DataError, match=r"three.a\.png: the image must be 3 x 4, got 5 x 5; pass resize=True"):
+        read_image_folder(tmp_path)
+    (tmp_path / "three" / "a.png").write_text("text")
+    with pytest.raises(DataError, match=r"three.a\.png: must be a PNG image"):
+        read_image_folder(tmp_path)
+
+
+PIXELS = np.arange(24.0).reshape(2, 3, 4)
+
+
+def test_inputs_of_every_kind(tmp_path: Path) -> None:
+    same = PIXELS.reshape(2, 3, 4, 1).astype(np.float32)
+    paths = []
+    for number, array in enumerate((PIXELS, PIXELS.reshape(2, 12), same, PIXELS.astype(np.uint8))):
+        paths.append(tmp_path / f"{number}.npy")
+        np.save(paths[-1], array)
+    np.savez(tmp_path / "a.npz", images=PIXELS)
+    np.savetxt(tmp_path / "a.csv", PIXELS.reshape(2, 12), delimiter=",")
+    np.savetxt(tmp_path / "b.CSV", np.c_[[7, 8], PIXELS.reshape(2, 12)], delimiter=",")
+    idx = struct.pack(">HBB3I", 0, 8, 3, 2, 3, 4) + PIXELS.astype(np.uint8).tobytes()
+    (tmp_path / "a-idx3-ubyte").write_bytes(idx)
+    (tmp_path / "a.gz").write_bytes(gzip.compress(idx))
+    for path in (*paths, *(tmp_path / name for name in ("a.npz", "a.csv", "b.CSV", "a-idx3-ubyte", "a.gz"))):
+        read = read_inputs(path, 3, 4)
+        assert read.dtype == np.float32
+        np.testing.assert_array_equal(read, same)
+    save(tmp_path / "a.png", GREY)
+    np.testing.assert_array_equal(read_inputs(tmp_path / "a.png", 3, 4, invert=True)[0, :, :, 0], 255 - GREY)
+    assert read_inputs(tmp_path / "a.png", resize=True).shape == (1, 28, 28, 1)
+    np.save(tmp_path / "one.npy", PIXELS[0])
+    assert read_inputs(str(tmp_path / "one.npy"), 3, 4).shape == (1, 3, 4, 1)
+
+
+def test_inputs_that_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", PIXELS)
+    with pytest.raises(DataError, match=r"must hold images of 28 x 28 x 1, or rows of 784 numbers, got shape \(2, 3, 4\)"):
+        read_inputs(tmp_path / "a.npy")
+    with pytest.raises(DataError, match=r"images of 3 x 4 x 3, or rows of 36 numbers, got shape \(2, 3, 4\)"):
+        read_inputs(tmp_path / "a.npy", 3, 4, 3)
+    np.savez(tmp_path / "a.npz", a=PIXELS, b=PIXELS)
+    with pytest.raises(DataError, match="must hold one array, the images, got 2; save them alone"):
+        read_inputs(tmp_path / "a.npz", 3, 4)
+    np.save(tmp_path / "none.npy", PIXELS[:0])
+    with pytest.raises(DataError, match=r"got shape \(0, 3, 4\)"):
+        read_inputs(tmp_path / "none.npy", 3, 4)

@@ -1,0 +1,361 @@
+"""Loaders: every row once, the same batches after any interruption, and no thread left behind."""
+
+import gc
+import json
+import os
+import threading
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from typednn.data import Batch, Loader, generator_state, restore_generator
+from typednn.errors import ArgumentError, StateDictError, StateError, TypednnError
+from typednn.random import PCG32, Rng
+
+MAKERS: dict[str, Callable[[int], Rng]] = {
+    "PCG32": PCG32,
+    "PCG64": np.random.default_rng,
+    "MT19937": lambda seed: np.random.Generator(np.random.MT19937(seed)),
+    "Philox": lambda seed: np.random.Generator(np.random.Philox(seed)),
+    "SFC64": lambda seed: np.random.Generator(np.random.SFC64(seed)),
+}
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if "prefetch" in thread.name]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Any:
+    yield
+    gc.collect()
+    assert threads() == []
+
+
+def data(rows: int) -> tuple[Any, Any]:
+    return np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2), np.arange(rows)
+
+
+def loader(rows: int = 10, batch_size: int = 4, rng: Rng | None = None, **settings: Any) -> Loader[Any, Any]:
+    x, y = data(rows)
+    return Loader(x, y, batch_size=batch_size, rng=PCG32(0) if rng is None else rng, **settings)
+
+
+def rows_of(batches: Any) -> list[list[int]]:
+    return [batch.indices.tolist() for batch in batches]
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 2, 9])
+def test_every_row_once_and_the_last_batch_short(prefetch: int) -> None:
+    """P-C4: sizes 4, 4, 2 in the order of the paper's golden shuffle; x and y stay together."""
+    some = loader(rng=PCG32(42, 6), prefetch=prefetch)
+    assert (some.steps_per_epoch, some.rows, some.batch_size) == (3, 10, 4)
+    for number, batch in enumerate(some.batches(), 1):
+        assert isinstance(batch, Batch)
+        assert (some.epoch, some.step) == (0, number)
+        np.testing.assert_array_equal(batch.x[:, 0], 2 * batch.y)
+        np.testing.assert_array_equal(batch.y, batch.indices)
+    assert (some.epoch, some.step) == (1, 0)
+    assert [row for chunk in rows_of(loader(rng=PCG32(42, 6)).batches()) for row in chunk] == [0, 5, 2, 3, 8, 4, 7, 6, 9, 1]
+
+
+def test_each_epoch_is_drawn_anew_from_the_generator() -> None:
+    """P-C4: the orders of two epochs are the generator's next two permutations."""
+    some, rng = loader(50, 50), PCG32(0)
+    for _ in range(2):
+        assert rows_of(some.batches()) == [rng.permutation(50).tolist()]
+    assert some.epoch == 2
+
+
+def test_in_their_own_order() -> None:
+    x, y = data(5)
+    some = Loader(x, y, batch_size=2, shuffle=False)
+    assert rows_of(some.batches()) == [[0, 1], [2, 3], [4]] == rows_of(some.batches())
+    batch = next(Loader(x, y, batch_size=2, shuffle=False).batches())
+    batch.x[:] = -1.0
+    assert x[0, 0] == 0.0, "a batch is a copy"
+
+
+@given(st.data(), st.integers(1, 30), st.integers(1, 12), st.sampled_from(sorted(MAKERS)), st.integers(0, 3))
+def test_continues_to_the_bit(draw: st.DataObject, rows: int, batch_size: int, kind: str, ahead: int) -> None:
+    """Stopped anywhere in three epochs, saved as JSON, loaded into a fresh loader: the same batches as without a stop."""
+    shuffle = draw.draw(st.booleans())
+
+    def fresh(seed: int) -> Loader[Any, Any]:
+        return loader(rows, batch_size, MAKERS[kind](seed), prefetch=ahead, shuffle=shuffle)
+
+    whole = fresh(1)
+    expected = [(whole.epoch, chunk) for _ in range(3) for chunk in rows_of(whole.batches())]
+    stop = draw.draw(st.integers(0, len(expected)))
+    first, seen = fresh(1), []
+    while len(seen) < stop:
+        for batch in first.batches():
+            seen.append((first.epoch, batch.indices.tolist()))
+            if len(seen) == stop:
+                break
+    assert [chunk for _, chunk in seen] == [chunk for _, chunk in expected[:stop]]
+    second = fresh(2)
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert (second.epoch, second.step) == (first.epoch, first.step)
+    rest = []
+    while second.epoch < 3:
+        rest += rows_of(second.batches())
+    assert rest == [chunk for _, chunk in expected[stop:]]
+
+
+def test_the_generator_may_be_shared() -> None:
+    """Somebody else draws from the same generator within an epoch: it, too, continues where it was."""
+    rng = PCG32(0)
+    some, seen = loader(rng=rng), []
+    for _ in some.batches():
+        seen.append(rng.random((1,)).item())
+        if len(seen) == 1:
+            saved = json.dumps(some.state_dict())
+    other = PCG32(9)
+    again = loader(rng=other)
+    again.load_state_dict(json.loads(saved))
+    assert [other.random((1,)).item() for _ in again.batches()] == seen[1:]
+    assert other == rng
+
+
+def test_no_thread_after_a_break_or_an_error() -> None:
+    some = loader(100, 1)
+    for _ in some.batches():
+        assert threads() == ["typednn prefetch"]
+        break
+    assert threads() == []
+    assert some.step == 1
+
+    def fails() -> None:
+        for batch in some.batches():
+            raise KeyError(batch.indices[0])
+
+    with pytest.raises(KeyError):
+        fails()
+    assert threads() == []
+    assert some.step == 2
+    iterator = some.batches()
+    assert threads() == [], "begins with the first batch that is asked for"
+    next(iterator)
+    assert threads() == ["typednn prefetch"]
+    iterator.close()  # type: ignore[attr-defined]
+    assert threads() == []
+
+
+def test_errors_of_the_thread_reach_the_caller() -> None:
+    def fails(x: Any) -> Any:
+        if x[0, 0] >= 4:
+            raise LookupError("at row 2")
+        return x
+
+    for ahead in (0, 2):
+        some = loader(6, 1, shuffle=False, transform=fails, prefetch=ahead)
+        with pytest.raises(LookupError, match="at row 2"):
+            rows_of(some.batches())
+        assert some.step == 2
+        assert threads() == []
+
+
+def test_transform_works_in_the_background() -> None:
+    where = []
+
+    def scaled(x: Any) -> Any:
+        where.append(threading.current_thread().name)
+        return (x / 255).astype(np.float32)
+
+    x, y = np.full((4, 3), 255, np.uint8), np.zeros(4, np.int64)
+    typed: Loader[np.ndarray[Any, Any], Any] = Loader(x, y, batch_size=2, shuffle=False, transform=scaled)
+    batches = list(typed.batches())
+    assert [batch.x.dtype for batch in batches] == [np.float32] * 2
+    assert batches[0].x.max() == 1.0
+    assert set(where) == {"typednn prefetch"}
+
+
+def test_no_more_than_prefetch_are_made_ahead() -> None:
+    made: list[int] = []
+
+    def counted(x: Any) -> Any:
+        made.append(len(x))
+        return x
+
+    iterator = loader(100, 1, prefetch=3, transform=counted).batches()
+    next(iterator)
+    for _ in range(2000):
+        if len(made) == 4:
+            break
+        threading.Event().wait(0.005)
+    threading.Event().wait(0.05)
+    assert len(made) == 4  # one in use, three ready
+    del iterator
+
+
+def test_one_iterator_at_a_time() -> None:
+    some = loader(20, 1)
+    old = some.batches()
+    next(old)
+    new = some.batches()
+    with pytest.raises(StateError, match=r"Loader\.batches: one iterator at a time, the newest, got one of an earlier call"):
+        next(old)
+    next(new)
+    assert some.step == 2
+    some.load_state_dict(some.state_dict())
+    with pytest.raises(StateError, match="one iterator at a time"):
+        next(new)
+    done = some.batches()
+    assert len(list(done)) == 18
+    assert list(done) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": 11}, "rows must be 10, got 11; go on with the same data, batch size and shuffling"),
+        ({"batch_size": 5}, "batch_size must be 4, got 5"),
+        ({"shuffle": False}, "shuffle must be True, got False"),
+        ({"shuffle": 1}, "shuffle must be True, got 1"),
+        ({"epoch": -1}, "epoch must be an integer, at least 0, got -1"),
+        ({"epoch": True}, "epoch must be an integer, at least 0, got True"),
+        ({"step": 4}, "step must be an integer, 0 to 3, got 4"),
+        ({"step": 1.0}, "step must be an integer, 0 to 3, got 1.0"),
+        ({"drawn_from": None}, "step must be an integer, 0 to 0, got 1"),
+        ({"drawn_from": 3}, "needs the keys 'kind' and 'state', got 3"),
+        ({"generator": None}, "needs the keys 'kind' and 'state', got None"),
+        ({"generator": {"kind": "PCG64", "state": {}}}, "is a PCG32, got the state of a PCG64; go on with a"),
+        ({"generator": {"kind": "PCG32", "state": {"state": 1, "increment": 2}}}, "the state of a PCG32, got PCG32.state: increment is"),
+        ({"more": 1}, "needs the keys batch_size, drawn_from, epoch, generator, rows, shuffle, step, got {'rows'"),
+    ],
+)
+def test_states_of_another_loader_change_nothing(changes: dict[str, Any], message: str) -> None:
+    rng = PCG32(5)
+    some = loader(rng=rng)
+    next(some.batches())
+    rng.random((3,))  # so that the generator is not where the order was drawn
+    before = some.state_dict()
+    with pytest.raises(StateDictError) as caught:
+        some.load_state_dict({**before, **changes})
+    assert message in str(caught.value)
+    assert some.state_dict() == before
+    with pytest.raises(StateDictError, match="needs the keys"):
+        some.load_state_dict([])
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["kind", "state", "inc", "key", "dtype", "values"]), inner),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(sorted(MAKERS)), st.lists(st.text(max_size=8), max_size=3), ANYTHING)
+def test_damaged_states_give_one_kind_of_error(kind: str, path: list[str], value: Any) -> None:
+    rng = MAKERS[kind](3)
+    some = loader(rng=rng)
+    next(some.batches())
+    saved = json.loads(json.dumps(some.state_dict()))
+    before = some.state_dict()
+    place = saved["generator"]
+    for key in ["state", *path]:
+        if isinstance(place.get(key), dict):
+            place = place[key]
+    place[next(iter(place))] = value
+    try:
+        some.load_state_dict(saved)
+    except TypednnError:
+        assert some.state_dict() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rng": None}, "shuffling draws from a generator, got none; pass rng=numpy.random.default_rng(0), or shuffle=False"),
+        ({"rng": 0}, "shuffling draws from a generator, got int"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
+        ({"prefetch": -1}, "prefetch must be an integer of at least 0, got -1"),
+        ({"x": [1.0]}, "x must be a NumPy array of numbers with rows, got list; convert it with numpy.asarray"),
+        ({"y": np.array(["a"] * 4)}, "y must be a NumPy array of numbers with rows, got <U1 of shape (4,)"),
+        ({"y": np.zeros(())}, "y must be a NumPy array of numbers with rows, got float64 of shape ()"),
+        ({"y": np.zeros(3)}, "x and y must have as many rows, and at least one, got 4 and 3"),
+        ({"x": np.zeros((0, 2)), "y": np.zeros(0)}, "and at least one, got 0 and 0"),
+    ],
+)
+def test_arguments_are_checked_at_once(arguments: dict[str, Any], message: str) -> None:
+    given = {"x": np.zeros((4, 2)), "y": np.zeros(4), "batch_size": 2, "rng": PCG32(0), **arguments}
+    with pytest.raises(ArgumentError) as caught:
+        Loader(**given)
+    assert message in str(caught.value)
+
+
+def test_a_state_that_fails_half_way_changes_nothing() -> None:
+    rng, other = MAKERS["MT19937"](1), MAKERS["MT19937"](2)
+    before, saved = generator_state(rng), generator_state(other)
+    saved["state"]["state"]["key"] = [*saved["state"]["state"]["key"]["values"][:-1], "many"]  # set one by one
+    with pytest.raises(StateDictError, match="needs the state of a MT19937, got"):
+        restore_generator(rng, saved)
+    assert generator_state(rng) == before
+
+
+class Dice:
+    """A generator that nobody knows how to save."""
+
+    def random(self, size: Any) -> Any: ...
+    def uniform(self, low: float, high: float, size: Any) -> Any: ...
+    def standard_normal(self, size: Any) -> Any: ...
+    def normal(self, loc: float, scale: float, size: Any) -> Any: ...
+    def permutation(self, n: int) -> Any:
+        return np.arange(n)
+
+
+def test_a_generator_that_cannot_be_saved() -> None:
+    with pytest.raises(ArgumentError, match="rng must be a generator whose state can be saved, got Dice; pass numpy"):
+        loader(rng=Dice()).batches()
+
+
+def test_streams_a_file_larger_than_memory(tmp_path: Path) -> None:
+    """A sparse .npy, twice the machine's memory; the loader holds its batches and the order of the rows."""
+    from typednn.data import read_npy
+
+    row = 1 << 20
+    rows = max(2 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // row, 64)
+    path = tmp_path / "large.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (rows, row)})
+        try:
+            file.truncate(file.tell() + rows * row)
+        except OSError:
+            pytest.skip("this file system has no sparse files of that size")
+    x = read_npy(path, mmap=True)
+    some = Loader(x, np.arange(rows), batch_size=4, rng=np.random.default_rng(0), prefetch=2)
+    tracemalloc.start()
+    try:
+        for number, batch in enumerate(some.batches()):
+            assert type(batch.x) is np.ndarray
+            assert batch.x.shape == (4, row)
+            if number == 20:
+                break
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # In use, two ready, one in the making: four batches, and 8 bytes per row for the order (twice while it is drawn).
+    assert peak < 5 * 4 * row + 40 * rows
+
+
+def test_memory_stays_flat_over_epochs() -> None:
+    x, y = np.zeros((64, 100), np.float32), np.zeros(64, np.int64)
+    some = Loader(x, y, batch_size=8, rng=np.random.default_rng(0))
+    sizes = []
+    tracemalloc.start()
+    try:
+        for _ in range(60):
+            for _ in some.batches():
+                pass
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert sizes[-1] - sizes[20] < 10_000

@@ -1,0 +1,112 @@
+"""CIFAR-10: 60,000 photographs of 32x32 pixels in ten classes, from the binary version; the other one is pickled, and not read.
+
+a record    1 byte, the label     3072 bytes, the pixels: red, green, blue, each 32 rows of 32
+five files of 10,000 records to train, data_batch_1.bin … data_batch_5.bin, and test_batch.bin
+
+The six files are read from a folder, or out of the archive ``cifar-10-binary.tar.gz`` that they are published in: nothing is
+unpacked to the disk, so no name in the archive can lead anywhere. Source: A. Krizhevsky, "Learning Multiple Layers of
+Features from Tiny Images" (2009).
+"""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from typednn.arrays import Array4, IntArray1
+from typednn.data.dataset import Dataset
+from typednn.errors import DataError, explain
+
+ARCHIVE = "cifar-10-binary.tar.gz"
+_FOLDER = "cifar-10-batches-bin"
+_TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
+_TEST = "test_batch.bin"
+_RECORD = 1 + 3 * 32 * 32
+_MOST = 1 << 28  # bytes that are unpacked of an archive; the real one has 184 million
+
+
+def cifar10(folder: str | Path) -> Dataset:
+    """CIFAR-10 from ``folder``: its six .bin files, a folder ``cifar-10-batches-bin`` of them, or the archive. Pixels 0 to 255."""
+    place = _place(Path(folder))
+    if place is None:
+        raise DataError(explain(f"cifar10({str(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
+    files = _of_archive(place) if place.is_file() else {name: _content(place / name) for name in (*_TRAIN, _TEST)}
+    parts = [_parsed(f"{place}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
+    train = [images for images, _ in parts[:-1]], [labels for _, labels in parts[:-1]]
+    return Dataset(np.concatenate(train[0]), np.concatenate(train[1]), *parts[-1])
+
+
+def has_cifar10(folder: Path) -> bool:
+    """Whether `cifar10` would find something there."""
+    return _place(folder) is not None
+
+
+def _place(folder: Path) -> Path | None:
+    for place in (folder, folder / _FOLDER):
+        if (place / _TEST).is_file():
+            return place
+    return folder / ARCHIVE if (folder / ARCHIVE).is_file() else None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(explain(str(path), "must be a readable file", error.strerror or type(error).__name__)) from None
+
+
+def _of_archive(path: Path) -> dict[str, bytes]:
+    """The six files by their last names, whatever folders the archive puts them in."""
+    found: dict[str, bytes] = {}
+    try:
+        with gzip.open(path) as unpacked:
+            limited: Any = _Limited(unpacked)
+            with tarfile.open(fileobj=limited, mode="r|") as archive:
+                for member in archive:
+                    name = member.name.rpartition("/")[2]
+                    if name in (*_TRAIN, _TEST) and member.isreg() and not member.issparse():  # holes could be of any size
+                        file = archive.extractfile(member)
+                        found[name] = b"" if file is None else file.read()
+    except DataError as error:
+        raise DataError(explain(str(path), f"unpacks to at most {_MOST} bytes", str(error))) from None
+    except (EOFError, OSError, ValueError, OverflowError, tarfile.TarError, zlib.error) as error:
+        cure = "it was cut short or damaged: fetch it again"
+        raise DataError(explain(str(path), "must be a whole .tar.gz archive", str(error) or type(error).__name__, cure)) from None
+    missing = [name for name in (*_TRAIN, _TEST) if name not in found]
+    if missing:
+        raise DataError(explain(str(path), f"must hold {', '.join((*_TRAIN, _TEST))}", f"no {missing[0]}", "fetch it again"))
+    return found
+
+
+class _Limited:
+    """Reads on, but not for ever: a small archive can stand for a very large one."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._left = _MOST
+
+    def read(self, size: int) -> bytes:
+        content: bytes = self._file.read(max(0, min(size, self._left + 1)))
+        self._left -= len(content)
+        if self._left < 0:
+            raise DataError("more")
+        return content
+
+
+def _parsed(where: str, content: bytes) -> tuple[Array4, IntArray1]:
+    if not content or len(content) % _RECORD:
+        raise DataError(explain(where, f"must be records of {_RECORD} bytes, a label and 3072 pixels", f"{len(content)} bytes"))
+    records = np.frombuffer(content, np.uint8).reshape(-1, _RECORD)
+    labels = records[:, 0].astype(np.int64)
+    if labels.max() > 9:
+        row = int((labels > 9).argmax())
+        raise DataError(explain(where, "a label of CIFAR-10 is 0 to 9", f"{labels[row]} in record {row}"))
+    return np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), np.float32), labels
+
+
+__all__ = ["cifar10", "has_cifar10"]

@@ -1,0 +1,166 @@
+"""CSV: numbers in lines of text, as people exchange them. Strict: a matrix, or an error that says which line and column.
+
+    label, pixel 1, …, pixel 784        header lines, skipped if told
+    5,0,0,…,0                           one row per line; LF or CRLF; empty lines at the end do not count
+
+A number is what Python's ``float`` reads, without underscores, and finite. Lines and columns count from 1, as in editors.
+`labelled` makes images and labels of the matrix (P-C2), `read_optdigits` reads the UCI file of that name (P-E12).
+"""
+
+from __future__ import annotations
+
+import csv
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import choice, integer
+from typednn.arrays import Array2, Array4, IntArray1, is_array
+from typednn.errors import ArgumentError, DataError, explain
+
+_CODES = {"float32": "f", "float64": "d"}
+_OPTDIGITS = (8, 8, 16.0, 10)  # height, width, darkest, classes
+
+
+@final
+class NotANumber(DataError):
+    """What stands in line ``row``, column ``column``, both from 1, is no finite number."""
+
+    def __init__(self, message: str, row: int, column: int) -> None:
+        super().__init__(message)
+        self.row = row
+        self.column = column
+
+
+@final
+class RowLength(DataError):
+    """Line ``row``, from 1, holds ``got`` numbers where the first row of numbers holds ``expected``."""
+
+    def __init__(self, message: str, row: int, expected: int, got: int) -> None:
+        super().__init__(message)
+        self.row = row
+        self.expected = expected
+        self.got = got
+
+
+def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: str = "float32") -> Array2:
+    """The numbers of a CSV file, (rows, columns); the first ``header`` lines are skipped. ``dtype`` is float32 or float64.
+
+    A `DataError` where the file cannot be read or holds no row; a `NotANumber` or a `RowLength` where a line is wrong.
+    """
+    where = str(path)
+    header = integer("read_csv", "header", header, 0)
+    code = _CODES[choice("read_csv", "dtype", dtype, tuple(_CODES))]
+    if (not delimiter.isprintable() and delimiter != "\t") or len(delimiter) != 1 or delimiter in ' "':
+        raise ArgumentError(explain("read_csv", "delimiter must be one printable character or a tab", repr(delimiter)))
+    most = float(np.finfo(dtype).max)
+    numbers: array[float] = array(code)
+    columns = 0
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            for row, fields in _rows(csv.reader(file, delimiter=delimiter, strict=True), header):
+                columns = columns or len(fields)
+                if len(fields) != columns:
+                    rule = f"row {row} must hold {columns} numbers, as the first does"
+                    raise RowLength(explain(where, rule, str(len(fields)), "is a line cut short?"), row, columns, len(fields))
+                numbers.extend(_numbers(where, row, fields, most))
+    except OSError as error:
+        raise DataError(explain(where, "must be a readable file", error.strerror or type(error).__name__)) from None
+    except UnicodeDecodeError as error:
+        cure = "is it another format, or packed?"
+        raise DataError(explain(where, "must be text in UTF-8", f"the byte {error.object[error.start]:#04x}", cure)) from None
+    except csv.Error as error:
+        raise DataError(explain(where, "must be comma-separated values", str(error))) from None
+    if not columns:
+        told = f" after {header} header lines" if header else ""
+        raise DataError(explain(where, f"must hold at least one row{told}", "none"))
+    return np.frombuffer(numbers, dtype).reshape(-1, columns)
+
+
+def _rows(lines: Any, header: int) -> Iterator[tuple[int, list[str]]]:
+    """Each row with its line's number; empty lines only where another row follows, so that it can be refused."""
+    empty: int | None = None
+    for fields in lines:
+        if lines.line_num <= header:
+            continue
+        if fields and empty is not None:
+            yield empty, []
+        if fields:
+            yield lines.line_num, fields
+        elif empty is None:
+            empty = lines.line_num
+
+
+def _numbers(where: str, row: int, fields: list[str], most: float) -> list[float]:
+    try:
+        numbers = list(map(float, fields))
+        if sum(map(abs, numbers)) <= most and "_" not in "".join(fields):  # so each is, and none is NaN
+            return numbers
+    except ValueError:
+        pass
+    for column, field in enumerate(fields, 1):
+        if not _is_number(field, most):
+            rule = f"row {row}, column {column} must be a finite number"
+            cure = "skip header lines with header=1" if row == 1 else ""
+            shown = repr(field if len(field) <= 40 else f"{field[:40]}…")
+            raise NotANumber(explain(where, rule, shown, cure), row, column)
+    return list(map(float, fields))  # their sum is too large, none of them is
+
+
+def _is_number(field: str, most: float) -> bool:
+    try:
+        return abs(float(field)) <= most and "_" not in field
+    except ValueError:
+        return False
+
+
+def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 0) -> tuple[Array4, IntArray1]:
+    """Images (n, height, width, 1) in float32 and labels (n) of rows that hold a label in column ``label`` and the pixels elsewhere.
+
+    ``label`` is 0 for the first column or -1 for the last. A `DataError` names the row, from 0, whose label is no whole number.
+    """
+    height, width = integer("labelled", "height", height), integer("labelled", "width", width)
+    if type(label) is not int or label not in (0, -1):
+        raise ArgumentError(explain("labelled", "label must be 0, the first column, or -1, the last", repr(label)))
+    if not is_array(matrix) or matrix.ndim != 2 or matrix.shape[1] != height * width + 1:
+        got = f"shape {tuple(matrix.shape)}" if is_array(matrix) else type(matrix).__name__
+        rule = f"matrix must be rows of a label and {height} x {width} pixels, so {height * width + 1} columns"
+        raise DataError(explain("labelled", rule, got, "give height and width"))
+    column = np.asarray(matrix[:, label], np.float64)
+    wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
+    if wrong.any():
+        row = int(wrong.argmax())
+        cure = "is the label in the other column?"
+        raise DataError(explain("labelled", "a label must be a whole number of at least 0", f"{column[row]:g} in row {row}", cure))
+    pixels = matrix[:, 1:] if label == 0 else matrix[:, :-1]
+    return np.ascontiguousarray(pixels, np.float32).reshape(-1, height, width, 1), column.astype(np.int64)
+
+
+def read_optdigits(path: str | Path) -> tuple[Array4, IntArray1]:
+    """Images (n, 8, 8, 1) from 0 to 16 and labels (n) of UCI's optdigits.tra or optdigits.tes: 64 pixels a line, then the digit.
+
+    Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI repository.
+    """
+    height, width, darkest, classes = _OPTDIGITS
+    matrix = read_csv(path)
+    if matrix.shape[1] != height * width + 1:
+        raise DataError(explain(str(path), "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
+    images, labels = labelled(matrix, height, width, label=-1)
+    for name, numbers, most in (("a pixel", images, darkest), ("a digit", labels, classes - 1)):
+        _check_range(str(path), name, numbers.reshape(len(numbers), -1), most)
+    return images, labels
+
+
+def _check_range(where: str, name: str, numbers: npt.NDArray[Any], most: float) -> None:
+    wrong = ((numbers < 0) | (numbers > most)).any(axis=1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        got = numbers[row][(numbers[row] < 0) | (numbers[row] > most)][0]
+        raise DataError(explain(where, f"{name} of optdigits is 0 to {most:g}", f"{got:g} in row {row}"))
+
+
+__all__ = ["NotANumber", "RowLength", "labelled", "read_csv", "read_optdigits"]

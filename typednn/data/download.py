@@ -1,0 +1,163 @@
+"""fetch: one file from the network, checked, and put in its place whole or not at all.
+
+What arrives goes to ``<name>.part`` beside the destination. Only when all of it is there and has the right checksum is it
+synced to the disk and renamed. An interrupted download stays in ``.part`` and the next one asks for the rest by Range; what
+has another checksum is deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import os
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from typednn.arguments import number
+from typednn.errors import ArgumentError, DataError, explain
+
+_CHUNK = 1 << 16
+_DIGESTS = {"md5": 32, "sha256": 64}
+_AGAIN = "call again: it goes on where it stopped"
+
+
+def fetch(
+    address: str,
+    destination: str | Path,
+    *,
+    checksum: str,
+    timeout: float = 30.0,
+    most: int = 1 << 30,
+    on_progress: Callable[[int, int | None], object] | None = None,
+) -> Path:
+    """Download ``address``, http or https, to ``destination``, and give that path.
+
+    ``checksum`` is ``md5:`` or ``sha256:`` and hexadecimal digits. ``timeout`` is how many seconds may pass without a byte;
+    more than ``most`` bytes are refused. ``on_progress(bytes, all of them if known)`` is called now and then. Whatever goes
+    wrong is a `DataError`; a file that was at ``destination`` is then untouched.
+    """
+    kind, _, expected = checksum.partition(":")
+    if len(expected) != _DIGESTS.get(kind) or set(expected) - set("0123456789abcdef"):
+        raise ArgumentError(explain("fetch", "checksum must be md5: or sha256: and hexadecimal digits", repr(checksum)))
+    if not address.startswith(("http://", "https://")):
+        raise ArgumentError(explain("fetch", "address must begin with http:// or https://", repr(address)))
+    timeout = number("fetch", "timeout", timeout, least=0.001)
+    destination = Path(destination)
+    part = destination.with_name(f"{destination.name}.part")
+    try:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("a+b") as file:
+            _lock(file, part)
+            try:
+                _receive(address, file, timeout, most, on_progress)
+                got = _digest(file, kind)
+                if got != expected:
+                    file.truncate(0)
+                    cure = "the file was altered on its way, or is another one now: nothing of it was kept; try again, or another address"
+                    raise DataError(explain(address, f"{destination.name} must have the {kind} {expected}", got, cure))
+                os.fsync(file.fileno())
+                part.replace(destination)
+            finally:
+                if part.exists() and not os.fstat(file.fileno()).st_size:
+                    part.unlink()
+        _sync_folder(destination.parent)
+    except OSError as error:
+        raise DataError(explain(str(destination), "must be writable", error.strerror or type(error).__name__)) from None
+    return destination
+
+
+def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progress: Callable[[int, int | None], object] | None) -> None:
+    """Append to ``file`` what it lacks of ``address``."""
+    start = file.seek(0, os.SEEK_END)
+    request = urllib.request.Request(address, headers={"User-Agent": "typednn", **({"Range": f"bytes={start}-"} if start else {})})
+    with contextlib.ExitStack() as stack:
+        try:
+            response: Any = stack.enter_context(urllib.request.urlopen(request, timeout=timeout))
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and start:
+                return  # all of it is there: the checksum will tell
+            raise DataError(explain(address, "must answer with the file", f"{error.code} {error.reason}")) from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise _broken(address, error, timeout, "is there a network? A local copy is used where TYPEDNN_DATA names its folder") from None
+        if response.status != http.HTTPStatus.PARTIAL_CONTENT:
+            start = 0
+            file.truncate(0)
+        elif not str(response.headers.get("Content-Range", "")).startswith(f"bytes {start}-"):
+            file.truncate(0)
+            got, cure = f"{response.headers.get('Content-Range')!r}", "call again: it starts anew"
+            raise DataError(explain(address, f"must go on at byte {start}", got, cure))
+        length = str(response.headers.get("Content-Length", ""))
+        total = start + int(length) if length.isdecimal() and len(length) < 20 else None
+        if total is not None and total > most:
+            raise DataError(explain(address, f"a file has at most {most} bytes", str(total)))
+        done = start
+        while chunk := _chunk(response, address, timeout):
+            done += len(chunk)
+            if done > most:
+                file.truncate(0)
+                raise DataError(explain(address, f"a file has at most {most} bytes", "more"))
+            file.write(chunk)
+            if on_progress is not None:
+                on_progress(done, total)
+    file.flush()
+    if total is not None and done < total:
+        raise DataError(explain(address, f"the file has {total} bytes", str(done), _AGAIN))
+
+
+def _chunk(response: Any, address: str, timeout: float) -> bytes:
+    try:
+        chunk: bytes = response.read(_CHUNK)
+    except http.client.IncompleteRead as error:
+        return error.partial
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise _broken(address, error, timeout, _AGAIN) from None
+    return chunk
+
+
+def _broken(address: str, error: Exception, timeout: float, cure: str) -> DataError:
+    reason: object = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(reason, TimeoutError):
+        return DataError(explain(address, "must send something at least now and then", f"no byte for {timeout:g} s", cure))
+    got = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason) or type(reason).__name__
+    return DataError(explain(address, "must be reachable", got, cure))
+
+
+def _digest(file: BinaryIO, kind: str) -> str:
+    file.flush()
+    file.seek(0)
+    digest = hashlib.new(kind, usedforsecurity=False)
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _lock(file: BinaryIO, part: Path) -> None:
+    """Two processes must not write into one file; where the system has no such locks, the checksum notices."""
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        cure = "wait for the other process"
+        raise DataError(explain(str(part), "one download of a file at a time", "a second one", cure)) from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that the new name, too, survives a power cut; not every system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+__all__ = ["fetch"]

@@ -1,0 +1,151 @@
+"""PNG images, alone or in folders: a folder per class. Needs Pillow, the extra ``typednn[images]``.
+
+    digits/                      names, sorted, become the labels 0, 1, …
+        eight/   a.png b.png     → label 0
+        three/   c.png           → label 1
+
+Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. What is transparent lies on black;
+16 bits become 8 with a fraction. Only PNG is read, whatever a file is called, and at most 2²⁴ pixels of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import struct
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from typednn.arguments import integer, pair
+from typednn.arrays import Array3, Array4, IntArray1
+from typednn.errors import ArgumentError, DataError, MissingExtra, explain
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_MOST_PIXELS = 1 << 24
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageFolder:
+    """Images (n, height, width, channels), labels (n) in ``0 … len(names)-1``, the classes' names, and where each image came from."""
+
+    images: Array4
+    labels: IntArray1
+    names: tuple[str, ...]
+    paths: tuple[Path, ...]
+
+
+def image_size(path: str | Path) -> tuple[int, int]:
+    """Height and width of a PNG image, from its header alone; needs no Pillow."""
+    where = str(path)
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(24)
+    except OSError as error:
+        raise DataError(explain(where, "must be a readable file", error.strerror or type(error).__name__)) from None
+    if len(start) < 24 or start[:8] != _SIGNATURE or start[12:16] != b"IHDR":
+        got = start[:8].hex(" ") or "an empty file"
+        raise DataError(explain(where, "must be a PNG image", f"a file that begins with {got}", "save it as PNG"))
+    width, height = struct.unpack(">2I", start[16:24])
+    if not 0 < width * height <= _MOST_PIXELS:
+        raise DataError(explain(where, f"an image has 1 to {_MOST_PIXELS} pixels", f"{height} x {width}", "make it smaller"))
+    return height, width
+
+
+def read_image(
+    path: str | Path, *, size: int | Sequence[int] | None = None, resize: bool = False, channels: int = 1, invert: bool = False
+) -> Array4:
+    """One PNG image, (1, height, width, channels).
+
+    ``size`` is what it must have: one number or (height, width). With ``resize=True`` an image of another size is brought to
+    it, stretched where its shape is another; `image_size` tells what it was. ``invert`` turns dark ink on white into MNIST's
+    white ink on black.
+    """
+    wanted = None if size is None else pair("read_image", "size", size)
+    if type(channels) is not int or channels not in (1, 3):
+        raise ArgumentError(explain("read_image", "channels must be 1, grey, or 3", repr(channels)))
+    height, width = image_size(path)
+    if wanted is not None and wanted != (height, width) and not resize:
+        told, cure = f"{wanted[0]} x {wanted[1]}", "pass resize=True to bring it to that size"
+        raise DataError(explain(str(path), f"the image must be {told}", f"{height} x {width}", cure))
+    pillow = _pillow()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Pillow remarks about odd files is no business of the caller
+            with pillow.open(path, formats=("PNG",)) as image:
+                pixels = _pixels(pillow, image, channels)
+            if wanted is not None and wanted != (height, width):
+                pixels = _resized(pillow, pixels, wanted)
+    except Exception as error:  # a damaged image makes Pillow raise a dozen kinds
+        got = str(error) or type(error).__name__
+        raise DataError(explain(str(path), "must be a whole PNG image", got[:200], "save it anew")) from None
+    if wanted is None and pixels.shape[:2] != (height, width):
+        raise DataError(explain(str(path), "must be a whole PNG image", "two sizes in one file", "save it anew"))
+    return (255.0 - pixels if invert else pixels)[np.newaxis]
+
+
+def read_image_folder(
+    folder: str | Path, *, size: int | Sequence[int] | None = None, resize: bool = False, channels: int = 1, invert: bool = False
+) -> ImageFolder:
+    """Every PNG image below ``folder``, which holds a folder per class; classes and files in the order of their names.
+
+    All images have the size of the first, or ``size``; with ``resize=True`` others are brought to it. What begins with a dot
+    is passed over, anything else that is no PNG image is an error that names it.
+    """
+    folder = Path(folder)
+    where = str(folder)
+    classes = [place for place in _inside(folder) if place.is_dir()]
+    if not classes:
+        cure = "make one per class, named after it"
+        raise DataError(explain(where, "must hold a folder of PNG images for each class", "no folder", cure))
+    files = [(path, label) for label, place in enumerate(classes) for path in _inside(place)]
+    empty = [place.name for label, place in enumerate(classes) if all(label != other for _, other in files)]
+    if empty:
+        raise DataError(explain(where, "each class must have an image", f"none in {empty[0]!r}"))
+    wanted = image_size(files[0][0]) if size is None else pair("read_image_folder", "size", size)
+    images = np.empty((len(files), *wanted, integer("read_image_folder", "channels", channels)), np.float32)
+    for row, (path, _) in enumerate(files):
+        images[row] = read_image(path, size=wanted, resize=resize, channels=channels, invert=invert)[0]
+    labels = np.array([label for _, label in files], np.int64)
+    return ImageFolder(images, labels, tuple(place.name for place in classes), tuple(path for path, _ in files))
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise DataError(explain(str(folder), "must be a readable folder", error.strerror or type(error).__name__)) from None
+
+
+def _pixels(pillow: Any, image: Any, channels: int) -> Array3:
+    if image.mode.startswith("I"):  # 16 bits: 65535 / 257 = 255
+        grey = np.asarray(image, np.float32)[..., np.newaxis] / np.float32(257)
+        return np.repeat(grey, channels, axis=2)
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = pillow.alpha_composite(pillow.new("RGBA", image.size, (0, 0, 0, 255)), image)
+    return np.asarray(image.convert("L" if channels == 1 else "RGB"), np.float32).reshape(image.height, image.width, channels)
+
+
+def _resized(pillow: Any, pixels: Array3, size: tuple[int, int]) -> Array3:
+    """Bilinear, averaging over what a new pixel covers where the image becomes smaller."""
+    planes = [pillow.fromarray(np.ascontiguousarray(pixels[..., channel])) for channel in range(pixels.shape[2])]
+    turned = (size[1], size[0])
+    return np.stack([np.asarray(plane.resize(turned, pillow.Resampling.BILINEAR), np.float32) for plane in planes], axis=2)
+
+
+def _pillow() -> Any:
+    try:
+        return importlib.import_module("PIL.Image")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "PIL":
+            raise
+        message = explain("read_image", "needs Pillow to read PNG images", "no module named 'PIL'", "pip install typednn[images]")
+        raise MissingExtra(message, name="PIL") from None
+
+
+__all__ = ["ImageFolder", "image_size", "read_image", "read_image_folder"]

@@ -1,0 +1,63 @@
+"""read_inputs: images of any file that a person may want a prediction for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import integer
+from typednn.arrays import Array4
+from typednn.data.csv import read_csv
+from typednn.data.idx import read_idx
+from typednn.data.images import read_image
+from typednn.data.npy import read_npy, read_npz
+from typednn.errors import DataError, explain
+
+
+def read_inputs(
+    path: str | Path, height: int = 28, width: int = 28, channels: int = 1, *, resize: bool = False, invert: bool = False, header: int = 0
+) -> Array4:
+    """Images (n, height, width, channels) in float32, as they stand in the file; only PNG is resized or inverted.
+
+    ======================  =========================================================================================
+    file                    what it holds
+    ======================  =========================================================================================
+    ``.png``                one image
+    ``.npy``                (height, width), (n, height, width), (n, height, width, channels) or (n, their product)
+    ``.npz``                one array of that kind
+    ``.csv``                a row of pixels per image; in rows that have one number more the first is a label, left out
+    anything else           IDX, with or without gzip: (n, height, width) or (n, height, width, channels)
+    ======================  =========================================================================================
+    """
+    path = Path(path)
+    sizes = [integer("read_inputs", name, value) for name, value in (("height", height), ("width", width), ("channels", channels))]
+    kind = path.suffix.lower()
+    if kind == ".png":
+        return read_image(path, size=(sizes[0], sizes[1]), resize=resize, channels=channels, invert=invert)
+    if kind == ".csv":
+        rows = read_csv(path, header=header)
+        return _shaped(path, rows[:, 1:] if rows.shape[1] == height * width * channels + 1 else rows, *sizes)
+    if kind == ".npz":
+        arrays = read_npz(path)
+        if len(arrays) != 1:
+            raise DataError(explain(str(path), "must hold one array, the images", f"{len(arrays)}", "save them alone"))
+        return _shaped(path, next(iter(arrays.values())), *sizes)
+    return _shaped(path, read_npy(path) if kind == ".npy" else read_idx(path), *sizes)
+
+
+def _shaped(path: Path, numbers: npt.NDArray[Any], height: int, width: int, channels: int) -> Array4:
+    image = (height, width, channels)
+    shapes = (
+        {image: 3, (height, width): 2, (height * width * channels,): 1} if channels == 1 else {image: 3, (height * width * channels,): 1}
+    )
+    fits = any(numbers.shape[-rank:] == shape and numbers.ndim in (rank, rank + 1) for shape, rank in shapes.items())
+    if not fits or not numbers.size:
+        rule = f"must hold images of {height} x {width} x {channels}, or rows of {height * width * channels} numbers"
+        raise DataError(explain(str(path), rule, f"shape {numbers.shape}"))
+    return numbers.astype(np.float32).reshape(-1, *image)
+
+
+__all__ = ["read_inputs"]

@@ -1,0 +1,236 @@
+"""Loader: batches in a seeded order, made in the background, from a position that can be saved.
+
+    loader = Loader(x, y, batch_size=32, rng=numpy.random.default_rng(0))
+    for batch in loader.batches():  ...  # one epoch, or what is left of it
+
+An epoch's order is drawn once, when it begins. ``state_dict()`` holds the epoch, the batches already handed out, and the
+generator as it was before that draw; a loader of the same data that loads it hands out the same batches from there on, to
+the bit. Batches that wait in the background do not count. Only the rows of a batch are read, so ``x`` and ``y`` may be
+memory-mapped files larger than memory (`read_npy` with ``mmap=True``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, final, overload
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import TypeVar
+
+from typednn.arguments import integer
+from typednn.arrays import IntArray1
+from typednn.data.generator_state import generator_state, restore_generator
+from typednn.data.prefetch import prefetch
+from typednn.errors import ArgumentError, StateDictError, StateError, explain
+from typednn.random import Rng
+
+X = TypeVar("X", bound=np.ndarray[Any, Any])
+Y = TypeVar("Y", bound=np.ndarray[Any, Any])
+Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
+
+_KEYS = {"rows", "batch_size", "shuffle", "epoch", "step", "drawn_from", "generator"}
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch(Generic[X, Y]):
+    """Rows of ``x`` and ``y`` that are looked at together, copied out of them; ``indices`` says which rows they are."""
+
+    x: X
+    y: Y
+    indices: IntArray1
+
+
+@final
+class Loader(Generic[X, Y]):
+    """The rows of ``x`` and ``y``, ``batch_size`` at a time, each once per epoch; the last batch of an epoch may be short.
+
+    ``rng`` orders each epoch anew, ``shuffle=False`` keeps the rows' own order and draws nothing. Up to ``prefetch`` batches
+    are made ahead in a background thread; 0 makes each when it is asked for. ``transform(x)`` may change a batch's ``x``
+    there; it must give the same for the same rows, or a continued run differs from one that was not interrupted.
+    """
+
+    @overload
+    def __init__(
+        self, x: X, y: Y, *, batch_size: int, rng: Rng | None = None, shuffle: bool = True, prefetch: int = 2, transform: None = None
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        x: Stored,
+        y: Y,
+        *,
+        batch_size: int,
+        rng: Rng | None = None,
+        shuffle: bool = True,
+        prefetch: int = 2,
+        transform: Callable[[Stored], X],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        x: Any,
+        y: Y,
+        *,
+        batch_size: int,
+        rng: Rng | None = None,
+        shuffle: bool = True,
+        prefetch: int = 2,
+        transform: Callable[[Any], X] | None = None,
+    ) -> None:
+        for name, array in (("x", x), ("y", y)):
+            _check_rows(name, array)
+        if len(x) != len(y) or not len(x):
+            raise ArgumentError(explain("Loader", "x and y must have as many rows, and at least one", f"{len(x)} and {len(y)}"))
+        unchecked: object = rng
+        if shuffle and not isinstance(unchecked, Rng):
+            got = "none" if unchecked is None else type(unchecked).__name__
+            cure = "pass rng=numpy.random.default_rng(0), or shuffle=False for the rows' own order"
+            raise ArgumentError(explain("Loader", "shuffling draws from a generator", got, cure))
+        self._x = x
+        self._y = y
+        self._rng = rng if shuffle else None
+        self._batch_size = integer("Loader", "batch_size", batch_size)
+        self._ahead = integer("Loader", "prefetch", prefetch, 0)
+        self._transform = transform
+        self._epoch = 0
+        self._step = 0
+        self._order: npt.NDArray[np.int64] | None = None  # of this epoch, drawn when it begins
+        self._drawn_from: dict[str, Any] | None = None  # the generator before that
+        self._running: int = 0  # the latest call of batches(); older iterators are void
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._x)
+
+    @property
+    def batch_size(self) -> int:
+        """Rows in every batch but the last of an epoch."""
+        return self._batch_size
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Batches in an epoch."""
+        return math.ceil(self.rows / self._batch_size)
+
+    @property
+    def epoch(self) -> int:
+        """Epochs completed."""
+        return self._epoch
+
+    @property
+    def step(self) -> int:
+        """Batches of the current epoch already handed out."""
+        return self._step
+
+    def batches(self) -> Iterator[Batch[X, Y]]:
+        """The rest of the current epoch; when it is exhausted, ``epoch`` is one more and ``step`` 0.
+
+        One iterator at a time: a new call, or `load_state_dict`, makes the one before it void. Its thread ends with it.
+        """
+        if self._order is None:
+            self._begin()
+        self._running += 1
+        return self._rest(self._running)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position, as JSON-able values."""
+        return {
+            "rows": self.rows,
+            "batch_size": self._batch_size,
+            "shuffle": self._rng is not None,
+            "epoch": self._epoch,
+            "step": self._step,
+            "drawn_from": self._drawn_from,
+            "generator": None if self._rng is None else generator_state(self._rng),
+        }
+
+    def load_state_dict(self, state: Any) -> None:
+        """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
+        if not _is_dict(state) or set(state) != _KEYS:
+            got = repr(state)[:200]
+            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(_KEYS))}", got))
+        mine = self.state_dict()
+        for key in ("rows", "batch_size", "shuffle"):
+            if type(state[key]) is not type(mine[key]) or state[key] != mine[key]:
+                cure = "go on with the same data, batch size and shuffling"
+                raise StateDictError(explain("Loader.load_state_dict", f"{key} must be {mine[key]}", repr(state[key])[:80], cure))
+        begun = state["drawn_from"] is not None if self._rng is not None else state["step"] != 0
+        epoch = _position("epoch", state["epoch"], None)
+        step = _position("step", state["step"], self.steps_per_epoch if begun else 0)
+        order: npt.NDArray[np.int64] | None = None
+        if self._rng is not None:
+            try:
+                if begun:
+                    restore_generator(self._rng, state["drawn_from"])
+                    order = self._rng.permutation(self.rows)
+                restore_generator(self._rng, state["generator"])
+            except StateDictError:
+                restore_generator(self._rng, mine["generator"])
+                raise
+        self._running += 1
+        self._epoch, self._step = epoch, step
+        self._order, self._drawn_from = order, state["drawn_from"] if order is not None else None
+        if self._rng is None and begun:
+            self._begin()
+
+    def _begin(self) -> None:
+        if self._rng is None:
+            self._order = np.arange(self.rows)
+        else:
+            self._drawn_from = generator_state(self._rng)
+            self._order = self._rng.permutation(self.rows)
+
+    def _rest(self, running: int) -> Iterator[Batch[X, Y]]:
+        order = self._order
+        if running == self._running and order is not None:
+            size = self._batch_size
+            chunks = [order[start : start + size] for start in range(self._step * size, self.rows, size)]
+            for batch in prefetch(self._made, chunks, self._ahead):
+                if running != self._running:
+                    break
+                self._step += 1
+                yield batch
+                del batch  # before the next one is waited for
+        if running != self._running or order is None:
+            got, cure = "one of an earlier call", "take batches() once per epoch"
+            raise StateError(explain("Loader.batches", "one iterator at a time, the newest", got, cure))
+        self._epoch, self._step = self._epoch + 1, 0
+        self._order, self._drawn_from = None, None
+        self._running += 1
+
+    def _made(self, rows: npt.NDArray[np.int64]) -> Batch[X, Y]:
+        x: Any = np.asarray(self._x[rows])
+        y: Any = np.asarray(self._y[rows])
+        return Batch(x if self._transform is None else self._transform(x), y, rows)
+
+
+def _check_rows(name: str, array: Any) -> None:
+    known = _is_ndarray(array)
+    if not known or array.ndim == 0 or array.dtype.kind not in "biuf":
+        got = f"{array.dtype} of shape {array.shape}" if known else type(array).__name__
+        rule, cure = f"{name} must be a NumPy array of numbers with rows", "convert it with numpy.asarray(...)"
+        raise ArgumentError(explain("Loader", rule, got, cure))
+
+
+def _is_dict(state: object) -> bool:
+    return isinstance(state, dict)
+
+
+def _is_ndarray(array: object) -> bool:
+    return isinstance(array, np.ndarray)
+
+
+def _position(name: str, value: Any, most: int | None) -> int:
+    if type(value) is not int or value < 0 or (most is not None and value > most):
+        bound = "at least 0" if most is None else f"0 to {most}"
+        raise StateDictError(explain("Loader.load_state_dict", f"{name} must be an integer, {bound}", repr(value)[:80]))
+    return value
+
+
+__all__ = ["Batch", "Loader"]

@@ -1,0 +1,168 @@
+"""load: data sets by name, from where they are kept, or from the network, checked.
+
+=================  =============================================  =======================================================
+name               what                                           files
+=================  =============================================  =======================================================
+``mnist``          handwritten digits, 28x28                      four IDX files, gzipped or not
+``fashion-mnist``  articles of clothing, 28x28                    the same four names
+``cifar-10``       photographs, 32x32 in three colours            cifar-10-binary.tar.gz, or its six .bin files
+``digits``         scikit-learn's digits, brought to 28x28        none; needs the extra ``typednn[demo]``
+``spiral``         points on three arms                           none
+=================  =============================================  =======================================================
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from typednn.arguments import choice
+from typednn.data.cifar import cifar10, has_cifar10
+from typednn.data.dataset import Dataset
+from typednn.data.digits import digits
+from typednn.data.mnist import has_mnist, mnist
+from typednn.data.spiral import spiral
+from typednn.errors import DataError, explain
+
+_DIGITS = tuple("0123456789")
+_CLOTHES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+_PHOTOGRAPHS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a set comes from: a public address, its files with their checksums, and how they are read."""
+
+    address: str
+    files: Mapping[str, str]
+    is_in: Callable[[Path], bool]
+    read: Callable[[Path], Dataset]
+
+
+_SOURCES: Final[Mapping[str, _Source]] = MappingProxyType(
+    {
+        "mnist": _Source(
+            "https://storage.googleapis.com/cvdf-datasets/mnist",
+            {
+                "train-images-idx3-ubyte.gz": "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",
+                "train-labels-idx1-ubyte.gz": "md5:d53e105ee54ea40749a09fcbcd1e9432",
+                "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
+                "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
+            },
+            has_mnist,
+            mnist,
+        ),
+        "fashion-mnist": _Source(
+            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
+            {
+                "train-images-idx3-ubyte.gz": "md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+                "train-labels-idx1-ubyte.gz": "md5:25c81989df183df01b3e8a0aad5dffbe",
+                "t10k-images-idx3-ubyte.gz": "md5:bef4ecab320f06d8554ea6380940ec79",
+                "t10k-labels-idx1-ubyte.gz": "md5:bb300cfdad3c16e7a12a480ee83cd310",
+            },
+            has_mnist,
+            mnist,
+        ),
+        "cifar-10": _Source(
+            "https://www.cs.toronto.edu/~kriz",
+            {"cifar-10-binary.tar.gz": "sha256:c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
+            has_cifar10,
+            cifar10,
+        ),
+    }
+)
+_CLASSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"mnist": _DIGITS, "fashion-mnist": _CLOTHES, "cifar-10": _PHOTOGRAPHS, "digits": _DIGITS, "spiral": ("0", "1", "2")}
+)
+DATASETS: Final[tuple[str, ...]] = tuple(_CLASSES)
+
+
+def load(
+    name: str,
+    folder: str | Path | None = None,
+    *,
+    download: bool = True,
+    mirror: str | None = None,
+    timeout: float = 30.0,
+    on_progress: Callable[[int, int | None], object] | None = None,
+) -> Dataset:
+    """The data set of that name, from the first of these places that has it; each is looked at itself, then its subfolder ``name``.
+
+    1. ``folder``, and then nowhere else       2. the environment's ``TYPEDNN_DATA``       3. ``../shared/data``
+    4. `cache_folder`                          5. the network, into `cache_folder`, unless ``download`` is false
+
+    ``mirror``, or the environment's ``TYPEDNN_MIRROR``, is an address whose ``<name>/<file>`` are the files. A `DataError`
+    says what is missing or wrong. Images hold 0 to 255; the spiral's points are images of 1x1 pixel with two channels.
+    """
+    choice("load", "name", name, DATASETS)
+    if name == "digits":
+        return digits()
+    if name == "spiral":
+        (places, arms), (test_places, test_arms) = (spiral(3, 100, np.random.default_rng(seed)) for seed in (1984, 2020))
+        return Dataset(places.reshape(-1, 1, 1, 2), arms, test_places.reshape(-1, 1, 1, 2), test_arms, 3)
+    source = _SOURCES[name]
+    place = find(name, folder)
+    if place is None and folder is not None:
+        wanted = ", ".join(source.files)
+        raise DataError(explain(f"load({name!r})", f"{folder} or its subfolder {name} must hold {wanted}", "no such files"))
+    if place is None and not download:
+        cure = "set TYPEDNN_DATA to a folder that has it, or let it be downloaded"
+        raise DataError(explain(f"load({name!r})", "needs a local copy", "none", cure))
+    if place is None:
+        place = cache_folder() / name
+        _fetch_all(name, place, mirror or os.environ.get("TYPEDNN_MIRROR"), timeout, on_progress)
+    return source.read(place)
+
+
+def find(name: str, folder: str | Path | None = None) -> Path | None:
+    """The folder where `load` finds the files of a set; none where it would have to download them, or needs none."""
+    if choice("find", "name", name, DATASETS) not in _SOURCES:
+        return None
+    source = _SOURCES[name]
+    if folder is not None:
+        places = [Path(folder) / name, Path(folder)]
+    else:
+        told = os.environ.get("TYPEDNN_DATA")
+        places = [Path(told) / name, Path(told)] if told else []
+        if told and not _may_be(name, Path(told)):
+            places.pop()
+        places += [root.parent / "shared" / "data" / name for root in (Path.cwd(), Path(__file__).resolve().parents[2])]
+        cached = cache_folder() / name
+        if all((cached / file).is_file() for file in source.files):  # not where a download is half done
+            places.append(cached)
+    return next((place for place in places if source.is_in(place)), None)
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: ``$XDG_CACHE_HOME/typednn``, or ``~/.cache/typednn``."""
+    told = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(told) if Path(told).is_absolute() else Path(os.path.expanduser("~"), ".cache")
+    return base / "typednn"
+
+
+def class_names(name: str) -> tuple[str, ...]:
+    """What the labels 0, 1, … of a data set mean."""
+    return _CLASSES[choice("class_names", "name", name, DATASETS)]
+
+
+def _may_be(name: str, folder: Path) -> bool:
+    """MNIST and Fashion-MNIST have the same file names: only the folder's own name tells them apart."""
+    return ("fashion" in folder.resolve().name.lower()) == (name == "fashion-mnist") or name == "cifar-10"
+
+
+def _fetch_all(name: str, place: Path, mirror: str | None, timeout: float, on_progress: Callable[[int, int | None], object] | None) -> None:
+    from typednn.data.download import fetch  # brings the network's modules, which few calls need
+
+    base = f"{mirror.rstrip('/')}/{name}" if mirror else _SOURCES[name].address
+    for file, checksum in _SOURCES[name].files.items():
+        if not (place / file).is_file():
+            fetch(f"{base}/{file}", place / file, checksum=checksum, timeout=timeout, on_progress=on_progress)
+
+
+__all__ = ["DATASETS", "cache_folder", "class_names", "find", "load"]

@@ -1,0 +1,122 @@
+"""npy, npz: NumPy's own files, read without pickle and without believing them.
+
+bytes 0-5   \\x93NUMPY        bytes 6-7   the version, 1.0 or 2.0
+then        the header's length, 2 bytes in version 1 and 4 in version 2, least significant first
+then        {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+then        the numbers, and nothing after them
+
+An .npz file is a zip archive of .npy files. Only numbers and truth values are read: other kinds would need pickle, which can
+run code. A file that promises more numbers than it holds is refused before memory is asked for.
+Source: NumPy, "NEP 1: A Simple File Format for NumPy Arrays".
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.errors import DataError, explain
+
+_MAGIC = b"\x93NUMPY"
+_LONGEST_HEADER = 1 << 16
+_MOST_AXES = 32
+_HEADER = re.compile(
+    r"\s*\{\s*'descr':\s*'(?P<dtype>[<>|=]?(?:b1|[iu][1248]|f[248]))',\s*'fortran_order':\s*(?P<fortran>True|False),"
+    r"\s*'shape':\s*\((?P<shape>[\d, ]*)\),?\s*\}\s*"
+)
+_DEFLATE_AT_BEST = 1032  # bytes that one byte of deflate can stand for
+_DAMAGED = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError, zlib.error)
+
+
+def read_npy(path: str | Path, *, mmap: bool = False) -> npt.NDArray[Any]:
+    """The array of an .npy file. ``mmap=True`` leaves it on disk, read-only, and only what is indexed is read."""
+    path = Path(path)
+    where = str(path)
+    try:
+        with path.open("rb") as file:
+            dtype, shape, order = _header(file, where)
+            start = file.tell()
+            _check_size(where, dtype, shape, path.stat().st_size - start)
+            if mmap and shape and math.prod(shape) > 0:
+                return np.memmap(path, dtype, "r", start, shape, order)
+            return np.fromfile(file, dtype, math.prod(shape)).reshape(shape, order=order)
+    except OSError as error:
+        raise DataError(explain(where, "must be a readable file", error.strerror or type(error).__name__)) from None
+
+
+def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an .npz file by their names."""
+    path = Path(path)
+    where = str(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            # Entries that share bytes could promise more than the file can stand for.
+            if sum(entry.compress_size for entry in entries) > path.stat().st_size:
+                raise DataError(explain(where, "its entries must not overlap", f"{len(entries)} that are longer than the file"))
+            return {entry.filename.removesuffix(".npy"): _entry(archive, entry, where) for entry in entries}
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(explain(where, "must be a readable file", error.strerror or str(error))) from None
+    except _DAMAGED as error:
+        raise DataError(explain(where, "must be a whole .npz file", str(error) or type(error).__name__, "fetch it again")) from None
+
+
+def _entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str) -> npt.NDArray[Any]:
+    where = f"{path}, {entry.filename}"
+    if not entry.filename.endswith(".npy"):
+        raise DataError(explain(path, "holds .npy files only", repr(entry.filename)))
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1:
+        got = "an encrypted entry" if entry.flag_bits & 1 else f"method {entry.compress_type}"
+        raise DataError(explain(where, "must be stored or deflated", got, "write it with numpy.savez or numpy.savez_compressed"))
+    if entry.file_size > _DEFLATE_AT_BEST * entry.compress_size:
+        raise DataError(explain(where, "cannot hold more than deflate can", f"{entry.file_size} bytes out of {entry.compress_size}"))
+    with archive.open(entry) as file:
+        content = file.read(entry.file_size)
+    stream = io.BytesIO(content)
+    dtype, shape, order = _header(stream, where)
+    start = stream.tell()
+    _check_size(where, dtype, shape, len(content) - start)
+    return np.frombuffer(content, dtype, math.prod(shape), start).reshape(shape, order=order)
+
+
+def _header(file: BinaryIO, where: str) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
+    start = file.read(8)
+    if start[:6] != _MAGIC or len(start) < 8:
+        raise DataError(explain(where, "an .npy file begins with \\x93NUMPY", start[:6].hex(" ") or "an empty file", "is it another file?"))
+    if start[6:] not in (b"\1\0", b"\2\0"):
+        raise DataError(explain(where, "must be of version 1.0 or 2.0", f"{start[6]}.{start[7]}"))
+    length = int.from_bytes(file.read(2 if start[6] == 1 else 4), "little")
+    if length > _LONGEST_HEADER:
+        raise DataError(explain(where, f"its header has at most {_LONGEST_HEADER} bytes", str(length)))
+    text = file.read(length)
+    header = _HEADER.fullmatch(text.decode("latin1"))
+    if header is None:
+        shown = repr(text[:120].decode("latin1").strip())
+        cure = "objects, strings and records are not read: they would need pickle, which can run code"
+        raise DataError(explain(where, "its header must tell of an array of numbers", shown, cure))
+    sizes = [size.strip() for size in header["shape"].split(",") if size.strip()]
+    if len(sizes) > _MOST_AXES or not all(size.isdecimal() and len(size) < 20 for size in sizes):
+        raise DataError(explain(where, f"its shape has at most {_MOST_AXES} sizes", repr(header["shape"][:80])))
+    return np.dtype(header["dtype"]), tuple(map(int, sizes)), "F" if header["fortran"] == "True" else "C"
+
+
+def _check_size(where: str, dtype: np.dtype[Any], shape: tuple[int, ...], got: int) -> None:
+    expected = math.prod(shape) * dtype.itemsize
+    told = " x ".join(map(str, shape)) or "one"
+    if expected == 0 and math.prod(max(size, 1) for size in shape) * dtype.itemsize >= 1 << 63:
+        raise DataError(explain(where, "must be an array that NumPy can hold", f"shape {told}"))
+    if got != expected:
+        raise DataError(explain(where, f"its header promises {told} of {dtype} = {expected} bytes", str(got), "fetch it again"))
+
+
+__all__ = ["read_npy", "read_npz"]
