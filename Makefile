@@ -15,15 +15,15 @@ headline = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint types floors coverage-fresh suite parity gpu bench format coverage-doc clean
+.PHONY: help setup demo test lint types floors coverage-fresh suite parity torture gpu bench format coverage-doc clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev-installed ## install typednn and everything that its development needs
 
-demo: $(VENV)/.demo-installed ## train LeNet5 on real digits and print a report
-	@$(ONE_THREAD) $(PY) -m examples.lenet5_digits
+demo: $(VENV)/.demo-installed ## train LeNet5 on real digits, to a report with pictures
+	@$(ONE_THREAD) $(PY) -m typednn train lenet5 --data digits
 
 test: lint types floors coverage-fresh suite ## everything but the comparison with PyTorch
 	$(call headline,all passed)
@@ -58,6 +58,14 @@ parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
 	@$(ONE_THREAD) $(PY) -m pytest -n auto -m parity
 
+torture: $(VENV)/.torture-installed ## kill 200 trainings and resume them; fuzz every reader; the paper's result on MNIST
+	$(call headline,200 kills)
+	@$(ONE_THREAD) $(PY) -m tests.training.torture --kills 200
+	$(call headline,fuzzing)
+	@$(ONE_THREAD) $(PY) -m tests.torture.fuzz_readers --seconds 120
+	$(call headline,recipes on MNIST)
+	@$(ONE_THREAD) TYPEDNN_LONG=1 $(PY) -m pytest tests/recipes/test_mnist.py
+
 gpu: $(VENV)/.dev-installed ## the same laws on a GPU (needs CuPy in $(VENV))
 	$(call headline,laws on a GPU)
 	@$(PY) -m pytest -m gpu
@@ -90,6 +98,10 @@ $(VENV)/.dev-installed: pyproject.toml constraints.txt | $(PY)
 $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(PY)
 	$(call headline,installing typednn)
 	@$(PIP) install --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.torture-installed: $(VENV)/.dev-installed
+	@$(PIP) install --editable '.[dev,demo,torture]'
 	@touch $@
 
 $(VENV)/.parity-installed: $(VENV)/.dev-installed

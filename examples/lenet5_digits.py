@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from typednn.data import Dataset, digits, find_mnist, mnist
+from typednn.data import Dataset, Loader, digits, find_mnist, mnist
 from typednn.errors import ArgumentError, TypednnError
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.metrics import ClassificationReport
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
     steps = epochs * -(-len(data.train_images) // BATCH_SIZE)
     optimizer = Adam(CosineLR(2e-3, total_steps=steps, warmup_steps=min(50, steps - 1)))
     loss = SoftmaxCrossEntropy()
-    fit(model, loss, optimizer, data.train_images, data.train_labels, epochs=epochs, batch_size=BATCH_SIZE, rng=rng)
+    fit(model, loss, optimizer, Loader(data.train_images, data.train_labels, batch_size=BATCH_SIZE, rng=rng), epochs=epochs)
 
     scores = evaluate(model, data.test_images)
     print("\nOn the images kept for testing:\n")

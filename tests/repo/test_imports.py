@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"cupy", "halide", "matplotlib", "pandas", "scipy", "sklearn", "torch"}
+HEAVY = {"PIL", "cupy", "google", "halide", "matplotlib", "pandas", "scipy", "sklearn", "tensorboardX", "torch"}
 
 
 def _loaded_by(statement: str) -> set[str]:

@@ -1,5 +1,6 @@
 """evaluate: every row once, in order, and the model as it was."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from typednn.arrays import Array2
 from typednn.errors import ArgumentError, ShapeError
 from typednn.layer import Chain
 from typednn.layers import Linear, ReLU
+from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.random import PCG32
-from typednn.training import evaluate
+from typednn.training import Evaluation, evaluate
 
 
 @pytest.fixture
@@ -64,3 +66,42 @@ def test_arguments_are_checked(model: Chain[Array2, Array2, str, *tuple[Any, ...
     with pytest.raises(ArgumentError, match="batch_size must be an integer of at least 1, got 0"):
         evaluate(model, X, 0)
     assert _modes(model) == [True] * 4
+
+
+Y = (X[:, 0] > X[:, 1]).astype(np.int64)
+
+
+@pytest.mark.parametrize("batch_size", [1, 5, 23, 100])
+def test_measured_as_in_one_piece(model: Chain[Array2, Array2, str, *tuple[Any, ...]], batch_size: int) -> None:
+    """The mean weighs a short last batch by its rows; a memory map is read like an array."""
+    loss = SoftmaxCrossEntropy()
+    scores = model.forward(X)
+    value, accuracy = Evaluation(X, Y, batch_size=batch_size).measure(model, loss.loss)
+    assert value == pytest.approx(loss.loss(scores, Y), rel=1e-5)
+    assert accuracy == (scores.argmax(axis=1) == Y).mean()
+    assert _modes(model) == [True] * 4
+
+
+def test_measured_from_memory_maps(model: Chain[Array2, Array2, str, *tuple[Any, ...]], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    x, y = (np.load(tmp_path / name, mmap_mode="r") for name in ("x.npy", "y.npy"))
+    assert Evaluation(x, y).measure(model, SoftmaxCrossEntropy().loss) == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy().loss)
+    np.testing.assert_array_equal(evaluate(model, x), evaluate(model, X))
+
+
+def test_accuracy_needs_labels(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
+    targets = np.eye(2, dtype=np.float32)[Y]
+    assert Evaluation(X, targets).measure(model, MSE().loss)[1] is None
+    assert Evaluation(X, targets, Y).measure(model, MSE().loss)[1] == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy().loss)[1]
+
+
+def test_rows_must_pair() -> None:
+    with pytest.raises(ArgumentError, match="Evaluation: x, y and labels must have as many rows, and at least one, got 23 and 22"):
+        Evaluation(X, Y[:22])
+    with pytest.raises(ArgumentError, match="got 23 and 23 and 1"):
+        Evaluation(X, Y, Y[:1])
+    with pytest.raises(ArgumentError, match="got 0 and 0"):
+        Evaluation(X[:0], Y[:0])
+    with pytest.raises(ArgumentError, match="Evaluation: batch_size must be an integer of at least 1, got 0"):
+        Evaluation(X, Y, batch_size=0)

@@ -1,5 +1,12 @@
-"""The training loop: it learns, it is repeatable, it leaves things as it should."""
+"""The training loop: it learns, it is repeatable, it stops where it should, it leaves things as it should."""
 
+import gc
+import os
+import re
+import signal
+import threading
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,17 +16,19 @@ from rich.text import Text
 
 from typednn import Input
 from typednn.arrays import Array2, IntArray1
-from typednn.data import batches
+from typednn.data import Loader, batches
 from typednn.errors import ArgumentError, NotForwarded, StateError
-from typednn.layer import Chain, Layer
+from typednn.layer import Chain
 from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
-from typednn.optim import SGD
+from typednn.optim import SGD, Adam, CosineLR, accumulate, clip_grad_norm
 from typednn.random import PCG32
-from typednn.training import Epoch, fit
+from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Step, fit
+
+Model = Chain[Array2, Array2, str, *tuple[Any, ...]]
 
 
-def _model() -> Chain[Array2, Array2, str, *tuple[Any, ...]]:
+def _model() -> Model:
     return (Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2)).init(PCG32(0))
 
 
@@ -28,9 +37,39 @@ def _data(n: int = 50) -> tuple[Array2, IntArray1]:
     return x, (x[:, 0] > x[:, 1]).astype(np.int64)
 
 
-def _fit(model: Layer[Array2, Array2, Any], x: Array2, y: IntArray1, **changes: Any) -> Any:
-    options: dict[str, Any] = {"epochs": 5, "batch_size": 8, "rng": PCG32(1), "progress": False}
-    return fit(model, SoftmaxCrossEntropy(), SGD(0.3), x, y, **(options | changes))
+def _fit(model: Model, x: Array2, y: IntArray1, *, batch_size: int = 8, optimizer: Any = None, **changes: Any) -> History:
+    options: dict[str, Any] = {"epochs": 5, "progress": False}
+    loader = Loader(x, y, batch_size=batch_size, rng=PCG32(1))
+    return fit(model, SoftmaxCrossEntropy(), optimizer or SGD(0.3), loader, **(options | changes))
+
+
+class Told(Callback):
+    """Keeps everything that it is told."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.epochs: list[Epoch] = []
+        self.evaluations: list[Measured] = []
+        self.ends: list[History] = []
+
+    def on_step(self, step: Step) -> None:
+        self.steps.append(step)
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        self.epochs.append(epoch)
+
+    def on_evaluation(self, measured: Measured) -> None:
+        self.evaluations.append(measured)
+
+    def on_end(self, history: History) -> None:
+        self.ends.append(history)
+
+
+def _same(model: Model, other: Model) -> bool:
+    return all(mine.tobytes() == its.tobytes() for mine, its in zip(model.parameters(), other.parameters(), strict=True))
+
+
+# --- learning ------------------------------------------------------------------------------------------------------
 
 
 def test_the_loss_falls() -> None:
@@ -39,6 +78,8 @@ def test_the_loss_falls() -> None:
     assert history.losses[0] > 0.4
     assert history.losses[-1] < 0.15
     assert all(epoch.seconds > 0 for epoch in history.epochs)
+    assert history.steps == 140
+    assert history.stopped == ""
 
 
 def test_equals_the_loop_written_out() -> None:
@@ -55,14 +96,23 @@ def test_equals_the_loop_written_out() -> None:
             sizes.append(len(rows))
             model.update(optimizer, model.backward(loss.loss_grad(scores, y[rows])))
         np.testing.assert_allclose(history.losses[epoch], np.average(values, weights=sizes), rtol=1e-12)
-    for mine, written_out in zip(trained.parameters(), model.parameters(), strict=True):
-        assert mine.tobytes() == written_out.tobytes()
+    assert _same(trained, model)
+
+
+def test_a_second_call_goes_on() -> None:
+    x, y = _data()
+    once, twice = _model(), _model()
+    _fit(once, x, y, epochs=4)
+    loader, optimizer = Loader(x, y, batch_size=8, rng=PCG32(1)), SGD(0.3)
+    for _ in range(2):
+        fit(twice, SoftmaxCrossEntropy(), optimizer, loader, epochs=2, progress=False)
+    assert _same(once, twice)
 
 
 def test_targets_of_rank_two() -> None:
     x, _ = _data()
     model = (Input(4) >> Linear(4, 2)).init(PCG32(0))
-    history = fit(model, MSE(), SGD(0.1), x, x[:, :2] * 2, epochs=30, batch_size=10, rng=PCG32(0), progress=False)
+    history = fit(model, MSE(), SGD(0.1), Loader(x, x[:, :2] * 2, batch_size=10, rng=PCG32(0)), epochs=30, progress=False)
     assert history.losses[-1] < 0.02 * history.losses[0]
 
 
@@ -75,74 +125,332 @@ def test_trains_also_after_eval_and_keeps_nothing() -> None:
         model.backward(np.zeros((8, 2), np.float32))
 
 
-def test_each_epoch_is_told() -> None:
-    told: list[Epoch] = []
-    history = _fit(_model(), *_data(), on_epoch=told.append)
-    assert tuple(told) == history.epochs
+def test_accumulation_is_one_larger_batch() -> None:
+    """The gradient by rows: 8 + 8 + 4 rows as 20 would be, and the rest of an epoch is an update of its own."""
+    x, y = _data(60)
+    small, large, told = _model(), _model(), Told()
+    fit(
+        small,
+        SoftmaxCrossEntropy(),
+        SGD(0.3),
+        Loader(x, y, batch_size=10, shuffle=False),
+        epochs=2,
+        accumulate=4,
+        callbacks=[told],
+        progress=False,
+    )
+    loss, optimizer = SoftmaxCrossEntropy(), SGD(0.3)
+    for _ in range(2):
+        for rows in (slice(0, 40), slice(40, 60)):
+            large.update(optimizer, large.backward(loss.loss_grad(large.forward(x[rows]), y[rows])))
+    assert [step.step for step in told.steps] == [1, 2, 3, 4]
+    for mine, its in zip(small.parameters(), large.parameters(), strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-6)
 
 
-def test_eval_in_on_epoch_does_no_harm() -> None:
+def test_accumulation_equals_the_function() -> None:
+    x, y = _data(40)
+    model, other = _model(), _model()
+    fit(model, SoftmaxCrossEntropy(), SGD(0.3), Loader(x, y, batch_size=10, shuffle=False), epochs=1, accumulate=2, progress=False)
+    loss, optimizer = SoftmaxCrossEntropy(), SGD(0.3)
+    for start in (0, 20):
+        halves = []
+        for rows in (slice(start, start + 10), slice(start + 10, start + 20)):
+            halves.append(other.backward(loss.loss_grad(other.forward(x[rows]), y[rows])))
+        other.update(optimizer, accumulate(halves))
+    for mine, its in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-5, atol=1e-7)
+
+
+def test_clipping_is_the_function() -> None:
+    x, y = _data(40)
+    clipped, other = _model(), _model()
+    loader = Loader(x, y, batch_size=40, shuffle=False)
+    fit(clipped, SoftmaxCrossEntropy(), SGD(0.3), loader, epochs=3, clip_grad_norm=0.05, progress=False)
+    loss, optimizer = SoftmaxCrossEntropy(), SGD(0.3)
+    for _ in range(3):
+        grad = other.backward(loss.loss_grad(other.forward(x), y))
+        assert grad.norm() > 0.05
+        other.update(optimizer, clip_grad_norm(grad, 0.05))
+    assert _same(clipped, other)
+
+
+# --- what is told --------------------------------------------------------------------------------------------------
+
+
+def test_everything_is_told_in_order() -> None:
+    x, y = _data()
+    told = Told()
+    schedule = CosineLR(0.1, total_steps=14, warmup_steps=3)
+    history = _fit(_model(), x, y, epochs=2, optimizer=Adam(schedule), callbacks=[told], validation=Evaluation(x, y))
+    assert [step.step for step in told.steps] == list(range(1, 15))
+    assert [step.epoch for step in told.steps] == [1] * 7 + [2] * 7
+    assert [step.lr for step in told.steps] == [schedule(step) for step in range(14)]
+    assert set(told.steps[0].gradient_norms or {}) == {"0", "2"}
+    assert all(step.gradient_norms is None for step in told.steps[1:])
+    assert all(step.samples_per_second > 0 for step in told.steps)
+    assert [step.seconds for step in told.steps] == sorted(step.seconds for step in told.steps)
+    assert tuple(told.epochs) == history.epochs
+    assert tuple(told.evaluations) == history.evaluations
+    assert [(each.step, each.epoch, each.split) for each in told.evaluations] == [(7, 1, "validation"), (14, 2, "validation")]
+    assert told.ends == [history]
+
+
+def test_the_rate_told_is_the_optimizers_own() -> None:
+    """A schedule goes on where the optimizer stands, also in a second call."""
+    x, y = _data()
+    told, model, schedule = Told(), _model(), CosineLR(0.1, total_steps=14)
+    optimizer = Adam(schedule).bind(model)
+    for _ in range(2):
+        _fit(model, x, y, epochs=1, optimizer=optimizer, callbacks=[told])
+    assert [step.lr for step in told.steps] == [schedule(step) for step in range(14)]
+
+
+def test_the_best_is_the_first_that_nothing_beats() -> None:
+    x, y = _data()
+    history = _fit(_model(), x, y, epochs=20, validation=Evaluation(x, y), evaluate_every=2)
+    assert history.best is not None
+    values = {each.step: each.accuracy for each in history.evaluations}
+    assert history.best.value == max(values.values(), key=lambda value: value or 0.0)
+    assert history.best.step == next(step for step, value in values.items() if value == history.best.value)
+    assert history.best.step < history.steps
+
+
+def test_the_gradient_norms() -> None:
+    x, y = _data(40)
+    told, model, loss = Told(), _model(), SoftmaxCrossEntropy()
+    grad = model.backward(loss.loss_grad(model.forward(x), y))
+    fit(model, loss, SGD(0.1), Loader(x, y, batch_size=40, shuffle=False), epochs=50, callbacks=[told], progress=False)
+    norms = told.steps[0].gradient_norms
+    assert norms
+    assert norms["0"] == pytest.approx(grad.parts[0].norm(), rel=1e-6)
+    assert sum(norm**2 for norm in norms.values()) == pytest.approx(grad.norm() ** 2, rel=1e-6)
+    assert told.steps[49].gradient_norms is not None
+
+
+def test_evaluation_intervals() -> None:
+    x, y = _data()
+
+    def steps(every: Any) -> list[int]:
+        return [each.step for each in _fit(_model(), x, y, epochs=4, validation=Evaluation(x, y), evaluate_every=every).evaluations]
+
+    assert steps(None) == [7, 14, 21, 28]
+    assert steps(10) == [10, 20, 28]
+    assert steps(Every(steps=7)) == [7, 14, 21, 28]
+    assert steps(Every(epochs=3)) == [21, 28]
+
+
+def test_evaluation_changes_nothing() -> None:
     x, y = _data()
     model, other = _model(), _model()
-    _fit(model, x, y, on_epoch=lambda _: model.eval())
+    _fit(model, x, y, validation=Evaluation(x, y, batch_size=7), evaluate_every=3)
     _fit(other, x, y)
-    for mine, others in zip(model.parameters(), other.parameters(), strict=True):
-        np.testing.assert_array_equal(mine, others)
+    assert _same(model, other)
 
 
-def test_an_interruption_leaves_nothing_kept() -> None:
-    model = _model()
+def test_eval_in_a_callback_does_no_harm() -> None:
+    class Evals(Callback):
+        def on_epoch(self, epoch: Epoch) -> None:
+            model.eval()
 
-    def interrupt(_: Epoch) -> None:
-        raise KeyboardInterrupt
+    x, y = _data()
+    model, other = _model(), _model()
+    _fit(model, x, y, callbacks=[Evals()])
+    _fit(other, x, y)
+    assert _same(model, other)
 
-    with pytest.raises(KeyboardInterrupt):
-        _fit(model, *_data(), on_epoch=interrupt)
+
+def test_an_error_in_a_callback_travels_on_and_leaves_nothing_kept() -> None:
+    class Breaks(Callback):
+        def on_step(self, step: Step) -> None:
+            raise LookupError("mine")
+
+    model, threads = _model(), threading.active_count()
+    with pytest.raises(LookupError, match="mine"):
+        _fit(model, *_data(), callbacks=[Breaks()])
     with pytest.raises(NotForwarded):
         model.backward(np.zeros((2, 2), np.float32))
+    assert threading.active_count() == threads
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_plain_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    _fit(_model(), *_data(), epochs=2, progress=True)
+    x, y = _data()
+    _fit(_model(), x, y, epochs=2, progress="auto")
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.split("  ")[0] for line in err.splitlines()] == ["epoch 1/2", "epoch 2/2"]
     assert "loss 0." in err
     assert "\x1b" not in err
-    _fit(_model(), *_data(), progress=False)
+    _fit(_model(), x, y, epochs=1, validation=Evaluation(x, y), progress=True)
+    assert re.search(
+        r"^epoch 1/1  loss \d\.\d{4}  validation loss \d\.\d{4}  accuracy \d\d\.\d\d %  \d+\.\d s$", capsys.readouterr().err.strip()
+    )
+    _fit(_model(), x, y, validation=Evaluation(x, y), evaluate_every=2, progress=False)
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_bar_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def terminal(**options: Any) -> Console:
-        return Console(force_terminal=True, width=100, **options)
+        return Console(force_terminal=True, width=120, **options)
 
-    monkeypatch.setattr("typednn.training.loop.Console", terminal)
+    monkeypatch.setattr("typednn.training.progress.Console", terminal)
+    _fit(_model(), *_data(), epochs=2)
     _fit(_model(), *_data(), epochs=2, progress=True)
-    shown = capsys.readouterr().err
+    shown = " ".join(Text.from_ansi(capsys.readouterr().err).plain.split())
     assert "━" in shown
-    assert "7/7 loss 0." in " ".join(Text.from_ansi(shown).plain.split())
-    assert "nan" not in shown
+    assert "14/14 loss 0." in shown
+    assert "samples/s ETA 0:00:" in shown
     assert "epoch 2/2" in shown
 
 
-def test_divergence_is_told() -> None:
+# --- stopping ------------------------------------------------------------------------------------------------------
+
+
+def test_early_stopping() -> None:
     x, y = _data()
-    x[3, 2] = np.nan
-    model = _model()
-    with pytest.raises(StateError, match=r"fit: the loss must stay a finite number, got nan in epoch 1, batch \d; lower the learning rate"):
-        _fit(model, x, y)
+    rule = EarlyStopping(patience=3, min_delta=10.0)
+    history = _fit(_model(), x, y, epochs=50, validation=Evaluation(x, y), early_stopping=rule)
+    assert len(history.epochs) == 4, "one sets the mark, three do not improve on it by so much"
+    assert history.stopped == "early stopping"
+    assert history.best is not None
+    assert history.best.metric == "loss"
+    accurate = _fit(_model(), x, y, epochs=50, validation=Evaluation(x, y), early_stopping=EarlyStopping(2, "accuracy"))
+    values = [each.accuracy for each in accurate.evaluations]
+    assert max(values[-2:]) <= max(values[:-2])  # type: ignore[type-var]
+
+
+def test_a_time_limit() -> None:
+    history = _fit(_model(), *_data(), epochs=100_000, time_limit=0.2)
+    assert history.stopped == "time limit"
+    assert 0 < history.steps < 700_000
+    assert _fit(_model(), *_data(), time_limit=0).steps == 0
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_a_signal_finishes_the_step(number: signal.Signals, error: type[BaseException]) -> None:
+    class Signals(Told):
+        def on_step(self, step: Step) -> None:
+            super().on_step(step)
+            if step.step == 3:
+                os.kill(os.getpid(), number)
+
+    told, before = Signals(), signal.getsignal(number)
+    with pytest.raises(error) as raised:
+        _fit(_model(), *_data(), callbacks=[told])
+    assert len(told.steps) == 3
+    assert told.ends[0].stopped == number.name
+    assert signal.getsignal(number) is before
+    if number is signal.SIGTERM:
+        assert raised.value.code == 143  # type: ignore[attr-defined]
+
+
+def test_a_second_signal_acts_at_once() -> None:
+    class Twice(Callback):
+        def on_step(self, step: Step) -> None:
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        _fit(_model(), *_data(), callbacks=[Twice()])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_in_another_thread_signals_are_left_alone() -> None:
+    done: list[History] = []
+    worker = threading.Thread(target=lambda: done.append(_fit(_model(), *_data(), epochs=1)))
+    worker.start()
+    worker.join()
+    assert done[0].steps == 7
+
+
+# --- what is not finite --------------------------------------------------------------------------------------------
+
+
+def _error(model: Model, x: Array2, y: IntArray1, **changes: Any) -> str:
+    before = [weights.tobytes() for weights in model.parameters()]
+    with pytest.raises(StateError) as raised:
+        _fit(model, x, y, epochs=1, batch_size=len(x), **changes)
+    assert [weights.tobytes() for weights in model.parameters()] == before
+    assert "forward" not in vars(model.parts[0])
     with pytest.raises(NotForwarded):
         model.backward(np.zeros((8, 2), np.float32))
+    return str(raised.value)
+
+
+def test_nan_in_the_data_is_named() -> None:
+    x, y = _data()
+    x[3, 2] = np.nan
+    message = _error(_model(), x, y)
+    assert message.startswith("fit: the loss must stay finite, got nan in step 1 (epoch 1), first in the data: row ")
+    assert message.endswith("of the batch; lower the learning rate, clip the gradient, or look for NaN in the data")
+
+
+def test_nan_in_a_parameter_is_named() -> None:
+    model = _model()
+    model.parts[2].weight[1, 3] = np.nan
+    assert 'first in the parameter "2.weight"' in _error(model, *_data())
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_infinity_in_a_layer_is_named() -> None:
+    x, y = _data()
+    model = _model()
+    model.parts[2].weight[...] = 3e38
+    assert 'first in the output of layer "2"' in _error(model, x, y)
+    model = _model()
+    model.parts[0].weight[...] = 3e38
+    assert 'first in the output of layer "0"' in _error(model, x * 10, y)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_infinity_in_a_gradient_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = _data()
+    real = SoftmaxCrossEntropy.loss_grad
+    monkeypatch.setattr(SoftmaxCrossEntropy, "loss_grad", lambda *given: real(*given) * np.float32(np.inf))
+    message = _error(_model(), x, y)
+    assert message.startswith(
+        'fit: the gradient must stay finite, got NaN or infinity in step 1 (epoch 1), first in the gradient of "2.bias"'
+    )
+
+
+def test_large_but_finite_gradients_pass() -> None:
+    from typednn.training.finite import finite
+
+    assert finite(np.full(4, 3e38, np.float32))
+    assert finite(np.arange(3))
+    assert not finite(np.array([1.0, -np.inf]))
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_an_evaluation_that_is_not_finite_is_named() -> None:
+    x, y = _data()
+    bad = x.copy()
+    bad[0, 0] = np.nan
+    with pytest.raises(StateError, match="the validation loss must stay finite, got nan"):
+        _fit(_model(), x, y, validation=Evaluation(bad, y))
+
+
+# --- arguments, memory ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"epochs": 0}, "fit: epochs must be an integer of at least 1, got 0"),
-        ({"batch_size": 0}, "fit: batch_size must be an integer of at least 1, got 0"),
-        ({"batch_size": 2.0}, "batch_size must be an integer of at least 1, got 2.0"),
         ({"epochs": True}, "got True"),
+        ({"accumulate": 0}, "fit: accumulate must be an integer of at least 1, got 0"),
+        ({"keep": 0}, "fit: keep must be an integer of at least 1, got 0"),
+        ({"evaluate_every": 0}, "fit: evaluate_every must be an integer of at least 1, got 0"),
+        ({"checkpoint_every": -1}, "fit: checkpoint_every must be an integer of at least 1, got -1"),
+        ({"clip_grad_norm": -1.0}, "fit: clip_grad_norm must be a finite number"),
+        ({"time_limit": "1"}, "fit: time_limit must be a finite number"),
+        (
+            {"early_stopping": EarlyStopping(1)},
+            r"early stopping watches an evaluation, got no validation; pass validation=Evaluation\(x, y\)",
+        ),
     ],
 )
 def test_arguments_are_checked(changes: dict[str, Any], message: str) -> None:
@@ -150,9 +458,34 @@ def test_arguments_are_checked(changes: dict[str, Any], message: str) -> None:
         _fit(_model(), *_data(), **changes)
 
 
-def test_rows_must_pair() -> None:
-    x, y = _data()
-    with pytest.raises(ArgumentError, match="x and y must have as many rows, and at least one, got 50 and 49"):
-        _fit(_model(), x, y[:49])
-    with pytest.raises(ArgumentError, match="got 0 and 0"):
-        _fit(_model(), x[:0], y[:0])
+def test_intervals_and_rules_are_checked() -> None:
+    for wrong in ({}, {"steps": 1, "epochs": 1}, {"steps": 0}, {"epochs": -1}):
+        with pytest.raises(ArgumentError, match="Every"):
+            Every(**wrong)
+    for given in ({"patience": 0}, {"patience": 1, "metric": "speed"}, {"patience": 1, "min_delta": -1.0}):
+        with pytest.raises(ArgumentError, match="EarlyStopping"):
+            EarlyStopping(**given)  # type: ignore[arg-type]
+
+
+def test_memory_stays_flat() -> None:
+    """2,000 steps here; `python -m benchmarks.training --memory` does 10,000."""
+    sizes: list[int] = []
+
+    class Watch(Callback):
+        def on_step(self, step: Step) -> None:
+            if step.step in (1000, 2000):
+                gc.collect()
+                sizes.append(tracemalloc.get_traced_memory()[0])
+
+    tracemalloc.start()
+    try:
+        _fit(_model(), *_data(800), epochs=20, callbacks=[Watch()])
+    finally:
+        tracemalloc.stop()
+    assert sizes[1] - sizes[0] < 5_000, sizes
+
+
+def test_no_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _fit(_model(), *_data(), epochs=1)
+    assert list(tmp_path.iterdir()) == []

@@ -1,17 +1,26 @@
-"""evaluate: a model's answers to many inputs, a batch at a time, nothing kept on the way."""
+"""evaluate: a model's answers to many inputs, a batch at a time, nothing kept on the way. Evaluation: data to measure on while training."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic
 
+import numpy as np
 from typing_extensions import TypeVar
 
-from typednn.arrays import AnyArray, namespace
+from typednn.arguments import integer
+from typednn.arrays import AnyArray, IntArray1, namespace
+from typednn.backends import to_device, to_numpy
 from typednn.data.batches import in_order
+from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
+from typednn.module import Module
 
 In = TypeVar("In", bound=AnyArray)
 Out = TypeVar("Out", bound=AnyArray)
+Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 
 
 def evaluate(model: Layer[In, Out, Any], x: In, batch_size: int = 500) -> Out:
@@ -20,21 +29,65 @@ def evaluate(model: Layer[In, Out, Any], x: In, batch_size: int = 500) -> Out:
     Going into eval drops what forward kept: call it between steps, not between a forward and its backward.
     """
     rows = in_order(len(x), batch_size)
-    modes = [(module, module.training) for _, module in model.named_modules()]
-    model.eval()
-    try:
-        outputs: Any = [model.forward(_taken(x, some)) for some in rows]
-    finally:
-        for module, mode in modes:
-            module.training = mode
+    with evaluating(model):
+        outputs: Any = [model.forward(_taken(x, some, "")) for some in rows]
     scores: Out = namespace(outputs[0]).concatenate(outputs)
     return scores
 
 
-def _taken(array: In, rows: Any) -> In:
-    taken: Any = array[rows]
-    some: In = taken
+@contextmanager
+def evaluating(model: Module) -> Generator[None, None, None]:
+    """Eval mode within; afterwards every part is in the mode it was in."""
+    modes = [(module, module.training) for _, module in model.named_modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation(Generic[In, Target]):
+    """Data to be measured on: inputs and targets, arrays or memory maps, of which a batch is read at a time.
+
+    The accuracy is the share of rows whose largest score is at the label: of ``labels``, or of ``y`` where it holds integers.
+    """
+
+    x: In
+    y: Target
+    labels: IntArray1 | None = None
+    batch_size: int = 500
+    split: str = "validation"
+
+    def __post_init__(self) -> None:
+        integer("Evaluation", "batch_size", self.batch_size)
+        sizes = [len(self.x), len(self.y), *([] if self.labels is None else [len(self.labels)])]
+        if len(set(sizes)) != 1 or not sizes[0]:
+            got = " and ".join(map(str, sizes))
+            raise ArgumentError(explain("Evaluation", "x, y and labels must have as many rows, and at least one", got))
+
+    def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float]) -> tuple[float, float | None]:
+        """The mean loss and the accuracy, if there are labels; the model comes back in its mode."""
+        labels: Any = self.labels if self.labels is not None else self.y if self.y.dtype.kind in "iu" and self.y.ndim == 1 else None
+        summed, right = 0.0, 0
+        with evaluating(model):
+            for rows in in_order(len(self.x), self.batch_size):
+                scores = model.forward(_taken(self.x, rows, model.device))
+                summed += float(loss(scores, _taken(self.y, rows, model.device))) * len(scores)
+                if labels is not None:
+                    right += int((to_numpy(scores).argmax(axis=1) == to_numpy(_taken(labels, rows, ""))).sum())
+        return summed / len(self.x), None if labels is None else right / len(self.x)
+
+
+A = TypeVar("A", bound=AnyArray)
+
+
+def _taken(array: A, rows: Any, device: str) -> A:
+    chosen: Any = array[rows]
+    taken: Any = np.asarray(chosen) if isinstance(array, np.ndarray) else chosen  # rows of a memory map are an array
+    some: A = to_device(taken, device) if device else taken
     return some
 
 
-__all__ = ["evaluate"]
+__all__ = ["Evaluation", "evaluate", "evaluating"]

@@ -1,41 +1,43 @@
-"""fit: the training loop, small enough to be read, copied and changed.
+"""fit: the training loop. In its heart it is these lines; the rest counts, watches, shows, saves and goes on where it stopped.
 
 for each epoch, for each batch:  prediction = model.forward(x)
                                  grad = model.backward(loss.loss_grad(prediction, y))
                                  model.update(optimizer, grad)
 
-Everything else here counts, shows and cleans up.
+A *step* is one update of the weights. Everything that is not the step itself happens between two steps: evaluation, then the checkpoint.
+After an epoch's last step it happens once the epoch is complete, so that no step is ever saved in two states.
 """
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typing_extensions import TypeVar
 
-from typednn.arguments import integer
-from typednn.arrays import AnyArray, device_of
-from typednn.backends import to_device
-from typednn.data.batches import batches
-from typednn.errors import ArgumentError, StateError, explain
+from typednn.arguments import integer, number
+from typednn.arrays import AnyArray
+from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
 from typednn.protocols import InputGrad, Optimizer
-from typednn.random import Rng
+from typednn.training.callbacks import Callback, EarlyStopping, Every, every
+from typednn.training.evaluation import Evaluation
+from typednn.training.plan import Plan
+from typednn.training.run import Run
+from typednn.training.session import Session
+from typednn.training.signals import stopping
+from typednn.training.state import History
 
 In = TypeVar("In", bound=AnyArray)
 Out = TypeVar("Out", bound=AnyArray)
 Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 G = TypeVar("G", bound=InputGrad[Any])
-A = TypeVar("A", bound=np.ndarray[Any, Any])
 Prediction = TypeVar("Prediction")
 Wanted = TypeVar("Wanted", contravariant=True)
+X = TypeVar("X", covariant=True)
+Y = TypeVar("Y", covariant=True)
 
 
 class ValuedLoss(Protocol[Prediction, Wanted]):
@@ -46,88 +48,94 @@ class ValuedLoss(Protocol[Prediction, Wanted]):
     def loss_grad(self, prediction: Prediction, target: Wanted) -> Prediction: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """One pass over the data: its number from 1, the mean loss on the way, the seconds it took."""
-
-    number: int
-    loss: float
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Every epoch, in order."""
-
-    epochs: tuple[Epoch, ...]
+class BatchLike(Protocol[X, Y]):
+    """Inputs and targets that are looked at together."""
 
     @property
-    def losses(self) -> list[float]:
-        return [epoch.loss for epoch in self.epochs]
+    def x(self) -> X: ...
+    @property
+    def y(self) -> Y: ...
+
+
+class Batches(Protocol[X, Y]):
+    """What `fit` reads from: `typednn.data.Loader`, or anything that keeps its laws.
+
+    ``epoch`` epochs are complete, and ``step`` batches of the next were handed out, the one in hand included. ``batches()`` gives the rest;
+    exhausted, it makes ``epoch`` one more and ``step`` 0. ``load_state_dict`` of a ``state_dict`` (JSON) goes on with the same batches.
+    """
+
+    @property
+    def steps_per_epoch(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    def batches(self) -> Iterator[BatchLike[X, Y]]: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any], /) -> None: ...
 
 
 def fit(
     model: Layer[In, Out, G],
     loss: ValuedLoss[Out, Target],
     optimizer: Optimizer,
-    x: In,
-    y: Target,
+    loader: Batches[In, Target],
     *,
     epochs: int,
-    batch_size: int,
-    rng: Rng,
-    progress: bool = True,
-    on_epoch: Callable[[Epoch], object] | None = None,
+    run: Run | None = None,
+    callbacks: Sequence[Callback] = (),
+    validation: Evaluation[In, Target] | None = None,
+    accumulate: int = 1,
+    clip_grad_norm: float | None = None,
+    evaluate_every: int | Every | None = None,
+    checkpoint_every: int | Every | None = None,
+    time_limit: float | None = None,
+    early_stopping: EarlyStopping | None = None,
+    keep: int = 3,
+    progress: bool | Literal["auto"] = "auto",
 ) -> History:
-    """Train ``model`` on every row of ``x`` and ``y``, in an order drawn anew from ``rng`` for each epoch.
+    """Train ``model`` for ``epochs`` passes over the loader's data, and tell how it went.
 
-    Shows a bar on a terminal and a line per epoch elsewhere, both on standard error. Puts the model into training mode, and
-    in the end drops what its layers kept. Stops with a `StateError` when the loss is no longer a number.
+    =====================  ===========================================================================================================
+    run                    metrics, events and checkpoints go there; if it has a checkpoint, training goes on from it, bit for bit
+    validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and when training is through
+    checkpoint_every       each epoch unless told; also at a new best, and when training ends early. ``keep`` newest and the best stay
+    accumulate             batches per update: their mean gradient, by rows. The epoch's last update may have fewer
+    clip_grad_norm         the largest norm of the gradient over all parameters
+    time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is ``"time limit"``
+    early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``
+    progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
+    =====================  ===========================================================================================================
+
+    A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and checkpoints stay as
+    they were before that step. Ctrl-C and SIGTERM finish the step, save, and go on as `KeyboardInterrupt` or ``SystemExit(143)``; a second
+    one acts at once. In the end what the layers kept is dropped.
     """
-    epochs = integer("fit", "epochs", epochs)
-    if len(x) != len(y) or not len(x):
-        raise ArgumentError(explain("fit", "x and y must have as many rows, and at least one", f"{len(x)} and {len(y)}"))
-    total = math.ceil(len(x) / integer("fit", "batch_size", batch_size))
-    done: list[Epoch] = []
-    console = Console(stderr=True, highlight=False)
-    text, shown = TextColumn("{task.description}"), TextColumn("{task.fields[loss]}")
-    columns = (text, BarColumn(), MofNCompleteColumn(), shown, TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not (progress and console.is_terminal)) as bar:
-        try:
-            for number in range(1, epochs + 1):
-                model.train()
-                task = bar.add_task(f"epoch {number}/{epochs}", total=total, loss="")
-                start, summed, seen = time.perf_counter(), 0.0, 0
-                for rows in batches(len(x), batch_size, rng):
-                    inputs, targets = _taken(x, rows), _taken(y, rows)
-                    prediction = model.forward(inputs)
-                    value = loss.loss(prediction, targets)
-                    if not math.isfinite(value):
-                        raise _diverged(number, seen // batch_size + 1, value)
-                    model.update(optimizer, model.backward(loss.loss_grad(prediction, targets)))
-                    seen += len(rows)
-                    summed += value * len(rows)
-                    bar.update(task, advance=1, loss=f"loss {summed / seen:.4f}")
-                epoch = Epoch(number, summed / seen, time.perf_counter() - start)
-                done.append(epoch)
-                if progress and not console.is_terminal:
-                    console.print(f"epoch {number}/{epochs}  loss {epoch.loss:.4f}  {epoch.seconds:.1f} s", soft_wrap=True)
-                if on_epoch is not None:
-                    on_epoch(epoch)
-        finally:
-            model.free_cache()
-    return History(tuple(done))
+    if early_stopping is not None and validation is None:
+        raise ArgumentError(explain("fit", "early stopping watches an evaluation", "no validation", "pass validation=Evaluation(x, y)"))
+    if clip_grad_norm is not None:
+        number("fit", "clip_grad_norm", clip_grad_norm, least=0.0)
+    if time_limit is not None:
+        number("fit", "time_limit", time_limit, least=0.0)
+    plan = Plan(
+        epochs=integer("fit", "epochs", epochs),
+        accumulate=integer("fit", "accumulate", accumulate),
+        clip=clip_grad_norm,
+        evaluate=every("evaluate_every", evaluate_every),
+        checkpoint=every("checkpoint_every", checkpoint_every),
+        time_limit=time_limit,
+        early_stopping=early_stopping,
+        keep=integer("fit", "keep", keep),
+        progress=bool(progress),
+    )
+    with ExitStack() as stack:
+        stop = stack.enter_context(stopping())
+        stack.callback(model.free_cache)
+        session = Session(model, loss, optimizer, loader, plan, run, list(callbacks), validation, stop)
+        history = session.train(stack)
+    if stop.signal is not None:
+        stop.leave()
+    return history
 
 
-def _taken(array: A, rows: Any) -> A:
-    taken: Any = array[to_device(rows, device_of(array))]
-    some: A = taken
-    return some
-
-
-def _diverged(epoch: int, batch: int, value: float) -> StateError:
-    got, cure = f"{value} in epoch {epoch}, batch {batch}", "lower the learning rate, or look for NaN in the data"
-    return StateError(explain("fit", "the loss must stay a finite number", got, cure))
-
-
-__all__ = ["Epoch", "History", "ValuedLoss", "fit"]
+__all__ = ["BatchLike", "Batches", "ValuedLoss", "fit"]

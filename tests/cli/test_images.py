@@ -1,0 +1,95 @@
+"""typednn on images: a run on digits, and PNG, NPY and IDX files to be named."""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn.data import digits
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def digit_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of digits, learned in two seconds."""
+    pytest.importorskip("sklearn")
+    from typednn.recipes import recipe, train
+
+    folder = tmp_path_factory.mktemp("digits") / "run"
+    train(recipe("mlp").changed({"epochs": 4}), "digits", run=folder, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def image() -> tuple[Any, int]:
+    """A test digit, light on dark."""
+    pytest.importorskip("sklearn")
+    data = digits()
+    return data.test_images[3, :, :, 0], int(data.test_labels[3])
+
+
+def test_png_either_way_round(typednn: Command, digit_run: Path, image: tuple[Any, int], tmp_path: Path) -> None:
+    """Light on dark as MNIST is; dark on light is remarked upon, and turned over by --invert; any size and colour."""
+    pillow = pytest.importorskip("PIL.Image")
+    pixels, label = image
+    light = pillow.fromarray(pixels.round().astype(np.uint8))
+    light.save(tmp_path / "light.png")
+    pillow.fromarray((255 - pixels).round().astype(np.uint8)).convert("RGB").resize((112, 112)).save(tmp_path / "dark.png")
+    done = typednn("predict", digit_run, "light.png")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"light.png[0]  {label}  ")
+    assert done.stderr == ""
+    assert "dark.png: looks dark on light" in typednn("predict", digit_run, "dark.png").stderr
+    inverted = typednn("predict", digit_run, "dark.png", "--invert")
+    assert inverted.stdout.startswith(f"dark.png[0]  {label}  ")
+    assert inverted.stderr == ""
+
+
+def test_arrays_and_idx(typednn: Command, digit_run: Path, image: tuple[Any, int], tmp_path: Path) -> None:
+    pixels, label = image
+    np.save(tmp_path / "two.npy", np.stack([pixels, pixels]))
+    bytes_ = pixels.round().astype(np.uint8).tobytes()
+    (tmp_path / "one-idx3-ubyte").write_bytes(struct.pack(">HBB3I", 0, 8, 3, 1, 28, 28) + bytes_)
+    (tmp_path / "flat.csv").write_text(",".join(map(str, pixels.ravel().tolist())) + "\n", encoding="utf-8")
+    done = typednn("predict", digit_run, "two.npy", "one-idx3-ubyte", "flat.csv")
+    assert done.returncode == 0, done.stderr
+    names = ["two.npy[0]", "two.npy[1]", "one-idx3-ubyte[0]", "flat.csv[0]"]
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [[name, str(label)] for name in names]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("bad.png", b"\x89PNG\r\n\x1a\n rubbish", "bad.png: "),
+        ("text.png", b"hello", "text.png: must be a PNG image"),
+        ("small.csv", b"1,2,3\n", "small.csv: must hold images of 28 x 28 x 1"),
+    ],
+)
+def test_bad_images(typednn: Command, digit_run: Path, tmp_path: Path, name: str, content: bytes, part: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = typednn("predict", digit_run, name)
+    assert done.returncode == 1
+    assert part in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_folders_of_images(typednn: Command, tmp_path: Path) -> None:
+    """A folder per class, below train and test: trained on, resumed, and the classes keep their names."""
+    pillow = pytest.importorskip("PIL.Image")
+    config = 'format = 1\ninput = [4, 4, 1]\n[[layer]]\ntype = "Flatten"\n'
+    config += '[[layer]]\ntype = "Linear"\nin_features = 16\nout_features = 2\n'
+    (tmp_path / "model.toml").write_text(config, encoding="utf-8")
+    for part in ("train", "test"):
+        for level, name in ((20, "dark"), (230, "light")):
+            folder = tmp_path / "pictures" / part / name
+            folder.mkdir(parents=True)
+            for number in range(4):
+                pillow.new("L", (4, 4), level + number).save(folder / f"{number}.png")
+    done = typednn("train", "model.toml", "--data", "pictures", "--run", "run", "--epochs", "30", "-q")
+    assert done.returncode == 0, done.stderr
+    assert typednn("predict", "run", "pictures/test/light/0.png").stdout.startswith("pictures/test/light/0.png[0]  light  ")
+    assert typednn("resume", "run", "-q").returncode == 0

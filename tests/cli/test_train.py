@@ -1,0 +1,135 @@
+"""typednn train, as a user starts it."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+def _refused(done: Any, *parts: str) -> None:
+    """Exit code 1 and one message, without traceback, that says all of ``parts``."""
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
+def test_reports_on_both_sets(trained: tuple[Path, Any]) -> None:
+    """P-D6: a config and two CSV files, one with a header line, give reports on the training and the test rows."""
+    folder, done = trained
+    assert re.search(r"On the training set:\n\nclass  precision  recall     f1  support\n", done.stdout)
+    assert re.search(r"On the test set:\n\nclass  precision  recall     f1  support\n", done.stdout)
+    assert re.search(r"^accuracy \d+\.\d+% \(\d+ of 200\)$", done.stdout, re.MULTILINE)
+    assert re.search(r"^accuracy \d+\.\d+% \(\d+ of 60\)$", done.stdout, re.MULTILINE)
+    accuracy = re.search(r"test accuracy (\d+\.\d+)%", done.stdout)
+    assert accuracy
+    assert float(accuracy[1]) > 90.0
+    assert "200 to train on, 60 to test" in done.stderr
+    assert re.search(r"^epoch 8/8  loss \d", done.stderr, re.MULTILINE)
+    assert {"recipe.json", "config.toml", "environment.json", "metrics.jsonl", "model.txt", "report.json"} <= {
+        path.name for path in folder.iterdir()
+    }
+
+
+def test_the_papers_format(typednn: Command, files: Path) -> None:
+    """P-D6: a config in the paper's own format, with its batch size and smoothed targets."""
+    done = typednn("train", files / "model.config", files / "train.csv", files / "test.csv", "--run", "here", "--epochs", "20")
+    assert done.returncode == 0, done.stderr
+    assert "20 to train on" not in done.stderr
+    assert "On the test set:" in done.stdout
+
+
+def test_settings_are_kept(typednn: Command, files: Path, tmp_path: Path) -> None:
+    done = typednn(
+        "train", files / "model.toml", files / "train.csv", files / "test.csv",
+        "--run", "a/b", "--epochs", "1", "--set", "optimizer.lr=0.025", "--set", "smoothing=0.3",
+        "--set", "patience=4", "--set", "validation=0.1", "-q",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"train accuracy \d+\.\d+%, test accuracy \d+\.\d+%, \d+ s\n", done.stdout)
+    assert done.stderr == ""
+    recipe = json.loads((tmp_path / "a" / "b" / "recipe.json").read_text(encoding="utf-8"))["recipe"]
+    assert (recipe["epochs"], recipe["smoothing"], recipe["patience"], recipe["optimizer"]["lr"]) == (1, 0.3, 4, 0.025)
+    assert "lr = 0.025" in (tmp_path / "a" / "b" / "config.toml").read_text(encoding="utf-8")
+
+
+def test_runs_are_numbered(typednn: Command, files: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        done = typednn("train", files / "model.toml", files / "train.csv", files / "test.csv", "--epochs", "1", "-q")
+        assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"model-1", "model-2"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["lenet"], ["'lenet'", "did you mean 'lenet5'?"]),
+        (["quite-another"], ["there are lenet5, lenet5-paper, mlp"]),
+        (["mlp", "--data", "mnits"], ["'mnits'", "did you mean 'mnist'?"]),
+        (["mlp", "--data", "fashion-mnist"], ["fetching it from the network", "127.0.0.1", "fashion-mnist"]),
+        (["mlp", "one.csv"], ["two CSV files, train.csv and test.csv"]),
+        (["mlp", "one.csv", "two.csv", "--data", "spiral"], ["leave one out"]),
+        (["mlp", "one.csv", "two.csv"], ["one.csv: must be a readable file, got No such file"]),
+        (["mlp", "--data", "spiral"], ["the model reads 784 numbers per sample, got 1 x 1 x 2 in the train set"]),
+        (["mlp", "--data", "spiral", "--set", "epoch=3"], ["--set: expects a setting of the recipe, got 'epoch'; did you mean 'epochs'?"]),
+        (["mlp", "--data", "spiral", "--set", "optimizer.momentun=3"], ["SGD has no argument 'momentun'; did you mean 'momentum'?"]),
+        (["mlp", "--data", "spiral", "--set", "optimizer.lr=-1"], ["--set optimizer", "-1"]),
+        (["mlp", "--data", "spiral", "--set", "epochs=many"], ["epochs must be an integer, got 'many'"]),
+        (["mlp", "--data", "spiral", "--set", "epochs"], ["NAME=VALUE"]),
+        (["mlp", "--data", "spiral", "--set", "loss=hinge"], ["hinge", "softmax_cross_entropy"]),
+        (["mlp", "--data", "spiral", "--set", "smoothing=1.5"], ["smoothing", "1.5"]),
+    ],
+)
+def test_mistakes_are_told(typednn: Command, tmp_path: Path, arguments: list[str], parts: list[str]) -> None:
+    nowhere = {"TYPEDNN_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "TYPEDNN_MIRROR": "http://127.0.0.1:9"}
+    done = typednn("train", *arguments, **nowhere)
+    _refused(done, *parts)
+    assert done.stderr.splitlines()[-1].startswith("typednn train: ")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_label_beyond_the_classes(typednn: Command, files: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("0,1,2,3,4\n3,1,2,3,4\n", encoding="utf-8")
+    _refused(typednn("train", files / "model.toml", "bad.csv", files / "test.csv"), "labels must be 0 to 2", "3 in row 1")
+
+
+def test_a_faulty_config(typednn: Command, files: Path, tmp_path: Path) -> None:
+    text = (files / "model.toml").read_text(encoding="utf-8").replace("in_features = 8", "in_features = 9")
+    (tmp_path / "bad.toml").write_text(text, encoding="utf-8")
+    _refused(typednn("train", "bad.toml", files / "train.csv", files / "test.csv"), "bad.toml:", "expects 9 features, gets 8", "^")
+
+
+def test_a_folder_that_holds_a_run(typednn: Command, files: Path, trained: tuple[Path, Any]) -> None:
+    done = typednn("train", files / "model.toml", files / "train.csv", files / "test.csv", "--run", trained[0])
+    _refused(done, "a new run needs a folder without one", "resume it, or choose another folder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ([], "required: COMMAND"),
+        (["trian"], "did you mean 'train'?"),
+        (["train"], "RECIPE_OR_CONFIG"),
+        (["train", "mlp", "--epochs", "0"], "expected a whole number, at least 1, got '0'"),
+        (["train", "mlp", "--time-limit", "-1"], "expected a number of seconds above 0"),
+        (["train", "mlp", "--frob"], "--frob"),
+    ],
+)
+def test_commands_not_understood(typednn: Command, arguments: list[str], part: str) -> None:
+    done = typednn(*arguments)
+    assert done.returncode == 2
+    assert part in done.stderr
+    assert "--help shows examples" in done.stderr
+    assert done.stdout == ""
+
+
+def test_debug_shows_where(typednn: Command) -> None:
+    done = typednn("train", "lenet", "--debug")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "ArgumentError" in done.stderr

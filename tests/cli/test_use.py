@@ -1,0 +1,119 @@
+"""typednn eval, predict and report, on a run that `typednn train` made."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Command = Callable[..., Any]
+ROWS = "2.1,0.1,-0.2,1.1\n-2.0,0.2,-1.1,-0.9\n"
+
+
+def _refused(done: Any, *parts: str) -> None:
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
+def test_eval_says_what_train_said(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """The saved weights are the ones that were reported on; with the run's own data, and with a file."""
+    run = shutil.copytree(trained[0], tmp_path / "run")
+    own = typednn("eval", "run")
+    assert own.returncode == 0, own.stderr
+    assert own.stdout.strip() in trained[1].stdout
+    assert json.loads((run / "report.json").read_text(encoding="utf-8"))["support"]
+
+
+def test_eval_on_a_table(typednn: Command, trained: tuple[Path, Any], files: Path) -> None:
+    done = typednn("eval", trained[0], "--data", files / "train.csv")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^accuracy \d+\.\d+% \(\d+ of 200\)$", done.stdout, re.MULTILINE)
+
+
+def test_eval_on_data_that_do_not_fit(typednn: Command, trained: tuple[Path, Any]) -> None:
+    _refused(typednn("eval", trained[0], "--data", "spiral"), "the model reads 4 numbers per sample, got 1 x 1 x 2")
+
+
+def test_predict_rows(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """A line per input of each file: label, its probability, and the next best."""
+    (tmp_path / "rows.csv").write_text("a,b,c,d\n" + ROWS, encoding="utf-8")
+    np.save(tmp_path / "one.npy", np.array([0.1, 2.0, 1.1, 0.0]))
+    done = typednn("predict", trained[0], "rows.csv", "one.npy")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [["rows.csv[0]", "0"], ["rows.csv[1]", "2"], ["one.npy[0]", "1"]]
+    assert all(re.search(r"\d+\.\d%  \(\d \d+\.\d%, \d \d+\.\d%\)$", line) for line in lines)
+
+
+def test_predict_json(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
+    done = typednn("predict", trained[0], "rows.csv", "--json")
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert (first["file"], first["index"], first["label"], first["name"], second["label"]) == ("rows.csv", 0, 0, "0", 2)
+    assert list(first["probabilities"]) == ["0", "1", "2"]
+    assert sum(first["probabilities"].values()) == pytest.approx(1.0, abs=1e-6)
+    assert max(first["probabilities"].values()) == first["probabilities"]["0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "parts"),
+    [
+        ("none.csv", None, ["none.csv: must be a file to read, got no such file"]),
+        ("short.csv", b"1,2,3\n", ["short.csv: must hold rows of 4 numbers", "(1, 3)", "leave the label out"]),
+        ("words.csv", b"1,2,3,4\na,b,c,d\n", ["row 2, column 1 must be a finite number, got 'a'"]),
+        ("bad.npy", b"\x93NUMPY rubbish", ["bad.npy"]),
+        ("picture.jpg", b"\xff\xd8\xff", ["reads NPY and CSV", "'.jpg'"]),
+    ],
+)
+def test_bad_inputs(
+    typednn: Command, trained: tuple[Path, Any], tmp_path: Path, name: str, content: bytes | None, parts: list[str]
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    _refused(typednn("predict", trained[0], name), *parts)
+
+
+def test_not_a_run(typednn: Command, tmp_path: Path) -> None:
+    for command in (["eval", "nowhere"], ["predict", "nowhere", "x.png"], ["resume", "nowhere"]):
+        _refused(typednn(*command), "nowhere: must be a run folder, with recipe.json", "`typednn train` makes one")
+    (tmp_path / "empty").mkdir()
+    _refused(typednn("eval", "empty"), "is it the folder of a run?")
+
+
+def test_a_run_of_another_model(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """The weights of one model under the recipe of another: one error that says how they differ."""
+    run = shutil.copytree(trained[0], tmp_path / "run")
+    text = (run / "recipe.json").read_text(encoding="utf-8")
+    (run / "recipe.json").write_text(text.replace("out_features = 8", "out_features = 9").replace("in_features = 8", "in_features = 9"))
+    _refused(typednn("eval", "run"), "Linear(4, 9)", "Linear(4, 8)", "use the config it was trained with")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ('"format": 1', '"format": 2', "reads formats up to 1, got format 2; update typednn"),
+        ('"scaling"', '"scalding"', "must be what typednn wrote, got no 'scaling'"),
+        ('"epochs": 8', '"epochs": "8"', "epochs must be an integer"),
+        ("{", "", "must be what typednn wrote, got no JSON"),
+    ],
+)
+def test_a_damaged_recipe(typednn: Command, trained: tuple[Path, Any], tmp_path: Path, old: str, new: str, part: str) -> None:
+    run = shutil.copytree(trained[0], tmp_path / "run")
+    text = (run / "recipe.json").read_text(encoding="utf-8")
+    assert old in text
+    (run / "recipe.json").write_text(text.replace(old, new, 1))
+    _refused(typednn("eval", "run"), part)
+
+
+def test_report(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    shutil.copytree(trained[0], tmp_path / "run")
+    done = typednn("report", "run")
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / done.stdout.strip()
+    assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")

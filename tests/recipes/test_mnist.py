@@ -1,0 +1,38 @@
+"""The recipes on the real MNIST: one epoch always; whole, which takes minutes, where TYPEDNN_LONG is set."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from typednn.data import find_mnist
+from typednn.recipes import Samples, load_data, recipe, train
+
+long = pytest.mark.skipif(not os.environ.get("TYPEDNN_LONG"), reason="takes minutes: TYPEDNN_LONG=1 runs it")
+
+
+@pytest.fixture(scope="module")
+def mnist() -> Samples:
+    if find_mnist() is None:
+        pytest.skip("needs MNIST; set TYPEDNN_DATA")
+    return load_data("mnist")
+
+
+def test_an_epoch_of_the_papers(mnist: Samples) -> None:
+    """P-E4: 100 steps at batch 600 and rate 1.0 learn: from 10 % to 90 %."""
+    result = train(recipe("lenet5-paper").changed({"epochs": 1}), mnist, progress=False)
+    assert result.history.steps == 100
+    assert result.test.accuracy >= 0.9
+
+
+@long
+def test_the_papers_accuracies(mnist: Samples, tmp_path: Path) -> None:
+    """P-E5: at least 97.6 % and 97.0 %."""
+    result = train(recipe("lenet5-paper"), mnist, run=tmp_path / "run", progress=False)
+    assert result.train.accuracy >= 0.976
+    assert result.test.accuracy >= 0.970
+
+
+@long
+def test_the_modern_recipe(mnist: Samples, tmp_path: Path) -> None:
+    assert train(recipe("lenet5"), mnist, run=tmp_path / "run", progress=False).test.accuracy >= 0.990

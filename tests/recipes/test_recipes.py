@@ -1,0 +1,239 @@
+"""Recipes: what they are, how they change, and that the paper's is the paper's."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn.errors import ArgumentError
+from typednn.losses import CrossEntropy
+from typednn.metrics import ClassificationReport
+from typednn.models import lenet5
+from typednn.optim import SGD, CosineLR
+from typednn.random import PCG32
+from typednn.recipes import RECIPES, Recipe, Samples, beside_the_paper, find, parsed_settings, recipe, recipe_of_config, train
+from typednn.recipes.paper_table import ACCURACIES, TABLE_I
+from typednn.recipes.recipe import from_json
+from typednn.recipes.running import generator, targets, which
+
+PAPER = """\
+600,28,28,1
+####################
+Pad2D,2,2,0
+Conv2D,1,6,5,5,1,1,1,1
+ReLU
+MaxPool2D,2,2,2,2,1,1
+Conv2D,6,16,5,5,1,1,1,1
+ReLU
+MaxPool2D,2,2,2,2,1,1
+Flatten
+Linear,400,120
+ReLU
+Linear,120,84
+ReLU
+Linear,84,10
+Softmax
+####################
+SGD,1.0
+"""
+
+
+def _pictures(rows: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 10, rows)
+    images = rng.integers(0, 30, (rows, 28, 28, 1)).astype(np.float32)
+    images[np.arange(rows), 2 * labels + 3, 4:20, 0] = 255.0
+    return images, labels
+
+
+@pytest.fixture(scope="module")
+def samples() -> Samples:
+    (x, y), (test_x, test_y) = _pictures(64, 0), _pictures(20, 1)
+    return Samples("pictures", "made here", x, y, test_x, test_y)
+
+
+# ---------------------------------------------------------------------------------------------------- the paper
+
+
+def test_the_papers_recipe_is_the_papers(samples: Samples) -> None:
+    """P-E4: as written out here by hand from the paper: PCG(42, 6), rate 1.0, smoothed targets, cross entropy averaged over all."""
+    one = recipe("lenet5-paper").changed({"epochs": 2, "batch_size": 24})
+    result = train(one, samples, progress=False)
+
+    model = lenet5().init(PCG32(42, 6))
+    optimizer, loss, rng = SGD(lr=1.0, decay=1e-7), CrossEntropy("mean"), PCG32(42, 6)
+    mean, deviation = np.float32(samples.x.mean(dtype=np.float64)), np.float32(samples.x.std(dtype=np.float64))
+    wanted = np.full((64, 10), 0.01, np.float32)
+    wanted[np.arange(64), samples.y] = 0.91
+    for _ in range(2):
+        order = rng.permutation(64)
+        for start in range(0, 64, 24):
+            rows = order[start : start + 24]
+            prediction = model.forward((samples.x[rows] - mean) / deviation)
+            model.update(optimizer, model.backward(loss.loss_grad(prediction, wanted[rows])))
+    for name, weights in model.named_parameters().items():
+        np.testing.assert_array_equal(result.model.named_parameters()[name], weights, err_msg=name)
+
+
+def test_the_papers_format_gives_the_same_bits(samples: Samples, tmp_path: Path) -> None:
+    """P-E4, P-D6: the model in the paper's own format, trained likewise."""
+    (tmp_path / "lenet5.config").write_text(PAPER, encoding="utf-8")
+    fewer = {"epochs": 2, "batch_size": 24}
+    named = train(recipe("lenet5-paper").changed(fewer), samples, progress=False)
+    read = train(recipe_of_config(tmp_path / "lenet5.config").changed(fewer), samples, progress=False)
+    pairs = list(zip(named.model.named_parameters().values(), read.model.named_parameters().values(), strict=True))
+    assert len(pairs) == 8
+    for one, other in pairs:
+        np.testing.assert_array_equal(one, other)
+    assert named.history.losses == read.history.losses
+
+
+def test_the_papers_numbers() -> None:
+    """P-E4: batch, epochs, generator and targets, as section XI has them."""
+    one = recipe("lenet5-paper")
+    assert (one.batch_size, one.epochs, one.seed, one.stream, one.generator, one.data) == (600, 10, 42, 6, "pcg32", "mnist")
+    assert one.optimizer == {"type": "SGD", "lr": 1.0, "decay": 1e-7}
+    assert (one.validation, one.standardise) == (0.0, True)
+    np.testing.assert_array_equal(targets(one, np.array([1]), 10), np.array([[0.01, 0.91] + [0.01] * 8], np.float32))
+
+
+def test_table_one_beside_ours() -> None:
+    """P-E5: ten digits, three measures, two sets, the paper's number before ours in each place."""
+    labels = np.repeat(np.arange(10), 4)
+    almost = labels.copy()
+    almost[0] = 1
+    text = beside_the_paper(ClassificationReport(10, labels, labels), ClassificationReport(10, almost, labels))
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[4:14]] == [str(digit) for digit in range(10)]
+    assert lines[4].split() == ["0", "0.97", "1.000", "0.96", "1.000", "0.99", "1.000", "0.99", "0.750", "0.98", "1.000", "0.98", "0.857"]
+    assert lines[-2:] == ["train accuracy  paper 0.976  ours 1.0000", "test accuracy  paper 0.970  ours 0.9750"]
+    assert np.mean([row[2] for row in TABLE_I]) == pytest.approx(ACCURACIES[0], abs=0.002), "recall averages to the accuracy"
+    assert np.mean([row[3] for row in TABLE_I]) == pytest.approx(ACCURACIES[1], abs=0.003)
+    with pytest.raises(ArgumentError, match="Table I has ten digits, train too, got 3 classes"):
+        beside_the_paper(ClassificationReport(3, labels % 3, labels % 3), ClassificationReport(3, labels % 3, labels % 3))
+
+
+# ---------------------------------------------------------------------------------------------------- recipes
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_every_recipe_is_whole(name: str, samples: Samples) -> None:
+    """Its config can be read, its settings come back from JSON, and it trains."""
+    one = recipe(name)
+    read = one.checked()
+    assert read.optimizer() is not None
+    assert str(from_json(one.as_json(), one.config()).config()) == one.config()
+    result = train(one.changed({"epochs": 1}), samples, progress=False)
+    assert len(result.history.epochs) == 1
+    assert result.test.support.sum() == 20
+    assert one.about
+
+
+def test_small_data_are_gone_through_more_often() -> None:
+    one = recipe("mlp")
+    assert one.epochs_for(57_000) == one.epochs
+    assert one.epochs_for(640) == 70
+    assert one.changed({"epochs": 2}).epochs_for(640) == 2
+
+
+def test_a_cosine_ends_with_the_training() -> None:
+    optimizer: Any = recipe("mlp").checked(steps=400).optimizer()
+    assert optimizer.settings.lr == CosineLR(0.05, 400, warmup_steps=100)
+    short: Any = recipe("mlp").checked(steps=20).optimizer()
+    assert short.settings.lr == CosineLR(0.05, 20, warmup_steps=10)
+
+
+def test_settings() -> None:
+    told = parsed_settings(
+        ["optimizer.lr=0.5", "loss=mse", "standardise=false", "patience=3", "clip_grad_norm=1", "optimizer.nesterov=false"]
+    )
+    one = recipe("mlp").changed(told)
+    assert one.optimizer["lr"] == {"type": "CosineLR", "lr": 0.5, "warmup_steps": 100}, "the schedule stays"
+    assert (one.loss, one.standardise, one.patience, one.clip_grad_norm, one.optimizer["nesterov"]) == ("mse", False, 3, 1.0, False)
+    assert one.changed({"patience": None}).patience is None
+    assert recipe("mlp").patience is None, "a recipe is never changed itself"
+    assert one.changed({"optimizer.lr.warmup_steps": 7}).optimizer["lr"]["warmup_steps"] == 7
+    assert recipe("mlp").optimizer["lr"] == {"type": "CosineLR", "lr": 0.05, "warmup_steps": 100}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epoch": 1}, "did you mean 'epochs'?"),
+        ({"optimizer.lrr": 1}, "SGD has no argument 'lrr'; did you mean 'lr'?"),
+        ({"optimizer.type": "Sgd"}, "did you mean 'SGD'?"),
+        ({"optimizer.momentum.x": 1}, "must be a table"),
+        ({"epochs": True}, "epochs must be an integer, got True"),
+        ({"epochs": 1.5}, "epochs must be an integer"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"loss": 3}, "loss must be a word"),
+        ({"generator": "dice"}, "generator"),
+        ({"validation": 1.0}, "validation"),
+        ({"clip_grad_norm": 0.0}, "clip_grad_norm"),
+        ({"name": "x"}, "expects a setting"),
+    ],
+)
+def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message.replace("?", r"\?")):
+        recipe("mlp").changed(settings)
+
+
+def test_find(tmp_path: Path) -> None:
+    assert find("mlp") is RECIPES["mlp"]
+    with pytest.raises(ArgumentError, match="did you mean 'lenet5'"):
+        find("lenet")
+    with pytest.raises(ArgumentError, match="did you mean 'mlp'"):
+        recipe("mpl")
+
+
+def test_a_configs_own_generator_and_optimizer(tmp_path: Path) -> None:
+    text = 'format = 1\ninput = [4]\n[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 2\n'
+    (tmp_path / "bare.toml").write_text(text, encoding="utf-8")
+    bare = recipe_of_config(tmp_path / "bare.toml")
+    assert bare.optimizer == {"type": "SGD", "lr": 0.05, "momentum": 0.9}
+    more = (
+        '[optimizer]\ntype = "AdamW"\nlr = { type = "StepLR", lr = 0.1, step_size = 5 }\n[[optimizer.group]]\nnames = "*.bias"\nlr = 0.5\n'
+    )
+    (tmp_path / "more.toml").write_text(f'{text}{more}[init]\nseed = 9\ngenerator = "pcg32"\nstream = 4\n', encoding="utf-8")
+    one = recipe_of_config(tmp_path / "more.toml")
+    assert (one.seed, one.stream) == (9, 4)
+    assert generator(one) == PCG32(9, 4)
+    optimizer: Any = one.checked().optimizer()
+    assert type(optimizer).__name__ == "AdamW"
+    assert [names for names, _ in optimizer.groups] == ["*.bias"]
+    (tmp_path / "numpy.toml").write_text(f"{text}[init]\nseed = 9\n", encoding="utf-8")
+    assert recipe_of_config(tmp_path / "numpy.toml").generator == "numpy"
+
+
+def test_another_optimizer_altogether() -> None:
+    one = recipe("mlp").changed(parsed_settings(['optimizer={ type = "AdamW", lr = 1e-3 }', "optimizer.lr=0.01"]))
+    assert one.optimizer == {"type": "AdamW", "lr": 0.01}
+    with pytest.raises(ArgumentError, match="AdamW has no argument 'momentum'"):
+        recipe("mlp").changed({"optimizer.type": "AdamW"})
+
+
+def test_early_stopping_takes_the_best(samples: Samples) -> None:
+    assert which(recipe("mlp")) == "latest"
+    assert which(recipe("mlp").changed({"patience": 3})) == "best"
+    with pytest.raises(ArgumentError, match="patience watches data kept apart, got validation 0; set validation"):
+        recipe("mlp").changed({"patience": 3, "validation": 0.0})
+
+
+def test_validation_is_kept_apart(samples: Samples) -> None:
+    kept, x, y = samples.split(0.25, seed=3)
+    assert (len(kept.x), len(x), len(y)) == (48, 16, 16)
+    assert {image.tobytes() for image in kept.x}.isdisjoint(image.tobytes() for image in x)
+    again = samples.split(0.25, seed=3)[1]
+    np.testing.assert_array_equal(x, again)
+    result = train(recipe("mlp").changed({"epochs": 2, "validation": 0.25}), samples, progress=False)
+    assert {measured.split for measured in result.history.evaluations} == {"validation"}
+    plain = train(recipe("mlp").changed({"epochs": 2, "validation": 0.0}), samples, progress=False)
+    assert {measured.split for measured in plain.history.evaluations} == {"test"}
+
+
+def test_a_recipe_of_ones_own(samples: Samples) -> None:
+    mine = Recipe("mine", recipe("mlp").model, {"type": "Adam", "lr": 1e-3}, epochs=3)
+    result = train(mine, samples, progress=False)
+    assert result.folder is None
+    assert result.history.losses[-1] < result.history.losses[0]

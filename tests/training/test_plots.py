@@ -1,0 +1,463 @@
+"""Pictures: what is drawn, what is left out, whether it can be read, and whether the same run gives the same bytes."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_run import confusion_of, metrics_lines, sample_arrays, sample_run, write_metrics
+
+from typednn.errors import ArgumentError, DataError, MissingExtra
+from typednn.training import canvas, curves, grids
+from typednn.training.canvas import label, smoothed, thinned
+from typednn.training.curves import accuracy_curve, gradient_norm_curves, loss_curve
+from typednn.training.grids import confusion_picture, filter_picture, worst_picture
+from typednn.training.plots import PICTURES, write_plots
+from typednn.training.recorded import Metrics, read_metrics
+
+matplotlib = pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
+agg: Any = pytest.importorskip("matplotlib.backends.backend_agg")
+
+Figures = list[Any]
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> Figures:
+    """Every figure that is drawn, as it was when it became a PNG."""
+    kept: Figures = []
+
+    def png(drawn: Any) -> bytes:
+        kept.append(drawn)
+        return canvas.png(drawn)
+
+    for module in (curves, grids):
+        monkeypatch.setattr(module, "png", png)
+    return kept
+
+
+def pixels(content: bytes) -> np.ndarray[Any, Any]:
+    from PIL import Image
+
+    with Image.open(io.BytesIO(content)) as image:
+        assert image.format == "PNG"
+        assert not image.info.keys() & {"Software", "Creation Time", "date"}
+        return np.asarray(image.convert("RGB"))
+
+
+def texts(drawn: Any) -> list[Any]:
+    found = drawn.findobj(lambda artist: isinstance(artist, matplotlib.text.Text) and artist.get_visible() and artist.get_text().strip())
+    assert found
+    return list(found)
+
+
+def words(drawn: Any) -> str:
+    return "\n".join(text.get_text() for text in texts(drawn))
+
+
+def assert_readable(drawn: Any) -> None:
+    """No text lies on another, or leaves the paper."""
+    seen: list[Any] = []
+
+    class Renderer(agg.RendererAgg):  # type: ignore[misc]
+        def open_group(self, s: str, gid: str | None = None) -> None:
+            if s == "text":
+                caller = sys._getframe(1).f_locals.get("self")
+                if caller is not None and caller.get_text().strip():
+                    seen.append(caller)
+
+    drawn.set_layout_engine("none")  # everything stays where savefig put it
+    renderer = Renderer(*drawn.canvas.get_width_height(), drawn.dpi)
+    drawn.draw(renderer)
+    assert seen
+    boxes = [(text.get_window_extent(renderer), text.get_text()) for text in seen]
+    width, height = drawn.canvas.get_width_height()
+    for box, text in boxes:
+        assert min(box.x0, box.y0) >= -1, f"{text!r} leaves the paper"
+        assert max(box.x1 - width, box.y1 - height) <= 1, f"{text!r} leaves the paper"
+    places = np.array([box.extents for box, _ in boxes])
+    for at, (box, text) in enumerate(boxes):
+        others = places[at + 1 :]
+        across = np.minimum(others[:, 2], box.x1) - np.maximum(others[:, 0], box.x0)
+        along = np.minimum(others[:, 3], box.y1) - np.maximum(others[:, 1], box.y0)
+        overlapping = np.flatnonzero((across > 1) & (along > 1))
+        assert not len(overlapping), f"{text!r} lies on {boxes[at + 1 + overlapping[0]][1]!r}"
+
+
+def metrics_of(steps: int, **norms: Any) -> Metrics:
+    rng = np.random.default_rng(0)
+    step = np.arange(1.0, steps + 1)
+    losses = 2.3 * np.exp(-3 * step / steps) + 0.02 * rng.gamma(2, 1, steps)
+    rates = 0.001 * np.cos(step / steps) ** 2
+    every = max(steps // 1000, 1)
+    tested = (step[::every], losses[::every], 1 - losses[::every] / 8)
+    return Metrics((step, np.ceil(step * 5 / steps), losses, rates, step * 0 + 9e3), {"test": tested}, norms)
+
+
+def test_everything_is_drawn(tmp_path: Path, figures: Figures) -> None:
+    written = write_plots(sample_run(tmp_path / "run"), **sample_arrays())
+    assert [path.name for path in written] == list(PICTURES)
+    assert sorted(path.name for path in (tmp_path / "run" / "plots").iterdir()) == sorted(PICTURES)
+    for path in written:
+        shown = pixels(path.read_bytes())
+        assert min(shown.shape[:2]) > 200
+        assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 20, f"{path.name} is blank"
+    for drawn in figures:
+        assert_readable(drawn)
+    assert {"Loss", "loss (logarithmic)", "learning rate", "step", "training, smoothed", "validation (evaluated)"} <= set(
+        words(figures[0]).split("\n")
+    )
+    assert "validation: 95.65 % in the end, best 95.89 % at step 300" in words(figures[1])
+
+
+def test_same_run_same_bytes(tmp_path: Path) -> None:
+    folders = [sample_run(tmp_path / name, steps=60) for name in "ab"]
+    first, second = ([path.read_bytes() for path in write_plots(folder, **sample_arrays(60))] for folder in folders)
+    assert first == second
+
+
+def test_a_persons_settings_change_nothing_and_stay(tmp_path: Path) -> None:
+    plain = loss_curve(metrics_of(50))
+    with matplotlib.rc_context({"font.size": 30.0, "axes.facecolor": "red", "savefig.dpi": 30}):
+        assert loss_curve(metrics_of(50)) == plain
+        assert matplotlib.rcParams["font.size"] == 30.0
+
+
+def test_only_what_is_there_is_drawn(tmp_path: Path) -> None:
+    assert write_plots(tmp_path) == []
+    assert not (tmp_path / "plots").exists()
+    write_metrics(tmp_path, [{"kind": "step", "step": 1, "epoch": 0, "loss": 2.0}])
+    assert [path.name for path in write_plots(tmp_path)] == ["curves.png"]
+    older = (tmp_path / "plots" / "curves.png").read_bytes()
+    (tmp_path / "metrics.jsonl").unlink()
+    assert write_plots(tmp_path, filters=sample_arrays()["filters"]) == [tmp_path / "plots" / "filters.png"]
+    assert (tmp_path / "plots" / "curves.png").read_bytes() == older
+
+
+@pytest.mark.parametrize("steps", [1, 2, 49, 50, 1000, 1001])
+def test_any_number_of_steps_is_readable(figures: Figures, steps: int) -> None:
+    at = np.arange(1.0, steps + 1)
+    metrics = metrics_of(steps, conv1=(at, 1 / at), fc=(at, 0.1 / at))
+    for draw in (loss_curve, accuracy_curve, gradient_norm_curves):
+        assert draw(metrics)
+    for drawn in figures:
+        assert_readable(drawn)
+
+
+def test_a_million_steps_are_thinned_and_a_spike_stays(figures: Figures) -> None:
+    metrics = metrics_of(10**6)
+    metrics.steps[2][700_000] = 40.0
+    content = loss_curve(metrics)
+    assert content is not None
+    assert len(content) < 500_000
+    assert_readable(figures[0])
+    top = figures[0].axes[0]
+    assert all(len(line.get_xdata()) <= canvas.POINTS for line in top.lines)
+    band = top.collections[0].get_paths()[0].vertices
+    assert band[:, 1].max() == pytest.approx(40.0)
+    assert "training steps, least to greatest" in words(figures[0])
+    assert "1,000,000" in words(figures[0])
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=300), st.integers(1, 40))
+def test_thinning_keeps_mean_and_extremes(values: list[float], points: int) -> None:
+    y = np.array(values)
+    x, mean, least, most = thinned(np.arange(len(y), dtype=np.float64), y, points)
+    assert len(x) == min(points, len(y))
+    assert (least.min(), most.max()) == (y.min(), y.max())
+    assert (np.diff(x) > 0).all()
+    assert (mean >= least - 1e-6).all()
+    assert (mean <= most + 1e-6).all()
+
+
+def test_thinning_leaves_out_what_is_not_finite() -> None:
+    x, y, _, _ = thinned(np.arange(5.0), np.array([1, np.nan, 1e308, -np.inf, 2]))
+    assert x.tolist() == [0, 2, 4]
+    assert y.tolist() == [1, 1e30, 2]
+
+
+def test_smoothing_is_a_mean_of_neighbours_that_ends_with_the_ends() -> None:
+    line = np.arange(100.0)
+    np.testing.assert_allclose(smoothed(line), line)
+    bumpy = np.where(np.arange(400) % 2, 1.0, -1.0)
+    assert abs(smoothed(bumpy)[50:-50]).max() < 0.1
+    assert smoothed(bumpy)[0] == bumpy[0]
+
+
+def test_a_diverged_loss_is_marked(figures: Figures) -> None:
+    metrics = metrics_of(100)
+    metrics.steps[2][60:] = np.nan
+    assert loss_curve(metrics)
+    assert "loss is not a number, first at step 61" in words(figures[0])
+    metrics.steps[2][:] = np.nan
+    assert loss_curve(Metrics(metrics.steps, {}, {}))
+    assert "first at step 1" in words(figures[1])
+
+
+@pytest.mark.parametrize("losses", [[1e308, -1e308], [0.0, 0.0], [1e-320, 1.0], [5.0], [-1.0, 2.0]])
+def test_extreme_losses_are_drawn(losses: list[float]) -> None:
+    steps = np.arange(float(len(losses)))
+    assert loss_curve(Metrics((steps, steps, np.array(losses), steps, steps), {}, {"a": (steps, np.array(losses))}))
+
+
+def test_epochs_without_end_are_drawn(tmp_path: Path) -> None:
+    write_metrics(tmp_path, [{"kind": "step", "step": step, "epoch": float("inf"), "loss": 1.0} for step in range(3)])
+    assert [path.name for path in write_plots(tmp_path)] == ["curves.png"]
+
+
+def test_vanished_gradients_leave_no_picture() -> None:
+    steps = np.arange(3.0)
+    assert gradient_norm_curves(Metrics((steps,) * 5, {}, {"conv1": (steps, np.zeros(3))})) is None
+    assert gradient_norm_curves(Metrics((steps,) * 5, {}, {"conv1": (steps, np.array([np.inf, np.nan, 0]))})) is None
+
+
+@pytest.mark.parametrize("layers", [1, 14, 15, 100])
+def test_few_layers_are_named_and_many_coloured(figures: Figures, layers: int) -> None:
+    at = np.arange(1.0, 101)
+    names = [f"block{place}.attention.query" for place in range(layers)]
+    assert gradient_norm_curves(Metrics((at,) * 5, {}, {name: (at, np.exp(-0.1 * place) / at) for place, name in enumerate(names)}))
+    assert_readable(figures[0])
+    assert (f"{layers} layers, first to last" in words(figures[0])) == (layers > 14)
+    lines = [(line.get_color(), line.get_linestyle()) for line in figures[0].axes[0].lines]
+    assert len({str(line) for line in lines}) == layers
+
+
+@pytest.mark.parametrize(
+    ("classes", "name"), [(1, "only"), (2, "{}"), (10, "{}"), (10, "a rather long name {}"), (30, "{}"), (100, "class {}"), (300, "{}")]
+)
+def test_any_number_of_classes_is_readable(figures: Figures, classes: int, name: str) -> None:
+    confusion = confusion_of(classes, 100 * classes)
+    names = [name.format(place) for place in range(classes)]
+    shown = pixels(confusion_picture(confusion, names))
+    assert max(shown.shape) < 3000
+    assert_readable(figures[0])
+    seen = words(figures[0]).split("\n")
+    assert {"true", "predicted"} <= set(seen)
+    if classes <= 100:
+        assert {f"{count:,}" for count in confusion[confusion > 0]} <= set(seen)
+        assert set(names) <= set(seen)
+
+
+def test_confusion_has_true_classes_in_rows(figures: Figures) -> None:
+    confusion_picture(np.array([[3, 7], [0, 5]]), ["cat", "dog"])
+    places = {text.get_text(): text.get_position() for text in figures[0].axes[0].texts}
+    assert places == {"3": (0, 0), "7": (1, 0), "5": (1, 1)}
+    assert "8 of 15 right (53.33 %)" in words(figures[0])
+
+
+@pytest.mark.parametrize("confusion", [np.ones((2, 3), int), np.ones((3, 3), int), np.ones((2, 2)), -np.ones((2, 2), int)])
+def test_wrong_confusion_is_refused(confusion: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"confusion_picture: needs counts of shape \(2, 2\)"):
+        confusion_picture(confusion, ["a", "b"])
+
+
+def test_the_worst_come_first(figures: Figures) -> None:
+    probabilities = np.array([[0.9, 0.1, 0.0], [0.6, 0.3, 0.1], [0.2, 0.8, 0.0], [0.7, 0.2004, 0.0996]])
+    labels = np.array([1, 1, 1, 2])
+    images = np.arange(4)[:, None, None] * np.ones((4, 6, 6))
+    worst_picture(images, labels, probabilities, ["cat", "dog", "owl"])
+    tiles = [axes for axes in figures[0].axes if axes.images]
+    assert [axes.images[0].get_array()[0, 0] for axes in tiles] == [3, 0, 1]
+    assert tiles[0].get_title() == "true owl: 10.0 %\ncalled cat: 70.0 %"
+    assert "The worst 3 of 3 misclassified images (of 4)" in words(figures[0])
+    assert_readable(figures[0])
+
+
+def test_scores_become_probabilities(figures: Figures) -> None:
+    worst_picture(np.zeros((2, 4, 4)), np.array([0, 0]), np.array([[0.0, np.log(3.0)], [800.0, -800.0]]))
+    assert "true 0: 25.0 %\ncalled 1: 75.0 %" in words(figures[0])
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (28, 28, 1), (32, 32, 3), (8, 8, 5), (784,), (30,), (60, 10), (10, 60)])
+def test_images_of_many_shapes(figures: Figures, shape: tuple[int, ...]) -> None:
+    images = np.random.default_rng(0).random((40, *shape))
+    images[0] = np.nan
+    names = ["aeroplane in the sky", "automobile number one", "$\\frac{"]
+    labels = np.arange(40) % 3
+    pixels(worst_picture(images, labels, np.eye(3)[(labels + 1) % 3], names))
+    assert_readable(figures[0])
+
+
+def test_only_the_rows_that_are_drawn_are_read(tmp_path: Path) -> None:
+    class Counting:
+        reads = 0
+        shape, dtype = (1000, 4, 4), np.dtype(np.float64)
+
+        def __len__(self) -> int:
+            return 1000
+
+        def __getitem__(self, row: int) -> Any:
+            Counting.reads += 1
+            return np.zeros((4, 4))
+
+    images: Any = Counting()
+    worst_picture(images, np.zeros(1000, int), np.eye(2)[np.ones(1000, int)], count=9)
+    assert Counting.reads == 9
+
+
+def test_no_mistake_is_said(figures: Figures) -> None:
+    shown = pixels(worst_picture(np.zeros((3, 4, 4)), np.array([0, 1, 1]), np.eye(2)[[0, 1, 1]]))
+    assert (shown < 128).any()
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "scores"),
+    [
+        (np.zeros((3, 4, 4)), np.zeros(2, int), np.zeros((3, 2))),
+        (np.zeros((2, 4, 4)), np.zeros(3, int), np.zeros((3, 2))),
+        (np.zeros((3, 4, 4)), np.zeros(3, int), np.zeros(3)),
+        (np.zeros((3, 4, 4)), np.full(3, 2), np.ones((3, 2))),
+        (np.zeros((3, 4, 4)), np.zeros(3), np.ones((3, 2))),
+        (np.zeros((0, 4, 4)), np.zeros(0, int), np.ones((0, 2))),
+        (np.array(["a", "b", "c"]), np.zeros(3, int), np.eye(2)[[1, 1, 1]]),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(images: Any, labels: Any, scores: Any) -> None:
+    with pytest.raises(ArgumentError, match="worst_picture: "):
+        worst_picture(images, labels, scores)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tiles"), [((6, 5, 5, 1), 6), ((16, 3, 3, 3), 16), ((2, 3, 5, 4), 8), ((128, 784), 64), ((4, 30), 4), ((1, 1, 1, 1), 1)]
+)
+def test_filters_of_many_shapes(figures: Figures, shape: tuple[int, ...], tiles: int) -> None:
+    pixels(filter_picture(np.random.default_rng(0).normal(size=shape)))
+    assert sum(bool(axes.images) for axes in figures[0].axes) == tiles
+    assert_readable(figures[0])
+
+
+def test_each_filter_is_its_own(figures: Figures) -> None:
+    weight = np.arange(2 * 2 * 3 * 2, dtype=np.float32).reshape(2, 2, 3, 2)
+    filter_picture(weight)
+    shown = [(axes.get_title(), axes.images[0].get_array()) for axes in figures[0].axes if axes.images]
+    assert [title for title, _ in shown] == ["0, in 0", "0, in 1", "1, in 0", "1, in 1"]
+    np.testing.assert_array_equal(shown[1][1], weight[0, :, :, 1])
+    assert figures[0].axes[0].images[0].get_clim() == (-23, 23), "zero must be white"
+
+
+@pytest.mark.parametrize("weight", [np.zeros(3), np.zeros((2, 2, 2)), np.zeros((0, 5, 5, 1)), np.array([["a"]])])
+def test_what_is_no_filter_is_refused(weight: Any) -> None:
+    with pytest.raises(ArgumentError, match="filter_picture: needs weights"):
+        filter_picture(weight)
+
+
+def test_hostile_names_are_drawn_as_they_are(figures: Figures) -> None:
+    names = ["$\\frac{$", "<script>", "\ud800\x00\n\t", "\u6f22\u5b57", "_hidden", "x" * 10_000, "", "\u202eright", "%s{0}", "\U0001f600"]
+    confusion_picture(confusion_of(10), names)
+    at = np.arange(1.0, 5)
+    gradient_norm_curves(Metrics((at,) * 5, {}, dict.fromkeys(names, (at, at))))
+    assert "$\\frac{$" in words(figures[0])
+    assert len(figures[1].axes[0].get_legend().get_texts()) == len(names)
+    assert label("x" * 10_000) == "x" * 23 + "…"
+    for drawn in figures:
+        assert_readable(drawn)
+
+
+@pytest.mark.parametrize("missing", ["images", "labels", "scores"])
+def test_arrays_come_together(tmp_path: Path, missing: str) -> None:
+    arrays = sample_arrays(20) | {"filters": None}
+    with pytest.raises(ArgumentError, match="write_plots: images, labels and scores come together, got only"):
+        write_plots(tmp_path, **{name: values for name, values in arrays.items() if name != missing})
+
+
+def test_a_damaged_report_is_one_error_after_the_rest(tmp_path: Path) -> None:
+    run = sample_run(tmp_path / "run", steps=20)
+    (run / "report.json").write_text('{"classes": 10, "confusion"')
+    with pytest.raises(DataError, match=r"report\.json: must hold one JSON object, got something else; it may have been cut off"):
+        write_plots(run)
+    assert (run / "plots" / "curves.png").exists()
+    assert not (run / "plots" / "confusion.png").exists()
+
+
+def test_no_run_no_pictures(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"write_plots: needs the folder of a run, got '.*none', which is no folder"):
+        write_plots(tmp_path / "none")
+
+
+def test_pictures_stay_in_the_run(tmp_path: Path) -> None:
+    run, elsewhere = sample_run(tmp_path / "run", steps=20), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (run / "plots").symlink_to(elsewhere)
+    with pytest.raises(DataError, match="plots: must be a folder of the run, got a link"):
+        write_plots(run)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    run = sample_run(tmp_path / "run", steps=20)
+    (run / "plots").write_text("a file")
+    with pytest.raises(DataError, match=r"must be writable, got .*; make room, or make the folder writable, and try again"):
+        write_plots(run)
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    run = sample_run(tmp_path / "run", steps=20)
+    with pytest.raises(MissingExtra, match=r"pictures need the package matplotlib.*pip install 'typednn\[plots\]'"):
+        write_plots(run)
+    with pytest.raises(MissingExtra):
+        confusion_picture(np.ones((2, 2), int), ["a", "b"])
+
+
+def test_the_module_loads_nothing_optional() -> None:
+    program = "import sys, typednn.training.plots, typednn.training.html; raise SystemExit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-W", "error", "-c", program], check=False).returncode == 0
+
+
+junk: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+)
+
+
+@settings(max_examples=12)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"kind": st.sampled_from(["step", "evaluation", "?"]), "step": st.integers(-1, 10) | junk, "loss": st.floats() | junk},
+            optional={
+                "epoch": junk,
+                "lr": junk,
+                "accuracy": st.floats() | junk,
+                "split": st.sampled_from(["test", "train"]) | junk,
+                "gradient_norms": st.dictionaries(st.text(max_size=3), st.floats() | junk, max_size=3) | junk,
+            },
+        ),
+        max_size=6,
+    )
+)
+def test_whatever_the_metrics_hold(tmp_path_factory: pytest.TempPathFactory, lines: list[dict[str, Any]]) -> None:
+    run = tmp_path_factory.mktemp("run")
+    write_metrics(run, lines)
+    write_plots(run)
+
+
+def test_metrics_of_a_run_are_read_whole(tmp_path: Path) -> None:
+    lines = metrics_lines(200)
+    write_metrics(tmp_path, lines)
+    metrics = read_metrics(tmp_path)
+    assert metrics.remarks == ()
+    steps = [line for line in lines if line["kind"] == "step"]
+    for column, key in zip(metrics.steps, ("step", "epoch", "loss", "lr", "samples_per_second", "seconds"), strict=True):
+        assert column.tolist() == [line[key] for line in steps]
+    for split, (at, loss, accuracy) in metrics.evaluations.items():
+        found = [line for line in lines if line.get("split") == split]
+        assert list(zip(at, loss, accuracy, strict=True)) == [(line["step"], line["loss"], line["accuracy"]) for line in found]
+    assert set(metrics.gradient_norms) == {"conv1", "conv2", "fc1", "fc2", "fc3"}
+    assert metrics.gradient_norms["fc2"][0].tolist() == [1, *range(10, 201, 10)]
+
+
+Draw = Callable[[Metrics], bytes | None]
+
+
+@pytest.mark.parametrize("draw", [loss_curve, accuracy_curve, gradient_norm_curves])
+def test_nothing_to_draw(draw: Draw) -> None:
+    empty = np.empty(0)
+    assert draw(Metrics((empty,) * 5, {}, {})) is None

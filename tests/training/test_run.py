@@ -1,0 +1,417 @@
+"""Runs: one folder, one writer, and training that goes on to the same bits."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn import Input
+from typednn.arrays import Array2
+from typednn.data import Loader
+from typednn.errors import ArgumentError, CheckpointError, DataError, StateError
+from typednn.layer import Chain
+from typednn.layers import Linear, ReLU, Tanh
+from typednn.losses import SoftmaxCrossEntropy
+from typednn.optim import SGD, Adam
+from typednn.random import PCG32
+from typednn.training import Callback, EarlyStopping, Evaluation, History, Run, RunLocked, RunWarning, Step, fit
+from typednn.training.environment import differences, environment
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+Model = Chain[Array2, Array2, str, *tuple[Any, ...]]
+X: Array2 = np.random.default_rng(0).standard_normal((50, 4), dtype=np.float32)
+Y = (X[:, 0] > X[:, 1]).astype(np.int64)
+
+
+def _model(hidden: int = 8, between: Any = None) -> Model:
+    return (Input(4) >> Linear(4, hidden) >> (between or ReLU()) >> Linear(hidden, 2)).init(PCG32(0))
+
+
+def _fit(
+    run: Run, *, epochs: int = 3, rng: Any = None, batch_size: int = 8, model: Model | None = None, optimizer: Any = None, **changes: Any
+) -> History:
+    """In new objects, as a new process would."""
+    loader = Loader(X, Y, batch_size=batch_size, rng=rng or PCG32(1))
+    options: dict[str, Any] = {"validation": Evaluation(X, Y), "progress": False}
+    return fit(model or _model(), SoftmaxCrossEntropy(), optimizer or Adam(0.02), loader, epochs=epochs, run=run, **(options | changes))
+
+
+def _trained(folder: Path, **changes: Any) -> Path:
+    with Run.create(folder, "seed = 0\n", _model()) as run:
+        _fit(run, **changes)
+    return folder
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "checkpoints").iterdir())
+
+
+def _final(folder: Path) -> tuple[bytes, bytes, list[dict[str, Any]]]:
+    newest = sorted((folder / "checkpoints").glob("step-*"))[-1]
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    kept = [{key: value for key, value in line.items() if key not in ("seconds", "samples_per_second")} for line in lines]
+    return (newest / "weights.safetensors").read_bytes(), (newest / "optimizer.safetensors").read_bytes(), kept
+
+
+class Break(Callback):
+    """As if the process ended after a step."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step(self, step: Step) -> None:
+        if step.step == self.step:
+            raise LookupError
+
+
+# --- the folder ----------------------------------------------------------------------------------------------------
+
+
+def test_the_folder(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "deep" / "run")
+    names = {path.name for path in run.iterdir()}
+    assert names - {"events"} == {"config.toml", "environment.json", "model.txt", "metrics.jsonl", "checkpoints", "lock"}
+    assert (run / "config.toml").read_text() == "seed = 0\n"
+    assert (run / "model.txt").read_text() == f"{_model()}\n"
+    assert json.loads((run / "environment.json").read_text()) == environment()
+    assert _names(run) == ["best.json", "step-00000007", "step-00000014", "step-00000021"]
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert [line["kind"] for line in lines] == (["step"] * 7 + ["evaluation"]) * 3
+    assert set(lines[0]) == {"kind", "step", "epoch", "loss", "lr", "samples_per_second", "seconds", "gradient_norms"}
+    assert set(lines[1]) == set(lines[0]) - {"gradient_norms"}
+    assert set(lines[7]) == {"kind", "step", "epoch", "split", "loss", "accuracy"}
+
+
+def test_best_is_kept_and_named(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "run", epochs=12, keep=1)
+    best = json.loads((run / "checkpoints" / "best.json").read_text())
+    with Run.open(run) as opened:
+        newest, chosen = opened.checkpoint("latest"), opened.checkpoint("best")
+        assert newest.state.best is not None
+        assert chosen.state.step == newest.state.best.step
+        assert best == {"name": chosen.folder.name, "metric": "accuracy", "value": newest.state.best.value}
+        assert set(_names(run)) == {"best.json", chosen.folder.name, newest.folder.name}
+        model = _model()
+        opened.load_weights(model, "best")
+        scores = model.forward(X)
+        assert (scores.argmax(axis=1) == Y).mean() == newest.state.best.value
+
+
+def test_a_run_is_made_once(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "run", epochs=1)
+    with pytest.raises(StateError, match="a new run needs a folder without one, got a run; resume it, or choose another folder"):
+        Run.create(run, "")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("")
+    with pytest.raises(StateError, match=r"a new run needs an empty folder, got thesis\.tex"):
+        Run.create(tmp_path / "full", "")
+    with pytest.raises(ArgumentError, match=r"config must be one of config\.toml, recipe\.json"):
+        Run.create(tmp_path / "new", "", config="../../config.toml")
+    with Run.create(tmp_path / "recipe", "{}", config="recipe.json") as made:
+        assert made.config_text == "{}"
+
+
+def test_a_creation_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
+    for name in ("lock", "environment.json", ".new-model.txt", "model.txt"):
+        (tmp_path / name).write_text("half")
+    with Run.create(tmp_path, "a = 1\n", _model()) as run:
+        assert run.config_text == "a = 1\n"
+    with Run.open(tmp_path):
+        assert not list(tmp_path.glob(".*"))
+
+
+def test_what_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"a run folder holds config\.toml or recipe\.json, got none"):
+        Run.open(tmp_path)
+    with pytest.raises(CheckpointError, match="got no such folder"):
+        Run.open(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="must be written"):
+        Run.create(tmp_path / "file" / "run", "")
+
+
+def test_a_run_without_checkpoints_has_no_weights(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "run", "") as run, pytest.raises(CheckpointError, match="must hold a checkpoint, got none; train first"):
+        run.load_weights(_model())
+
+
+def test_no_path_leaves_the_folder(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.toml").write_text("")
+    (tmp_path / "run" / "checkpoints").symlink_to(outside)
+    with pytest.raises(CheckpointError, match="everything lies within the run folder, got 'checkpoints', which leads out of it"):
+        Run.open(tmp_path / "run")
+    (tmp_path / "run" / "checkpoints").unlink()
+    (tmp_path / "run" / "metrics.jsonl").symlink_to(outside / "metrics.jsonl")
+    with Run.open(tmp_path / "run") as run:
+        with pytest.raises(CheckpointError, match="leads out of it"):
+            _fit(run)
+        with pytest.raises(CheckpointError, match="leads out of it"):
+            run.path("../outside")
+    (tmp_path / "run" / "lock").unlink()
+    (tmp_path / "run" / "lock").symlink_to(outside / "lock")
+    with pytest.raises(CheckpointError, match="leads out of it"):
+        Run.open(tmp_path / "run")
+    assert list(outside.iterdir()) == []
+
+
+# --- one writer ----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "run", "") as run:
+        message = rf"one process at a time trains in a run folder, got a lock held by process {os.getpid()}; wait for it to end, or end it"
+        with pytest.raises(RunLocked, match=message):
+            Run.open(run.folder)
+        script = "import sys; from typednn.training import Run; Run.open(sys.argv[1])"
+        done = subprocess.run([sys.executable, "-c", script, run.folder], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        assert "RunLocked" in done.stderr
+        with Run.open(run.folder, lock=False) as looking, pytest.raises(StateError, match="training needs the run's lock"):
+            _fit(looking)
+    with Run.open(tmp_path / "run"):
+        pass
+    with pytest.raises(StateError, match="training needs the run's lock"):
+        _fit(run)
+
+
+def test_a_lock_of_a_process_that_is_gone_is_none(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "run", ""):
+        pass
+    (tmp_path / "run" / "lock").write_text("1\n")
+    with Run.open(tmp_path / "run"):
+        assert (tmp_path / "run" / "lock").read_text() == f"{os.getpid()}\n"
+
+
+# --- going on ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("generator", [PCG32, np.random.default_rng], ids=["PCG32", "NumPy"])
+@pytest.mark.parametrize("step", [3, 5, 7, 8, 20])
+def test_going_on_gives_the_same_bits(tmp_path: Path, step: int, generator: Any) -> None:
+    options: dict[str, Any] = {"checkpoint_every": 2, "evaluate_every": 3, "epochs": 4, "clip_grad_norm": 0.5}
+    alone = _trained(tmp_path / "alone", rng=generator(1), **options)
+    with Run.create(tmp_path / "run", "") as run, pytest.raises(LookupError):
+        _fit(run, rng=generator(1), callbacks=[Break(step)], **options)
+    with Run.open(tmp_path / "run") as run:
+        history = _fit(run, rng=generator(99), **options)
+    assert _final(tmp_path / "run") == _final(alone)
+    assert _names(tmp_path / "run") == _names(alone)
+    assert history.steps == 28
+    with Run.open(alone, lock=False) as looking:
+        assert history.losses == [epoch.loss for epoch in looking.checkpoint().state.epochs]
+    assert [epoch.number for epoch in history.epochs] == [1, 2, 3, 4]
+
+
+def test_generators_of_layers_go_on_too(tmp_path: Path) -> None:
+    class Noisy(Linear[str]):
+        """Draws in forward."""
+
+    def made() -> Any:
+        model = _model()
+        vars(model.parts[0])["noise"] = PCG32(9)
+        return model
+
+    class Draws(Callback):
+        def __init__(self, model: Any) -> None:
+            self.noise = vars(model.parts[0])["noise"]
+
+        def on_step(self, step: Step) -> None:
+            self.noise.next_uint32()
+
+    alone, model = made(), made()
+    with Run.create(tmp_path / "alone", "") as run:
+        _fit(run, model=alone, callbacks=[Draws(alone)])
+    with Run.create(tmp_path / "run", "") as run, pytest.raises(LookupError):
+        _fit(run, model=model, callbacks=[Draws(model), Break(10)])
+    model = made()
+    with Run.open(tmp_path / "run") as run:
+        _fit(run, model=model, callbacks=[Draws(model)])
+    assert vars(model.parts[0])["noise"] == vars(alone.parts[0])["noise"]
+    with Run.open(tmp_path / "run") as run, pytest.raises(CheckpointError, match="the model's generators are"):
+        _fit(run)
+
+
+def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "run")
+    before = {path: path.read_bytes() for path in sorted((run / "checkpoints").rglob("*")) if path.is_file()}
+    with Run.open(run) as opened:
+        history = _fit(opened)
+    assert len(history.epochs) == 3
+    assert history.best is not None
+    assert before == {path: path.read_bytes() for path in sorted((run / "checkpoints").rglob("*")) if path.is_file()}
+
+
+def test_more_epochs_and_a_time_limit(tmp_path: Path) -> None:
+    alone = _trained(tmp_path / "alone", epochs=5)
+    with Run.create(tmp_path / "run", "") as run:
+        assert _fit(run, epochs=5, time_limit=0).stopped == "time limit"
+    assert _names(tmp_path / "run") == ["step-00000000"]
+    with Run.open(tmp_path / "run") as run:
+        _fit(run, epochs=2)
+    with Run.open(tmp_path / "run") as run:
+        _fit(run, epochs=5)
+    assert _final(tmp_path / "run") == _final(alone)
+
+
+def test_early_stopping_is_remembered(tmp_path: Path) -> None:
+    rule = EarlyStopping(patience=2, min_delta=10.0)
+    run = _trained(tmp_path / "run", epochs=20, early_stopping=rule)
+    with Run.open(run) as opened:
+        history = _fit(opened, epochs=20, early_stopping=rule)
+    assert (history.stopped, len(history.epochs)) == ("early stopping", 3)
+
+
+def test_without_a_checkpoint_it_starts_over(tmp_path: Path) -> None:
+    alone = _trained(tmp_path / "alone")
+    with Run.create(tmp_path / "run", "") as run, pytest.raises(LookupError):
+        _fit(run, callbacks=[Break(5)])
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 5
+    with Run.open(tmp_path / "run") as run:
+        _fit(run)
+    assert _final(tmp_path / "run") == _final(alone)
+
+
+def test_metrics_that_were_lost_are_told(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "run", epochs=1)
+    path = run / "metrics.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    with Run.open(run) as opened, pytest.warns(RunWarning, match=r"metrics\.jsonl holds \d+ bytes, the checkpoint was written after \d+"):
+        _fit(opened, epochs=2)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["step"] for line in lines] == [*range(1, 8), *range(8, 15), 14]
+
+
+# --- what does not belong, what is damaged -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": _model(9)}, r"is of a model with '0 Linear\(4, 8\) weight \(8, 4\), bias \(8,\) 40', got '0 Linear\(4, 9\)"),
+        ({"model": _model(between=Tanh())}, r"is of a model with '1 ReLU\(\)', got '1 Tanh\(\)'; use the config it was trained with"),
+        ({"optimizer": SGD(0.1)}, "is of a training with Adam, got SGD"),
+        ({"batch_size": 9}, "of another training: Loader.load_state_dict: batch_size must be 9, got 8"),
+        ({"rng": np.random.default_rng(0)}, "of another training: .*this generator is a PCG64, got the state of a PCG32"),
+    ],
+    ids=["sizes", "layers", "optimizer", "batches", "generator"],
+)
+def test_a_checkpoint_of_something_else(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    run = _trained(tmp_path / "run", epochs=1)
+    model = changes.get("model") or _model()
+    before = [weights.tobytes() for weights in model.parameters()]
+    with Run.open(run) as opened, pytest.raises(CheckpointError, match=message):
+        _fit(opened, **({"model": model} | changes))
+    assert [weights.tobytes() for weights in model.parameters()] == before
+    assert _names(run) == ["best.json", "step-00000007"]
+
+
+def test_weights_of_another_shape_under_the_same_print(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "run", epochs=1)
+    with Run.open(run) as opened:
+        found = opened.checkpoint()
+        found.weights["0.weight"] = found.weights["0.weight"][:3]
+        from typednn.training.run import load_weights
+
+        with pytest.raises(CheckpointError, match=r"of another model: .*'0.weight' has shape \(3, 4\), the model \(8, 4\)"):
+            load_weights(found, _model())
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    alone, run = _trained(tmp_path / "alone"), _trained(tmp_path / "run")
+    path = run / "checkpoints" / "step-00000021" / "weights.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with Run.open(run, lock=False) as looking, pytest.warns(RunWarning, match="going on from step-00000014 instead of step-00000021"):
+        assert looking.checkpoint().state.step == 14
+    assert path.exists()
+    with Run.open(run) as opened, pytest.warns(RunWarning, match=r"SHA-256 must be .*going on from step-00000014 instead of step-00000021"):
+        _fit(opened)
+    assert _final(run) == _final(alone)
+    assert (run / "checkpoints" / "damaged-step-00000021" / "weights.safetensors").read_bytes() == content
+
+
+def test_when_all_are_damaged_it_does_not_start_over(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "run")
+    for path in (run / "checkpoints").glob("step-*/weights.safetensors"):
+        path.unlink()
+    before = (run / "metrics.jsonl").read_bytes()
+    with Run.open(run) as opened, pytest.raises(CheckpointError, match=r"step-00000021/weights\.safetensors: must be there"):
+        _fit(opened)
+    assert (run / "metrics.jsonl").read_bytes() == before
+    assert len(_names(run)) == 4
+
+
+def test_a_newer_checkpoint_is_refused_not_passed_over(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "run")
+    path = run / "checkpoints" / "step-00000021" / "state.json"
+    path.write_text(path.read_text().replace('"version": 1,', '"version": 7,'))
+    with Run.open(run) as opened, pytest.raises(CheckpointError, match="got version 7; update typednn"):
+        _fit(opened)
+    assert len(_names(run)) == 4
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "rename"])
+def test_a_full_disk_while_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    alone = _trained(tmp_path / "alone")
+
+    class Full(Callback):
+        def on_step(self, step: Step) -> None:
+            if step.step == 17:
+                broken.setattr(os, call, fails)
+
+    def fails(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    told = pytest.raises((CheckpointError, DataError), match=r"No space left on device.*make room")
+    with Run.create(tmp_path / "run", "") as run, monkeypatch.context() as broken, told:
+        _fit(run, callbacks=[Full()])
+    assert _names(tmp_path / "run")[-1] == "step-00000014"
+    with Run.open(tmp_path / "run") as run:
+        _fit(run)
+    assert _final(tmp_path / "run") == _final(alone)
+
+
+def test_another_environment_is_told(tmp_path: Path) -> None:
+    run = _trained(tmp_path / "run", epochs=1)
+    with Run.open(run) as opened:
+        opened.environment = {**opened.environment, "numpy": "9.9"}
+        with pytest.warns(RunWarning, match=rf"the bits may differ from an uninterrupted run's: numpy was {np.__version__}, is 9\.9$"):
+            _fit(opened, epochs=2)
+
+
+def test_differences() -> None:
+    assert differences(environment(), environment()) == []
+    before, now = {"a": 1, "threads": {"cores": 4, "X": ""}}, {"a": 1, "threads": {"cores": 2, "X": "1"}, "b": "new"}
+    assert differences(before, now) == ["threads was cores=4, is cores=2, X=1", "b was None, is new"]
+    assert set(environment()) == {"python", "numpy", "typednn", "system", "processor", "threads", "engine"}
+
+
+def test_without_tensorboardx_it_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tensorboardX"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with Run.create(tmp_path / "run", "") as run:
+        _fit(run, progress="auto")
+    said = capsys.readouterr().err
+    assert said.count("no TensorBoard events") == 1
+    assert "typednn[tensorboard]" in said
+
+
+def test_an_optimizer_that_cannot_be_saved(tmp_path: Path) -> None:
+    class Mine:
+        def step(self, weights: Any, grad: Any) -> None: ...
+
+    with (
+        Run.create(tmp_path / "run", "") as run,
+        pytest.raises(StateError, match=r"a run saves the optimizer by its state_dict\(\), got Mine"),
+    ):
+        _fit(run, optimizer=Mine())

@@ -1,0 +1,76 @@
+"""info: versions, machine, BLAS, threads, devices, extras."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from argparse import Namespace
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+import typednn
+from typednn.backends.select import available
+from typednn.cli.output import say
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*$")
+_OURS = ("dev", "parity")  # for those who work on typednn
+
+
+def info(options: Namespace) -> int:
+    """A line per fact."""
+    for name, value in facts().items():
+        say(f"{name:<14}{value}")
+    return 0
+
+
+def facts() -> dict[str, str]:
+    """What a bug report needs, by name."""
+    threads = [f"{name}={os.environ[name]}" for name in _THREADS if name in os.environ]
+    known = {
+        "typednn": typednn.__version__,
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "machine": f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs",
+        "numpy": np.__version__,
+        "blas": _blas(),
+        "threads": ", ".join(threads) or f"as many as BLAS takes; {' or '.join(_THREADS)} would say",
+        "devices": ", ".join(available()),
+    }
+    required, extras = _requirements()
+    known["needs"] = ", ".join(map(_installed, required)) or "unknown: typednn is not installed"
+    return known | {f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()}
+
+
+def _blas() -> str:
+    found: Any = np.show_config(mode="dicts")
+    blas: dict[str, str] = found["Build Dependencies"]["blas"]
+    return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
+
+
+def _requirements() -> tuple[list[str], dict[str, list[str]]]:
+    """What typednn needs, and what each extra brings."""
+    required, extras = list[str](), dict[str, list[str]]()
+    try:
+        lines = metadata.requires("typednn") or []
+    except metadata.PackageNotFoundError:
+        lines = []
+    for line in lines:
+        found = _REQUIREMENT.match(line)
+        if found and not found[2]:
+            required.append(found[1])
+        elif found and found[2] not in _OURS:
+            extras.setdefault(found[2], []).append(found[1])
+    return required, extras
+
+
+def _installed(name: str) -> str:
+    try:
+        return f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return f"{name} not installed"
+
+
+__all__ = ["facts", "info"]

@@ -1,0 +1,131 @@
+"""The commands that look at a model: summary, check, gradcheck."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from typednn.cli.output import say
+from typednn.config import load, loads
+from typednn.config.registry import LAYERS
+from typednn.config.values import written
+from typednn.errors import ArgumentError, explain
+from typednn.gradient_check import gradcheck as compared
+from typednn.module import Module
+from typednn.random import PCG32
+from typednn.recipes import Recipe, find
+from typednn.shapes import Flow
+
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
+
+
+def summary(options: Namespace) -> int:
+    """The model as a table, and the recipe's settings."""
+    recipe = find(options.recipe, options.modules)
+    model = recipe.checked().model()
+    say(recipe.about)
+    say(f"\n{model}\n")
+    say(shapes_of(model))
+    say("\n" + settings_of(recipe))
+    return 0
+
+
+def check(options: Namespace) -> int:
+    """The model that a config describes, or a `ConfigError` with line, column and caret."""
+    say(f"{load(options.config, imports=options.modules).model()}")
+    return 0
+
+
+def gradcheck(options: Namespace) -> int:
+    """Every derivative beside its central difference; `GradcheckError` where one disagrees."""
+    rng = PCG32(options.seed)
+    model, sizes = _subject(options)
+    batch = np.asarray(rng.standard_normal((2, *sizes)), np.float64)
+    say(str(compared(model.init(rng), batch, seed=options.seed, most=200)))
+    say("every derivative agrees with finite differences")
+    return 0
+
+
+def _subject(options: Namespace) -> tuple[Module, tuple[int, ...]]:
+    given: str = options.subject
+    call = _CALL.fullmatch(given)
+    if call is None:
+        model = find(given, options.modules).checked().model()
+        return model, (model.in_features,)
+    sizes = _sizes(options.input) if options.input else _guessed(call[1], call[2])
+    layer: Any = loads(_layer_config(call[1], call[2], sizes), f"layer {given}", imports=options.modules).model()
+    return layer, (layer.in_features,)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) for part in parts) or len(parts) > 3:
+        raise ArgumentError(explain("--input", "expects one to three sizes of one sample", repr(text), "such as --input 28,28,1"))
+    return tuple(int(part) for part in parts)
+
+
+def _guessed(kind: str, arguments: str) -> tuple[int, ...]:
+    first = arguments.partition(",")[0].strip()
+    if kind in ("Linear", "PReLU") and first.isdecimal():
+        return (int(first),)
+    if kind == "Conv2d" and first.isdecimal():
+        return (7, 8, int(first))
+    return (6, 8, 2) if kind in ("MaxPool2d", "Pad2d", "Flatten") else (5,)
+
+
+def _layer_config(kind: str, arguments: str, sizes: tuple[int, ...]) -> str:
+    """One layer as a config: ``Conv2d(2, 3, 3, bias=True)`` with its positional arguments under their names."""
+    taken = list(inspect.signature(LAYERS[kind].__init__).parameters.values())[1:] if kind in LAYERS else []
+    names = [parameter.name for parameter in taken if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    lines = ["format = 1", f"input = {written(sizes)}", "[[layer]]", f"type = {written(kind)}"]
+    for place, argument in enumerate(_split(arguments)):
+        key, equals, value = argument.partition("=")
+        if kind not in LAYERS:
+            break  # the config's own complaint says it better
+        if not equals and place >= len(names):
+            raise ArgumentError(explain("gradcheck", f"{kind} takes at most {len(names)} arguments", f"{place + 1}"))
+        text = (value if equals else argument).strip()
+        text = {"True": "true", "False": "false"}.get(text, text.replace("(", "[").replace(")", "]"))
+        lines.append(f"{key.strip() if equals else names[place]} = {text}")
+    return "\n".join(lines) + "\n"
+
+
+def _split(arguments: str) -> list[str]:
+    """At commas outside of brackets."""
+    parts, depth = [""], 0
+    for character in arguments:
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part.strip()]
+
+
+def shapes_of(model: Any) -> str:
+    """A line per layer: what one sample is after it."""
+    flow: Flow = model.input.flow
+    lines = [f"{'shape of one sample':<24}{_product(model.input.sizes)}"]
+    for name, layer in zip(model.names, model.layers, strict=True):
+        flow = layer.trace(flow)
+        lines.append(f"  {name:<22}{_product(flow.sizes() or ())}")
+    return "\n".join(lines)
+
+
+def _product(sizes: tuple[int, ...]) -> str:
+    return " x ".join(map(str, sizes))
+
+
+def settings_of(recipe: Recipe) -> str:
+    """Every setting as ``--set`` takes it."""
+    settings = {name: value for name, value in recipe.as_json().items() if name not in ("name", "about", "optimizer", "imports")}
+    settings |= {f"optimizer.{key}": value for key, value in recipe.optimizer.items()}
+    width = max(map(len, settings))
+    return "\n".join(f"{name:<{width}}  {'none' if value is None else written(value)}" for name, value in sorted(settings.items()))
+
+
+__all__ = ["check", "gradcheck", "settings_of", "shapes_of", "summary"]

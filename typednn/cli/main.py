@@ -1,0 +1,73 @@
+"""main: from the words of a command to its exit code.
+
+0 done, 1 typednn refused something (one message on standard error, no traceback unless ``--debug``), 2 the command was not
+understood, 130 stopped by Ctrl-C, 143 by SIGTERM.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import Final, TextIO
+
+from typednn.cli.parser import parser
+from typednn.errors import TypednnError
+
+# Where each command is, so that `--help` imports none of them.
+_MODULES: Final = {
+    "train": "training",
+    "resume": "training",
+    "eval": "use",
+    "predict": "use",
+    "report": "report",
+    "summary": "inspection",
+    "check": "inspection",
+    "gradcheck": "inspection",
+    "info": "info",
+}
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the command; ``given`` is ``sys.argv[1:]`` unless told."""
+    options = parser().parse_args(given)
+    with warnings.catch_warnings():
+        warnings.showwarning = _warned
+        return _guarded(options)
+
+
+def _guarded(options: Namespace) -> int:
+    """The command's exit code; what it raises becomes one message."""
+    try:
+        module = importlib.import_module(f"typednn.cli.{_MODULES[options.command]}")
+        run: Callable[[Namespace], int] = getattr(module, "evaluate" if options.command == "eval" else options.command)
+        code = run(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (TypednnError, OSError) as error:
+        if options.debug:
+            raise
+        message = str(error)
+        if isinstance(error, OSError) and not isinstance(error, TypednnError):
+            message = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
+        sys.stderr.write(f"typednn {options.command}: {message}\n")
+        return 1
+
+
+def _warned(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
+) -> None:
+    """A warning as a user wants it: what, not where in our code."""
+    sys.stderr.write(f"warning: {message}\n")
+
+
+__all__ = ["main"]

@@ -1,0 +1,103 @@
+"""The commands that train: train, resume."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from typednn.cli.output import hint, say
+from typednn.errors import ArgumentError, explain
+from typednn.recipes import beside_the_paper, find, parsed_settings
+from typednn.recipes import resume as go_on
+from typednn.recipes import train as learn
+from typednn.recipes.plan import FILE
+from typednn.recipes.running import Trained
+from typednn.recipes.samples import Samples, found_by, load_data, load_tables
+
+PAPER = "lenet5-paper"
+
+
+def train(options: Namespace) -> int:
+    """From data to report, in a new run folder."""
+    start = time.perf_counter()
+    settings: dict[str, Any] = parsed_settings(options.settings)
+    if options.epochs is not None:
+        settings["epochs"] = options.epochs
+    recipe = find(options.recipe, options.modules).changed(settings)
+    samples, source = _data(options, recipe.data)
+    folder = Path(options.run) if options.run else new_folder(recipe.name)
+    if not options.quiet:
+        hint(f"{recipe.name}: {recipe.about}")
+        hint(f"data: {samples.where}; {len(samples.x):,} to train on, {len(samples.test_x):,} to test")
+        hint(f"run folder: {folder}")
+    try:
+        result = learn(
+            recipe, samples, run=folder, source=source, progress=False if options.quiet else "auto", time_limit=options.time_limit
+        )
+    except (KeyboardInterrupt, SystemExit) as stop:
+        return _stopped(folder, stop)
+    _tell(result, options.quiet, time.perf_counter() - start)
+    return 0
+
+
+def resume(options: Namespace) -> int:
+    """On from the last checkpoint."""
+    start = time.perf_counter()
+    try:
+        result = go_on(options.run, progress=False if options.quiet else "auto", time_limit=options.time_limit)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        return _stopped(Path(options.run), stop)
+    _tell(result, options.quiet, time.perf_counter() - start)
+    return 0
+
+
+def new_folder(name: str) -> Path:
+    """``runs/NAME-1``, or the first number that is free."""
+    number = 1
+    while Path("runs", f"{name}-{number}").exists():
+        number += 1
+    return Path("runs", f"{name}-{number}")
+
+
+def _data(options: Namespace, own: str) -> tuple[Samples, dict[str, str]]:
+    files: list[str] = options.files
+    if files and options.data:
+        raise ArgumentError(explain("train", "takes --data or two CSV files", "both", "leave one out"))
+    if len(files) not in (0, 2):
+        raise ArgumentError(explain("train", "takes two CSV files, train.csv and test.csv", str(len(files)), "or --data NAME_OR_DIR"))
+    if files:
+        train_file, test_file = (str(Path(file).resolve()) for file in files)
+        return load_tables(*files), {"train": train_file, "test": test_file}
+    name: str = options.data or own
+    samples = load_data(name, hint)
+    return samples, found_by(name, samples)
+
+
+def _stopped(folder: Path, stop: KeyboardInterrupt | SystemExit) -> int:
+    """What to do next, and 130 after Ctrl-C, 143 after SIGTERM."""
+    hint(f"go on with: typednn resume {folder}" if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
+    return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
+
+
+def _tell(result: Trained, quiet: bool, seconds: float) -> None:
+    for remark in result.remarks:
+        hint(f"no pictures: {remark}")
+    if not quiet:
+        if result.plan.recipe.name == PAPER and result.test.classes == 10:
+            say(beside_the_paper(result.train, result.test) + "\n")
+        else:
+            say("On the training set:\n")
+            say(f"{result.train}\n")
+        say("On the test set:\n")
+        say(f"{result.test}\n")
+    say(f"train accuracy {result.train.accuracy:.2%}, test accuracy {result.test.accuracy:.2%}, {seconds:.0f} s")
+    if result.folder is not None and not quiet:
+        if result.history.stopped:
+            hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")
+        file = "image.png" if len(result.plan.shape) == 3 else "rows.csv"
+        hint(f"everything is in {result.folder}; next: typednn predict {result.folder} {file}, or typednn report {result.folder}")
+
+
+__all__ = ["new_folder", "resume", "train"]

@@ -1,0 +1,43 @@
+"""The commands that use a run: eval, predict."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from dataclasses import asdict
+
+from typednn.cli.output import hint, say
+from typednn.recipes.using import evaluate_run
+from typednn.recipes.using import predict as answered
+
+_SHOWN = 3
+
+
+def evaluate(options: Namespace) -> int:
+    """Precision, recall, F1 and the confusion matrix."""
+    tested, samples, remarks = evaluate_run(options.run, options.data, options.weights)
+    hint(f"data: {samples.where}; {len(samples.test_x):,} to test")
+    for remark in remarks:
+        hint(f"no pictures: {remark}")
+    say(str(tested))
+    return 0
+
+
+def predict(options: Namespace) -> int:
+    """A line per input: file, label, its probability, and the next best."""
+    remarks: set[str] = set()
+    for answer in answered(options.run, options.files, invert=options.invert):
+        if answer.remark and answer.remark not in remarks:
+            remarks.add(answer.remark)
+            hint(f"{answer.file}: {answer.remark}")
+        if options.json:
+            table = {key: value for key, value in asdict(answer).items() if key != "remark"}
+            say(json.dumps(table, ensure_ascii=False))
+            continue
+        order = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
+        others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:_SHOWN])
+        say(f"{answer.file}[{answer.index}]  {answer.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else ""))
+    return 0
+
+
+__all__ = ["evaluate", "predict"]

@@ -1,0 +1,33 @@
+"""Recipes: a model with everything that decides how it is trained, by name or from a config file.
+
+    from typednn.recipes import recipe, train
+    result = train(recipe("lenet5").changed({"epochs": 3}), data="mnist", run="runs/mine")
+
+The command line is made of these calls.
+"""
+
+from typednn.recipes.catalogue import RECIPES, find, recipe, recipe_of_config
+from typednn.recipes.paper_table import beside_the_paper
+from typednn.recipes.recipe import Recipe, parsed_settings
+from typednn.recipes.running import Trained, resume, train
+from typednn.recipes.samples import Samples, load_data, load_tables
+from typednn.recipes.using import Answer, evaluate_run, predict
+
+__all__ = [
+    "RECIPES",
+    "Answer",
+    "Recipe",
+    "Samples",
+    "Trained",
+    "beside_the_paper",
+    "evaluate_run",
+    "find",
+    "load_data",
+    "load_tables",
+    "parsed_settings",
+    "predict",
+    "recipe",
+    "recipe_of_config",
+    "resume",
+    "train",
+]

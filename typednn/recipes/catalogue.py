@@ -1,0 +1,126 @@
+"""The recipes that have a name, and those that a config file makes.
+
+============  =====================================================================================
+lenet5        61,706 parameters; Nesterov momentum under a cosine, from scores; at least 99 % of MNIST's test images
+lenet5-paper  as "Deep Learning Implementation With Rust" trains it (section XI), number for number
+mlp           one hidden layer of 128; a few seconds per epoch
+============  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from typednn.config import dumps, load
+from typednn.errors import ArgumentError, explain
+from typednn.layer import Input
+from typednn.layers import Flatten, Linear, ReLU, Softmax
+from typednn.models import lenet5
+from typednn.recipes.recipe import AnyModel, Recipe, did_you_mean
+
+
+def _lenet5() -> AnyModel:
+    return lenet5(bias=True, softmax=False, bias_init="zeros")
+
+
+def _lenet5_paper() -> AnyModel:
+    return lenet5()
+
+
+def _mlp() -> AnyModel:
+    hidden = Linear(784, 128, weight_init="he_normal", bias_init="zeros").named("fc1")
+    return Input(28, 28, 1) >> Flatten() >> hidden >> ReLU() >> Linear(128, 10, weight_init="he_normal", bias_init="zeros").named("fc2")
+
+
+_MODERN = {"type": "SGD", "lr": {"type": "CosineLR", "lr": 0.05, "warmup_steps": 100}, "momentum": 0.9, "nesterov": True}
+
+RECIPES: dict[str, Recipe] = {
+    one.name: one
+    for one in (
+        Recipe(
+            "lenet5",
+            _lenet5,
+            {**_MODERN, "weight_decay": 5e-4},
+            about="LeNet5 on handwritten digits: at least 99 % of MNIST's test images in five epochs",
+            epochs=5,
+            least_steps=700,
+            validation=0.05,
+        ),
+        Recipe(
+            "lenet5-paper",
+            _lenet5_paper,
+            {"type": "SGD", "lr": 1.0, "decay": 1e-7},
+            about="LeNet5 as the paper trains it: PCG(42, 6), learning rate 1.0, batches of 600, ten epochs, smoothed targets",
+            data="mnist",
+            epochs=10,
+            batch_size=600,
+            loss="cross_entropy",
+            smoothing=0.1,
+            seed=42,
+            stream=6,
+        ),
+        Recipe(
+            "mlp",
+            _mlp,
+            _MODERN,
+            about="one hidden layer of 128 units: quick, 98 % of MNIST's test images",
+            epochs=5,
+            least_steps=700,
+            validation=0.05,
+        ),
+    )
+}
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of that name; `ArgumentError` with the one that was probably meant."""
+    if name not in RECIPES:
+        raise ArgumentError(explain("recipe", "expects the name of one", repr(name), did_you_mean(name, tuple(RECIPES))))
+    return RECIPES[name]
+
+
+def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
+    """A config file as a recipe: its model, its optimizer (SGD, 0.05, momentum 0.9 where it names none) and its generator.
+
+    Where the model ends with Softmax, the loss is `CrossEntropy`, else `SoftmaxCrossEntropy`. A config in the paper's own format is
+    trained as the paper does: its batch size, ten epochs, smoothed targets.
+    """
+    config = load(path, imports)
+    model, optimizer = config.model(), config.optimizer()
+    paper = config.batch is not None
+    text = "" if paper else Path(path).read_text(encoding="utf-8-sig")
+    init: dict[str, Any] = {"seed": 42, "generator": "pcg32", "stream": 6} if paper else tomllib.loads(text).get("init", {})
+    table: dict[str, Any] = {"type": "SGD", "lr": 0.05, "momentum": 0.9}
+    if optimizer is not None:
+        table = tomllib.loads(dumps(model, optimizer))["optimizer"]
+    last = list(model.children())[-1][1]
+    return Recipe(
+        Path(path).stem,
+        config.model,
+        table,
+        about=f"the model of {Path(path).name}",
+        batch_size=config.batch or 64,
+        loss="cross_entropy" if isinstance(getattr(last, "layer", last), Softmax) else "softmax_cross_entropy",
+        smoothing=0.1 if paper else 0.0,
+        seed=init.get("seed", 0),
+        generator=init.get("generator", "numpy") if init else "pcg32",
+        stream=init.get("stream") or 0,
+        imports=tuple(imports),
+    )
+
+
+def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
+    """A recipe by its name, else the config file of that path."""
+    if name_or_config in RECIPES:
+        return RECIPES[name_or_config]
+    if Path(name_or_config).is_file():
+        return recipe_of_config(name_or_config, imports)
+    got = repr(name_or_config)
+    cure = did_you_mean(name_or_config, tuple(RECIPES))
+    raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure))
+
+
+__all__ = ["RECIPES", "find", "recipe", "recipe_of_config"]

@@ -1,0 +1,69 @@
+"""Inputs for a trained model: images and rows from files, as the model's training data look.
+
+For a model of images `typednn.data.read_inputs` reads PNG (brought to the model's size), NPY, NPZ, CSV and IDX. For one of rows
+NPY and CSV hold an input per row. Numbers are taken as the training data had them: images from 0 to 255.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.data import NotANumber, read_inputs, read_npy
+from typednn.errors import DataError, explain
+from typednn.recipes.samples import read_numbers
+from typednn.recipes.scaling import Floats
+
+_BRIGHTEST = 255.0
+
+
+def inputs_of(path: str | Path, shape: tuple[int, ...], *, invert: bool = False) -> tuple[Floats, str]:
+    """Inputs (n, *shape) of a file, and a remark where an image does not look like the training data; `DataError` where they do not fit."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(explain(str(path), "must be a file to read", "a folder" if path.is_dir() else "no such file"))
+    inputs: Floats = np.asarray(_images(path, shape, invert) if len(shape) == 3 else _rows(path, shape), np.float32)
+    if not np.isfinite(inputs).all():
+        raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))
+    image = path.suffix.lower() == ".png"
+    return inputs, _dark_on_light(inputs) if image and not invert else ""
+
+
+def _images(path: Path, shape: tuple[int, ...], invert: bool) -> Any:
+    height, width, channels = shape
+    try:
+        return read_inputs(path, height, width, channels, resize=True, invert=invert)
+    except NotANumber as error:
+        if error.row != 1:
+            raise
+        return read_inputs(path, height, width, channels, header=1)
+
+
+def _rows(path: Path, shape: tuple[int, ...]) -> Any:
+    if path.suffix.lower() == ".npy":
+        rows: npt.NDArray[Any] = read_npy(path)
+    elif path.suffix.lower() == ".csv":
+        rows = read_numbers(path)
+    else:
+        rule = "a model of rows reads NPY and CSV, told by the file's name"
+        raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
+    if rows.shape == shape:
+        rows = rows.reshape(1, *shape)
+    if rows.shape[1:] != shape or not len(rows) or rows.dtype.kind not in "biuf":
+        rule = f"must hold rows of {shape[0]} numbers"
+        raise DataError(explain(str(path), rule, f"{rows.dtype} of shape {rows.shape}", "leave the label out"))
+    return rows
+
+
+def _dark_on_light(images: npt.NDArray[Any]) -> str:
+    """A remark where the edges of the image are bright."""
+    edges = np.concatenate([images[0, [0, -1]].ravel(), images[0, :, [0, -1]].ravel()])
+    if float(edges.mean()) > _BRIGHTEST / 2:
+        return "looks dark on light; if the training images are light on dark, as MNIST's are, add --invert"
+    return ""
+
+
+__all__ = ["inputs_of"]

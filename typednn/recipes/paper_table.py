@@ -1,0 +1,53 @@
+"""The paper's Table I, and ours beside it.
+
+Source: "Deep Learning Implementation With Rust", Table I: precision, recall and F1 of each digit on the training and the test
+images, to two decimals; accuracy 0.976 and 0.970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from typednn.errors import ArgumentError, explain
+from typednn.metrics import ClassificationReport
+
+# A row per digit: precision, recall and F1, each on the training and on the test images.
+TABLE_I: Final[tuple[tuple[float, ...], ...]] = (
+    (0.97, 0.96, 0.99, 0.99, 0.98, 0.98),
+    (0.99, 0.98, 0.99, 0.99, 0.99, 0.99),
+    (0.98, 0.96, 0.98, 0.97, 0.98, 0.97),
+    (0.96, 0.95, 0.98, 0.98, 0.97, 0.97),
+    (0.97, 0.96, 0.98, 0.98, 0.98, 0.97),
+    (0.97, 0.97, 0.98, 0.97, 0.97, 0.97),
+    (0.99, 0.99, 0.98, 0.97, 0.98, 0.98),
+    (0.97, 0.96, 0.98, 0.97, 0.98, 0.97),
+    (0.98, 0.98, 0.96, 0.93, 0.97, 0.96),
+    (0.98, 0.98, 0.94, 0.94, 0.96, 0.96),
+)
+ACCURACIES: Final[tuple[float, float]] = (0.976, 0.970)
+
+
+def beside_the_paper(train: ClassificationReport, test: ClassificationReport) -> str:
+    """Table I with two numbers in each place: the paper's, then ours."""
+    for part, report in (("train", train), ("test", test)):
+        if report.classes != len(TABLE_I):
+            raise ArgumentError(explain("beside_the_paper", f"Table I has ten digits, {part} too", f"{report.classes} classes"))
+    head = f"{'':5}" + "".join(f"  {name:<25}" for name in ("precision", "recall", "f1"))
+    parts = f"{'digit':5}" + f"  {'train':<11}  {'test':<12}" * 3
+    lines = ["Table I of the paper, and ours beside it (paper ours)", "", head.rstrip(), parts.rstrip()]
+    for digit, row in enumerate(TABLE_I):
+        ours = [float(share[digit]) for name in ("precision", "recall", "f1") for share in (getattr(train, name), getattr(test, name))]
+        lines.append(f"{digit:5}" + _pairs(row, ours))
+    lines.append("")
+    for part, paper, report in zip(("train", "test"), ACCURACIES, (train, test), strict=True):
+        lines.append(f"{part} accuracy  paper {paper:.3f}  ours {report.accuracy:.4f}")
+    return "\n".join(lines)
+
+
+def _pairs(paper: Sequence[float], ours: Sequence[float]) -> str:
+    cells = [f"{theirs:.2f} {own:.3f}" for theirs, own in zip(paper, ours, strict=True)]
+    return "".join(f"  {cell:<{11 if place % 2 == 0 else 12}}" for place, cell in enumerate(cells)).rstrip()
+
+
+__all__ = ["ACCURACIES", "TABLE_I", "beside_the_paper"]

@@ -1,0 +1,130 @@
+"""Plan: a recipe that met its data. Saved as ``recipe.json`` in the run folder; everything that a run needs to be repeated or used.
+
+``{"format": 1, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
+"test": …}, "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes'}``
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast, final
+
+import numpy as np
+
+from typednn.config import loads
+from typednn.config.model_config import ModelConfig
+from typednn.errors import ConfigError, DataError, explain
+from typednn.recipes.recipe import Recipe, from_json
+from typednn.recipes.samples import Samples, load_data, load_tables
+from typednn.recipes.scaling import Scaling
+
+FORMAT = 1
+FILE = "recipe.json"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """See above; `plan_for` makes one, `read_plan` reads one."""
+
+    recipe: Recipe
+    config: str
+    data: Mapping[str, str]
+    checksum: int
+    scaling: Scaling
+    shape: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def model_config(self) -> ModelConfig:
+        """The config, read and checked."""
+        return loads(self.config, "config.toml", imports=self.recipe.imports)
+
+    def samples(self) -> Samples:
+        """The data again; `DataError` where they are not what the run began with."""
+        found = load_tables(self.data["train"], self.data["test"]) if "train" in self.data else load_data(self.data["name"])
+        if checksum_of(found) != self.checksum:
+            rule, cure = "must be what the run began with", "bring the old files back, or start a new run"
+            raise DataError(explain(f"data {found.name!r}", rule, "other training data", cure))
+        return found
+
+    def to_text(self) -> str:
+        """As JSON."""
+        table: dict[str, Any] = {
+            "format": FORMAT,
+            "recipe": self.recipe.as_json(),
+            "config": self.config,
+            "data": dict(self.data),
+            "checksum": self.checksum,
+            "scaling": asdict(self.scaling),
+            "shape": list(self.shape),
+            "names": list(self.names),
+        }
+        return json.dumps(table, indent=1, ensure_ascii=False) + "\n"
+
+
+def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
+    """The plan of training ``recipe`` on ``samples``, which ``data`` tells how to find again."""
+    rows = len(samples.x)
+    if recipe.validation:
+        rows -= samples.held_back(recipe.validation)
+    settled = recipe.changed({"epochs": recipe.epochs_for(rows)})
+    scaling = Scaling.of(samples.x) if recipe.standardise else Scaling()
+    batches = -(-rows // settled.batch_size)
+    config = settled.config(settled.epochs * -(-batches // settled.accumulate))
+    return Plan(settled, config, data, checksum_of(samples), scaling, samples.x.shape[1:], samples.names)
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan of the run in ``folder``; `ConfigError` where it is missing, damaged or newer."""
+    path = folder / FILE
+    where = str(path)
+    try:
+        table: Any = json.loads(path.read_bytes())
+    except OSError as error:
+        got = error.strerror or type(error).__name__
+        cure = "is it the folder of a run?" if folder.is_dir() else "`typednn train` makes one"
+        raise ConfigError(explain(str(folder), f"must be a run folder, with {FILE}", got, cure), where) from None
+    except (ValueError, RecursionError):
+        raise _not_ours(where, "no JSON") from None
+    if not isinstance(table, dict):
+        raise _not_ours(where, "something else")
+    saved = cast("dict[str, Any]", table)
+    version: object = saved.get("format")
+    if type(version) is int and version > FORMAT:
+        cure = "update typednn"
+        raise ConfigError(explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", cure), where)
+    try:
+        config, scaling = str(saved["config"]), saved["scaling"]
+        return Plan(
+            from_json(saved["recipe"], config),
+            config,
+            {str(key): str(value) for key, value in saved["data"].items()},
+            int(saved["checksum"]),
+            Scaling(float(scaling["mean"]), float(scaling["deviation"])),
+            tuple(map(int, saved["shape"])),
+            tuple(map(str, saved["names"])),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise _not_ours(where, f"no {error}" if isinstance(error, KeyError) else str(error)[:100]) from None
+
+
+def checksum_of(samples: Samples) -> int:
+    """CRC-32 of the training inputs and labels, a thousand rows at a time."""
+    checksum = 0
+    for array in (samples.x, samples.y):
+        for start in range(0, len(array), 1000):
+            checksum = zlib.crc32(np.ascontiguousarray(array[start : start + 1000]).tobytes(), checksum)
+    return checksum
+
+
+def _not_ours(where: str, got: str) -> ConfigError:
+    return ConfigError(explain(where, "must be what typednn wrote", got, "it was changed or damaged; start a new run"), where)
+
+
+__all__ = ["FILE", "Plan", "checksum_of", "plan_for", "read_plan"]

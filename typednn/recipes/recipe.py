@@ -1,0 +1,236 @@
+"""Recipe: everything that decides how a model is trained, as one value; saved beside the run, so that it can be repeated.
+
+A recipe is a model, an optimizer as a config's ``[optimizer]`` table, and settings. `Recipe.config` writes the first two and
+the generator as a TOML config; what is trained is what that text says. `changed` gives a recipe with other settings, as
+``--set optimizer.lr=0.05`` does, and refuses what no recipe has.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypeAlias, cast, final, get_type_hints
+
+from typednn.arguments import choice, integer, number
+from typednn.config import dumps, loads
+from typednn.config.model_config import ModelConfig
+from typednn.config.values import key_written, written
+from typednn.errors import ArgumentError, ConfigError, explain
+from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
+
+AnyModel: TypeAlias = Any  # a Chain, Sequential or Stack of registered layers: what `typednn.config.dumps` writes
+AnyLoss: TypeAlias = CrossEntropy[float] | MSE[float] | SoftmaxCrossEntropy[float]
+LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse"]
+GeneratorName: TypeAlias = Literal["numpy", "pcg32"]
+
+_LOSSES = ("softmax_cross_entropy", "cross_entropy", "mse")
+_GENERATORS = ("numpy", "pcg32")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to train: ``replace`` or `changed` give another, nothing changes this one."""
+
+    name: str
+    model: Callable[[], AnyModel]
+    """The model, its parameters not yet filled; of layers that configs know, with its input declared."""
+    optimizer: Mapping[str, Any]
+    """A config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training."""
+    about: str = ""
+    data: str = "auto"
+    """A name or a folder, as `typednn.recipes.load_data` takes it."""
+    epochs: int = 10
+    least_steps: int = 0
+    """Small data are gone through more often than ``epochs`` times, until there were this many steps; 0 for never."""
+    batch_size: int = 64
+    loss: LossName = "softmax_cross_entropy"
+    smoothing: float = 0.0
+    """The share of each target that is spread over all classes: 0.1 of ten classes makes 0.91 and 0.01."""
+    standardise: bool = True
+    """Whether inputs get the training data's mean 0 and deviation 1."""
+    generator: GeneratorName = "pcg32"
+    seed: int = 0
+    stream: int = 0
+    """Of PCG32. One generator of this seed fills the parameters, another draws the order of the batches."""
+    clip_grad_norm: float | None = None
+    accumulate: int = 1
+    patience: int | None = None
+    """Stop after this many evaluations without improvement, and go back to the best weights; needs ``validation``. None for never."""
+    validation: float = 0.0
+    """The share of the training data that is kept apart to be evaluated on while training."""
+    evaluate_every: int | None = None
+    """Steps between evaluations; None for each epoch."""
+    checkpoint_every: int | None = None
+    """Steps between checkpoints; None for each epoch."""
+    imports: tuple[str, ...] = field(default=())
+    """Modules that register the model's layers."""
+
+    def __post_init__(self) -> None:
+        where = f"recipe {self.name!r}"
+        for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1)):
+            integer(where, name, getattr(self, name), least)
+        for name in ("patience", "evaluate_every", "checkpoint_every"):
+            if getattr(self, name) is not None:
+                integer(where, name, getattr(self, name))
+        choice(where, "loss", self.loss, _LOSSES)
+        choice(where, "generator", self.generator, _GENERATORS)
+        for name in ("smoothing", "validation"):
+            number(where, name, getattr(self, name), least=0.0, below=1.0)
+        if self.patience is not None and not self.validation:
+            cure = "set validation, such as 0.1"
+            raise ArgumentError(explain(where, "patience watches data kept apart", "validation 0", cure))
+        if self.clip_grad_norm is not None:
+            number(where, "clip_grad_norm", self.clip_grad_norm, least=1e-30)
+
+    def epochs_for(self, rows: int) -> int:
+        """How often ``rows`` training samples are gone through."""
+        a_pass = -(-rows // self.batch_size)
+        return max(self.epochs, -(-self.least_steps // a_pass))
+
+    def config(self, steps: int = 1000) -> str:
+        """The model, the optimizer for a training of ``steps`` steps, and the generator, as a TOML config."""
+        table = dict(self.optimizer)
+        rate: object = table.get("lr")
+        if isinstance(rate, Mapping):
+            schedule = dict(cast("Mapping[str, Any]", rate))
+            if schedule.get("type") == "CosineLR" and "total_steps" not in schedule:
+                warmup = schedule.get("warmup_steps", 0)
+                if type(warmup) is int and warmup > 0:
+                    schedule["warmup_steps"] = min(warmup, steps // 2)
+                schedule["total_steps"] = steps
+            table["lr"] = schedule
+        groups: Any = table.pop("group", ())
+        lines = [dumps(self.model()), "[optimizer]", *_pairs(table)]
+        for group in groups:
+            lines += ["", "[[optimizer.group]]", *_pairs(group)]
+        lines += ["", "[init]", f"seed = {self.seed}", f"generator = {written(self.generator)}"]
+        if self.generator == "pcg32":
+            lines.append(f"stream = {self.stream}")
+        return "\n".join(lines) + "\n"
+
+    def checked(self, steps: int = 1000) -> ModelConfig:
+        """The config, read back: model, optimizer and generator that are known to fit."""
+        return loads(self.config(steps), f"recipe {self.name}", imports=self.imports)
+
+    def made_loss(self) -> AnyLoss:
+        """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores, over samples."""
+        if self.loss == "mse":
+            return MSE()
+        return CrossEntropy() if self.loss == "cross_entropy" else SoftmaxCrossEntropy()
+
+    def changed(self, settings: Mapping[str, Any]) -> Recipe:
+        """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``; `ArgumentError` for one that there is not."""
+        plain: dict[str, Any] = {}
+        table: dict[str, Any] = dict(self.optimizer)
+        hints = get_type_hints(Recipe)
+        for name, value in settings.items():
+            head, _, rest = name.partition(".")
+            if head == "optimizer" and rest:
+                _put(table, rest.split("."), value, name)
+            elif name == "optimizer" and isinstance(value, Mapping):
+                table = dict(cast("Mapping[str, Any]", value))
+            elif name in CHANGEABLE:
+                plain[name] = _converted(self.name, name, value, hints[name])
+            else:
+                known = (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))
+                raise ArgumentError(explain("--set", "expects a setting of the recipe", repr(name), did_you_mean(name, known)))
+        if "epochs" in plain and "least_steps" not in plain:
+            plain["least_steps"] = 0
+        changed = replace(self, optimizer=table, **plain)
+        if table != self.optimizer:
+            try:
+                changed.checked()
+            except ConfigError as error:
+                reason = str(error).partition("\n")[0]
+                raise ArgumentError(f"--set optimizer: {reason.partition('optimizer: ')[2] or reason}") from None
+        return changed
+
+    def as_json(self) -> dict[str, Any]:
+        """The settings as JSON values; the model is written by `config`."""
+        return {name: getattr(self, name) for name in ("name", "about", *CHANGEABLE)} | {
+            "optimizer": dict(self.optimizer),
+            "imports": list(self.imports),
+        }
+
+
+_FIXED = ("name", "about", "model", "optimizer", "imports")
+CHANGEABLE: tuple[str, ...] = tuple(one.name for one in fields(Recipe) if one.name not in _FIXED)
+
+
+def from_json(saved: Mapping[str, Any], config: str) -> Recipe:
+    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; `ConfigError` where it is not one."""
+    where = "recipe.json"
+    try:
+        imports = tuple(map(str, saved["imports"]))
+        read = loads(config, "config.toml", imports=imports)
+        bare = Recipe(str(saved["name"]), read.model, dict(saved["optimizer"]), about=str(saved["about"]), imports=imports)
+        return bare.changed({name: saved[name] for name in CHANGEABLE})
+    except (KeyError, TypeError, ArgumentError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(explain(where, "must be what typednn wrote", what, "the file was changed, or a newer typednn wrote it")) from None
+
+
+def parsed_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """``["optimizer.lr=0.05", "loss=mse"]`` as a mapping; values are TOML's, a bare word is a string."""
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ArgumentError(explain("--set", "expects NAME=VALUE", repr(text), "such as --set optimizer.lr=0.05"))
+        settings[name.strip()] = _value(value.strip())
+    return settings
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """``did you mean 'epochs'?`` where something close is known, else all that is."""
+    close = difflib.get_close_matches(word.lower()[:60], known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+
+
+def _value(text: str) -> Any:
+    if text == "none":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return text
+
+
+def _put(table: dict[str, Any], path: Sequence[str], value: Any, name: str) -> None:
+    """Set a value in nested tables, each of them copied before."""
+    for key in path[:-1]:
+        inner = table.get(key)
+        if not isinstance(inner, Mapping):
+            raise ArgumentError(explain("--set", f"{key!r} of {name!r} must be a table", repr(inner), f"give {key!r} itself a value"))
+        table[key] = dict(cast("Mapping[str, Any]", inner))
+        table = table[key]
+    rate = table.get(path[-1])
+    if isinstance(rate, Mapping) and path[-1] == "lr" and isinstance(value, int | float):  # the schedule stays, its height changes
+        table["lr"] = {**cast("Mapping[str, Any]", rate), "lr": value}
+    else:
+        table[path[-1]] = value
+
+
+def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
+    kinds: tuple[Any, ...] = getattr(hint, "__args__", (hint,)) if hint not in (int, float, str, bool) else (hint,)
+    if all(isinstance(kind, str) for kind in kinds):  # a Literal's choices, checked by the recipe itself
+        kinds = (str,)
+    if value is None and type(None) in kinds:
+        return None
+    if float in kinds and type(value) is int:
+        return float(value)
+    if type(value) not in kinds:
+        words = {int: "an integer", float: "a number", str: "a word", bool: "true or false", type(None): "none"}
+        rule = f"{name} must be {' or '.join(words.get(kind, str(kind)) for kind in kinds)}"
+        raise ArgumentError(explain(f"recipe {recipe!r}", rule, repr(value)))
+    return value
+
+
+def _pairs(table: Mapping[str, Any]) -> list[str]:
+    return [f"{key_written(key)} = {written(value)}" for key, value in table.items()]
+
+
+__all__ = ["CHANGEABLE", "Recipe", "did_you_mean", "from_json", "parsed_settings"]

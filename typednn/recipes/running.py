@@ -1,0 +1,197 @@
+"""train and resume: a recipe from its data to weights and reports, with everything on the way kept in a run folder.
+
+    result = train(recipe("mlp"), "digits", run="runs/first")
+    print(result.test)
+
+Parameters are filled from the recipe's generator at its start; the order of the batches is drawn from another of the same
+seed. In the end the last weights count, or with early stopping (``patience``) those that did best on the share of the training data
+that is kept apart (``validation``). Where no share is kept apart, the test set is measured on the way, for the curves only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, final
+
+import numpy as np
+
+from typednn.data import Loader, one_hot
+from typednn.data.labels import checked_labels
+from typednn.errors import ArgumentError, MissingExtra, explain
+from typednn.metrics import ClassificationReport
+from typednn.random import PCG32, Rng
+from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
+from typednn.recipes.recipe import Recipe
+from typednn.recipes.samples import Labels, Samples, found_by, load_data
+from typednn.training import Callback, EarlyStopping, Evaluation, History, Run, evaluate, fit
+from typednn.training.plots import write_plots
+from typednn.training.run_files import write_whole
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """What a training gave: the model with the weights that count, how it went, and the reports; ``folder`` is the run's, or None."""
+
+    plan: Plan
+    model: Any
+    history: History
+    train: ClassificationReport
+    test: ClassificationReport
+    folder: Path | None
+    remarks: tuple[str, ...] = ()
+
+
+def train(
+    recipe: Recipe,
+    data: str | Samples | None = None,
+    *,
+    run: str | Path | None = None,
+    source: Mapping[str, str] | None = None,
+    progress: bool | Literal["auto"] = "auto",
+    time_limit: float | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Trained:
+    """Train from the start. ``data`` is a name, a folder or `Samples`, the recipe's own unless told; ``run`` a new folder, or None.
+
+    ``source`` says how `Samples` are found again when the run is resumed: ``{"name": …}`` for `load_data`, ``{"train": …, "test": …}``
+    for `load_tables`.
+    """
+    if data is None or isinstance(data, str):
+        name = recipe.data if data is None else data
+        samples = load_data(name)
+        source = found_by(name, samples)
+    else:
+        samples = data
+    plan = plan_for(recipe, samples, source or {"name": samples.name})
+    _check(plan, samples)
+    if run is None:
+        return _trained(plan, samples, None, progress, time_limit, callbacks)
+    with Run.create(run, plan.to_text(), plan.model_config().model(), config=FILE) as opened:
+        write_whole(opened.folder / "config.toml", plan.config.encode())
+        return _trained(plan, samples, opened, progress, time_limit, callbacks)
+
+
+def resume(
+    run: str | Path,
+    *,
+    progress: bool | Literal["auto"] = "auto",
+    time_limit: float | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Trained:
+    """Go on with the run in a folder, from its last checkpoint or from the start, to the bits it would have had."""
+    plan = read_plan(Path(run))
+    with Run.open(run) as opened:
+        return _trained(plan, plan.samples(), opened, progress, time_limit, callbacks)
+
+
+def _trained(
+    plan: Plan,
+    samples: Samples,
+    run: Run | None,
+    progress: bool | Literal["auto"],
+    time_limit: float | None,
+    callbacks: Sequence[Callback],
+) -> Trained:
+    recipe, config = plan.recipe, plan.model_config()
+    model: Any = config.model().init(config.rng())
+    optimizer: Any = config.optimizer()
+    data = samples.scaled(plan.scaling).rows(model.in_features)
+    kept, classes = data, int(model.out_features)
+    watched: Evaluation[Any, Any] = Evaluation(data.test_x, targets(recipe, data.test_y, classes), data.test_y, split="test")
+    if recipe.validation:
+        kept, x, y = data.split(recipe.validation, recipe.seed)
+        watched = Evaluation(x, targets(recipe, y, classes), y)
+    loader = Loader(kept.x, targets(recipe, kept.y, classes), batch_size=recipe.batch_size, rng=generator(recipe))
+    loss: Any = recipe.made_loss()
+    history = fit(
+        model,
+        loss,
+        optimizer.bind(model),
+        loader,
+        epochs=recipe.epochs,
+        run=run,
+        callbacks=callbacks,
+        validation=watched,
+        accumulate=recipe.accumulate,
+        clip_grad_norm=recipe.clip_grad_norm,
+        evaluate_every=recipe.evaluate_every,
+        checkpoint_every=recipe.checkpoint_every,
+        time_limit=time_limit,
+        early_stopping=None if recipe.patience is None else EarlyStopping(recipe.patience),
+        progress=progress,
+    )
+    if run is not None:
+        run.load_weights(model, which(recipe))
+    scores = evaluate(model, data.test_x)
+    learned = ClassificationReport.from_scores(evaluate(model, data.x), data.y)
+    tested = ClassificationReport.from_scores(scores, data.test_y)
+    remarks: tuple[str, ...] = ()
+    if run is not None:
+        remarks = write_results(run.folder, plan, model, samples, scores, tested, learned)
+    return Trained(plan, model, history, learned, tested, None if run is None else run.folder, remarks)
+
+
+def write_results(
+    folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: ClassificationReport, train: ClassificationReport | None
+) -> tuple[str, ...]:
+    """``report.json`` and the pictures; what could not be drawn, and why."""
+    write_whole(folder / "report.json", (json.dumps(as_json(plan, test, train), indent=1) + "\n").encode())
+    images = samples.test_x if samples.test_x.ndim == 4 and samples.test_x.shape[3] in (1, 3) else None
+    filters = next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None)
+    shown: dict[str, Any] = {} if images is None else {"images": images, "labels": samples.test_y, "scores": scores}
+    try:
+        write_plots(folder, filters=filters, **shown)
+    except MissingExtra as error:
+        return (str(error),)
+    return ()
+
+
+def as_json(plan: Plan, report: ClassificationReport, train: ClassificationReport | None) -> dict[str, Any]:
+    """A report as ``report.json`` has it."""
+    return {
+        "classes": report.classes,
+        "names": list(plan.names) if len(plan.names) == report.classes else [str(label) for label in range(report.classes)],
+        "confusion": report.confusion.tolist(),
+        "precision": report.precision.tolist(),
+        "recall": report.recall.tolist(),
+        "f1": report.f1.tolist(),
+        "support": report.support.tolist(),
+        "accuracy": report.accuracy,
+        "split": "test",
+        "train_accuracy": None if train is None else train.accuracy,
+    }
+
+
+def targets(recipe: Recipe, labels: Labels, classes: int) -> Any:
+    """What the loss compares with: the labels themselves, or rows of smoothed shares."""
+    if recipe.loss == "softmax_cross_entropy" and not recipe.smoothing:
+        return checked_labels("data", "labels", labels, classes)
+    off = recipe.smoothing / classes
+    return one_hot(labels, classes, 1.0 - recipe.smoothing + off, off)
+
+
+def generator(recipe: Recipe) -> Rng:
+    """The recipe's generator, at its start."""
+    return PCG32(recipe.seed, recipe.stream) if recipe.generator == "pcg32" else np.random.default_rng(recipe.seed)
+
+
+def which(recipe: Recipe) -> Literal["best", "latest"]:
+    """The weights that count: with early stopping on data kept apart the best on those, else the last."""
+    return "best" if recipe.validation and recipe.patience is not None else "latest"
+
+
+def _check(plan: Plan, samples: Samples) -> None:
+    """Before a folder is made: the data must fit the model."""
+    model: Any = plan.model_config().model()
+    samples.rows(model.in_features)
+    for labels in (samples.y, samples.test_y):
+        checked_labels(f"data {samples.name!r}", "labels", labels, int(model.out_features))
+    if plan.recipe.validation and len(samples.x) < 2:
+        raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))
+
+
+__all__ = ["Trained", "as_json", "generator", "resume", "targets", "train", "which", "write_results"]

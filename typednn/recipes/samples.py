@@ -1,0 +1,165 @@
+"""Samples: what a recipe is trained and tested on, by name, from a folder, or from two CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.data import DATASETS, Dataset, NotANumber, cifar10, class_names, find_mnist, load, mnist, read_csv, read_image_folder
+from typednn.errors import ArgumentError, DataError, explain
+from typednn.random import PCG32
+from typednn.recipes.recipe import did_you_mean
+from typednn.recipes.scaling import Floats, Scaling
+
+Labels: TypeAlias = npt.NDArray[np.int64]
+
+NAMES: tuple[str, ...] = ("auto", *DATASETS)
+_ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spiral": "three arms of a spiral"}
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Inputs (n, ...) in float32 and labels (n); ``where`` says in words what they are."""
+
+    name: str
+    where: str
+    x: Floats
+    y: Labels
+    test_x: Floats
+    test_y: Labels
+    names: tuple[str, ...] = ()
+    """Of the classes; their numbers where there are none."""
+
+    def scaled(self, scaling: Scaling) -> Samples:
+        """The same with every input scaled."""
+        return replace(self, x=scaling(self.x), test_x=scaling(self.test_x))
+
+    def rows(self, features: int) -> Samples:
+        """Each input as one row of ``features`` numbers, as models from a config read them."""
+        for part, x in (("train", self.x), ("test", self.test_x)):
+            if int(np.prod(x.shape[1:])) != features:
+                sizes = " x ".join(map(str, x.shape[1:]))
+                rule = f"the model reads {features} numbers per sample"
+                raise ArgumentError(
+                    explain(f"data {self.name!r}", rule, f"{sizes} in the {part} set", "choose other data or another model")
+                )
+        return replace(self, x=self.x.reshape(len(self.x), features), test_x=self.test_x.reshape(len(self.test_x), features))
+
+    def held_back(self, share: float) -> int:
+        """How many training samples a ``share`` of them is: one at least, and never all."""
+        return min(max(1, round(share * len(self.x))), len(self.x) - 1)
+
+    def split(self, share: float, seed: int) -> tuple[Samples, Floats, Labels]:
+        """Without a ``share`` of the training samples, and those; chosen by ``seed``, the same ones every time."""
+        count = self.held_back(share)
+        order = PCG32(seed, 1).permutation(len(self.x))
+        kept, apart = np.sort(order[count:]), np.sort(order[:count])
+        return replace(self, x=self.x[kept], y=self.y[kept]), self.x[apart], self.y[apart]
+
+
+def load_data(name: str, announce: Callable[[str], object] | None = None) -> Samples:
+    """The data set of that name, or the one in that folder; ``"auto"`` is MNIST where it is found, else scikit-learn's digits.
+
+    A set that is nowhere on this machine is downloaded (`typednn.data.load`), which ``announce`` is told before. A folder holds the
+    files of MNIST, of a set in its format or of CIFAR-10, or ``train`` and ``test``, each with a folder of PNG images per class.
+    """
+    if name == "auto":
+        name = "digits" if find_mnist() is None else "mnist"
+    if name in DATASETS:
+        try:
+            data = load(name, download=False)
+        except DataError:
+            if announce is not None:
+                announce(f"{name} is not whole on this machine: fetching it from the network")
+            data = load(name)
+        place = find_mnist() if name == "mnist" else None
+        where = _ABOUT.get(name, name) if place is None else f"{name} from {place}"
+        return _of(name, data, where, class_names(name))
+    folder = Path(name)
+    if not folder.is_dir():
+        raise ArgumentError(explain("--data", "expects a data set's name or a folder that exists", repr(name), did_you_mean(name, NAMES)))
+    if (folder / "train").is_dir() and (folder / "test").is_dir():
+        return _of_images(folder)
+    try:
+        data = cifar10(folder) if _holds(folder, "*.bin", "*.tar.gz") else mnist(folder)
+    except DataError as error:
+        if _holds(folder, "*ubyte*", "*.bin", "*.tar.gz"):
+            raise
+        rule = "must hold the files of MNIST or CIFAR-10, or train and test with a folder of PNG images per class"
+        raise DataError(explain(str(folder), rule, "none of these")) from error
+    return _of(folder.name, data, str(folder), ())
+
+
+def found_by(name: str, samples: Samples) -> dict[str, str]:
+    """How a run finds ``samples``, which `load_data` gave for ``name``, again: by name, or by the folder's whole path."""
+    return {"name": samples.name if name in NAMES else str(Path(name).resolve())}
+
+
+def _holds(folder: Path, *patterns: str) -> bool:
+    return any(next(folder.glob(pattern), None) is not None for pattern in patterns)
+
+
+def _of_images(folder: Path) -> Samples:
+    train, test = read_image_folder(folder / "train"), read_image_folder(folder / "test")
+    if train.names != test.names:
+        got = f"{', '.join(train.names)} and {', '.join(test.names)}"
+        raise DataError(explain(str(folder), "train and test must have folders of the same names", got))
+    where = f"PNG images in {folder}"
+    return Samples(folder.name, where, _floats(train.images), _ints(train.labels), _floats(test.images), _ints(test.labels), train.names)
+
+
+def load_tables(train: str | Path, test: str | Path) -> Samples:
+    """Two CSV files: the label in the first column, a whole number from 0, then the inputs. A first line of words is skipped."""
+    (x, y), (test_x, test_y) = (read_table(path) for path in (train, test))
+    if x.shape[1] != test_x.shape[1]:
+        got = f"{x.shape[1]} and {test_x.shape[1]}"
+        raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", got))
+    return Samples(Path(train).name, f"{train} and {test}", x, y, test_x, test_y)
+
+
+def read_table(path: str | Path) -> tuple[Floats, Labels]:
+    """Inputs and labels of one such file."""
+    matrix = read_numbers(path)
+    column = matrix[:, 0].astype(np.float64)
+    wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
+    if wrong.any():
+        row = int(wrong.argmax())
+        cure = "put the label into the first column"
+        raise DataError(
+            explain(str(path), "the first column holds labels, whole numbers from 0", f"{column[row]:g} in row {row + 1}", cure)
+        )
+    if matrix.shape[1] < 2:
+        raise DataError(explain(str(path), "a row holds a label and at least one input", "one number"))
+    return np.ascontiguousarray(matrix[:, 1:]), column.astype(np.int64)
+
+
+def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
+    """The matrix in a CSV file, without a first line of words."""
+    try:
+        return read_csv(path)
+    except NotANumber as error:
+        if error.row != 1:
+            raise
+        return read_csv(path, header=1)
+
+
+def _of(name: str, data: Dataset, where: str, names: tuple[str, ...]) -> Samples:
+    x, test_x = _floats(data.train_images), _floats(data.test_images)
+    return Samples(name, where, x, _ints(data.train_labels), test_x, _ints(data.test_labels), names)
+
+
+def _floats(array: Any) -> Floats:
+    return np.asarray(array, np.float32)
+
+
+def _ints(array: Any) -> Labels:
+    return np.asarray(array, np.int64)
+
+
+__all__ = ["NAMES", "Labels", "Samples", "found_by", "load_data", "load_tables", "read_numbers", "read_table"]

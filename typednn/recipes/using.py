@@ -1,0 +1,86 @@
+"""A trained run put to use: tested again, or asked about new inputs.
+
+answers = predict("runs/lenet5-1", ["seven.png"])
+print(answers[0].label, answers[0].probabilities[answers[0].label])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, final
+
+import numpy as np
+
+from typednn.data.labels import checked_labels
+from typednn.kernels.softmax import reference as softmax
+from typednn.metrics import ClassificationReport
+from typednn.recipes.inputs import inputs_of
+from typednn.recipes.plan import Plan, read_plan
+from typednn.recipes.running import which, write_results
+from typednn.recipes.samples import Samples, load_data, read_table
+from typednn.training import Run, evaluate
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model says to one input: the file, which of its inputs (from 0), the label, its name, the probabilities by name."""
+
+    file: str
+    index: int
+    label: int
+    name: str
+    probabilities: dict[str, float]
+    remark: str = ""
+
+
+def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any]:
+    """The plan of a run, and its model with the weights that count (`typednn.recipes.running.which`), or others. Needs no lock."""
+    plan = read_plan(Path(run))
+    model: Any = plan.model_config().model()
+    Run.open(run, lock=False).load_weights(model, weights or which(plan.recipe))
+    return plan, model
+
+
+def evaluate_run(
+    run: str | Path, data: str | None = None, weights: Literal["best", "latest"] | None = None
+) -> tuple[ClassificationReport, Samples, tuple[str, ...]]:
+    """The report on the run's own test set, which is also written into its folder, or on other data; and what could not be drawn."""
+    plan, model = opened(run, weights)
+    samples = plan.samples() if data is None else _others(data)
+    scaled = samples.scaled(plan.scaling).rows(model.in_features)
+    checked_labels(f"data {samples.name!r}", "labels", samples.test_y, int(model.out_features))
+    scores = evaluate(model, scaled.test_x)
+    report = ClassificationReport.from_scores(scores, samples.test_y)
+    remarks: tuple[str, ...] = ()
+    if data is None:
+        learned = ClassificationReport.from_scores(evaluate(model, scaled.x), samples.y)
+        remarks = write_results(Path(run), plan, model, samples, scores, report, learned)
+    return report, samples, remarks
+
+
+def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = False) -> list[Answer]:
+    """What the run's model says to every input in the files: PNG, NPY, CSV without labels, IDX."""
+    plan, model = opened(run)
+    answers: list[Answer] = []
+    for file in files:
+        inputs, remark = inputs_of(file, plan.shape, invert=invert)
+        scores: Any = evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1))
+        shares: Any = softmax.forward(scores) if plan.recipe.loss == "softmax_cross_entropy" else scores
+        for index, row in enumerate(np.asarray(shares, np.float64).tolist()):
+            label = int(np.argmax(row))
+            names = plan.names if len(plan.names) == len(row) else tuple(map(str, range(len(row))))
+            answers.append(Answer(str(file), index, label, names[label], dict(zip(names, row, strict=True)), remark))
+    return answers
+
+
+def _others(data: str) -> Samples:
+    if Path(data).is_file():
+        x, y = read_table(data)
+        return Samples(Path(data).name, data, x, y, x, y)
+    return replace(load_data(data), names=())
+
+
+__all__ = ["Answer", "evaluate_run", "opened", "predict"]

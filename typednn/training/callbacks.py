@@ -1,0 +1,75 @@
+"""What can be hung into a training, and how often things happen in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from typednn.arguments import choice, integer, number
+from typednn.errors import ArgumentError, explain
+from typednn.training.state import Epoch, History, Measured, Step
+
+Metric: TypeAlias = Literal["loss", "accuracy"]
+
+
+class Callback(Protocol):
+    """Called by `fit`; derive from it and write only what you need. An error in one ends the training and travels on."""
+
+    def on_step(self, step: Step) -> None:
+        """After every update of the weights."""
+        return
+
+    def on_evaluation(self, measured: Measured) -> None:
+        """After every evaluation."""
+        return
+
+    def on_epoch(self, epoch: Epoch) -> None:
+        """After every pass over the data, and its evaluation."""
+        return
+
+    def on_end(self, history: History) -> None:
+        """Once, when training ends without an error, also by a signal."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """How often: ``Every(epochs=2)`` or ``Every(steps=500)``."""
+
+    steps: int | None = None
+    epochs: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.steps is None) == (self.epochs is None):
+            raise ArgumentError(explain("Every", "takes steps or epochs", f"steps={self.steps}, epochs={self.epochs}", "such as epochs=1"))
+        integer("Every", "steps" if self.epochs is None else "epochs", self.steps if self.steps is not None else self.epochs or 0)
+
+    def due(self, step: int, epochs: int | None) -> bool:
+        """Whether now, after ``step`` updates; ``epochs`` is how many passes are complete, None within one."""
+        if self.steps is not None:
+            return step % self.steps == 0
+        return epochs is not None and self.epochs is not None and epochs % self.epochs == 0
+
+
+def every(name: str, value: int | Every | None) -> Every:
+    """A number means steps, None each epoch."""
+    if isinstance(value, Every):
+        return value
+    return Every(epochs=1) if value is None else Every(steps=integer("fit", name, value))
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyStopping:
+    """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``."""
+
+    patience: int
+    metric: Metric = "loss"
+    min_delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        integer("EarlyStopping", "patience", self.patience)
+        choice("EarlyStopping", "metric", self.metric, ("loss", "accuracy"))
+        number("EarlyStopping", "min_delta", self.min_delta, least=0.0)
+
+
+__all__ = ["Callback", "EarlyStopping", "Every"]

@@ -1,0 +1,169 @@
+"""The paper that pictures are drawn on: matplotlib brought in on demand, colours that everyone can tell apart, bytes that repeat.
+
+Figures are made directly on the Agg canvas: no window, no global figure, and a person's ``matplotlibrc`` changes nothing.
+The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), less their yellow, which white paper swallows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from typednn.errors import MissingExtra, explain
+from typednn.training.recorded import Numbers
+
+Matplotlib: TypeAlias = Any
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES = ("-", "--", ":", "-.")
+POINTS = 1000
+_GREATEST = 1e30  # beyond it, the spaces that an axis leaves at its ends overflow
+_DPI = 150
+_SETTINGS: dict[str, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11.0,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "text.parse_math": False,
+}
+
+
+def matplotlib() -> Matplotlib:
+    """The package, without pyplot; `MissingExtra` where it is not installed."""
+    try:
+        return importlib.import_module("matplotlib")
+    except ImportError as error:
+        rule, cure = "pictures need the package matplotlib", "install it with: pip install 'typednn[plots]'"
+        raise MissingExtra(explain("typednn.training.plots", rule, f"no module {error.name!r}", cure), name="matplotlib") from None
+
+
+@contextmanager
+def drawing() -> Generator[None]:
+    """Within it, matplotlib's settings are typednn's; afterwards they are as they were."""
+    package = matplotlib()
+    with package.rc_context():
+        package.rcdefaults()
+        package.rcParams.update(_SETTINGS)
+        yield
+
+
+def figure(width: float, height: float) -> Any:
+    """An empty figure of ``width`` x ``height`` inches on the Agg canvas, which arranges its parts so that none overlap."""
+    module: Any = importlib.import_module("matplotlib.figure")
+    agg: Any = importlib.import_module("matplotlib.backends.backend_agg")
+    made = module.Figure(figsize=(width, height), dpi=_DPI, layout="constrained")
+    agg.FigureCanvasAgg(made)
+    return made
+
+
+def png(drawn: Any) -> bytes:
+    """``drawn`` as PNG: the same figure gives the same bytes, as no date and no version is written into them."""
+    stream = io.BytesIO()
+    drawn.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def label(text: str, limit: int = 24) -> str:
+    """``text`` in one line that the font can show, at most ``limit`` characters long."""
+    tables: Any = importlib.import_module("matplotlib.font_manager")
+    known = tables.get_font(tables.findfont("DejaVu Sans")).get_charmap()
+    shown = "".join(sign if ord(sign) in known else "\N{WHITE SQUARE}" for sign in " ".join(text.split()))
+    shown = shown if len(shown) <= limit else shown[: limit - 1] + "…"
+    return f" {shown}" if shown.startswith("_") else shown or " "  # a legend leaves out what begins with _
+
+
+def message(text: str) -> bytes:
+    """A picture that says in words why there is nothing to see."""
+    drawn = figure(5.0, 1.2)
+    drawn.text(0.5, 0.5, text, ha="center", va="center", wrap=True)
+    return png(drawn)
+
+
+def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """(x, mean, least, greatest) of at most ``points`` groups of neighbours, of the finite ``y`` alone, brought within ±1e30."""
+    finite = np.isfinite(y)
+    x, y = x[finite], np.clip(y[finite], -_GREATEST, _GREATEST)
+    if len(x) <= points:
+        return x, y, y, y
+    starts = np.linspace(0, len(x), points, endpoint=False).astype(np.int64)
+    sizes = np.diff(np.append(starts, len(x)))
+    means = [np.add.reduceat(values / np.repeat(sizes, sizes), starts) for values in (x, y)]
+    return means[0], means[1], np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
+
+
+def smoothed(y: Numbers, share: float = 0.025) -> Numbers:
+    """The mean of each value and its neighbours, ``share`` of all on either side; towards the ends, as many as are left on both."""
+    reach = int(len(y) * share)
+    reaches = np.minimum(reach, np.minimum(np.arange(len(y)), np.arange(len(y))[::-1]))
+    return np.array([np.mean(y[at - by : at + by + 1]) for at, by in enumerate(reaches)], np.float64)
+
+
+def spans_decades(values: Numbers) -> bool:
+    """Whether a logarithmic axis shows ``values`` better than a linear one."""
+    return len(values) > 1 and bool(values.min() > 0) and bool(values.max() > 50 * values.min())
+
+
+def step_axis(axes: Any) -> None:
+    """Whole steps on the x axis, few enough to be read, thousands set apart."""
+    ticker: Any = importlib.import_module("matplotlib.ticker")
+    axes.set_xlabel("step")
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(_whole))
+
+
+def _whole(value: float, _: object) -> str:
+    return f"{value:,.0f}"
+
+
+def _short(value: float, _: object) -> str:
+    return f"{value:g}"
+
+
+def logarithmic(axes: Any) -> None:
+    """A logarithmic y axis for what is drawn, with numbers as people write them, and more of them where there are few decades."""
+    ticker: Any = importlib.import_module("matplotlib.ticker")
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    decades = float(np.log10(high) - np.log10(low))
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if decades < 3 else (1.0,), numticks=12))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(_short))
+    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
+
+
+def legend_below(drawn: Any, axes: Any) -> None:
+    """What the lines of ``axes`` mean, beneath everything else."""
+    handles, texts = axes.get_legend_handles_labels()
+    if handles:
+        drawn.legend(handles, texts, loc="outside lower center", ncols=2, fontsize=8)
+
+
+__all__ = [
+    "PALETTE",
+    "POINTS",
+    "STYLES",
+    "Matplotlib",
+    "drawing",
+    "figure",
+    "label",
+    "legend_below",
+    "logarithmic",
+    "matplotlib",
+    "message",
+    "png",
+    "smoothed",
+    "spans_decades",
+    "step_axis",
+    "thinned",
+]

@@ -1,0 +1,281 @@
+"""Checkpoints: a folder per saved step, whole or not there at all.
+
+    checkpoints/step-00001234/weights.safetensors      parameters and buffers by dotted name
+                              optimizer.safetensors    the optimizer's arrays, ``parameter.key``
+                              state.json               format, version, step, loader, generators, metrics position, best, epochs;
+                                                       step counts of the optimizer; the model as printed; environment;
+                                                       bytes and SHA-256 of the other two, and of itself (``checksum``)
+
+Written into a hidden sibling; each file is fsynced, then the folder; it is renamed, and the parent fsynced. So a name without a dot is a
+whole checkpoint, whatever happened. Reading believes nothing: sizes, checksums, kinds and names are looked at before anything is used.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from typednn.backends import to_numpy
+from typednn.errors import CheckpointError, explain
+from typednn.training.state import Json, TrainingState, count, inner, part
+
+FORMAT = "typednn checkpoint"
+VERSION = 1
+WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
+_NAME = re.compile(r"step-(\d{8,15})")
+_LEFTOVER = re.compile(r"\.(?:new|old)-.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a checkpoint holds, verified against its own checksums."""
+
+    folder: Path
+    state: TrainingState
+    weights: dict[str, Any]
+    optimizer: dict[str, Any]
+    """Arrays and step counts, as the optimizer's ``load_state_dict`` takes them."""
+    optimizer_name: str
+    model: str
+    environment: Json
+
+
+# --- files that are there afterwards -------------------------------------------------------------------------------
+
+
+@contextmanager
+def storing(where: Path, cure: str = "") -> Generator[None, None, None]:
+    """An OSError within becomes one `CheckpointError` that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        known = {
+            errno.ENOSPC: "make room on that disk",
+            errno.EDQUOT: "make room in your quota",
+            errno.EROFS: "choose a folder that can be written",
+            errno.EACCES: "choose a folder that can be written, or change its permissions",
+            errno.EPERM: "choose a folder that can be written, or change its permissions",
+            errno.EIO: "the disk may be failing: choose another",
+        }
+        told = "; ".join(text for text in (known.get(error.errno or 0, ""), cure) if text)
+        got = f"{error.strerror or type(error).__name__} (errno {error.errno})"
+        raise CheckpointError(explain(str(where), "must be written", got, told)) from None
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """A new file with that content, on the disk when this returns."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """The file with that content, or as it was; on the disk when this returns."""
+    new = path.with_name(f".new-{path.name}")
+    new.unlink(missing_ok=True)
+    try:
+        write_file(new, content)
+        os.rename(new, path)
+    except OSError:
+        _forget(new)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """What was created or renamed in it is on the disk when this returns."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _forget(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            return  # it is cleaned at the next start
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def write_checkpoint(
+    parent: Path,
+    state: TrainingState,
+    weights: Mapping[str, Any],
+    optimizer: Mapping[str, Any],
+    *,
+    optimizer_name: str = "",
+    model: str = "",
+    environment: Mapping[str, Any] | None = None,
+) -> Path:
+    """Save below ``parent`` and give the new folder; a `CheckpointError` leaves what was there before."""
+    folder = parent / f"step-{state.step:08d}"
+    new = parent / f".new-{folder.name}"
+    last = checkpoints(parent)
+    with storing(folder, f"the last checkpoint, {last[-1].name}, is whole" if last else ""):
+        _forget(new)
+        os.makedirs(new)
+        try:
+            files: Json = {}
+            arrays = {key: value for key, value in optimizer.items() if not isinstance(value, int)}
+            for name, content in ((WEIGHTS, _packed(weights)), (OPTIMIZER, _packed(arrays))):
+                write_file(new / name, content)
+                files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            table = {
+                "format": FORMAT,
+                "version": VERSION,
+                **state.to_json(),
+                "optimizer": {"name": optimizer_name, "steps": {key: value for key, value in optimizer.items() if isinstance(value, int)}},
+                "model": model,
+                "environment": dict(environment or {}),
+                "files": files,
+            }
+            write_file(new / STATE, json.dumps({**table, "checksum": _checksum(table)}, indent=1, allow_nan=False).encode())
+            sync_folder(new)
+            os.rename(new, folder)
+        except OSError:
+            _forget(new)
+            raise
+        sync_folder(parent)
+    return folder
+
+
+def _packed(arrays: Mapping[str, Any]) -> bytes:
+    host = {name: np.ascontiguousarray(to_numpy(array)).reshape(array.shape) for name, array in arrays.items()}
+    return safetensors.numpy.save(host)
+
+
+def _checksum(table: Json) -> str:
+    return hashlib.sha256(json.dumps(table, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()).hexdigest()
+
+
+# --- which there are -----------------------------------------------------------------------------------------------
+
+
+def checkpoints(parent: Path) -> list[Path]:
+    """The checkpoints below ``parent``, oldest first; leftovers, links and strangers are none."""
+    try:
+        found = [path for path in parent.iterdir() if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        cure = "change its permissions"
+        raise CheckpointError(explain(str(parent), "must be readable", error.strerror or type(error).__name__, cure)) from None
+    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
+
+
+def clean(parent: Path) -> None:
+    """Remove what a process that was killed left half written or half removed."""
+    if parent.is_dir():
+        for path in list(parent.iterdir()):
+            if _LEFTOVER.fullmatch(path.name):
+                _forget(path)
+
+
+def rotate(parent: Path, keep: int, best: int | None) -> None:
+    """Remove all but the newest ``keep`` and that of step ``best``; each is renamed first, so that none is ever there in part."""
+    for folder in checkpoints(parent)[:-keep]:
+        if best is None or folder.name != f"step-{best:08d}":
+            old = folder.with_name(f".old-{folder.name}")
+            with storing(parent):
+                _forget(old)
+                os.rename(folder, old)
+            _forget(old)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def read_checkpoint(folder: Path) -> Checkpoint:
+    """Everything in ``folder``, checked against its checksums; a `CheckpointError` names the file and what is wrong with it."""
+    where = str(folder / STATE)
+    content = _content(folder / STATE)
+    try:
+        table: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        raise _damaged(where, "must be JSON", "something else") from None
+    if not isinstance(table, dict) or cast("Json", table).get("format") != FORMAT:
+        raise _damaged(where, f"must say format {FORMAT!r}", "something else")
+    state: Json = cast("Json", table)
+    version = count(where, state, "version")
+    if version > VERSION:
+        cure = "update typednn, or go on with the version that wrote it"
+        raise CheckpointError(explain(where, f"this typednn reads versions up to {VERSION}", f"version {version}", cure))
+    told = state.pop("checksum", None)
+    if told != _checksum_or_nothing(state):
+        raise _damaged(where, f"its checksum must be {str(told)[:12]}…", "another: a bit or more has changed")
+    files = inner(where, state, "files")
+    weights, arrays = (_arrays(folder / name, inner(where, files, name)) for name in (WEIGHTS, OPTIMIZER))
+    optimizer = inner(where, state, "optimizer")
+    steps = inner(where, optimizer, "steps")
+    return Checkpoint(
+        folder,
+        TrainingState.from_json(where, state),
+        weights,
+        {**{key: count(where, steps, key) for key in steps}, **arrays},
+        part(where, optimizer, "name", str),
+        part(where, state, "model", str),
+        inner(where, state, "environment"),
+    )
+
+
+def _checksum_or_nothing(table: Json) -> str:
+    try:
+        return _checksum(table)
+    except (ValueError, RecursionError):  # NaN is no JSON, and was not written by us
+        return ""
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.is_symlink():
+            raise _damaged(str(path), "must be a file of its own", "a link to elsewhere")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise _damaged(str(path), "must be there", "no such file") from None
+    except OSError as error:
+        raise _damaged(str(path), "must be readable", error.strerror or type(error).__name__) from None
+
+
+def _arrays(path: Path, told: Json) -> dict[str, Any]:
+    content = _content(path)
+    if len(content) != told.get("bytes"):
+        raise _damaged(str(path), f"must have {told.get('bytes')} bytes", str(len(content)))
+    if hashlib.sha256(content).hexdigest() != told.get("sha256"):
+        raise _damaged(str(path), f"its SHA-256 must be {str(told.get('sha256'))[:12]}…", "another: a bit or more has changed")
+    try:
+        loaded: dict[str, Any] = safetensors.numpy.load(content)
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(str(path), "must be a safetensors file", str(error)[:80]) from None
+    return loaded
+
+
+def _damaged(where: str, rule: str, got: str) -> CheckpointError:
+    return CheckpointError(explain(where, rule, got, "this checkpoint is damaged"), damaged=True)
+
+
+__all__ = ["Checkpoint", "checkpoints", "clean", "read_checkpoint", "rotate", "write_checkpoint"]

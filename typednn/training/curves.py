@@ -1,0 +1,181 @@
+"""Curves over the steps of a run, as PNG: loss and learning rate, accuracy, gradient norms per layer.
+
+Each takes `Metrics` and gives None where there is nothing to draw. Of more than a thousand steps, neighbours are drawn together:
+a line through their means, and a band from the least to the greatest, so that a single spike stays visible.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from typednn.training.canvas import (
+    PALETTE,
+    POINTS,
+    STYLES,
+    drawing,
+    figure,
+    label,
+    legend_below,
+    logarithmic,
+    png,
+    smoothed,
+    spans_decades,
+    step_axis,
+    thinned,
+)
+from typednn.training.recorded import SPLITS, Metrics, Numbers
+
+_SPLIT_COLOURS = {"train": PALETTE[0], "validation": PALETTE[1], "test": PALETTE[2]}
+_MARKERS = {"train": "o", "validation": "s", "test": "D"}
+_EPOCH_LINES = 40
+_NAMED_LAYERS = 14
+_BANDED_LAYERS = 3
+
+
+def loss_curve(metrics: Metrics) -> bytes | None:
+    """The loss of each training step, its smoothed course, each evaluation; beneath it the learning rate, where it changes."""
+    steps, epochs, losses, rates = metrics.steps[:4]
+    if not len(steps) and not metrics.evaluations:
+        return None
+    with drawing():
+        known = np.isfinite(rates)
+        changes = len(np.unique(rates[known])) > 1
+        drawn = figure(8.0, 5.6 if changes else 4.4)
+        grid = drawn.subplots(2 if changes else 1, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": [3, 1] if changes else [1]})
+        top = grid[0, 0]
+        finite = losses[np.isfinite(losses)]
+        if len(finite):
+            _course(top, steps, losses, PALETTE[0])
+        for split, (at, values, _) in _evaluations(metrics):
+            x, y, _, _ = thinned(at, values)
+            top.plot(
+                x,
+                y,
+                color=_SPLIT_COLOURS[split],
+                marker=_MARKERS[split],
+                markersize=_marker_size(len(x)),
+                markerfacecolor="white",
+                linewidth=1.0,
+                label=f"{split} (evaluated)",
+            )
+        _mark_breaks(top, steps, losses, "loss is not a number")
+        shown = np.concatenate([finite, *(values[np.isfinite(values)] for _, (_, values, _) in _evaluations(metrics))])
+        if spans_decades(shown):
+            logarithmic(top)
+        top.set(title="Loss", ylabel="loss (logarithmic)" if spans_decades(shown) else "loss")
+        _mark_epochs(top, steps, epochs)
+        if changes:
+            below = grid[1, 0]
+            x, y, least, most = thinned(steps, rates)
+            below.plot(x, y, color=PALETTE[6], linewidth=1.2)
+            if len(steps) > POINTS:
+                below.fill_between(x, least, most, color=PALETTE[6], alpha=0.25, linewidth=0)
+            below.set_ylabel("learning rate")
+            below.set_ylim(bottom=0)
+        step_axis(grid[-1, 0])
+        legend_below(drawn, top)
+        return png(drawn)
+
+
+def accuracy_curve(metrics: Metrics) -> bytes | None:
+    """The share of right answers at each evaluation, a line for each split, the last and the best in words."""
+    found = [(split, at, 100 * values) for split, (at, _, values) in _evaluations(metrics) if np.isfinite(values).any()]
+    if not found:
+        return None
+    with drawing():
+        drawn = figure(8.0, 4.2)
+        axes = drawn.subplots()
+        for split, at, values in found:
+            known = np.isfinite(values)
+            at, values = at[known], values[known]
+            best = int(values.argmax())
+            text = f"{split}: {values[-1]:.2f} % in the end, best {values[best]:.2f} % at step {at[best]:,.0f}"
+            x, y, _, _ = thinned(at, values)
+            axes.plot(x, y, color=_SPLIT_COLOURS[split], marker=_MARKERS[split], markersize=_marker_size(len(x)), label=text)
+        axes.set(title="Accuracy", ylabel="right answers (%)")
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, -2.0), min(high, 100.0 + 0.04 * max(100.0 - low, 0.5)))
+        _mark_epochs(axes, metrics.steps[0], metrics.steps[1])
+        step_axis(axes)
+        legend_below(drawn, axes)
+        return png(drawn)
+
+
+def gradient_norm_curves(metrics: Metrics) -> bytes | None:
+    """The length of each layer's gradient, logarithmic; few layers are named, many are coloured from first to last."""
+    norms = {layer: series for layer, series in metrics.gradient_norms.items() if (np.isfinite(series[1]) & (series[1] > 0)).any()}
+    if not norms:
+        return None
+    with drawing():
+        few = len(norms) <= _NAMED_LAYERS
+        drawn = figure(8.0, 4.8)
+        axes = drawn.subplots()
+        colours = _colours_by_depth(len(norms))
+        for place, (layer, (at, values)) in enumerate(norms.items()):
+            x, y, least, most = thinned(at, np.where(values > 0, values, np.nan))
+            colour = PALETTE[place % len(PALETTE)] if few else colours.to_rgba(place)
+            style = STYLES[place // len(PALETTE)] if few else "-"
+            axes.plot(x, y, style, color=colour, label=label(layer), marker="." if len(x) < 60 else "", linewidth=1.2)
+            if len(norms) <= _BANDED_LAYERS and len(at) > POINTS:
+                axes.fill_between(x, least, most, color=colour, alpha=0.15, linewidth=0)
+            _mark_breaks(axes, at, values, f"{label(layer)} is not a number")
+        logarithmic(axes)
+        axes.set(title="Gradient norm of each layer", ylabel="norm (logarithmic)")
+        step_axis(axes)
+        if few:
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+        else:
+            names, middle = list(norms), len(norms) // 2
+            bar = drawn.colorbar(colours, ax=axes, ticks=[0, middle, len(names) - 1])
+            bar.ax.set_yticklabels([label(names[place]) for place in (0, middle, len(names) - 1)])
+            bar.set_label(f"{len(names)} layers, first to last")
+        return png(drawn)
+
+
+def _colours_by_depth(count: int) -> Any:
+    """Colours of ``count`` layers from first to last."""
+    maps: Any = importlib.import_module("matplotlib.cm")
+    colours: Any = importlib.import_module("matplotlib.colors")
+    return maps.ScalarMappable(colours.Normalize(0, max(count - 1, 1)), "viridis")
+
+
+def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str) -> None:
+    x, y, least, most = thinned(steps, losses)
+    grouped = bool((least < most).any())
+    if grouped:
+        axes.fill_between(x, least, most, color=colour, alpha=0.22, linewidth=0, label="training steps, least to greatest")
+    elif len(x) < 50:
+        axes.plot(x, y, color=colour, marker=".", linewidth=1.0, label="training step")
+        return
+    else:
+        axes.plot(x, y, color=colour, alpha=0.35, linewidth=0.7, label="training step")
+    axes.plot(x, smoothed(y), color=colour, label="training, smoothed", zorder=3)
+
+
+def _evaluations(metrics: Metrics) -> list[tuple[str, tuple[Numbers, ...]]]:
+    return [(split, metrics.evaluations[split]) for split in SPLITS if split in metrics.evaluations]
+
+
+def _marker_size(points: int) -> float:
+    return 4.0 if points <= 60 else 0.0
+
+
+def _mark_breaks(axes: Any, steps: Numbers, values: Numbers, text: str) -> None:
+    """A dotted line at the first step whose value is not finite."""
+    broken = steps[~np.isfinite(values)]
+    if len(broken):
+        axes.axvline(broken[0], color="#B00020", linestyle=":", linewidth=1.4, label=f"{text}, first at step {broken[0]:,.0f}")
+
+
+def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers) -> None:
+    """A thin line where each epoch begins, unless there are too many of them."""
+    begun = steps[1:][np.diff(epochs) > 0]
+    if len(begun) <= _EPOCH_LINES:
+        for place, step in enumerate(begun):
+            axes.axvline(step, color="#999999", linewidth=0.6, zorder=0.5, label=None if place else "an epoch begins")
+
+
+__all__ = ["accuracy_curve", "gradient_norm_curves", "loss_curve"]

@@ -1,0 +1,67 @@
+"""A run's TensorBoard events, if tensorboardX is there: losses and learning rate by step, evaluations, gradient norms by layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from typednn.errors import MissingExtra
+from typednn.training.callbacks import Callback
+from typednn.training.state import History, Measured, Step
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typednn.training.tensorboard import EventWriter
+
+_INTERVAL = 10  # steps between two points of a curve: a screen has no more
+
+
+@final
+class Events(Callback):
+    """Goes on in ``folder`` after ``step``, dropping what it holds beyond. Without the extra it writes nothing, and `missing` says so."""
+
+    missing: str
+    _writer: EventWriter | None
+
+    def __init__(self, folder: Path, step: int) -> None:
+        self.missing = ""
+        self._writer = None
+        try:
+            from typednn.training import tensorboard
+
+            tensorboard.truncate(folder, step)
+            self._writer = tensorboard.EventWriter(folder)
+        except MissingExtra as error:
+            self.missing = f"no TensorBoard events: {error}"
+
+    def on_step(self, step: Step) -> None:
+        if self._writer is None or (step.step % _INTERVAL and step.gradient_norms is None):
+            return
+        self._writer.scalar("train/loss", step.loss, step.step)
+        if step.lr is not None:
+            self._writer.scalar("train/lr", step.lr, step.step)
+        for layer, norm in (step.gradient_norms or {}).items():
+            self._writer.scalar(f"gradient_norms/{layer}", norm, step.step)
+
+    def on_evaluation(self, measured: Measured) -> None:
+        if self._writer is not None:
+            self._writer.scalar(f"{measured.split}/loss", measured.loss, measured.step)
+            if measured.accuracy is not None:
+                self._writer.scalar(f"{measured.split}/accuracy", measured.accuracy, measured.step)
+
+    def on_end(self, history: History) -> None:
+        self.close()
+
+    def flush(self) -> None:
+        """Bring what was written onto the disk: done before each checkpoint."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """End the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+__all__ = ["Events"]

@@ -1,0 +1,77 @@
+"""Where a NaN or an infinity came from: the first layer, the first parameter, or the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from typednn.arrays import namespace
+from typednn.gradients import Gradient
+from typednn.module import Module
+from typednn.training.evaluation import evaluating
+
+
+def finite(array: Any) -> bool:
+    """Whether every number of ``array`` is finite; one pass where they are."""
+    if array.dtype.kind != "f":
+        return True
+    # A sum of squares that is finite has finite terms. It may overflow although all are: then they are looked at.
+    return math.isfinite(float(namespace(array).vdot(array, array))) or bool(namespace(array).isfinite(array).all())
+
+
+def finite_gradient(model: Module, grad: Any) -> bool:
+    """Whether the derivative by every parameter is finite."""
+    arrays: Iterable[Any] = grad.leaves().values() if isinstance(grad, Gradient) else model.named_gradients(grad).values()
+    return all(map(finite, arrays))
+
+
+def place_in_gradient(model: Module, grad: Any) -> str:
+    """The layer nearest to the loss whose gradient is not finite: backward comes there first."""
+    broken = [name for name, array in model.named_gradients(grad).items() if not finite(array)]
+    return f'in the gradient of "{broken[-1]}"' if broken else "in a gradient"
+
+
+def place_in_forward(model: Module, x: Any) -> str:
+    """The data, the first parameter, or the first layer in the order of the forward whose numbers are not finite; else the loss."""
+    if not finite(x):
+        row = int(np.argmin([finite(sample) for sample in x]))
+        return f"in the data: row {row} of the batch"
+    for name, array in model.named_parameters().items():
+        if not finite(array):
+            return f'in the parameter "{name}"'
+    found: list[str] = []
+    with evaluating(model), _watched(model, found), np.errstate(all="ignore"):
+        model.forward(x)
+    return f'in the output of layer "{found[0]}"' if found else "in the loss itself: every layer's output is finite"
+
+
+@contextmanager
+def _watched(model: Module, found: list[str]) -> Generator[None, None, None]:
+    """Within, each layer that has no sublayers notes its path when its output is not finite."""
+    leaves = [(path, module) for path, module in model.named_modules() if next(module.children(), None) is None]
+
+    def watch(path: str, module: Module) -> Callable[..., Any]:
+        forward = module.forward
+
+        def noted(*inputs: Any) -> Any:
+            result = forward(*inputs)
+            if not finite(result):
+                found.append(path or module.label())
+            return result
+
+        return noted
+
+    for path, module in leaves:
+        vars(module)["forward"] = watch(path, module)
+    try:
+        yield
+    finally:
+        for _, module in leaves:
+            vars(module).pop("forward", None)
+
+
+__all__ = ["finite", "finite_gradient", "place_in_forward", "place_in_gradient"]

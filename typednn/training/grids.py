@@ -1,0 +1,197 @@
+"""Pictures made of cells, as PNG: the confusion matrix, the worst misclassified images, a layer's filters."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import integer
+from typednn.errors import ArgumentError, explain
+from typednn.training.canvas import PALETTE, drawing, figure, label, message, png
+from typednn.training.recorded import Numbers
+
+AnyNumbers: TypeAlias = npt.NDArray[Any]
+
+_NUMBERED = 100
+_FILTERS = 64
+
+
+def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
+    """Counts, true classes in rows and predicted ones in columns; the darker, the greater the share of the row.
+
+    The scale is bent, so that one mistake in a hundred can be seen. Up to 100 classes have numbers in their cells.
+    """
+    counts = np.asarray(confusion)
+    classes = len(names)
+    if counts.shape != (classes, classes) or not classes or counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise ArgumentError(
+            explain("confusion_picture", f"needs counts of shape ({classes}, {classes}), one row for each name", _described(counts))
+        )
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    with drawing():
+        side = min(max(4.0, 0.52 * classes + 1.6), 14.0)
+        drawn = figure(1.06 * side + 1.4, side)
+        axes = drawn.subplots()
+        axes.grid(visible=False)
+        colours: Any = importlib.import_module("matplotlib.colors")
+        shown = axes.imshow(shares, cmap="Blues", norm=colours.PowerNorm(0.45, 0.0, 1.0))
+        # What a cell takes, in points of 1/72 inch, decides how large its name and number may be.
+        cell = 72 * (side - 1.6) / classes
+        size = min(9.0, max(5.5, 0.72 * cell))
+        ticks = list(range(0, classes, max(1, math.ceil(1.15 * size / cell))))
+        every = ticks[1] if len(ticks) > 1 else classes
+        shown_names = [label(names[tick]) for tick in ticks]
+        upright = max(map(len, shown_names)) * size * 0.62 < cell * every
+        axes.set_xticks(ticks, shown_names, fontsize=size, rotation=0 if upright else 90)
+        axes.set_yticks(ticks, shown_names, fontsize=size)
+        if classes <= _NUMBERED:
+            longest = len(f"{counts.max():,}")
+            fit = min(9.0, max(1.8, 1.45 * cell / max(longest, 2)))
+            for true, called in zip(*np.nonzero(counts), strict=True):
+                ink = "white" if shares[true, called] > 0.35 else "black"
+                shown_count = axes.text(called, true, f"{counts[true, called]:,}", ha="center", va="center", fontsize=fit, color=ink)
+                shown_count.set_in_layout(False)  # it lies within its cell: arranging the parts is quicker without it
+        right, total = int(np.trace(counts)), int(counts.sum())
+        share = f" ({100 * right / total:.2f} %)" if total else ""
+        axes.set_title(f"Confusion matrix: {right:,} of {total:,} right{share}", fontsize=max(11.0, 1.3 * side))
+        axes.set_xlabel("predicted", fontsize=max(9.0, side))
+        axes.set_ylabel("true", fontsize=max(9.0, side))
+        bar = drawn.colorbar(shown, ax=axes, shrink=0.7, fraction=0.06, pad=0.03, aspect=25, ticks=[0, 0.01, 0.1, 0.5, 1])
+        bar.ax.set_yticklabels(["0 %", "1 %", "10 %", "50 %", "100 %"])
+        bar.set_label("share of the true class")
+        return png(drawn)
+
+
+def worst_picture(
+    images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, names: Sequence[str] | None = None, *, count: int = 25
+) -> bytes:
+    """The ``count`` misclassified images whose true class got the least probability, the worst first.
+
+    ``images`` (batch, height, width), with channels last or without, or flat (batch, pixels), which are drawn as squares where they
+    can be; only the rows that are drawn are read. ``scores`` (batch, classes): probabilities, or what a softmax turns into them.
+    """
+    where = "worst_picture"
+    truth, given = np.asarray(labels), np.asarray(scores)
+    if given.ndim != 2 or given.dtype.kind not in "fiu" or truth.shape != given.shape[:1] or len(images) != len(truth) or not len(truth):
+        got = f"images {_described(np.asarray(images))}, labels {_described(truth)}, scores {_described(given)}"
+        raise ArgumentError(explain(where, "needs an image, a label and a row of scores for each sample", got))
+    if truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= given.shape[1]:
+        raise ArgumentError(explain(where, f"labels must be classes from 0 to {given.shape[1] - 1}", _described(truth)))
+    probabilities = _probabilities(given)
+    called = probabilities.argmax(axis=1)
+    wrong = np.flatnonzero(called != truth)
+    if not len(wrong):
+        with drawing():
+            return message(f"None of {len(truth):,} images was misclassified.")
+    worst = wrong[np.argsort(probabilities[wrong, truth[wrong]], kind="stable")][: integer(where, "count", count)]
+    tiles = _as_images(where, np.stack([np.asarray(images[row]) for row in worst.tolist()]))
+    known = names if names is not None and len(names) == given.shape[1] else [str(place) for place in range(given.shape[1])]
+    captions: list[str] = []
+    for row in worst.tolist():
+        true, taken = int(truth[row]), int(called[row])
+        first = f"true {label(known[true], 16)}: {_percent(probabilities[row, true])}"
+        captions.append(f"{first}\ncalled {label(known[taken], 16)}: {_percent(probabilities[row, taken])}")
+    with drawing():
+        title = f"The worst {len(worst)} of {len(wrong):,} misclassified images (of {len(truth):,})"
+        return png(
+            _tiled(tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0)
+        )
+
+
+def filter_picture(weight: AnyNumbers) -> bytes:
+    """The weights of a first layer, a tile for each filter: orange is negative, purple positive, white zero.
+
+    ``weight`` as typednn keeps it: (out_channels, height, width, in_channels), or (out_features, in_features) of a Linear, whose
+    rows are drawn as squares where they can be. Three channels are red, green, blue; of other numbers, each is a tile of its own.
+    """
+    values = np.asarray(weight)
+    if values.ndim not in (2, 4) or values.dtype.kind not in "fiu" or not values.size:
+        raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", _described(values)))
+    values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    limit = float(np.abs(values).max()) or 1.0
+    if values.ndim == 2:
+        side = math.isqrt(values.shape[1])
+        tiles = values.reshape(-1, side, side) if side * side == values.shape[1] else values[:, np.newaxis]
+        captions = [f"{place}" for place in range(len(tiles))]
+    elif values.shape[3] == 3:
+        tiles, captions = 0.5 + values / (2 * limit), [f"{place}" for place in range(len(values))]
+    else:
+        out, _, _, channels = values.shape
+        tiles = np.moveaxis(values, 3, 1).reshape(out * channels, values.shape[1], values.shape[2])
+        captions = [f"{place // channels}" + (f", in {place % channels}" if channels > 1 else "") for place in range(len(tiles))]
+    more = f", the first {_FILTERS} of {len(tiles):,}" if len(tiles) > _FILTERS else ""
+    with drawing():
+        drawn = _tiled(
+            tiles[:_FILTERS], captions[:_FILTERS], f"Filters of the first layer{more}", "PuOr", (-limit, limit), 1.05, bar=tiles.ndim == 3
+        )
+        return png(drawn)
+
+
+def _tiled(
+    tiles: Numbers, captions: Sequence[str], title: str, colours: str, limits: tuple[float, float], width: float, bar: bool = False
+) -> Any:
+    columns = min(len(tiles), max(3, math.ceil(math.sqrt(len(tiles)))))
+    lines = math.ceil(len(tiles) / columns)
+    aspect = min(max(tiles.shape[1] / tiles.shape[2], 0.2), 3.0)
+    words = 0.06 + 0.14 * (1 + captions[0].count("\n"))
+    wide = max(columns * width + (0.8 if bar else 0.0), 3.6)
+    drawn = figure(wide, lines * (width * aspect + words) + 0.6)
+    grid = drawn.subplots(lines, columns, squeeze=False)
+    shown = None
+    for place, axes in enumerate(grid.flat):
+        axes.axis("off")
+        if place < len(tiles):
+            shown = axes.imshow(
+                tiles[place],
+                cmap=colours,
+                vmin=limits[0],
+                vmax=limits[1] if limits[1] > limits[0] else limits[0] + 1,
+                interpolation="nearest",
+            )
+            axes.set_title(captions[place], fontsize=7, color=PALETTE[6])
+    drawn.suptitle(title, fontsize=11)
+    if bar:
+        drawn.colorbar(shown, ax=grid, shrink=0.8, fraction=0.3 / wide, pad=0.2 / wide, label="weight")
+    return drawn
+
+
+def _as_images(where: str, images: AnyNumbers) -> Numbers:
+    """(batch, height, width) between any two numbers, or (batch, height, width, 3) between 0 and 1."""
+    if images.dtype.kind not in "fiub" or images.ndim not in (2, 3, 4) or not images.size:
+        raise ArgumentError(explain(where, "images must be numbers of 2, 3 or 4 axes, the batch first", _described(np.asarray(images))))
+    values = np.nan_to_num(images.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    if values.ndim == 2:
+        side = math.isqrt(values.shape[1])
+        return values.reshape(-1, side, side) if side * side == values.shape[1] else values[:, np.newaxis]
+    if values.ndim == 4 and values.shape[3] == 3:
+        least, most = values.min(), values.max()
+        coloured: Numbers = (values - least) / ((most - least) or 1.0)
+        return coloured
+    grey: Numbers = values if values.ndim == 3 else values.mean(axis=3)
+    return grey
+
+
+def _probabilities(scores: AnyNumbers) -> Numbers:
+    """``scores`` themselves where each row is a distribution, else their softmax; what is not finite counts as very small."""
+    values = np.nan_to_num(scores.astype(np.float64), nan=-1e300, posinf=1e300, neginf=-1e300)
+    if (values >= 0).all() and np.allclose(values.sum(axis=1), 1.0, atol=1e-3):
+        return values
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    shares: Numbers = powers / powers.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _percent(share: float) -> str:
+    return "< 0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def _described(value: AnyNumbers) -> str:
+    return f"{value.dtype} of shape {value.shape}"
+
+
+__all__ = ["confusion_picture", "filter_picture", "worst_picture"]

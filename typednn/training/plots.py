@@ -1,0 +1,88 @@
+"""Pictures of a run, as PNG files in ``RUN/plots``; needs the extra ``typednn[plots]``, which is matplotlib.
+
+    curves.png           loss and learning rate          from metrics.jsonl
+    accuracy.png         share of right answers          from metrics.jsonl
+    gradient_norms.png   length of each layer's gradient from metrics.jsonl
+    confusion.png        what was taken for what         from report.json
+    worst.png            the worst mistakes              from images, labels and scores
+    filters.png          weights of the first layer      from filters
+
+The same measurements give the same bytes. `docs/reports.md` says how to read each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from typednn.errors import ArgumentError, DataError, explain
+from typednn.training.canvas import matplotlib
+from typednn.training.curves import accuracy_curve, gradient_norm_curves, loss_curve
+from typednn.training.grids import confusion_picture, filter_picture, worst_picture
+from typednn.training.recorded import Scores, read_metrics, read_scores
+from typednn.training.run_files import existing_run, write_whole
+
+PICTURES = ("curves.png", "accuracy.png", "confusion.png", "worst.png", "filters.png", "gradient_norms.png")
+
+
+def write_plots(
+    run_folder: str | os.PathLike[str],
+    *,
+    images: npt.NDArray[Any] | None = None,
+    labels: npt.NDArray[Any] | None = None,
+    scores: npt.NDArray[Any] | None = None,
+    filters: npt.NDArray[Any] | None = None,
+) -> list[Path]:
+    """Draw all that the run folder and the arrays allow; the files that were written, in the order of `PICTURES`.
+
+    ``images``, ``labels`` and ``scores`` (those of `worst_picture`) come together or not at all; ``filters`` is a first layer's
+    weight. What is missing is not drawn, and older pictures of it stay. A damaged ``report.json`` is a `DataError`, after
+    everything else was drawn. `MissingExtra` without matplotlib.
+    """
+    folder = existing_run("write_plots", run_folder)
+    together = [name for name, value in (("images", images), ("labels", labels), ("scores", scores)) if value is not None]
+    if together and (images is None or labels is None or scores is None):
+        raise ArgumentError(explain("write_plots", "images, labels and scores come together", f"only {' and '.join(together)}"))
+    matplotlib()
+    damage: DataError | None = None
+    report: Scores | None = None
+    try:
+        report = read_scores(folder)
+    except DataError as error:
+        damage = error
+    metrics = read_metrics(folder)
+    makers: dict[str, Callable[[], bytes | None]] = {
+        "curves.png": lambda: loss_curve(metrics),
+        "accuracy.png": lambda: accuracy_curve(metrics),
+        "gradient_norms.png": lambda: gradient_norm_curves(metrics),
+    }
+    if report is not None:
+        makers["confusion.png"] = lambda: confusion_picture(report.confusion, report.names)
+    if images is not None and labels is not None and scores is not None:
+        makers["worst.png"] = lambda: worst_picture(images, labels, scores, None if report is None else report.names)
+    if filters is not None:
+        makers["filters.png"] = lambda: filter_picture(filters)
+    written: list[Path] = []
+    for name in PICTURES:
+        drawn = makers[name]() if name in makers else None
+        if drawn is not None:
+            path = _inside(folder, name)
+            write_whole(path, drawn)
+            written.append(path)
+    if damage is not None:
+        raise damage
+    return written
+
+
+def _inside(folder: Path, name: str) -> Path:
+    plots = folder / "plots"
+    if plots.is_symlink():
+        raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))
+    return plots / name
+
+
+__all__ = ["PICTURES", "write_plots"]

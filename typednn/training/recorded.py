@@ -1,0 +1,193 @@
+"""What a run recorded: its measurements and its scores, as arrays.
+
+`read_metrics` leaves out the lines that it cannot use, counts them, and says so in ``remarks``; a line may have `LINE_LIMIT` bytes.
+`read_scores` raises a `DataError` where the parts of ``report.json`` do not fit each other.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.errors import DataError, explain
+from typednn.training.run_files import as_list, as_number, as_object, is_inside, parsed, read_json, reason
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+Numbers: TypeAlias = npt.NDArray[np.float64]
+Series: TypeAlias = tuple[Numbers, ...]
+
+LINE_LIMIT = 1 << 20
+CLASS_LIMIT = 1000
+NAME_LIMIT = 1000
+SPLITS = ("train", "validation", "test")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Metrics:
+    """``metrics.jsonl`` as arrays, in the order of steps.
+
+    ``steps``: (step, epoch, loss, learning rate, samples per second, seconds since the start), NaN where a line has none or null.
+    ``evaluations``: for each split, (step, loss, accuracy). ``gradient_norms``: for each layer, (step, norm).
+    """
+
+    steps: Series
+    evaluations: Mapping[str, Series]
+    gradient_norms: Mapping[str, Series]
+    remarks: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """``report.json``: what a classifier got right, class by class; true classes are the rows of ``confusion``."""
+
+    names: tuple[str, ...]
+    confusion: npt.NDArray[np.int64]
+    precision: Numbers
+    recall: Numbers
+    f1: Numbers
+    support: npt.NDArray[np.int64]
+    accuracy: float
+    split: str
+    train_accuracy: float | None
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Numbers row by row, kept as packed columns."""
+
+    width: int
+    columns: list[array[float]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.columns = [array("d") for _ in range(self.width)]
+
+    def add(self, *row: float) -> None:
+        for column, value in zip(self.columns, row, strict=True):
+            column.append(value)
+
+    def series(self) -> Series:
+        columns = [np.array(column, np.float64) for column in self.columns]
+        order = np.argsort(columns[0], kind="stable")
+        return tuple(column[order] for column in columns)
+
+
+def read_metrics(run_folder: Path) -> Metrics:
+    """``metrics.jsonl``; without the file, or without a usable line, everything is empty and a remark says so."""
+    steps, evaluations, norms = _Columns(6), {split: _Columns(3) for split in SPLITS}, dict[str, _Columns]()
+    unusable, last_is_cut, first_unusable, number = 0, False, 0, 0
+    path, name = run_folder / "metrics.jsonl", "metrics.jsonl"
+    try:
+        if not is_inside(run_folder, path):
+            return Metrics(steps.series(), {}, {}, (f"{name} is missing: nothing is known of the way that training took",))
+        with path.open("rb") as stream:
+            while line := stream.readline(LINE_LIMIT + 1):
+                number += 1
+                whole = line.endswith(b"\n")
+                if len(line) > LINE_LIMIT and not whole:
+                    while (rest := stream.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
+                        pass
+                    whole, entry = True, None
+                else:
+                    entry = parsed(line)
+                if (entry is None or not _take(entry, steps, evaluations, norms)) and line.strip():
+                    last_is_cut = not whole
+                    unusable += whole
+                    first_unusable = first_unusable or (number if whole else 0)
+    except OSError as error:
+        raise DataError(explain(name, "must be readable", reason(error))) from None
+    remarks: list[str] = []
+    if unusable:
+        remarks.append(
+            f"{name}: {unusable:,} of {number:,} lines are not what they should be and were left out, the first is line {first_unusable:,}"
+        )
+    if last_is_cut:
+        remarks.append(f"{name}: the last line is cut off, as by a killed process, and was left out")
+    if not any(len(kept.columns[0]) for kept in (steps, *evaluations.values())):
+        remarks.append(f"{name} holds no measurement yet")
+    taken = {split: kept.series() for split, kept in evaluations.items() if kept.columns[0]}
+    return Metrics(steps.series(), taken, {layer: kept.series() for layer, kept in norms.items()}, tuple(remarks))
+
+
+def read_scores(run_folder: Path) -> Scores | None:
+    """``report.json``, None where it is missing; a `DataError` where its parts do not fit each other."""
+    found = read_json(run_folder, "report.json")
+    if found is None:
+        return None
+    classes = found.get("classes")
+    if not isinstance(classes, int) or isinstance(classes, bool) or not 1 <= classes <= CLASS_LIMIT:
+        raise _wrong("classes", f"an integer from 1 to {CLASS_LIMIT}")
+    names = as_list(found.get("names", [str(label) for label in range(classes)]))
+    if names is None or len(names) != classes or not all(isinstance(name, str) for name in names):
+        raise _wrong("names", f"{classes} strings")
+    rows = as_list(found.get("confusion"))
+    if rows is None or len(rows) != classes:
+        raise _wrong("confusion", f"{classes} rows of {classes} counts")
+    confusion = np.stack([_counts("confusion", row, classes) for row in rows])
+    support = _counts("support", found.get("support"), classes)
+    precision, recall, f1 = (_shares(key, found.get(key), classes) for key in ("precision", "recall", "f1"))
+    accuracy, split, trained = as_number(found.get("accuracy")), found.get("split", "test"), found.get("train_accuracy")
+    if accuracy is None or not 0 <= accuracy <= 1:
+        raise _wrong("accuracy", "a number from 0 to 1")
+    if not isinstance(split, str):
+        raise _wrong("split", "a string")
+    train_accuracy = as_number(trained)
+    if trained is not None and (train_accuracy is None or not 0 <= train_accuracy <= 1):
+        raise _wrong("train_accuracy", "a number from 0 to 1, or null")
+    return Scores(tuple(map(str, names)), confusion, precision, recall, f1, support, accuracy, split, train_accuracy)
+
+
+def _take(entry: dict[str, Any], steps: _Columns, evaluations: dict[str, _Columns], norms: dict[str, _Columns]) -> bool:
+    """Keep what ``entry`` says; whether it was what it should be."""
+    step, epoch, loss = (as_number(entry.get(key)) for key in ("step", "epoch", "loss"))
+    if step is None or not 0 <= step < 2**53 or "loss" not in entry or (loss is None and entry["loss"] is not None):
+        return False
+    missing = float("nan")
+    kept_loss = missing if loss is None else loss
+    if entry.get("kind") == "step":
+        rate, speed, seconds = (as_number(entry.get(key)) for key in ("lr", "samples_per_second", "seconds"))
+        norms_here = entry.get("gradient_norms")
+        found = {} if norms_here is None else as_object(norms_here)
+        if found is None or len(norms.keys() | found.keys()) > NAME_LIMIT:
+            return False
+        values = {layer: as_number(norm) for layer, norm in found.items()}
+        row = (epoch if epoch is not None and isfinite(epoch) else None, kept_loss, rate, speed, seconds)
+        steps.add(step, *(missing if value is None else value for value in row))
+        for layer, norm in values.items():
+            norms.setdefault(layer, _Columns(2)).add(step, missing if norm is None else norm)
+        return True
+    split, accuracy = entry.get("split"), as_number(entry.get("accuracy"))
+    if entry.get("kind") == "evaluation" and isinstance(split, str) and split in evaluations:
+        evaluations[split].add(step, kept_loss, missing if accuracy is None else accuracy)
+        return True
+    # Other kinds of line are for other readers.
+    return isinstance(entry.get("kind"), str) and entry["kind"] != "evaluation"
+
+
+def _counts(key: str, values: object, classes: int) -> Counts:
+    counts = as_list(values)
+    if counts is None or len(counts) != classes or not all(type(count) is int and 0 <= count < 2**53 for count in counts):
+        raise _wrong(key, f"{classes} counts in a row")
+    return np.array(counts, np.int64)
+
+
+def _shares(key: str, values: object, classes: int) -> Numbers:
+    shares = [as_number(value) for value in as_list(values) or []]
+    if len(shares) != classes or not all(share is not None and 0 <= share <= 1 for share in shares):
+        raise _wrong(key, f"{classes} numbers from 0 to 1")
+    return np.array(shares, np.float64)
+
+
+def _wrong(key: str, rule: str) -> DataError:
+    return DataError(explain("report.json", f"{key!r} must be {rule}", "something else", "write it anew with `typednn eval`"))
+
+
+__all__ = ["LINE_LIMIT", "SPLITS", "Counts", "Metrics", "Numbers", "Scores", "Series", "read_metrics", "read_scores"]

@@ -1,0 +1,306 @@
+"""Run: the folder of one training, and all that is ever written there.
+
+    RUN/config.toml      what was trained, as it was written (or recipe.json)     RUN/model.txt   the model as printed
+    RUN/environment.json versions, machine, threads, engine                       RUN/lock        pid of the process that writes
+    RUN/metrics.jsonl    a line per step and per evaluation                       RUN/events/     TensorBoard
+    RUN/checkpoints/     `typednn.training.checkpoint`; best.json names the best
+
+The config is written last, so a folder with a config is a whole run. One process writes: `Run.create` and `Run.open` take the lock, by
+``flock``, which ends with the process, however it ends (POSIX).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias, final
+
+from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
+from typednn.module import Module
+from typednn.training import checkpoint as files
+from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, replace_file, rotate, storing, write_checkpoint
+from typednn.training.environment import environment
+from typednn.training.state import Best, Json, TrainingState
+
+Which: TypeAlias = Literal["latest", "best"]
+CONFIGS = ("config.toml", "recipe.json")
+
+
+class RunLocked(StateError):
+    """Another process is writing into the run folder."""
+
+
+class RunWarning(UserWarning):
+    """Something about a run that the result may depend on: it goes on, but not silently."""
+
+
+@final
+class Run:
+    """A run folder, opened. Use it in a ``with`` statement, or call `close`."""
+
+    folder: Path
+    environment: Json
+    metrics_bytes: int
+    metrics_lines: int
+    _lock: int | None
+    _metrics: int | None
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """For `create` and `open`, which know whether there is a run."""
+        self.folder = Path(folder)
+        self.environment = environment()
+        self.metrics_bytes = 0
+        self.metrics_lines = 0
+        self._lock = None
+        self._metrics = None
+
+    @classmethod
+    def create(cls, folder: str | os.PathLike[str], config_text: str, model: Module | None = None, *, config: str = "config.toml") -> Self:
+        """A new run in ``folder``, which is made where it is missing and must not hold a run already."""
+        if config not in CONFIGS:
+            raise ArgumentError(explain("Run.create", f"config must be one of {', '.join(CONFIGS)}", repr(config)))
+        run = cls(folder)
+        where = str(run.folder)
+        if run.config_path is not None:
+            raise StateError(explain(where, "a new run needs a folder without one", "a run", "resume it, or choose another folder"))
+        with storing(run.folder):
+            run.folder.mkdir(parents=True, exist_ok=True)
+        run._acquire()
+        try:
+            strangers = {path.name for path in run.folder.iterdir()} - {"lock", "model.txt", "environment.json"}
+            strangers = {name for name in strangers if not name.startswith(".new-")}
+            if strangers:
+                raise StateError(explain(where, "a new run needs an empty folder", ", ".join(sorted(strangers)[:5]), "choose another"))
+            with storing(run.folder):
+                replace_file(run.folder / "environment.json", _pretty(run.environment))
+                if model is not None:
+                    replace_file(run.folder / "model.txt", f"{model}\n".encode())
+                replace_file(run.folder / config, config_text.encode())
+                files.sync_folder(run.folder.absolute().parent)
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], *, lock: bool = True) -> Self:
+        """The run in ``folder``; without ``lock`` only to look at, which any number of processes may."""
+        run = cls(folder)
+        if run.config_path is None:
+            got = "none" if run.folder.is_dir() else "no such folder"
+            raise CheckpointError(explain(str(run.folder), f"a run folder holds {' or '.join(CONFIGS)}", got, "is it the right folder?"))
+        if lock:
+            run._acquire()
+            try:
+                clean(run.checkpoint_folder)
+                clean(run.folder)
+            except BaseException:
+                run.close()
+                raise
+        return run
+
+    @property
+    def config_path(self) -> Path | None:
+        """The config of this run, None where there is none."""
+        return next((self.folder / name for name in CONFIGS if (self.folder / name).is_file()), None)
+
+    @property
+    def config_text(self) -> str:
+        """The config as it was written."""
+        path = self.config_path
+        try:
+            return path.read_text(encoding="utf-8") if path else ""
+        except (OSError, ValueError) as error:
+            raise CheckpointError(explain(str(path), "must be readable text", str(error))) from None
+
+    @property
+    def checkpoint_folder(self) -> Path:
+        """Where the checkpoints are."""
+        return self.path("checkpoints")
+
+    def path(self, name: str) -> Path:
+        """A place in the run folder; a name or a link that leads out of it is a `CheckpointError`."""
+        path = self.folder / name
+        if not path.resolve().is_relative_to(self.folder.resolve()):
+            raise CheckpointError(explain(str(self.folder), "everything lies within the run folder", f"{name!r}, which leads out of it"))
+        return path
+
+    # ------------------------------------------------------------------ lock
+
+    def _acquire(self) -> None:
+        import fcntl  # POSIX only: elsewhere everything of training but runs works
+
+        path = self.path("lock")
+        with storing(path):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pid = os.read(handle, 20).decode("ascii", "replace").strip()
+            os.close(handle)
+            got, cure = f"a lock held by process {pid or 'unknown'}", "wait for it to end, or end it"
+            raise RunLocked(explain(str(self.folder), "one process at a time trains in a run folder", got, cure)) from None
+        self._lock = handle
+        with storing(path):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+
+    def require_lock(self) -> None:
+        """`StateError` unless this is the one process that may write."""
+        if self._lock is None:
+            got, cure = "a run opened without it, or closed", "open it with Run.open(folder)"
+            raise StateError(explain(str(self.folder), "training needs the run's lock", got, cure))
+
+    def close(self) -> None:
+        """Give the lock back; a second time it does nothing."""
+        for handle in (self._metrics, self._lock):
+            if handle is not None:
+                os.close(handle)
+        self._metrics = self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ metrics
+
+    def start_metrics(self, size: int, lines: int) -> None:
+        """Open metrics.jsonl for appending, cut back to ``size`` bytes: what belongs to the checkpoint that training goes on from."""
+        self.require_lock()
+        path = self.path("metrics.jsonl")
+        with storing(path):
+            if self._metrics is None:
+                self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            found = os.fstat(self._metrics).st_size
+            if found < size:
+                told = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
+                warnings.warn(RunWarning(f"{self.folder}: {told}"), stacklevel=2)
+                content = path.read_bytes()
+                size, lines = content.rfind(b"\n") + 1, content.count(b"\n")
+            os.ftruncate(self._metrics, size)
+            os.fsync(self._metrics)
+        self.metrics_bytes, self.metrics_lines = size, lines
+
+    def write_metrics(self, line: Mapping[str, Any]) -> None:
+        """Append one line; a reader sees it at once, and it is on the disk before the next checkpoint is."""
+        if self._metrics is None:
+            raise StateError(explain(str(self.folder), "metrics are written while training", "no start_metrics before"))
+        content = memoryview(json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+        with storing(self.folder / "metrics.jsonl", "resuming goes on from the last checkpoint, which is whole"):
+            while content:
+                written = os.write(self._metrics, content)
+                self.metrics_bytes += written
+                content = content[written:]
+        self.metrics_lines += 1
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def save(self, state: TrainingState, model: Module, optimizer: Any, *, keep: int = 3) -> Path:
+        """A checkpoint of ``state``; then `best.json`, and older ones make room. An error leaves the earlier checkpoints whole."""
+        if self._metrics is not None:
+            with storing(self.folder / "metrics.jsonl"):
+                os.fsync(self._metrics)
+        saved = write_checkpoint(
+            self.checkpoint_folder,
+            state,
+            model.state_dict(),
+            optimizer.state_dict(),
+            optimizer_name=type(optimizer).__name__,
+            model=str(model),
+            environment=self.environment,
+        )
+        self._note_best(state.best)
+        rotate(self.checkpoint_folder, keep, None if state.best is None else state.best.step)
+        return saved
+
+    def _note_best(self, best: Best | None) -> None:
+        path = self.checkpoint_folder / "best.json"
+        with storing(path):
+            if best is None or not (self.checkpoint_folder / f"step-{best.step:08d}").is_dir():
+                path.unlink(missing_ok=True)
+            else:
+                replace_file(path, _pretty({"name": f"step-{best.step:08d}", "metric": best.metric, "value": best.value}))
+
+    def latest(self) -> Checkpoint | None:
+        """The newest checkpoint that is whole, None where there is none at all.
+
+        A damaged one is told in a `RunWarning`, put aside as ``damaged-…``, and the one before it is taken; where all are damaged,
+        the newest's error is raised. A checkpoint of a newer format is refused, never passed over.
+        """
+        first: CheckpointError | None = None
+        damaged: list[Path] = []
+        for folder in reversed(checkpoints(self.checkpoint_folder)):
+            try:
+                found = read_checkpoint(folder)
+            except CheckpointError as error:
+                if not error.damaged:
+                    raise
+                first = first or error
+                damaged.append(folder)
+                continue
+            for broken in damaged:
+                warnings.warn(RunWarning(f"{first}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
+                if self._lock is not None:
+                    self._put_aside(broken)
+            return found
+        if first is not None:
+            raise first
+        return None
+
+    def _put_aside(self, folder: Path) -> None:
+        with storing(folder):
+            aside = folder.with_name(f"damaged-{folder.name}")
+            number = 1
+            while aside.exists():
+                number += 1
+                aside = folder.with_name(f"damaged-{folder.name}-{number}")
+            os.rename(folder, aside)
+
+    def checkpoint(self, which: Which = "latest") -> Checkpoint:
+        """The newest checkpoint, or the best by validation (the newest where none was measured); an error where there is none."""
+        newest = self.latest()
+        if newest is None:
+            cure = "train first: one is written at the end of each epoch"
+            raise CheckpointError(explain(str(self.folder), "must hold a checkpoint", "none", cure))
+        best = newest.state.best
+        folder = self.checkpoint_folder / f"step-{best.step:08d}" if best is not None else newest.folder
+        return read_checkpoint(folder) if which == "best" and folder != newest.folder and folder.is_dir() else newest
+
+    def load_weights(self, model: Module, which: Which = "best") -> Checkpoint:
+        """Fill ``model`` from a checkpoint, which is returned; one of another model is a `CheckpointError`."""
+        found = self.checkpoint(which)
+        load_weights(found, model)
+        return found
+
+
+def check_model(found: Checkpoint, model: Module) -> None:
+    """A `CheckpointError` where the checkpoint is of a model that prints otherwise, with the first line that differs."""
+    printed = str(model)
+    if found.model and found.model != printed:
+        pairs = zip([*found.model.splitlines(), ""], [*printed.splitlines(), ""], strict=False)
+        theirs, mine = next(((" ".join(a.split()), " ".join(b.split())) for a, b in pairs if a != b), ("", ""))
+        raise CheckpointError(
+            explain(str(found.folder), f"is of a model with {theirs!r}", repr(mine), "use the config it was trained with")
+        )
+
+
+def load_weights(found: Checkpoint, model: Module) -> None:
+    """Fill ``model``; a `CheckpointError` says how a checkpoint of another model differs."""
+    check_model(found, model)
+    try:
+        model.load_state_dict(found.weights)
+    except StateDictError as error:
+        raise CheckpointError(f"{found.folder}: of another model: {error}") from None
+
+
+def _pretty(table: Json) -> bytes:
+    return (json.dumps(table, indent=2, allow_nan=False) + "\n").encode()
+
+
+__all__ = ["Run", "RunLocked", "RunWarning", "check_model", "load_weights"]

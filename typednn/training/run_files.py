@@ -1,0 +1,151 @@
+"""The files of a run folder: read with forbearance, written whole or not at all.
+
+A run that was killed, or is still going on, can be looked at. No reader follows a link out of the run folder, takes more than
+`FILE_LIMIT` bytes of a file, or runs anything; what cannot be read is a `DataError` that names the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from typednn.errors import DataError, explain
+
+FILE_LIMIT = 1 << 26
+
+
+def existing_run(where: str, run_folder: str | os.PathLike[str]) -> Path:
+    """``run_folder`` as a path; a `DataError` where there is no such folder."""
+    folder = Path(run_folder)
+    if not folder.is_dir():
+        rule, cure = "needs the folder of a run", "give the folder that training wrote"
+        raise DataError(explain(where, rule, f"{str(folder)!r}, which is no folder", cure))
+    return folder
+
+
+def read_bytes(run_folder: Path, name: str, limit: int = FILE_LIMIT) -> bytes | None:
+    """What the file ``name`` of the run holds, None where it is missing."""
+    path = run_folder / name
+    try:
+        if not is_inside(run_folder, path):
+            return None
+        with path.open("rb") as stream:
+            content = stream.read(limit + 1)
+    except (OSError, ValueError) as error:
+        raise DataError(explain(name, "must be readable", reason(error))) from None
+    if len(content) > limit:
+        raise DataError(explain(name, f"may have {limit:,} bytes at most", "more"))
+    return content
+
+
+def read_text(run_folder: Path, name: str) -> str | None:
+    """The file ``name`` of the run as text, None where it is missing; bytes that are no UTF-8 become U+FFFD."""
+    content = read_bytes(run_folder, name)
+    return None if content is None else content.decode("utf-8-sig", errors="replace")
+
+
+def read_json(run_folder: Path, name: str) -> dict[str, Any] | None:
+    """The JSON object in the file ``name`` of the run, None where it is missing."""
+    content = read_bytes(run_folder, name)
+    if content is None:
+        return None
+    read = parsed(content)
+    if read is None:
+        raise DataError(
+            explain(name, "must hold one JSON object", "something else", "it may have been cut off; write it anew with `typednn eval`")
+        )
+    return read
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """``content`` as ``path``, all of it or none: written beside it, fsynced, renamed."""
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.unlink(missing_ok=True)
+        with beside.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        cure = "make room, or make the folder writable, and try again"
+        raise DataError(explain(str(path), "must be writable", reason(error), cure)) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the renames in ``folder`` last; without effect where folders cannot be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def is_inside(run_folder: Path, path: Path) -> bool:
+    """Whether ``path`` is there, as a plain file of the run folder; a `DataError` where it is anything else."""
+    if not path.exists():
+        return False
+    name = path.relative_to(run_folder).as_posix()
+    if not path.is_file():
+        raise DataError(explain(name, "must be a file", "something else"))
+    if not path.resolve().is_relative_to(run_folder.resolve()):
+        raise DataError(explain(name, "must lie in the run folder", "a link out of it", "put a copy in its place"))
+    return True
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, in the system's own words."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+
+
+def parsed(line: bytes) -> dict[str, Any] | None:
+    """The JSON object that ``line`` is, None where it is none."""
+    try:
+        return as_object(json.loads(line))
+    except (ValueError, RecursionError):
+        return None
+
+
+def as_object(value: Any) -> dict[str, Any] | None:
+    """A value from JSON if it is an object."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def as_list(value: Any) -> list[object] | None:
+    """A value from JSON if it is a list."""
+    return cast("list[object]", value) if isinstance(value, list) else None
+
+
+def as_number(value: Any) -> float | None:
+    """A value from JSON if it is a number that a float can hold; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+__all__ = [
+    "FILE_LIMIT",
+    "as_list",
+    "as_number",
+    "as_object",
+    "existing_run",
+    "is_inside",
+    "parsed",
+    "read_bytes",
+    "read_json",
+    "read_text",
+    "reason",
+    "sync_folder",
+    "write_whole",
+]

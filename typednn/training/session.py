@@ -1,0 +1,303 @@
+"""Session: one call of `typednn.training.fit`, from the checkpoint that it goes on from to the last that it writes."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Any, final
+
+import numpy as np
+
+from typednn.backends import to_device
+from typednn.errors import StateError, explain
+from typednn.optim import clip_grad_norm
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.training.callbacks import Callback
+from typednn.training.environment import differences
+from typednn.training.evaluation import Evaluation
+from typednn.training.events import Events
+from typednn.training.finite import finite_gradient, place_in_forward, place_in_gradient
+from typednn.training.plan import Plan, gradient_norms, step_line
+from typednn.training.progress import Display, told
+from typednn.training.resume import bind, restore
+from typednn.training.run import Run, RunWarning
+from typednn.training.signals import Stop
+from typednn.training.state import Best, Epoch, History, Measured, Step, TrainingState, generator_states
+
+_NORMS = 50  # steps between two looks at the gradients' norms
+_THROUGH = "through"
+
+
+@final
+class Session:
+    """Everything that changes while training, beside the weights."""
+
+    def __init__(
+        self,
+        model: Any,
+        loss: Any,
+        optimizer: Any,
+        loader: Any,
+        plan: Plan,
+        run: Run | None,
+        callbacks: list[Callback],
+        validation: Evaluation[Any, Any] | None,
+        stop: Stop,
+    ) -> None:
+        self.model: Any = model
+        self.loss: Any = loss
+        self.optimizer: Any = optimizer
+        self.loader: Any = loader
+        self.plan: Plan = plan
+        self.run: Run | None = run
+        self.callbacks: list[Callback] = callbacks
+        self.validation: Evaluation[Any, Any] | None = validation
+        self.stop: Stop = stop
+        self.step: int = 0
+        self.origin: int = loader.epoch
+        self.epochs: list[Epoch] = []
+        self.evaluations: list[Measured] = []
+        self.best: Best | None = None
+        self.waited: int = 0
+        self.watched: float | None = None
+        self.loss_sum: float = 0.0
+        self.rows: int = 0
+        self.seconds: float = 0.0  # of the epoch under way, in earlier processes
+        self.total_seconds: float = 0.0  # of the whole run, likewise
+        self.saved: int = -1  # the step of the newest checkpoint
+        self.grad: Any = None  # of the step under way, with its Σ loss·rows, rows and batches
+        self.part_loss: float = 0.0
+        self.part_rows: int = 0
+        self.part_batches: int = 0
+        self.reason: str = ""
+        self.events: Events | None = None
+        self.lr_offset: int = 0
+
+    def train(self, stack: ExitStack) -> History:
+        """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
+        self._resume()
+        self.began: float = time.perf_counter()
+        self.epoch_began: float = self.began
+        self.last_step: float = self.began
+        if self.events is not None:
+            stack.callback(self.events.close)
+        steps = -(-self.loader.steps_per_epoch // self.plan.accumulate)
+        display = Display(shown=self.plan.progress, total=steps * self.plan.epochs, done=self.step, epochs=self.plan.epochs)
+        self.display: Display = stack.enter_context(display)
+        if self.events is not None and self.events.missing:
+            display.note(self.events.missing)
+        while not self._ends():
+            self._epoch()
+        self._finish()
+        history = self.history()
+        for callback in self.callbacks:
+            callback.on_end(history)
+        return history
+
+    def _epoch(self) -> None:
+        """The rest of the epoch, or as much of it as there is a reason for."""
+        self.model.train()
+        for batch in self.loader.batches():
+            self._batch(to_device(batch.x, self.model.device), to_device(batch.y, self.model.device))
+            last = self.loader.step >= self.loader.steps_per_epoch
+            if self.part_batches == self.plan.accumulate or last:
+                self._update()
+                if not last:
+                    self._between(None)
+                    if self._ends():
+                        return
+        self._end_epoch()
+
+    # ------------------------------------------------------------------ a step
+
+    def _batch(self, x: Any, y: Any) -> None:
+        prediction = self.model.forward(x)
+        value = float(self.loss.loss(prediction, y))
+        if not math.isfinite(value):
+            self._diverged("the loss", str(value), place_in_forward(self.model, x))
+        grad = self.model.backward(self.loss.loss_grad(prediction, y))
+        if self.plan.accumulate > 1:  # a sum, so that any number of batches needs the memory of two
+            grad = grad * float(len(x))
+            self.grad = grad if self.grad is None else self.grad + grad
+        else:
+            self.grad = grad
+        self.part_batches += 1
+        self.part_rows += len(x)
+        self.part_loss += value * len(x)
+
+    def _update(self) -> None:
+        grad, value, rows = self.grad, self.part_loss, self.part_rows
+        self.grad, self.part_loss, self.part_rows, self.part_batches = None, 0.0, 0, 0
+        if self.plan.accumulate > 1:
+            grad = grad * (1.0 / rows)
+        if not finite_gradient(self.model, grad):
+            self._diverged("the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
+        norms = gradient_norms(self.model, grad) if (self.step + 1) % _NORMS == 0 or self.step == 0 else None
+        if self.plan.clip is not None:
+            grad = clip_grad_norm(grad, self.plan.clip)
+        rate = self.optimizer.settings.lr(self.step + self.lr_offset) if isinstance(self.optimizer, GradientOptimizer) else None
+        self.model.update(self.optimizer, grad)
+        self.step += 1
+        self.loss_sum += value
+        self.rows += rows
+        now = time.perf_counter()
+        speed = rows / max(now - self.last_step, 1e-9)
+        self.last_step = now
+        done = Step(self.step, self.number, value / rows, rate, speed, self.total_seconds + now - self.began, norms)
+        if self.run is not None:
+            self.run.write_metrics(step_line(done))
+        for callback in self.callbacks:
+            callback.on_step(done)
+        self.display.step(self.step, self.number, self.loss_sum / self.rows, speed)
+
+    @property
+    def number(self) -> int:
+        """The epoch under way, from 1."""
+        return len(self.epochs) + 1
+
+    def _diverged(self, what: str, got: str, place: str) -> None:
+        rule, cure = f"{what} must stay finite", "lower the learning rate, clip the gradient, or look for NaN in the data"
+        raise StateError(explain("fit", rule, f"{got} in step {self.step + 1} (epoch {self.number}), first {place}", cure))
+
+    # ------------------------------------------------------------------ between steps
+
+    def _end_epoch(self) -> None:
+        now = time.perf_counter()
+        seconds = self.seconds + now - self.epoch_began
+        epoch = Epoch(self.number, self.loss_sum / max(self.rows, 1), seconds)
+        speed = self.rows / max(seconds, 1e-9)
+        self.loss_sum, self.rows, self.seconds, self.epoch_began = 0.0, 0, 0.0, now
+        self.epochs.append(epoch)
+        measured = self._between(epoch)
+        self.display.epoch(epoch, self.step, measured, speed)
+
+    def _between(self, epoch: Epoch | None) -> Measured | None:
+        """Evaluation and checkpoint, if they are due; ``epoch`` is the one just completed."""
+        complete = None if epoch is None else len(self.epochs)
+        through = complete is not None and complete >= self.plan.epochs
+        measured: Measured | None = None
+        better = False
+        if self.validation is not None and (through or self.plan.evaluate.due(self.step, complete)):
+            measured, better = self._evaluate(self.validation, self.number if epoch is None else epoch.number)
+            if epoch is None:
+                self.display.note(f"step {self.step}  {told(measured)}")
+        if epoch is not None:
+            for callback in self.callbacks:
+                callback.on_epoch(epoch)
+        if self.run is not None and (better or through or self.plan.checkpoint.due(self.step, complete)):
+            self._save(self.run)
+        self.last_step = time.perf_counter()
+        return measured
+
+    def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> tuple[Measured, bool]:
+        value, accuracy = validation.measure(self.model, self.loss.loss)
+        if not math.isfinite(value):
+            place = place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device))
+            self._diverged(f"the {validation.split} loss", str(value), place)
+        measured = Measured(self.step, epoch, validation.split, value, accuracy)
+        self.evaluations.append(measured)
+        if self.run is not None:
+            self.run.write_metrics({"kind": "evaluation", **asdict(measured)})
+        for callback in self.callbacks:
+            callback.on_evaluation(measured)
+        metric = "loss" if accuracy is None else "accuracy"
+        rule = self.plan.early_stopping
+        if rule is not None:
+            metric = rule.metric if accuracy is not None else "loss"
+            worth = measured.value(rule.metric)
+            if self.watched is None or worth > self.watched + rule.min_delta:
+                self.watched, self.waited = worth, 0
+            else:
+                self.waited += 1
+        better = self.best is None or measured.value(metric) > self.best.value
+        if better:
+            self.best = Best(self.step, metric, measured.value(metric))
+        return measured, better
+
+    def _ends(self) -> bool:
+        """Whether training should end now; then ``reason`` says why."""
+        rule, limit = self.plan.early_stopping, self.plan.time_limit
+        if self.reason:
+            return True
+        if len(self.epochs) >= self.plan.epochs:
+            self.reason = _THROUGH
+        elif rule is not None and self.waited >= rule.patience:
+            self.reason = "early stopping"
+        elif self.stop.signal is not None:
+            self.reason = self.stop.signal.name
+        elif limit is not None and time.perf_counter() - self.began >= limit:
+            self.reason = "time limit"
+        return self.reason != ""
+
+    def _finish(self) -> None:
+        """Save where training ends early, and say so."""
+        if self.run is not None and self.step != self.saved:
+            self._save(self.run)
+        if self.reason != _THROUGH:
+            saved = "" if self.run is None else f"; saved, resume it from {self.run.folder}"
+            self.display.note(f"stopped by {self.reason} after step {self.step}{saved}")
+
+    def history(self) -> History:
+        """What was told so far, earlier processes of the run included."""
+        stopped = "" if self.reason == _THROUGH else self.reason
+        return History(tuple(self.epochs), tuple(self.evaluations), self.best, self.step, stopped)
+
+    # ------------------------------------------------------------------ saving and going on
+
+    def _save(self, run: Run) -> None:
+        if self.events is not None:
+            self.events.flush()
+        now = time.perf_counter()
+        state = TrainingState(
+            step=self.step,
+            origin=self.origin,
+            loader=self.loader.state_dict(),
+            generators=generator_states(self.model),
+            metrics_bytes=run.metrics_bytes,
+            metrics_lines=run.metrics_lines,
+            loss_sum=self.loss_sum,
+            rows=self.rows,
+            seconds=self.seconds + now - self.epoch_began,
+            total_seconds=self.total_seconds + now - self.began,
+            epochs=tuple(self.epochs),
+            evaluations=tuple(self.evaluations),
+            best=self.best,
+            waited=self.waited,
+            watched=self.watched,
+        )
+        run.save(state, self.model, self.optimizer, keep=self.plan.keep)
+        self.saved = self.step
+
+    def _resume(self) -> None:
+        if self.run is not None:
+            self.run.require_lock()
+            bind(self.optimizer, self.model)
+            found = self.run.latest()
+            if found is not None:
+                changed = differences(found.environment, self.run.environment)
+                if changed:
+                    text = "; ".join(changed)
+                    warnings.warn(RunWarning(f"{self.run.folder}: the bits may differ from an uninterrupted run's: {text}"), stacklevel=4)
+                state = found.state
+                restore(found, self.model, self.optimizer, self.loader)
+                self.step, self.origin, self.saved = state.step, state.origin, state.step
+                self.epochs, self.evaluations = list(state.epochs), list(state.evaluations)
+                self.best, self.waited, self.watched = state.best, state.waited, state.watched
+                self.loss_sum, self.rows, self.seconds, self.total_seconds = state.loss_sum, state.rows, state.seconds, state.total_seconds
+                self.run.start_metrics(state.metrics_bytes, state.metrics_lines)
+            else:
+                self.run.start_metrics(0, 0)
+            self.events = Events(self.run.path("events"), self.step)
+            self.callbacks.insert(0, self.events)
+        if isinstance(self.optimizer, GradientOptimizer):
+            try:
+                counts = [value for value in self.optimizer.state_dict().values() if isinstance(value, int)]
+            except StateError:  # bound to no model: it counts by array
+                counts = []
+            self.lr_offset = counts[0] - self.step if counts else 0
+
+
+__all__ = ["Session"]

@@ -1,0 +1,55 @@
+"""Ctrl-C and SIGTERM, taken at the end of a step: the first asks, a second acts at once as it would have without us."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NoReturn
+
+_EXIT_BY_SIGNAL = 128  # a shell's code for a process that a signal ended is this and its number
+
+
+@dataclass(slots=True)
+class Stop:
+    """Which signal has come, if any."""
+
+    signal: signal.Signals | None = None
+
+    def leave(self) -> NoReturn:
+        """Go on as the signal meant it: KeyboardInterrupt after Ctrl-C, SystemExit(143) after SIGTERM."""
+        if self.signal is signal.SIGTERM:
+            raise SystemExit(_EXIT_BY_SIGNAL + signal.SIGTERM)
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def stopping() -> Generator[Stop, None, None]:
+    """Within, SIGINT and SIGTERM only set `Stop.signal`, once; afterwards the handlers are what they were.
+
+    Signals reach the main thread only: in another one this does nothing.
+    """
+    stop = Stop()
+    before: dict[signal.Signals, Any] = {}
+
+    def asked(number: int, _: FrameType | None) -> None:
+        stop.signal = signal.Signals(number)
+        signal.signal(number, before[stop.signal])
+
+    if threading.current_thread() is threading.main_thread():
+        for each in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(each)
+            if handler is not None and handler != signal.SIG_IGN:  # ignored, as under nohup, or not Python's: left alone
+                before[each] = handler
+                signal.signal(each, asked)
+    try:
+        yield stop
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+__all__ = ["Stop", "stopping"]

@@ -1,0 +1,214 @@
+"""What is told about a training, and what must be saved so that it can go on bit for bit.
+
+``Step``, ``Epoch``, ``Measured`` and ``History`` are what callbacks and callers see. ``TrainingState`` is everything beside weights and
+optimizer: where the data stands, the sums of the epoch under way, the best so far, how many bytes of metrics belong to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from typednn.data.generator_state import generator_state, restore_generator
+from typednn.errors import CheckpointError, StateDictError, explain
+from typednn.module import Module
+from typednn.random import PCG32
+
+T = TypeVar("T")
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One update of the weights; ``step`` and ``epoch`` count from 1, ``loss`` is the mean over the rows that the step read."""
+
+    step: int
+    epoch: int
+    loss: float
+    lr: float | None
+    samples_per_second: float
+    seconds: float
+    """Since training began, earlier processes of the same run included."""
+    gradient_norms: dict[str, float] | None = None
+    """By layer; every fiftieth step has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One pass over the data: its number from 1, the mean loss on the way, the seconds it took."""
+
+    number: int
+    loss: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One evaluation; ``accuracy`` is None where there are no labels to be right about."""
+
+    step: int
+    epoch: int
+    split: str
+    loss: float
+    accuracy: float | None
+
+    def value(self, metric: str) -> float:
+        """The number that is compared: higher is better."""
+        return -self.loss if metric == "loss" or self.accuracy is None else self.accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The evaluation that nothing has beaten: at which step, by which metric, and its value (a loss is negated: higher is better)."""
+
+    step: int
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Every epoch and evaluation in order, and why training ended: ``""`` when it was through."""
+
+    epochs: tuple[Epoch, ...]
+    evaluations: tuple[Measured, ...] = ()
+    best: Best | None = None
+    steps: int = 0
+    stopped: str = ""
+
+    @property
+    def losses(self) -> list[float]:
+        """The mean loss of every epoch."""
+        return [epoch.loss for epoch in self.epochs]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingState:
+    """Everything but weights and optimizer, at the end of a step."""
+
+    step: int
+    origin: int
+    """The loader's epoch when the run began."""
+    loader: Json
+    generators: Json
+    metrics_bytes: int
+    metrics_lines: int
+    loss_sum: float
+    """Of the epoch under way: Σ loss·rows, the rows, and the seconds."""
+    rows: int
+    seconds: float
+    total_seconds: float
+    epochs: tuple[Epoch, ...]
+    evaluations: tuple[Measured, ...]
+    best: Best | None
+    waited: int
+    """Evaluations since the last that early stopping took for an improvement."""
+    watched: float | None
+    """The value that early stopping compares with."""
+
+    def to_json(self) -> Json:
+        """Plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, where: str, table: Json) -> TrainingState:
+        """Read back, every field of its kind; a `CheckpointError` names one that is not."""
+        best = None if table.get("best") is None else inner(where, table, "best")
+        return cls(
+            step=count(where, table, "step"),
+            origin=count(where, table, "origin"),
+            loader=inner(where, table, "loader"),
+            generators=inner(where, table, "generators"),
+            metrics_bytes=count(where, table, "metrics_bytes"),
+            metrics_lines=count(where, table, "metrics_lines"),
+            loss_sum=real(where, table, "loss_sum"),
+            rows=count(where, table, "rows"),
+            seconds=real(where, table, "seconds"),
+            total_seconds=real(where, table, "total_seconds"),
+            epochs=tuple(
+                Epoch(count(where, row, "number"), real(where, row, "loss"), real(where, row, "seconds"))
+                for row in rows(where, table, "epochs")
+            ),
+            evaluations=tuple(
+                Measured(
+                    count(where, row, "step"),
+                    count(where, row, "epoch"),
+                    part(where, row, "split", str),
+                    real(where, row, "loss"),
+                    None if row.get("accuracy") is None else real(where, row, "accuracy"),
+                )
+                for row in rows(where, table, "evaluations")
+            ),
+            best=None if best is None else Best(count(where, best, "step"), part(where, best, "metric", str), real(where, best, "value")),
+            waited=count(where, table, "waited"),
+            watched=None if table.get("watched") is None else real(where, table, "watched"),
+        )
+
+
+# --- JSON, read strictly -------------------------------------------------------------------------------------------
+
+
+def part(where: str, table: Json, key: str, kind: type[T]) -> T:
+    """``table[key]`` of that kind, or a `CheckpointError`."""
+    value = table.get(key)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise CheckpointError(explain(where, f"{key!r} must be a {kind.__name__}", repr(value)[:40], "it is damaged"), damaged=True)
+    return value
+
+
+def inner(where: str, table: Json, key: str) -> Json:
+    """The table ``table[key]``."""
+    return cast("Json", part(where, table, key, dict))
+
+
+def count(where: str, table: Json, key: str) -> int:
+    """A whole number that is not negative."""
+    value = part(where, table, key, int)
+    if value < 0:
+        raise CheckpointError(explain(where, f"{key!r} must not be negative", str(value), "it is damaged"), damaged=True)
+    return value
+
+
+def real(where: str, table: Json, key: str) -> float:
+    """A finite number."""
+    value = table.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise CheckpointError(explain(where, f"{key!r} must be a finite number", repr(value)[:40], "it is damaged"), damaged=True)
+    return float(value)
+
+
+def rows(where: str, table: Json, key: str) -> list[Json]:
+    """A list of tables."""
+    return [inner(where, {key: row}, key) for row in cast("list[object]", part(where, table, key, list))]
+
+
+# --- generators ----------------------------------------------------------------------------------------------------
+
+
+def generators(model: Module) -> Iterator[tuple[str, PCG32 | np.random.Generator]]:
+    """The generators that layers own, by dotted name: those that draw in forward."""
+    for path, module in model.named_modules():
+        for name, value in vars(module).items():
+            if isinstance(value, PCG32 | np.random.Generator):
+                yield (f"{path}.{name}" if path else name), value
+
+
+def generator_states(model: Module) -> Json:
+    """The state of every generator in the model."""
+    return {name: generator_state(rng) for name, rng in generators(model)}
+
+
+def restore_generators(where: str, model: Module, saved: Json) -> None:
+    """Put every generator back, or a `CheckpointError`."""
+    mine = dict(generators(model))
+    if set(mine) != set(saved):
+        raise CheckpointError(explain(where, f"the model's generators are {sorted(mine)}", str(sorted(saved)), "is it another model's?"))
+    for name, rng in mine.items():
+        try:
+            restore_generator(rng, saved[name])
+        except StateDictError as error:
+            raise CheckpointError(f"{where}, generator {name!r}: {error}") from None

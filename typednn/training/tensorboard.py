@@ -1,0 +1,207 @@
+"""TensorBoard events: the measurements of a run in the files that TensorBoard shows, and those files cut back on resume.
+
+A file is a row of records: length (uint64), masked CRC-32C of the length (uint32), an `Event` message, masked CRC-32C of the message
+(uint32), all little-endian; masked(c) = (c >> 15 | c << 17) + 0xa282ead8 mod 2³². The first record names the version ``brain.Event:2``.
+Format: TensorFlow's ``record_writer.h`` and ``event.proto``; messages and checksums come from tensorboardX, which the
+extra ``typednn[tensorboard]`` installs. TensorBoard itself is needed only to look: ``tensorboard --logdir RUN/events``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, final
+
+from typednn.arguments import integer
+from typednn.errors import ArgumentError, DataError, MissingExtra, StateError, explain
+from typednn.training.run_files import sync_folder
+
+_PREFIX = "events.out.tfevents."
+_LENGTH = struct.Struct("<Q")
+_CHECKSUM = struct.Struct("<I")
+_HEADER = _LENGTH.size + _CHECKSUM.size
+_STEPS = 2**63
+
+
+@final
+class EventWriter:
+    """Appends scalars to a new event file of ``folder``, which is made where it is missing.
+
+    Files are numbered in the order in which they were begun, which is the order in which TensorBoard reads them.
+    Call ``flush()`` before a checkpoint is written: a resumed run drops what came after the checkpoint and writes it anew.
+    A context manager, too: leaving it closes the file.
+    """
+
+    path: Path
+    _file: BinaryIO
+    _modules: tuple[Any, Any]
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._modules = _tensorboardx()
+        place = Path(folder)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            self.path = place / f"{_PREFIX}{_next_number(place):010d}"
+            self._file = self.path.open("xb")
+        except OSError as error:
+            raise _unwritable(place, error) from None
+        self._write(file_version="brain.Event:2")
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """``value`` of ``tag`` at ``step``; kept as float32, as TensorBoard reads it."""
+        if not _is_name(tag):
+            raise ArgumentError(explain("EventWriter.scalar", "tag must be a string that is not empty", repr(tag)))
+        if integer("EventWriter.scalar", "step", step, 0) >= _STEPS:
+            raise ArgumentError(explain("EventWriter.scalar", "step must be below 2**63", repr(step)))
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise ArgumentError(explain("EventWriter.scalar", "value must be a number", repr(value))) from None
+        event = self._modules[0].Event(wall_time=time.time(), step=step)
+        # A tag read from elsewhere may hold half a surrogate pair, which no message can.
+        event.summary.value.add(tag=tag.encode("utf-8", errors="replace").decode("utf-8"), simple_value=number)
+        self._append(event)
+
+    def flush(self) -> None:
+        """Bring everything onto the disk."""
+        self._check_open()
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+    def close(self) -> None:
+        """Flush, and end the file; a second time it does nothing."""
+        if self._file.closed:
+            return
+        try:
+            self.flush()
+        finally:
+            try:
+                self._file.close()
+            except OSError as error:
+                raise _unwritable(self.path, error) from None
+
+    def __enter__(self) -> EventWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _write(self, **fields: Any) -> None:
+        self._append(self._modules[0].Event(wall_time=time.time(), **fields))
+
+    def _append(self, event: Any) -> None:
+        self._check_open()
+        content: bytes = event.SerializeToString()
+        length = _LENGTH.pack(len(content))
+        checksum = self._modules[1].masked_crc32c
+        try:
+            self._file.write(length + _CHECKSUM.pack(checksum(length)) + content + _CHECKSUM.pack(checksum(content)))
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+    def _check_open(self) -> None:
+        if self._file.closed:
+            raise StateError(explain("EventWriter", "must be open", "a closed one", "make a new EventWriter: it begins a new file"))
+
+
+def truncate(folder: str | os.PathLike[str], step: int) -> int:
+    """Drop every event after ``step``, and every damaged record, from the event files of ``folder``; how many files changed.
+
+    A file is rewritten beside itself, fsynced, renamed: a process killed meanwhile leaves the old one or the new one, and
+    doing it again gives the same. A record that was cut off ends its file. Without a folder, or without event files, nothing happens.
+    """
+    last, place = integer("truncate", "step", step, 0), Path(folder)
+    try:
+        files = _event_files(place)
+        for leftover in place.glob(".truncating-*.part"):
+            leftover.unlink()
+        return sum([_truncate_file(path, last, _tensorboardx()) for path in files])
+    except OSError as error:
+        raise _unwritable(place, error) from None
+
+
+def _truncate_file(path: Path, last: int, modules: tuple[Any, Any]) -> bool:
+    beside = path.with_name(f".truncating-{path.name.removeprefix(_PREFIX)}.part")
+    kept = 0
+    with path.open("rb") as old, beside.open("xb") as new:
+        for content, record in _records(old, modules[1].masked_crc32c):
+            if _is_kept(content, last, modules[0]):
+                new.write(record)
+                kept += len(record)
+        new.flush()
+        os.fsync(new.fileno())
+    if kept == path.stat().st_size:
+        beside.unlink()
+        return False
+    beside.replace(path)
+    sync_folder(path.parent)
+    return True
+
+
+def _records(stream: BinaryIO, checksum: Any) -> Iterator[tuple[bytes, bytes]]:
+    """Each sound record's content and its bytes; a damaged content is passed over, a damaged length is the end."""
+    remaining = os.fstat(stream.fileno()).st_size
+    while True:
+        header = stream.read(_HEADER)
+        if len(header) < _HEADER:
+            return
+        length = _LENGTH.unpack_from(header)[0]
+        remaining -= _HEADER
+        # The length is believed only after its checksum and the file's size agree: memory stays bounded by the file.
+        if _CHECKSUM.unpack_from(header, _LENGTH.size)[0] != checksum(header[: _LENGTH.size]) or length + _CHECKSUM.size > remaining:
+            return
+        content, mark = stream.read(length), stream.read(_CHECKSUM.size)
+        remaining -= length + _CHECKSUM.size
+        if len(mark) < _CHECKSUM.size:
+            return
+        if _CHECKSUM.unpack(mark)[0] == checksum(content):
+            yield content, header + content + mark
+
+
+def _is_kept(content: bytes, last: int, messages: Any) -> bool:
+    event = messages.Event()
+    try:
+        event.ParseFromString(content)
+    except Exception:  # protobuf's own DecodeError, whose home depends on its version
+        return False
+    return bool(event.step <= last)
+
+
+def _event_files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.name.startswith(_PREFIX) and path.is_file() and not path.is_symlink())
+
+
+def _is_name(tag: object) -> bool:
+    return isinstance(tag, str) and tag != ""
+
+
+def _next_number(folder: Path) -> int:
+    taken = [path.name.removeprefix(_PREFIX).partition(".")[0] for path in folder.iterdir() if path.name.startswith(_PREFIX)]
+    return 1 + max((int(number) for number in taken if number.isascii() and number.isdecimal() and len(number) < 20), default=0)
+
+
+def _tensorboardx() -> tuple[Any, Any]:
+    """The message types and the checksum of tensorboardX."""
+    try:
+        return importlib.import_module("tensorboardX.proto.event_pb2"), importlib.import_module("tensorboardX.record_writer")
+    except ImportError as error:
+        rule, cure = "TensorBoard events need the package tensorboardX", "install it with: pip install 'typednn[tensorboard]'"
+        raise MissingExtra(explain("typednn.training.tensorboard", rule, f"no module {error.name!r}", cure), name="tensorboardX") from None
+
+
+def _unwritable(path: Path, error: OSError) -> DataError:
+    cure = "make room, or make the folder writable, and try again"
+    return DataError(explain(str(path), "event files must be writable", error.strerror or type(error).__name__, cure))
+
+
+__all__ = ["EventWriter", "truncate"]
