@@ -5,7 +5,7 @@ import pytest
 
 from typednn.arrays import IntArray1
 from typednn.errors import ArgumentError
-from typednn.metrics import ClassificationReport
+from typednn.metrics import ClassificationReport, accuracy
 
 # 0 is called 1 once; 1 is called 2 twice; 2 is always right: the matrix differs from its transpose in every share.
 TARGET = np.array([0, 0, 0, 1, 1, 1, 2])
@@ -120,3 +120,9 @@ def test_bad_scores_are_refused() -> None:
         ClassificationReport.from_scores([[0.0, 1.0]], labels)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="prediction must be an array of integers, got list"):
         ClassificationReport(2, [0, 1], labels)  # type: ignore[arg-type]
+
+
+def test_accuracy() -> None:
+    """Z-S3: the share of rows whose highest score is at the label."""
+    scores = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]])
+    assert accuracy(scores, np.array([1, 0, 0, 0])) == 0.75

@@ -53,7 +53,7 @@ def rows_of(batches: Any) -> list[list[int]]:
 
 @pytest.mark.parametrize("prefetch", [0, 1, 2, 9])
 def test_every_row_once_and_the_last_batch_short(prefetch: int) -> None:
-    """P-C4: sizes 4, 4, 2 in the order of the paper's golden shuffle; x and y stay together."""
+    """P-C4, Z-S2: sizes 4, 4, 2 in the order of the paper's golden shuffle; x and y stay together."""
     some = loader(rng=PCG32(42, 6), prefetch=prefetch)
     assert (some.steps_per_epoch, some.rows, some.batch_size) == (3, 10, 4)
     for number, batch in enumerate(some.batches(), 1):

@@ -11,7 +11,7 @@ from typednn.random import PCG32
 
 
 class Straight:
-    """No noise, no shuffle."""
+    """Z-S1: no noise, no shuffle."""
 
     def standard_normal(self, size: tuple[int, ...]) -> Any:
         return np.zeros(size)
