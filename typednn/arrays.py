@@ -63,9 +63,6 @@ else:
         def __instancecheck__(cls, candidate):
             return is_array(candidate)
 
-        def __repr__(cls):
-            return cls.__name__
-
     class AnyArray(metaclass=_RegisteredArray):
         """An array of any rank."""
 

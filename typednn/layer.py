@@ -37,9 +37,9 @@ P = TypeVar("P")
 P2 = TypeVar("P2")
 G = TypeVar("G", bound=InputGrad[Any])
 G2 = TypeVar("G2", bound=InputGrad[Any])
-S = TypeVar("S", bound=str, covariant=True, default=str)
+S = TypeVar("S", bound=str, covariant=True, default=Any)
 S0 = TypeVar("S0", bound=str, covariant=True)
-S2 = TypeVar("S2", bound=str, default=str)
+S2 = TypeVar("S2", bound=str, default=Any)
 Gs = TypeVarTuple("Gs")
 Ps = TypeVarTuple("Ps")
 
@@ -312,7 +312,7 @@ class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
         return _stacked(Chain, None, self, other)
 
 
-class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], str]):
+class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], Generic[S]):
     """A chain built from a list, or from a mapping of names to layers: checked alike, its static types erased."""
 
     def __init__(self, layers: "Sequence[Module] | Mapping[str, Module]", *, input: Input[Any] | None = None) -> None:

@@ -1,0 +1,1 @@
+"""A model in a package: constants, layers and the model in modules of their own."""

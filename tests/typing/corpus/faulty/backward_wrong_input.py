@@ -1,0 +1,34 @@
+"""A two-layer net whose backward gives the second layer's input gradient for its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from typednn import Array2, Gradient, Layer, S
+from typednn.layers import Linear, LinearGrad, ReLU
+
+
+@dataclass(frozen=True)
+class NetGrad(Gradient):
+    input: Float[Array2, "batch 4"]
+    fc1: LinearGrad
+    fc2: LinearGrad
+
+
+class Net(Layer[Array2, Array2, NetGrad, S]):
+    def __init__(self) -> None:
+        self.fc1, self.relu, self.fc2 = Linear(4, 8), ReLU(), Linear(8, 2)
+
+    def forward(self, x: Float[Array2, "batch 4"]) -> Float[Array2, "batch 2"]:
+        return self.fc2.forward(self.relu.forward(self.fc1.forward(x)))
+
+    def backward(self, next_grad: Float[Array2, "batch 2"]) -> NetGrad:
+        fc2 = self.fc2.backward(next_grad)
+        fc1 = self.fc1.backward(self.relu.backward(fc2.input).input)
+        return NetGrad(fc2.input, fc1, fc2)  # shape: 8
+
+
+if __name__ == "__main__":
+    net = Net().init(np.random.default_rng(0))
+    net.backward(net.forward(np.ones((3, 4), np.float32)))

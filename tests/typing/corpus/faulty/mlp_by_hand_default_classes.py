@@ -1,0 +1,34 @@
+"""An MLP as a Layer gives ten classes unless told; the layer after it reads eight."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+
+from typednn import Array2, Gradient, Layer, S
+from typednn.layers import Linear, LinearGrad, Tanh
+
+
+@dataclass(frozen=True)
+class MLPGrad(Gradient):
+    input: Float[Array2, "batch in_features"]
+    first: LinearGrad
+    second: LinearGrad
+
+
+class MLP(Layer[Array2, Array2, MLPGrad, S]):
+    def __init__(self, in_features: int, hidden: int, classes: int = 10) -> None:
+        self.in_features, self.classes = in_features, classes
+        self.first = Linear(in_features, hidden)
+        self.tanh = Tanh()
+        self.second = Linear(hidden, classes)
+
+    def forward(self, x: Float[Array2, "batch {self.in_features}"]) -> Float[Array2, "batch {self.classes}"]:
+        return self.second(self.tanh(self.first(x)))
+
+    def backward(self, next_grad: Float[Array2, "batch {self.classes}"]) -> MLPGrad:
+        second = self.second.backward(next_grad)
+        first = self.first.backward(self.tanh.backward(second.input).input)
+        return MLPGrad(first.input, first, second)
+
+
+model = Linear(20, 30) >> MLP(30, 64) >> Linear(8, 2)  # shape: expects 8 features, gets 10

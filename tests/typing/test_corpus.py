@@ -1,0 +1,197 @@
+"""Small programs as people write them: the correct ones run, and each faulty one fails where it says it does.
+
+`corpus/correct` and `corpus/faulty` hold a program each per file or, as a package, per folder. In a faulty one the line
+that is wrong ends in ``# shape: words``: the words are those of the message. Plain mypy, strict, sees none of these
+mistakes; what it does see, a wrong rank, ends in ``# mypy: code``.
+
+Where NumPy says no before typednn does, or nothing at all happens, the docstring says so: "NumPy refuses it",
+"runs all the same".
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from typednn import errors
+
+CORPUS = Path(__file__).parent / "corpus"
+ROOT = CORPUS.parent.parent.parent
+KINDS = ("correct", "faulty")
+
+# Runs the programs named on the command line, one after another, in the folder it was started in; prints what became of each.
+RUNNER = """
+import contextlib, io, json, runpy, sys, traceback
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, "")
+outcomes = {}
+for name in sys.argv[1:]:
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            runpy.run_module(name, run_name="__main__")
+    except Exception as error:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(Path.cwd())]
+        lines = [[Path(frame.filename).relative_to(Path.cwd()).as_posix(), frame.lineno] for frame in frames]
+        outcomes[name] = {"type": type(error).__name__, "message": str(error), "lines": lines}
+    else:
+        outcomes[name] = None
+print(json.dumps(outcomes))
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program of the corpus: a file, or a folder with modules."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def kind(self) -> str:
+        return self.path.parent.name
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(sorted(self.path.glob("*.py"))) if self.path.is_dir() else (self.path,)
+
+    @cached_property
+    def docstring(self) -> str:
+        return (self.path / "__init__.py" if self.path.is_dir() else self.path).read_text().splitlines()[0]
+
+    @cached_property
+    def expected(self) -> dict[tuple[str, int], str]:
+        """(file, from the folder of the kind; line) of each mistake in sizes, and words of its message."""
+        return self._marked("shape")
+
+    @cached_property
+    def expected_of_plain_mypy(self) -> dict[tuple[str, int], str]:
+        """The same for mistakes that need no plugin, with mypy's error code."""
+        return self._marked("mypy")
+
+    def _marked(self, mark: str) -> dict[tuple[str, int], str]:
+        found: dict[tuple[str, int], str] = {}
+        for file in self.files:
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                _, comment, words = line.partition(f"  # {mark}: ")
+                if comment:
+                    found[file.relative_to(self.path.parent).as_posix(), number] = words
+        return found
+
+
+def programs(kind: str) -> list[Program]:
+    """Every program of ``kind``, "correct" or "faulty"."""
+    return [Program(path) for path in sorted((CORPUS / kind).iterdir()) if path.suffix == ".py" or (path / "__init__.py").exists()]
+
+
+CORRECT, FAULTY = (programs(kind) for kind in KINDS)
+
+
+def identify(program: Program) -> str:
+    return program.name
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a program ended that did not run to its end; ``lines`` are the traceback's within the corpus."""
+
+    type: str
+    message: str
+    lines: list[list[object]]
+
+
+def run(kind: str) -> dict[str, Failure | None]:
+    command = [sys.executable, "-W", "error", "-c", RUNNER, *(program.name for program in programs(kind))]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, cwd=CORPUS / kind, capture_output=True, text=True, check=False, env=environment)
+    assert result.returncode == 0, result.stderr
+    return {name: None if outcome is None else Failure(**outcome) for name, outcome in json.loads(result.stdout).items()}
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Failure | None]:
+    """By program; names are unique over both kinds."""
+    return run("correct") | run("faulty")
+
+
+# ---------------------------------------------------------------------------------------------------- the corpus itself
+
+
+def test_there_are_enough() -> None:
+    assert len(CORRECT) >= 60
+    assert len(FAULTY) >= 60
+    assert len({program.name for program in CORRECT + FAULTY}) == len(CORRECT + FAULTY)
+
+
+@pytest.mark.parametrize("program", CORRECT + FAULTY, ids=identify)
+def test_each_says_what_it_is(program: Program) -> None:
+    assert re.fullmatch(r'""".+\."""', program.docstring)
+    marks = len(program.expected) + len(program.expected_of_plain_mypy)
+    assert marks in ((1, 2) if program in FAULTY else (0,))
+
+
+# ---------------------------------------------------------------------------------------------------- run
+
+
+@pytest.mark.parametrize("program", CORRECT, ids=identify)
+def test_correct_runs(program: Program, outcomes: dict[str, Failure | None]) -> None:
+    assert outcomes[program.name] is None
+
+
+@pytest.mark.parametrize("program", FAULTY, ids=identify)
+def test_faulty_fails(program: Program, outcomes: dict[str, Failure | None]) -> None:
+    failure = outcomes[program.name]
+    if any("runs all the same" in file.read_text() for file in program.files):
+        assert failure is None
+        return
+    assert failure is not None
+    if any("NumPy refuses it" in file.read_text() for file in program.files):
+        assert failure.type == "ValueError"
+        return
+    assert issubclass(getattr(errors, failure.type, object), errors.TypednnError), failure
+    expected = program.expected | program.expected_of_plain_mypy
+    if failure.type == "StackError":  # raised where the stack is built: the very line, in the very words
+        met = [place for place in expected if list(place) in failure.lines]
+        assert met, failure
+        assert met[0] in program.expected_of_plain_mypy or expected[met[0]] in failure.message
+    elif any(words.startswith("expects") for words in expected.values()):  # raised by the layer that was called there
+        assert any(list(place) in failure.lines for place in expected), failure
+
+
+# ---------------------------------------------------------------------------------------------------- read by mypy
+
+
+def mypy(kind: str, config: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    """mypy over every program of ``kind``, started in its folder, so that files are told as in `Program.expected`."""
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(cache), "."]
+    environment = os.environ | {"MYPYPATH": os.pathsep.join(map(str, (ROOT / "stubs", ROOT)))}
+    return subprocess.run(command, cwd=CORPUS / kind, capture_output=True, text=True, check=False, env=environment)
+
+
+def reported(output: str) -> dict[tuple[str, int], str]:
+    """(file, line) of each error, and its text with the code in brackets; a line's second error is appended to its first."""
+    found: dict[tuple[str, int], str] = {}
+    for match in re.finditer(r"^(.+?):(\d+)(?::\d+)?: error: (.*)$", output, re.MULTILINE):
+        place = match[1], int(match[2])
+        found[place] = f"{found[place]}\n{match[3]}" if place in found else match[3]
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plain_mypy_sees_ranks_alone(kind: str, tmp_path: Path) -> None:
+    config = tmp_path / "plain.ini"
+    config.write_text("[mypy]\nstrict = True\n")
+    found = reported(mypy(kind, config, tmp_path / "cache").stdout)
+    expected = {place: code for program in programs(kind) for place, code in program.expected_of_plain_mypy.items()}
+    assert found.keys() == expected.keys(), found
+    assert all(f"[{code}]" in found[place] for place, code in expected.items())

@@ -1,0 +1,193 @@
+"""mypy plugin: the sizes that run time enforces, proven before the program runs.
+
+In mypy's configuration: ``plugins = ["typednn.mypy_plugin"]``. It reads the annotation strings that jaxtyping checks
+at run time, through the same `typednn.shapes`. Each file here does one thing:
+
+    syntax       mypy's syntax tree as Python's own
+    classes      what a class says about sizes, kept in mypy's cache
+    values       what is known of a value
+    types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
+    evaluator    follows constructors and bodies
+    calls        what calls and operators do to sizes, and what is wrong with them
+    body         one scope while mypy checks it
+    options      ``[tool.typednn-mypy]``
+
+An unknown size is silent, and a hook that fails leaves mypy's own answer: nothing here can stop a check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from mypy.nodes import Decorator, FuncDef, TypeInfo
+from mypy.options import Options as MypyOptions
+from mypy.plugin import (
+    AnalyzeTypeContext,
+    ClassDefContext,
+    FunctionContext,
+    MethodContext,
+    MethodSigContext,
+    Plugin,
+    ReportConfigContext,
+)
+from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
+
+from typednn import shapes
+from typednn.mypy_plugin import classes, options
+from typednn.mypy_plugin.body import Body
+from typednn.mypy_plugin.types import with_contract
+from typednn.mypy_plugin.values import Layer
+
+Answer = TypeVar("Answer")
+
+_LAYERS = (classes.MODULE, classes.GRADIENT)
+_CALLS = ("forward", "__call__", "backward", "update")
+_ARITHMETIC = ("__add__", "__sub__", "__mul__", "__truediv__", "__matmul__", "__radd__", "reshape", "transpose", "sum", "astype")
+
+
+class TypednnPlugin(Plugin):
+    """The hooks; each gives mypy's own answer where typednn has nothing to add."""
+
+    def __init__(self, mypy_options: MypyOptions) -> None:
+        super().__init__(mypy_options)
+        self.settings = options.read(mypy_options.config_file)
+        files = [*Path(__file__).parent.glob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
+        self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
+        self._bodies: list[Body] = []  # the scopes that mypy is in, innermost last
+
+    def report_config_data(self, ctx: ReportConfigContext) -> Any:
+        """A change of settings, or of typednn itself, makes mypy check again."""
+        return {"report_unknown": self.settings.report_unknown, "debug": self.settings.debug, "source": self._source}
+
+    # ------------------------------------------------------------------ reading
+
+    def get_customize_class_mro_hook(self, fullname: str) -> Callable[[ClassDefContext], None] | None:
+        return lambda ctx: self._safely(lambda: classes.read_class(ctx), None, ctx)
+
+    def get_type_analyze_hook(self, fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
+        return classes.annotate if fullname in ("typing.Annotated", "typing_extensions.Annotated") else None
+
+    # ------------------------------------------------------------------ following
+
+    def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
+        node = self._node(fullname)
+        if isinstance(node, TypeInfo):
+            if node.fullname == classes.INPUT or any(node.has_base(base) for base in _LAYERS):
+                return lambda ctx: self._safely(lambda: self._constructed(ctx), ctx.default_return_type, ctx)
+            return None
+        said = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator) else None
+        if said is None:
+            return None
+        return lambda ctx: self._safely(lambda: self._called(ctx, fullname.rpartition(".")[2], said), ctx.default_return_type, ctx)
+
+    def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
+        owner, _, name = fullname.rpartition(".")
+        if owner == classes.NDARRAY:
+            return (lambda ctx: self._safely(lambda: self._arithmetic(ctx), ctx.default_return_type, ctx)) if name in _ARITHMETIC else None
+        info = self._node(owner)
+        if not isinstance(info, TypeInfo):
+            return None
+        if name == "__rshift__" and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
+            return lambda ctx: self._safely(lambda: self._stacked(ctx), ctx.default_return_type, ctx)
+        if info.has_base(classes.MODULE) and name in _CALLS:
+            return lambda ctx: self._safely(lambda: self._visited(ctx), ctx.default_return_type, ctx)
+        said = classes.method(info, name)
+        if said is None:
+            return None
+        return lambda ctx: self._safely(lambda: self._called(ctx, f"{info.name}.{name}", said), ctx.default_return_type, ctx)
+
+    def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
+        owner, _, name = fullname.rpartition(".")
+        if name != "__rshift__":
+            return None
+        info = self._node(owner)
+        if isinstance(info, TypeInfo) and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
+            return lambda ctx: self._safely(lambda: self._stacking(ctx), ctx.default_signature, ctx)
+        return None
+
+    # ------------------------------------------------------------------ what the hooks do
+
+    def _constructed(self, ctx: FunctionContext) -> Type:
+        """``Linear(784, 10)``: the contract goes into the type."""
+        body = self._body(ctx.api)
+        value = body.value(ctx.context)
+        if isinstance(value, Layer) and body.kept(ctx.context):
+            return with_contract(ctx.default_return_type, value.contract, ctx.api)
+        return ctx.default_return_type
+
+    def _stacking(self, ctx: MethodSigContext) -> CallableType:
+        """``a >> b``, before mypy looks for an overload: what does not fit is said once, in typednn's words."""
+        body = self._body(ctx.api)
+        body.value(ctx.context)
+        right = getattr(ctx.context, "right", None)
+        if right is None or not body.complained_at(right):
+            return ctx.default_signature
+        anything = AnyType(TypeOfAny.from_error)
+        kept = len(ctx.default_signature.arg_types)
+        copy = cast("Callable[..., CallableType]", ctx.default_signature.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
+        return copy(arg_types=[anything] * kept, ret_type=anything, variables=[])
+
+    def _stacked(self, ctx: MethodContext) -> Type:
+        body = self._body(ctx.api)
+        value = body.value(ctx.context)
+        if isinstance(value, Layer) and body.kept(ctx.context):
+            return with_contract(ctx.default_return_type, value.contract, ctx.api)
+        return ctx.default_return_type
+
+    def _called(self, ctx: FunctionContext | MethodContext, name: str, said: classes.Signature) -> Type:
+        body = self._body(ctx.api)
+        body.remember(ctx.context, name, said)
+        body.visit(ctx.context)
+        return ctx.default_return_type
+
+    def _visited(self, ctx: MethodContext) -> Type:
+        self._body(ctx.api).visit(ctx.context)
+        return ctx.default_return_type
+
+    def _arithmetic(self, ctx: MethodContext) -> Type:
+        body = self._body(ctx.api)
+        if body.annotated is not None:
+            body.visit(ctx.context)
+        return ctx.default_return_type
+
+    # ------------------------------------------------------------------ machinery
+
+    def _node(self, fullname: str) -> Any:
+        symbol = self.lookup_fully_qualified(fullname)
+        return None if symbol is None else symbol.node
+
+    def _body(self, api: Any) -> Body:
+        """The scope that mypy is in: it makes a new binder whenever it begins to check one."""
+        binder = api.binder
+        for place in range(len(self._bodies) - 1, -1, -1):
+            if self._bodies[place].binder is binder:
+                del self._bodies[place + 1 :]
+                return self._bodies[place]
+        if len(self._bodies) > 40:  # scopes that mypy left
+            del self._bodies[:20]
+        module = next((body for body in self._bodies if body.function is None and body.of_module and body.api is api), None)
+        body = Body(api, module, report_unknown=self.settings.report_unknown)
+        if module is not None and body.function is not None:
+            module.reach(body.function)
+        self._bodies.append(body)
+        return body
+
+    def _safely(self, hook: Callable[[], Answer], otherwise: Answer, ctx: Any) -> Answer:
+        try:
+            return hook()
+        except Exception:  # whatever went wrong, it is not the user's program
+            if self.settings.debug:
+                ctx.api.fail(
+                    f"typednn.mypy_plugin, please report this:\n{traceback.format_exc()}",
+                    ctx.context if hasattr(ctx, "context") else ctx.cls,
+                )
+            return otherwise
+
+
+def plugin(version: str) -> type[Plugin]:
+    """What mypy asks a plugin module for."""
+    return TypednnPlugin

@@ -1,0 +1,427 @@
+"""One scope while mypy checks it: a function body, a class body, the statements of a module.
+
+mypy calls the plugin at every call it checks, in order. At each of them the scope is followed up to the statement
+that mypy is in; statements before it are done for good, what comes after is looked at with what is known by then.
+So every complaint comes while mypy is in the scope, as one of its own errors, and none comes twice.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mypy import nodes
+from mypy.nodes import TypeInfo
+from mypy.types import Instance, TupleType, Type, get_proper_type
+
+from typednn.errors import TypednnError
+from typednn.mypy_plugin import classes, syntax
+from typednn.mypy_plugin.calls import same_precision, why
+from typednn.mypy_plugin.classes import SHAPE
+from typednn.mypy_plugin.evaluator import Environment, Evaluator, World, changed, forget
+from typednn.mypy_plugin.types import of_class, value_of
+from typednn.mypy_plugin.values import DOT, UNKNOWN, Array, Gradient, Layer, Pack, Reference, Value, known, lookup, number, printed, symbol
+from typednn.shapes import Dim, Lookup, Slot, Unifier, parse, unknown
+
+
+class Names:
+    """What the names of a module mean: classes, functions, modules, and constants that are final."""
+
+    def __init__(self, api: Any, module: str) -> None:
+        self.api = api
+        self.module = module
+
+    def resolve(self, name: str, node: ast.expr | None = None) -> Value:
+        tree = self.api.modules.get(self.module)
+        return UNKNOWN if tree is None else self.within(tree, name)
+
+    def within(self, module: Any, name: str) -> Value:
+        found = module.names.get(name)
+        return UNKNOWN if found is None else meaning(found.node)
+
+    def inside(self, module: str) -> World:
+        return Names(self.api, module)
+
+    def typed(self, node: ast.expr) -> Value:
+        return UNKNOWN
+
+    def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None:
+        return None
+
+    def complain(self, message: str, node: ast.AST) -> None: ...
+
+    def note(self, message: str, node: ast.AST) -> None: ...
+
+    def lost(self, what: str, node: ast.AST) -> None: ...
+
+    def rank(self, node: ast.AST) -> int | None:
+        return None
+
+
+def meaning(node: Any) -> Value:
+    """What a symbol stands for."""
+    if isinstance(node, nodes.Var):
+        if node.is_final and type(node.final_value) is int:
+            return number(node.final_value)
+        return value_of(node.type)
+    if isinstance(node, nodes.TypeAlias):
+        target = get_proper_type(node.target)
+        return Reference(target.type) if isinstance(target, Instance) else UNKNOWN
+    if isinstance(node, nodes.Decorator):
+        node = node.func
+    return UNKNOWN if node is None or isinstance(node, nodes.PlaceholderNode) else Reference(node)
+
+
+class Body(Names):
+    """A scope that mypy is checking. ``binder`` is mypy's own record of that check, new for each."""
+
+    def __init__(self, api: Any, module: Body | None, *, report_unknown: bool) -> None:
+        super().__init__(api, api.tree.fullname)
+        self.outer = module  # the statements of the module, for what its names hold
+        self.binder = api.binder
+        self.report_unknown = report_unknown
+        self.context: Any = None
+        self.said: dict[tuple[int, str], Any] = {}
+        self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
+        function = api.scope.current_function()
+        self.function = function if isinstance(function, nodes.FuncDef) else None
+        self.followed = function is None or self.function is not None  # not the body of a lambda
+        self.annotated = classes.signature(self.function, syntax.aliases(api.tree.defs)) if self.function is not None else None
+        active = api.scope.active_class() if self.function is None else None
+        self.of_module = function is None and active is None
+        source = self.function.body.body if self.function is not None else active.defn.defs.body if active is not None else api.tree.defs
+        self.statements = syntax.block(source) if self.followed else []
+        self.rebound: frozenset[str] = frozenset(_rebound(source)) if self.function is None else frozenset()
+        if self.function is None:  # what a module or a class defines is found by its name
+            defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
+            self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
+        assigned = list(changed(self.statements))
+        self.shared = self.rebound | {name for name in assigned if assigned.count(name) > 1}
+        self.position = 0
+        self.at = -1
+        self.memo: dict[int, Value] = {}
+        self._parents: dict[int, dict[int, ast.AST]] = {}
+        texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
+        self.evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)))
+        self.evaluator.returns = self._returned
+        self.attributes: Lookup = unknown
+        self.env: Environment = self._entry()
+
+    # ------------------------------------------------------------------ the start
+
+    def _entry(self) -> Environment:
+        env: Environment = {}
+        if self.function is None:
+            return env
+        info = self.function.info if self.function.info else None
+        for place, argument in enumerate(self.function.arguments):
+            name = argument.variable.name
+            if place == 0 and info is not None and name == "self":
+                env[name] = own = self._self(info)
+                self.attributes = lookup(own.attributes)
+                self.evaluator.calls.own = own
+                self.evaluator.assigned = classes.assigned(info)
+            elif argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2):
+                env[name] = UNKNOWN
+            else:
+                env[name] = self._parameter(name, argument)
+        return env
+
+    def _self(self, info: TypeInfo) -> Layer:
+        if self.function is not None and self.function.name == "__init__":
+            return of_class(info)
+        return self.evaluator.symbolic(info)
+
+    def _parameter(self, name: str, argument: nodes.Argument) -> Value:
+        texts = dict(self.annotated["parameters"]).get(name, []) if self.annotated else []
+        if len(texts) == 1:
+            kind, text = texts[0]
+            return self.evaluator.calls.promised(text, kind, self.attributes)
+        declared = value_of(argument.variable.type)
+        if declared is not UNKNOWN:
+            return declared
+        proper = get_proper_type(argument.variable.type)
+        whole = isinstance(proper, Instance) and proper.type.fullname == "builtins.int"
+        return symbol(name + DOT, positive=False) if whole else UNKNOWN
+
+    # ------------------------------------------------------------------ following mypy
+
+    def value(self, context: Any) -> Value:
+        """What is known of the expression that mypy is checking."""
+        self.context = context
+        if not self._reach(context):
+            return self.evaluator.evaluate(syntax.expression(context), {})
+        statement = self.statements[self.at]
+        env = self._now()
+        if isinstance(statement, ast.Assign | ast.Expr | ast.Return | ast.AugAssign):
+            for name in _inner_names(statement):
+                env[name] = UNKNOWN
+            self.evaluator.memo = self.memo
+            try:
+                return self.evaluator.evaluate(syntax.expression(context), env)
+            finally:
+                self.evaluator.memo = None
+        self.evaluator.values = {}
+        self.evaluator.step(statement, env)
+        return self.evaluator.values.get(id(context), UNKNOWN)
+
+    def kept(self, context: Any) -> bool:
+        """Whether the value of ``context`` may carry its contract in its type: it goes into a variable that holds nothing else.
+
+        A variable or a container that later holds a layer of other sizes would have a type that is too narrow.
+        """
+        if self.at < 0 or self.at >= len(self.statements):
+            return True
+        statement = self.statements[self.at]
+        if self.at not in self._parents:
+            self._parents = {self.at: {id(inner): outer for outer in ast.walk(statement) for inner in ast.iter_child_nodes(outer)}}
+        parents = self._parents[self.at]
+        node = next((each for each in ast.walk(statement) if syntax.origin(each) is context), None)
+        while node is not None:
+            outer = parents.get(id(node))
+            match outer:
+                case ast.Assign(targets=targets):
+                    return all(map(self._single, targets))
+                case ast.Tuple() if isinstance(above := parents.get(id(outer)), ast.Assign):
+                    unpacked = all(isinstance(target, ast.Tuple) for target in above.targets)
+                    return unpacked and all(map(self._single, above.targets))
+                case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.ListComp() | ast.GeneratorExp():
+                    return False
+                case ast.IfExp() | ast.NamedExpr():
+                    node = outer
+                case ast.Attribute() if isinstance(called := parents.get(id(outer)), ast.Call) and called.func is outer:
+                    node = called  # .named(…), .init(…)
+                case _:
+                    return True
+        return True
+
+    def _single(self, target: ast.expr) -> bool:
+        match target:
+            case ast.Name(id=name):
+                return name not in self.shared
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                constructing = self.function is not None and self.function.name == "__init__"
+                return constructing and f"self.{name}" not in self.shared and name not in self.evaluator.assigned
+            case ast.Tuple(elts=targets):
+                return all(map(self._single, targets))
+            case _:
+                return False
+
+    def visit(self, context: Any) -> None:
+        """Check what is known by now, from the statement that mypy is in to the end of a function."""
+        self.context = context
+        if not self._reach(context):
+            self.evaluator.evaluate(syntax.expression(context), {})
+            return
+        env = self._now()
+        end = len(self.statements) if self.function is not None else self.at + 1
+        self.evaluator.values = {}
+        self.evaluator.run(self.statements[self.at : end], env)
+
+    def _reach(self, context: Any) -> bool:
+        """Move to the statement that holds ``context``; those before it are done."""
+        if not self.followed:
+            return False
+        place = next(
+            (index for index in range(len(self.statements) - 1, -1, -1) if _holds(syntax.origin(self.statements[index]), context)), None
+        )
+        if place is None:
+            return False
+        if place < self.position:  # mypy looks again, at a loop or a finally: nothing is known for sure
+            self.env = forget(self.env, self.statements)
+            self.position = place
+        if place != self.at:
+            self.memo = {}
+        while self.position < place:
+            after = self.evaluator.step(self.statements[self.position], self.env)
+            self.env = after if after is not None else {}
+            self.env |= dict.fromkeys(self.rebound, UNKNOWN)
+            self.position += 1
+        self.at = place
+        return True
+
+    def reach(self, context: Any) -> None:
+        """Follow the module up to a function that mypy begins to check."""
+        if self.followed:
+            while self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line:
+                after = self.evaluator.step(self.statements[self.position], self.env)
+                self.env = ({} if after is None else after) | dict.fromkeys(self.rebound, UNKNOWN)
+                self.position += 1
+
+    def _now(self) -> Environment:
+        return dict(self.env)
+
+    # ------------------------------------------------------------------ the world of its evaluator
+
+    def resolve(self, name: str, node: ast.expr | None = None) -> Value:
+        made_from = syntax.origin(node) if node is not None else None
+        if not isinstance(made_from, nodes.NameExpr):
+            return super().resolve(name)
+        if made_from.kind != nodes.GDEF or made_from.node is None:
+            return UNKNOWN
+        outer = self.outer
+        if outer is not None and isinstance(made_from.node, nodes.Var) and name not in outer.shared:
+            held = outer.env.get(name, UNKNOWN)  # more than its type says: how it was built
+            if isinstance(held, Layer) and made_from.node.fullname == f"{self.module}.{name}":
+                return held
+        return meaning(made_from.node)
+
+    def typed(self, node: ast.expr) -> Value:
+        declared = self._type(node)
+        return UNKNOWN if declared is None else value_of(declared)
+
+    def _type(self, node: ast.AST) -> Type | None:
+        made_from = syntax.origin(node)
+        if not isinstance(made_from, nodes.Expression):
+            return None
+        try:
+            found: Type = self.api.lookup_type(made_from)
+        except KeyError:
+            return None
+        return found
+
+    def rank(self, node: ast.AST) -> int | None:
+        """How many axes mypy itself knows an array to have: then it is mypy that says so when they are too many."""
+        declared = get_proper_type(self._type(node))
+        if isinstance(declared, Instance) and declared.type.fullname == classes.NDARRAY:
+            sizes = get_proper_type(declared.args[0])
+            if isinstance(sizes, TupleType):
+                return len(sizes.items)
+        return None
+
+    def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None:
+        found = self.signatures.get(id(syntax.origin(node)))
+        return None if found is None else found[1]
+
+    def remember(self, context: Any, name: str, said: classes.Signature) -> None:
+        """The annotations of what ``context`` calls; of a union, whose members differ, none."""
+        earlier = self.signatures.get(id(context))
+        ambiguous = earlier is not None and earlier[1] != (name, said)
+        self.signatures[id(context)] = (context, None if ambiguous else (name, said))
+
+    def complain(self, message: str, node: ast.AST) -> None:
+        context = syntax.origin(node) or self.context
+        text = printed(message)
+        self.said[id(context), text] = context
+        self._tell(lambda: self.api.fail(text, context, code=SHAPE))
+
+    def complained_at(self, node: Any) -> bool:
+        return any(key == id(node) for key, _ in self.said)
+
+    def note(self, message: str, node: ast.AST) -> None:
+        context = syntax.origin(node) or self.context
+        self._tell(lambda: self.api.note(printed(message), context, code=SHAPE))
+
+    def _tell(self, tell: Callable[[], None]) -> None:
+        """Past mypy's trials: what is wrong here is wrong whichever overload is tried, and must not decide between them.
+
+        Nothing is printed twice: mypy drops errors that are alike.
+        """
+        errors = self.api.msg.errors
+        listening = errors._watchers
+        errors._watchers = []
+        try:
+            tell()
+        finally:
+            errors._watchers = listening
+
+    def lost(self, what: str, node: ast.AST) -> None:
+        if self.report_unknown:
+            self.note(f"not proven: {what}", node)
+
+    # ------------------------------------------------------------------ returning
+
+    def _returned(self, value: Value, statement: ast.Return) -> None:
+        function = self.function
+        if function is None or self.annotated is None or statement.value is None:
+            return
+        where = f"{function.info.name}.{function.name}" if function.info else function.name
+        promised = self.annotated["result"]
+        found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
+        if len(found) == len(promised):
+            for each, texts in zip(found, promised, strict=True):
+                if isinstance(each, Array) and texts:
+                    self._promise(where, each, texts, statement.value)
+        if isinstance(value, Gradient) and function.name == "backward" and function.info:
+            self._input_gradient(where, value, function.info, statement.value)
+
+    def _promise(self, where: str, array: Array, texts: syntax.Alternatives, node: ast.expr) -> None:
+        problems: list[str] = []
+        for kind, text in texts:
+            unifier = Unifier(self.attributes)
+            unifier.sizes.update({name: Dim.named(name) for name in self.evaluator.names})
+            unifier.bind(text, known(array.flow.shape, self.evaluator.names))
+            if not same_precision(kind, array.kind):
+                problems.append(f"{where} must return {kind}, gets {array.kind}")
+            elif not unifier.mismatches:
+                return
+            elif unifier.mismatches[0].label or self.rank(node) is None:
+                mismatch = unifier.mismatches[0]
+                problems.append(f'{where} must return "{text}": {mismatch.sentence(why(array, mismatch))}')
+        if problems:
+            self.complain(problems[0], node)
+
+    def _input_gradient(self, where: str, gradient: Gradient, info: TypeInfo, node: ast.expr) -> None:
+        """Backward's promise: the gradient's input is as large as what forward read."""
+        given = gradient.fields.get("input")
+        forward, backward = classes.method(info, "forward"), self.annotated
+        if (
+            not isinstance(given, Array)
+            or forward is None
+            or backward is None
+            or len(forward["parameters"]) != 2
+            or len(backward["parameters"]) != 2
+        ):
+            return
+        texts, results, nexts = forward["parameters"][1][1], forward["result"], backward["parameters"][1][1]
+        if len(texts) != 1 or len(results) != 1 or len(results[0]) != 1 or len(nexts) != 1:
+            return
+        # A name means the same in both where the same axis of the output has it.
+        shared = {a.text for a, b in zip(_slots(results[0][0][1]), _slots(nexts[0][1]), strict=False) if a.is_name and a.text == b.text}
+        unifier = Unifier(self.attributes)
+        unifier.sizes.update({name: Dim.named(name) for name in shared & self.evaluator.names})
+        unifier.bind(texts[0][1], known(given.flow.shape, self.evaluator.names))
+        if unifier.mismatches and (unifier.mismatches[0].label or self.rank(node) is None):
+            mismatch = unifier.mismatches[0]
+            self.complain(f"{where}: the gradient's input {mismatch.sentence(why(given, mismatch))}", node)
+
+
+def _rebound(statements: Sequence[nodes.Statement]) -> Iterator[str]:
+    """The names that functions declare global: they may change whenever one is called."""
+    for statement in statements:
+        if isinstance(statement, nodes.GlobalDecl):
+            yield from statement.names
+        held: Any = statement.func if isinstance(statement, nodes.Decorator) else statement
+        for name in ("body", "else_body", "finally_body", "defs", "handlers", "bodies"):
+            for block in syntax.listed(getattr(held, name, None)):
+                if isinstance(block, nodes.Block):
+                    yield from _rebound(block.body)
+
+
+def _slots(text: str) -> Sequence[Slot]:
+    try:
+        return [slot for slot in parse(text) if slot.is_name]
+    except TypednnError:
+        return []
+
+
+def _holds(statement: Any, context: Any) -> bool:
+    if statement is None:
+        return False
+    first, last = statement.line, statement.end_line or statement.line
+    return bool(first <= context.line <= last)
+
+
+def _inner_names(statement: ast.stmt) -> set[str]:
+    """Names that comprehensions and lambdas inside a statement bind."""
+    names: set[str] = set()
+    for node in ast.walk(statement):
+        targets: list[ast.AST] = []
+        if isinstance(node, ast.comprehension):
+            targets = [node.target]
+        elif isinstance(node, ast.Lambda):
+            names |= {each.arg for each in [*node.args.args, *node.args.kwonlyargs]}
+        for target in targets:
+            names |= {each.id for each in ast.walk(target) if isinstance(each, ast.Name)}
+    return names

@@ -1,0 +1,575 @@
+"""What calls and operators do to sizes, and what is said when they cannot.
+
+Every rule is `typednn.shapes`'s, which definition time and the config loader ask too: a layer's forward is
+`Flow.through`, a function's arguments are unified one after another with its parameters' axes.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mypy.nodes import TypeInfo
+
+from typednn.errors import TypednnError
+from typednn.mypy_plugin import classes
+from typednn.mypy_plugin.values import (
+    OWN,
+    UNKNOWN,
+    Array,
+    Constant,
+    Gradient,
+    Layer,
+    Number,
+    Pack,
+    Reference,
+    Sample,
+    Value,
+    integer_of,
+    known,
+    lookup,
+)
+from typednn.shapes import Dim, Flow, Lookup, Mismatch, Shape, Unifier, differ, evaluate, parse, same, unknown
+
+if TYPE_CHECKING:
+    from typednn.mypy_plugin.evaluator import Evaluator
+
+_CHAIN = "typednn.layer.Chain"
+# jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are mypy's affair.
+_PRECISIONS = (
+    {"Float16", "Float32", "Float64", "BFloat16"},
+    {"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"},
+)
+_SAME_SHAPE = (
+    "exp", "log", "tanh", "sqrt", "abs", "absolute", "sign", "square", "negative", "maximum", "minimum", "clip", "asarray",
+    "ascontiguousarray", "zeros_like", "ones_like", "empty_like", "copy",
+)  # fmt: skip
+
+
+class Calls:
+    """The calls of one body."""
+
+    def __init__(self, body: Evaluator) -> None:
+        self.body = body
+        self.own: Layer | None = None  # self, in a method of a layer
+
+    # ------------------------------------------------------------------ layers
+
+    def forward(self, layer: Layer, arguments: Sequence[Value], node: ast.Call) -> Value:
+        """``layer.forward(x)``: the array after the layer."""
+        if len(layer.inputs) > 1:
+            return self._several(layer, arguments, node)
+        given = arguments[0] if arguments else UNKNOWN
+        before = given.flow if isinstance(given, Array) else Flow.start(None)
+        try:
+            after = layer.trace(before)
+        except TypednnError as error:
+            if vars(error).get("axis") != "rank" or self.body.world.rank(node.args[0] if node.args else node) is None:
+                self.body.world.complain(str(error), node)
+            return UNKNOWN
+        if after.shape is None:
+            return UNKNOWN
+        if not isinstance(given, Array):
+            self.body.world.lost(f"{layer.label} is given an array of which no size is known", node)
+            return Array(Flow.of([size if size is not None and size.value is not None else None for size in after.shape]))
+        return Array(after)
+
+    def _several(self, layer: Layer, arguments: Sequence[Value], node: ast.Call) -> Value:
+        unifier = Unifier(lookup(layer.attributes))
+        for text, given in zip(layer.inputs, arguments, strict=False):
+            if not self._fits(unifier, layer.label, text, given, node):
+                return UNKNOWN
+        return self._result(unifier, layer.output, "")
+
+    def _fits(self, unifier: Unifier, what: str, text: str, given: Value, node: ast.AST) -> bool:
+        if not isinstance(given, Array):
+            return True
+        unifier.bind(text, known(given.flow.shape, self.body.names))
+        if unifier.mismatches:
+            mismatch = unifier.mismatches[0]
+            if mismatch.label or self.body.world.rank(node) is None:
+                self.body.world.complain(f"{what}: {mismatch.sentence(why(given, mismatch))}", node)
+            return False
+        return True
+
+    def _result(self, unifier: Unifier, text: str, kind: str) -> Value:
+        shape = unifier.result(text) if text else None
+        shape = known(shape, self.body.names)
+        return UNKNOWN if shape is None else Array(Flow.of(shape), kind)
+
+    def backward(self, layer: Layer, given: Value, node: ast.Call) -> Value:
+        """``layer.backward(next_grad)``: the gradient, its input as large as what forward read."""
+        fields: dict[str, Value] = dict(self.gradient_of(layer).fields)
+        ends = _ends(layer)
+        if ends is not None:
+            fields["input"] = self._input_gradient(layer.label, *ends, given, node)
+        return Gradient(layer.label, fields)
+
+    def _input_gradient(self, label: str, inputs: str, output: str, attributes: Lookup, given: Value, node: ast.Call) -> Value:
+        if not isinstance(given, Array):
+            given = Array(Flow.start(None))
+        shape = known(given.flow.shape, self.body.names)
+        if inputs.split() == output.split() and all(slot.text for slot in parse(inputs)) and all(slot.variadic for slot in parse(inputs)):
+            return given if given.flow.shape is not None else UNKNOWN
+        unifier = Unifier(attributes)
+        own = {slot.text: Dim.named(slot.text + OWN) for slot in parse(inputs) if slot.is_name}
+        unifier.sizes.update(own)
+        unifier.bind(output, shape)
+        if unifier.mismatches:
+            mismatch = unifier.mismatches[0]
+            if mismatch.label or self.body.world.rank(node.args[0] if node.args else node) is None:
+                self.body.world.complain(f"{label}.backward: {mismatch.sentence(why(given, mismatch))}", node)
+            return UNKNOWN
+        found: dict[str, Dim] = {}
+        for name, size in unifier.refined.items():  # batchˈ is the caller's batch
+            if name.endswith(OWN):
+                found[name] = size
+            elif str(size).endswith(OWN) and str(size).isidentifier():
+                found[str(size)] = Dim.named(name)
+        wanted = unifier.result(inputs)
+        if wanted is None:
+            return UNKNOWN
+        return Array(Flow.of(known([None if size is None else size.substitute(found) for size in wanted], self.body.names) or []))
+
+    def gradient_of(self, layer: Layer) -> Gradient:
+        """What a layer's gradient surely holds: an array as large as each parameter, and the same of each layer within."""
+        if layer.parts is not None:
+            return Gradient(layer.label, {"parts": Pack(tuple(map(self.gradient_of, layer.parts)), frozen=True)})
+        if layer.inner is not None:
+            return Gradient(layer.label, {"inner": self.gradient_of(layer.inner)})
+        found: dict[str, Value] = {name: self.body.stored(layer, name) for name in self._parameters(layer)}
+        for name, value in layer.attributes.items():
+            if isinstance(value, Layer):
+                found[name] = self.gradient_of(value)
+        return Gradient(layer.label, found)
+
+    def _parameters(self, layer: Layer) -> list[str]:
+        info = self.class_of(layer)
+        return [] if info is None else [name for name, (kind, _) in classes.fields(info).items() if kind == "Parameter"]
+
+    def class_of(self, layer: Layer) -> TypeInfo | None:
+        """The class, if mypy has read it."""
+        module, _, name = layer.class_name.rpartition(".")
+        found = self.body.world.inside(module).resolve(name)
+        return found.node if isinstance(found, Reference) and isinstance(found.node, TypeInfo) else None
+
+    def update(self, layer: Layer, given: Value, node: ast.Call) -> Value:
+        """``layer.update(optimizer, grad)``: the gradient has the sizes of the layer's own parameters."""
+        if isinstance(given, Gradient):
+            wrong = _other(self.gradient_of(layer), given)
+            if wrong is not None:
+                name, expected, got = wrong
+                of = "" if given.owner in ("", layer.label) else f" (the gradient of {given.owner})"
+                self.body.world.complain(f"{layer.label}.update: {name} is {expected}, but its gradient is {got}{of}", node)
+        return Constant(None)
+
+    # ------------------------------------------------------------------ stacks
+
+    def stack(self, left: Value, right: Value, node: ast.AST) -> Value:
+        """``left >> right``."""
+        if not isinstance(right, Layer) or not isinstance(left, Layer | Sample):
+            return UNKNOWN
+        if isinstance(left, Sample):
+            chain = Layer(f"{_sample(left)} >> {right.shown}", _CHAIN, parts=(right,), sample=left)
+        else:
+            parts = left.parts if left.parts is not None and left.class_name in classes.CHAINS else (left,)
+            both = all("Elementwise" in each.class_name or self._keeps(each) for each in (left, right))
+            name = classes.ELEMENTWISE_CHAIN if both else _CHAIN
+            chain = Layer(f"{left.shown} >> {right.shown}", name, parts=(*parts, right), sample=left.sample)
+        return self._built(chain, node)
+
+    def _keeps(self, layer: Layer) -> bool:
+        info = self.class_of(layer)
+        return info is not None and info.has_base(classes.ELEMENTWISE)
+
+    def _built(self, layer: Layer, node: ast.AST) -> Value:
+        try:
+            flow = layer.trace(Flow.start(None))
+        except TypednnError as error:
+            self.body.world.complain(str(error), node)
+            return UNKNOWN
+        if flow.open_constraints:
+            self.body.world.lost(f"whether {layer.shown} fits depends on {', '.join(map(str, flow.open_constraints))}", node)
+        return layer
+
+    def sequential(
+        self, info: TypeInfo, arguments: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call, *, spread: bool
+    ) -> Value:
+        """``Sequential([a, b, c], input=Input(28, 28, 1))``, flat as the chains it is made from."""
+        given = arguments[0] if arguments else keywords.get("layers", UNKNOWN)
+        sample = keywords.get("input")
+        if info.fullname != classes.SEQUENTIAL or spread or not isinstance(given, Pack):
+            return UNKNOWN
+        parts: list[Layer] = []
+        for each in given.items:
+            if not isinstance(each, Layer):
+                return UNKNOWN
+            flat = each.class_name in classes.CHAINS and each.class_name != classes.ELEMENTWISE_CHAIN and not given.keys
+            parts += each.parts if flat and each.parts is not None and each.sample is None else (each,)
+        shown = " >> ".join(part.shown for part in parts)
+        return self._built(Layer(shown, info.fullname, parts=tuple(parts), sample=sample if isinstance(sample, Sample) else None), node)
+
+    def rows(self, info: TypeInfo, arguments: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call, *, spread: bool) -> Value:
+        """``Stack([a, b, c], input=(28, 28, 1))``: between rows, with the layers' own shapes inside."""
+        given = arguments[0] if arguments else keywords.get("layers", UNKNOWN)
+        sample = arguments[1] if len(arguments) > 1 else keywords.get("input", UNKNOWN)
+        if isinstance(sample, Pack):
+            numbers = [integer_of(each) for each in sample.items]
+            sample = Sample(tuple(each for each in numbers if each is not None) if None not in numbers else None)
+        parts = given.items if isinstance(given, Pack) else ()
+        if (
+            spread
+            or not isinstance(sample, Sample)
+            or sample.sizes is None
+            or not parts
+            or not all(isinstance(part, Layer) for part in parts)
+        ):
+            return UNKNOWN
+        layers = tuple(part for part in parts if isinstance(part, Layer))
+        chain = Layer(" >> ".join(part.shown for part in layers), _CHAIN, parts=layers, sample=sample)
+        if self._built(chain, node) is UNKNOWN:
+            return UNKNOWN
+        sizes = chain.trace(Flow.start(None)).sizes()
+        if sizes is None:
+            return UNKNOWN
+        attributes: dict[str, Value] = {
+            "in_features": Number(Dim.of(math.prod(sample.sizes))),
+            "out_features": Number(Dim.of(math.prod(sizes))),
+        }
+        return Layer("Stack", info.fullname, ("batch {self.in_features}",), "batch {self.out_features}", attributes)
+
+    def wrapped(self, info: TypeInfo, arguments: Sequence[Value], node: ast.Call) -> Value:
+        """``Residual(inner)`` and ``PerPosition(inner)``."""
+        inner = arguments[0] if arguments else UNKNOWN
+        if not isinstance(inner, Layer):
+            return UNKNOWN
+        wrapper = "residual" if info.fullname == classes.RESIDUAL else "per_position"
+        layer = Layer(f"{info.name}({inner.shown})", info.fullname, attributes={"inner": inner}, inner=inner, wrapper=wrapper)
+        return self._built(layer, node)
+
+    # ------------------------------------------------------------------ functions and gradients
+
+    def function(
+        self,
+        name: str,
+        said: classes.Signature,
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.Call,
+        receiver: Value | None,
+    ) -> Value:
+        """A call of a function whose parameters are annotated."""
+        parameters = said["parameters"]
+        bound = receiver is not None and not isinstance(receiver, Reference)
+        if parameters and parameters[0][0] in ("self", "cls") and (bound or parameters[0][0] == "cls"):
+            parameters = parameters[1:]
+        unifier = Unifier(lookup(receiver.attributes) if isinstance(receiver, Layer) else unknown)
+        nodes: dict[int | str | None, ast.expr] = {**dict(enumerate(node.args)), **{each.arg: each.value for each in node.keywords}}
+        for place, (parameter, alternatives) in enumerate(parameters):
+            given = keywords[parameter] if parameter in keywords else arguments[place] if place < len(arguments) else UNKNOWN
+            if not isinstance(given, Array) or not alternatives:
+                continue
+            at = nodes.get(parameter, nodes.get(place, node))
+            fitting = [text for kind, text in alternatives if self._would_fit(unifier, kind, text, given)]
+            if len(alternatives) == 1 or not fitting:
+                kind, text = alternatives[0]
+                if not same_precision(kind, given.kind):
+                    self.body.world.complain(f"{name}: {parameter} expects {kind}, gets {given.kind}", at)
+                    return UNKNOWN
+                if not self._fits(unifier, f"{name}: {parameter}", text, given, at):
+                    return UNKNOWN
+            elif len(fitting) == 1:
+                unifier.bind(fitting[0], known(given.flow.shape, self.body.names))
+        results = [
+            self._result(unifier, alternatives[0][1], alternatives[0][0]) if len(alternatives) == 1 else UNKNOWN
+            for alternatives in said["result"]
+        ]
+        return results[0] if len(results) == 1 else Pack(tuple(results), frozen=True)
+
+    def _would_fit(self, unifier: Unifier, kind: str, text: str, given: Array) -> bool:
+        trial = Unifier(unifier.attributes)
+        trial.sizes, trial.groups, trial.refined = dict(unifier.sizes), dict(unifier.groups), dict(unifier.refined)
+        trial.bind(text, known(given.flow.shape, self.body.names))
+        return not trial.mismatches and same_precision(kind, given.kind)
+
+    def gradient(self, info: TypeInfo, arguments: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call, *, spread: bool) -> Value:
+        """``LinearGrad(dx, dweight, dbias)``: the fields' sizes agree, and each part belongs to the layer of its name."""
+        order = [name for base in reversed(info.mro) for name, _ in (classes.facts_of(base) or {"dataclass": []})["dataclass"]]
+        if spread or not order:
+            return UNKNOWN
+        values = {**dict(zip(order, arguments, strict=False)), **keywords}
+        unifier = Unifier()
+        own: Mapping[str, Value] = {} if self.own is None else self.gradient_of(self.own).fields
+        for name, (_, alternatives) in classes.fields(info).items():
+            if (
+                len(alternatives) == 1
+                and name in values
+                and not self._fits(unifier, f"{info.name}: {name}", alternatives[0][1], values[name], node)
+            ):
+                return UNKNOWN
+        for name, value in values.items():
+            mine = own.get(name)
+            wrong = None if mine is None else _other(Gradient("", {name: mine}), Gradient("", {name: value}))
+            if wrong is not None:
+                path, expected, got = wrong
+                of = f" (the gradient of {value.owner})" if isinstance(value, Gradient) and value.owner else ""
+                self.body.world.complain(f"{info.name}: {path} is {expected}, but its gradient is {got}{of}", node)
+        return Gradient(info.name, values)
+
+    # ------------------------------------------------------------------ arrays
+
+    def promised(self, text: str, kind: str, attributes: Lookup) -> Value:
+        """The array that an annotation of this function, or of a field, describes."""
+        try:
+            slots = parse(text)
+        except TypednnError:
+            return UNKNOWN
+        if any(slot.variadic for slot in slots):
+            return UNKNOWN
+        named = {slot.text for slot in slots if slot.is_name} & self.body.names
+
+        def name(each: str) -> Dim | None:
+            return Dim.named(each) if each in named or each in self.body.names else None
+
+        sizes = [None if not slot.text or slot.broadcast else evaluate(slot.text, name, attributes) for slot in slots]
+        flow = Flow.of(sizes)
+        symbols = {**{each: Dim.named(each) for each in self.body.names}, **flow.symbols}  # so that no layer's own name is one of them
+        return Array(replace(flow, symbols=symbols), kind)
+
+    def operator(self, op: ast.operator, left: Value, right: Value, node: ast.BinOp) -> Value:
+        """Arithmetic of sizes, ``>>`` of layers, ``+`` and ``@`` of arrays."""
+        match left, right:
+            case Number(), Number():
+                size = _arithmetic(op, left.size, right.size)
+                return UNKNOWN if size is None else Number(size, left.positive and right.positive)
+            case (Pack(items=items, keys=()), Number()) if (
+                isinstance(op, ast.Mult) and (times := integer_of(right)) is not None and times < 64
+            ):
+                return Pack(items * times, frozen=left.frozen)
+            case Pack(keys=()), Pack(keys=()) if isinstance(op, ast.Add):
+                return Pack(left.items + right.items, frozen=left.frozen and right.frozen)
+            case ((Layer() | Sample()), Layer()) if isinstance(op, ast.RShift):
+                return self.stack(left, right, node.right)
+            case Array(), Array() if isinstance(op, ast.MatMult):
+                return self._product(left, right, node)
+            case Array(), Array():
+                return self._broadcast(left, right, node)
+            case (Array(), Number() | Constant()) | (Number() | Constant(), Array()):
+                array = left if isinstance(left, Array) else right
+                return replace(array, kind="") if isinstance(array, Array) else UNKNOWN
+            case _:
+                return UNKNOWN
+
+    def _broadcast(self, left: Array, right: Array, node: ast.BinOp) -> Value:
+        a, b = known(left.flow.shape, self.body.names), known(right.flow.shape, self.body.names)
+        if a is None or b is None:
+            return UNKNOWN
+        rank = max(len(a), len(b))
+        ones: list[Dim | None] = [Dim.of(1)] * rank
+        a, b = ones[: rank - len(a)] + a, ones[: rank - len(b)] + b
+        result: list[Dim | None] = []
+        for place, (x, y) in enumerate(zip(a, b, strict=True)):
+            if x is None or y is None:
+                result.append(None)
+            elif x.value == 1 or y.value == 1 or same(x, y):
+                result.append(y if x.value == 1 else x)
+            elif x.value is not None and y.value is not None:
+                why = _axiswhy(right, place) or _axiswhy(left, place)
+                text = f"{_written(left)} and {_written(right)} do not fit together: axis {place} is {x} and {y}{why}"
+                self.body.world.complain(text, node)
+                return UNKNOWN
+            else:
+                result.append(None)
+        return Array(self._flow(result))
+
+    def _product(self, left: Array, right: Array, node: ast.BinOp) -> Value:
+        a, b = known(left.flow.shape, self.body.names), known(right.flow.shape, self.body.names)
+        if a is None or b is None or len(b) != 2 or len(a) < 2:
+            return UNKNOWN
+        inner, outer = a[-1], b[0]
+        if inner is not None and outer is not None and differ(inner, outer):
+            self.body.world.complain(f"{_written(left)} @ {_written(right)}: {inner} columns meet {outer} rows", node)
+            return UNKNOWN
+        return Array(self._flow([*a[:-1], b[1]]))
+
+    def _flow(self, shape: Shape) -> Flow:
+        flow = Flow.of(shape)
+        return replace(flow, symbols={**{each: Dim.named(each) for each in self.body.names}, **flow.symbols})
+
+    def array_attribute(self, array: Array, name: str) -> Value:
+        shape = known(array.flow.shape, self.body.names)
+        if shape is None:
+            return UNKNOWN
+        match name:
+            case "shape":
+                return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)
+            case "T":
+                return Array(self._flow(shape[::-1]), array.kind)
+            case "ndim":
+                return Number(Dim.of(len(shape)))
+            case _:
+                return UNKNOWN
+
+    def array_method(self, array: Array, name: str, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+        shape = known(array.flow.shape, self.body.names)
+        if shape is None:
+            return UNKNOWN
+        match name:
+            case "copy" | "clip" | "round":
+                return array
+            case "astype":
+                return replace(array, kind="")
+            case "reshape":
+                wanted = arguments[0].items if len(arguments) == 1 and isinstance(arguments[0], Pack) else tuple(arguments)
+                return self._reshaped(shape, wanted)
+            case "transpose" if arguments and all(integer_of(each) is not None for each in arguments):
+                order = [integer_of(each) or 0 for each in arguments]
+                return (
+                    Array(self._flow([shape[place] for place in order]), array.kind)
+                    if sorted(order) == list(range(len(shape)))
+                    else UNKNOWN
+                )
+            case "transpose" if not arguments:
+                return Array(self._flow(shape[::-1]), array.kind)
+            case "sum" | "mean" | "max" | "min" if not arguments or len(arguments) == 1:
+                place = integer_of(arguments[0] if arguments else keywords.get("axis", UNKNOWN))
+                if place is None or not -len(shape) <= place < len(shape) or set(keywords) - {"axis", "keepdims"}:
+                    return UNKNOWN
+                kept: list[Dim | None] = [Dim.of(1)] if keywords.get("keepdims") == Constant(True) else []
+                if "keepdims" in keywords and keywords["keepdims"] not in (Constant(True), Constant(False)):
+                    return UNKNOWN
+                place %= len(shape)
+                return Array(self._flow([*shape[:place], *kept, *shape[place + 1 :]]))
+            case _:
+                return UNKNOWN
+
+    def _reshaped(self, shape: Shape, wanted: Sequence[Value]) -> Value:
+        sizes = [each.size if isinstance(each, Number) else None for each in wanted]
+        open_places = [place for place, size in enumerate(sizes) if size is not None and size.value == -1]
+        if len(open_places) == 1:
+            total = _total(shape)
+            rest = _total([size for place, size in enumerate(sizes) if place != open_places[0]])
+            share = total // rest if total is not None and rest is not None and rest.terms else None
+            sizes[open_places[0]] = share if share is not None and rest is not None and share * rest == total else None
+        return Array(self._flow(sizes))
+
+    def numpy_function(self, name: str, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+        """New arrays, and functions that keep a shape."""
+        if name in ("zeros", "ones", "empty", "full", "standard_normal", "random"):
+            given = arguments[0] if arguments else keywords.get("shape", keywords.get("size", UNKNOWN))
+            items = given.items if isinstance(given, Pack) else (given,) if isinstance(given, Number) else None
+            if items is None:
+                return UNKNOWN
+            return Array(self._flow([each.size if isinstance(each, Number) else None for each in items]))
+        arrays = [each for each in arguments if isinstance(each, Array)]
+        others = [each for each in arguments if not isinstance(each, Array | Number | Constant)]
+        if name in _SAME_SHAPE and len(arrays) == 1 and not others:
+            return replace(arrays[0], kind="")
+        return UNKNOWN
+
+    def reveal(self, value: Value, node: ast.AST) -> None:
+        """``reveal_type(x)`` also says the sizes of an array."""
+        if isinstance(value, Array) and value.flow.shape is not None:
+            sizes = " ".join("_" if size is None else str(size) for size in value.flow.shape)
+            self.body.world.note(f'Revealed sizes are "{sizes}"', node)
+
+
+# ------------------------------------------------------------------ pieces
+
+
+def _ends(layer: Layer) -> tuple[str, str, Lookup] | None:
+    if layer.parts is None and not layer.wrapper:
+        return (layer.inputs[0], layer.output, lookup(layer.attributes)) if len(layer.inputs) == 1 and layer.output else None
+    contract = layer.contract
+    if contract is None or "..." in contract:
+        return None
+    inputs, _, output = contract.partition(" if ")[0].partition(" -> ")
+    return inputs, output, unknown
+
+
+def _other(mine: Gradient, given: Value, path: str = "") -> tuple[str, str, str] | None:
+    """The first parameter whose gradient surely has other sizes: its name, its sizes, the gradient's."""
+    if not isinstance(given, Gradient):
+        return None
+    for name, own in mine.fields.items():
+        other = given.fields.get(name, UNKNOWN)
+        whole = f"{path}{name}"
+        match own, other:
+            case Array(), Array():
+                a, b = own.flow.shape, other.flow.shape
+                if (
+                    a is not None
+                    and b is not None
+                    and (len(a) != len(b) or any(x is not None and y is not None and differ(x, y) for x, y in zip(a, b, strict=True)))
+                ):
+                    return whole, _product_text(a), _product_text(b)
+            case Gradient(), Gradient():
+                found = _other(own, other, f"{whole}.")
+                if found is not None:
+                    return found
+            case Pack(items=mine_items), Pack(items=items) if len(mine_items) == len(items):
+                for place, (first, second) in enumerate(zip(mine_items, items, strict=True)):
+                    found = _other(first, second, f"{whole}[{place}].") if isinstance(first, Gradient) else None
+                    if found is not None:
+                        return found
+            case _:
+                pass
+    return None
+
+
+def _product_text(shape: Shape) -> str:
+    return "x".join("_" if size is None else str(size) for size in shape)
+
+
+def why(array: Array, mismatch: Mismatch) -> str:
+    """`` (= 5*5*16, from MaxPool2d on 10x10x16)`` of the axis that does not fit, or nothing."""
+    return "" if mismatch.axis_index is None else _axiswhy(array, mismatch.axis_index)
+
+
+def _axiswhy(array: Array, place: int) -> str:
+    axes = array.flow.axes
+    return axes[place].why if axes is not None and place < len(axes) else ""
+
+
+def _written(array: Array) -> str:
+    shape = array.flow.shape or []
+    return f"({', '.join('_' if size is None else str(size) for size in shape)})"
+
+
+def _sample(sample: Sample) -> str:
+    return f"Input({', '.join(map(str, sample.sizes or ()))})"
+
+
+def same_precision(a: str, b: str) -> bool:
+    """Whether arrays of two kinds may be one: Float32 is a Float, and no Float64."""
+    return a == b or not any(a in family and b in family for family in _PRECISIONS)
+
+
+def _total(shape: Shape) -> Dim | None:
+    total = Dim.of(1)
+    for size in shape:
+        if size is None:
+            return None
+        total = total * size
+    return total
+
+
+def _arithmetic(op: ast.operator, a: Dim, b: Dim) -> Dim | None:
+    match op:
+        case ast.Add():
+            return a + b
+        case ast.Sub():
+            return a - b
+        case ast.Mult():
+            return a * b
+        case ast.FloorDiv() if b.terms:
+            return a // b
+        case ast.Mod() if b.terms:
+            return a - b * (a // b)
+        case ast.Pow() if a.value is not None and b.value is not None and 0 <= b.value < 32:
+            return Dim.of(a.value**b.value)
+        case _:
+            return None

@@ -1,0 +1,265 @@
+"""What a class says about sizes, read once and kept in mypy's cache.
+
+While mypy analyses a class, its annotation strings, its constructor (as text) and its constants are put into
+``TypeInfo.metadata``; a digest goes where mypy's cache and daemon notice a change: into ``extra_attrs`` of the first
+base. Annotations of functions outside classes ride on their parameters' types in the same way (`annotate`).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import lru_cache
+from typing import Any, TypedDict, cast
+
+from mypy import nodes
+from mypy.errorcodes import ErrorCode
+from mypy.nodes import TypeInfo
+from mypy.plugin import AnalyzeTypeContext, ClassDefContext
+from mypy.types import AnyType, CallableType, Instance, LiteralType, TupleType, Type, TypeOfAny, UnboundType, UnionType, get_proper_type
+
+from typednn.mypy_plugin import syntax
+
+SHAPE = ErrorCode("shape", "Sizes of arrays across typednn layers and annotated functions", "typednn")
+KEY = "typednn"
+MARK = "__typednn__"
+
+MODULE = "typednn.module.Module"
+LAYER = "typednn.layer.Layer"
+ELEMENTWISE = "typednn.layer.Elementwise"
+FIRST_LAYER = "typednn.layer.FirstLayer"
+MULTI_INPUT = "typednn.layer.MultiInput"
+INPUT = "typednn.layer.Input"
+STACK = "typednn.stack.Stack"
+SEQUENTIAL = "typednn.layer.Sequential"
+ELEMENTWISE_CHAIN = "typednn.layer.ElementwiseChain"
+CHAINS = ("typednn.layer.Chain", "typednn.layer.FirstChain", ELEMENTWISE_CHAIN, SEQUENTIAL)
+RESIDUAL = "typednn.layers.residual.Residual"
+PER_POSITION = "typednn.layers.per_position.PerPosition"
+GRADIENT = "typednn.gradients.Gradient"
+NDARRAY = "numpy.ndarray"
+
+
+class Signature(TypedDict):
+    """The annotated parameters of a function, in order, and its result."""
+
+    parameters: list[tuple[str, syntax.Alternatives]]
+    result: list[syntax.Alternatives]
+
+
+class ClassFacts(TypedDict):
+    """What one class body says."""
+
+    module: str
+    methods: dict[str, Signature]
+    fields: dict[str, list[Any]]  # name -> [kind of field, alternatives]
+    constructor: str
+    constants: dict[str, str]
+    assigned: list[str]  # attributes that methods other than the constructor assign
+    dataclass: list[list[str]]  # [field, default as text]
+
+
+def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | None:
+    """The annotation strings of a function whose source is at hand; None if it has none."""
+    declared = function.unanalyzed_type
+    if not isinstance(declared, CallableType):
+        return None
+    read = [(name or "", syntax.annotation(each, aliases)) for name, each in zip(declared.arg_names, declared.arg_types, strict=True)]
+    result = syntax.returned(declared.ret_type, aliases)
+    if not any(text for _, text in read) and not any(result):
+        return None
+    return {"parameters": read, "result": result}
+
+
+def read_class(ctx: ClassDefContext) -> None:
+    """Keep what a class body says; classes that say nothing about arrays and are no layers are left alone."""
+    info = ctx.cls.info
+    is_layer = info.has_base(MODULE)
+    functions = syntax.functions(ctx.cls.defs)
+    tree = cast(Any, ctx.api).modules.get(cast(Any, ctx.api).cur_mod_id)
+    aliases = syntax.aliases(tree.defs) if tree is not None else {}
+    methods = {name: found for name, function in functions.items() if (found := signature(function, aliases)) is not None}
+    fields = _fields(ctx.cls.defs, aliases)
+    if not (is_layer or methods or fields):
+        return
+    facts: ClassFacts = {
+        "module": info.module_name,
+        "methods": methods,
+        "fields": fields,
+        "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
+        "constants": _constants(ctx.cls.defs),
+        "assigned": sorted({name for key, function in functions.items() if key != "__init__" for name in _assigned(function)}),
+        "dataclass": _dataclass(ctx.cls),
+    }
+    text = json.dumps(facts, sort_keys=True)
+    info.metadata[KEY] = {"facts": text}
+    if info.bases:
+        # Part of the class's interface as mypy's cache and daemon see it: metadata alone they do not compare.
+        first = info.bases[0]
+        info.bases[0] = _marked(first, text, ctx.api.named_type("builtins.str"))
+
+
+def _marked(instance: Instance, text: str, string: Instance) -> Instance:
+    return instance.copy_with_extra_attr(MARK, LiteralType(text, string))
+
+
+def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for statement in body.body:
+        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
+            declared = statement.unanalyzed_type
+            alternatives = syntax.annotation(declared, aliases)
+            if alternatives:
+                marker = declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
+                kind = marker if marker in ("Parameter", "Buffer", "Kept") else "field"
+                found[statement.lvalues[0].name] = [kind, alternatives]
+    return found
+
+
+def _constants(body: nodes.Block) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for statement in body.body:
+        if isinstance(statement, nodes.AssignmentStmt) and not isinstance(statement.rvalue, nodes.TempNode):
+            for target in statement.lvalues:
+                if isinstance(target, nodes.NameExpr):
+                    text = ast.unparse(ast.fix_missing_locations(syntax.expression(statement.rvalue)))
+                    found[target.name] = "..." if target.name in found else text
+    return found
+
+
+def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
+    """The fields of a dataclass, which are its constructor's parameters."""
+    decorated = any("dataclass" in ast.unparse(syntax.expression(each)) for each in cls.decorators)
+    found: list[list[str]] = []
+    for statement in cls.defs.body if decorated else ():
+        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
+            declared = statement.unanalyzed_type
+            if isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer"):
+                default = "" if isinstance(statement.rvalue, nodes.TempNode) else ast.unparse(syntax.expression(statement.rvalue))
+                found.append([statement.lvalues[0].name, default])
+    return found
+
+
+def _assigned(function: nodes.FuncDef) -> set[str]:
+    """The attributes of self that a method assigns, wherever in its body."""
+    names: set[str] = set()
+    for statement in syntax.block(function.body.body):
+        for node in ast.walk(statement):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign | ast.For) else []
+            for target in targets:
+                names |= {each.attr for each in ast.walk(target) if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self"}
+    return names
+
+
+# ------------------------------------------------------------------ asking
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> ClassFacts:
+    facts: ClassFacts = json.loads(text)
+    return facts
+
+
+def facts_of(info: TypeInfo) -> ClassFacts | None:
+    """What this very class says."""
+    return _parsed(info.metadata[KEY]["facts"]) if KEY in info.metadata else None
+
+
+def method(info: TypeInfo, name: str) -> Signature | None:
+    """The annotation strings of a method, by the first class in resolution order that defines it."""
+    for base in info.mro:
+        facts = facts_of(base)
+        if facts is not None and name in facts["methods"]:
+            return facts["methods"][name]
+        if name in base.names:
+            return None
+    return None
+
+
+def fields(info: TypeInfo) -> dict[str, list[Any]]:
+    """Every annotated field of a class and its bases, in the order of declaration."""
+    found: dict[str, list[Any]] = {}
+    for base in reversed(info.mro):
+        facts = facts_of(base)
+        if facts is not None:
+            found |= facts["fields"]
+    return found
+
+
+def positive(info: TypeInfo) -> set[str]:
+    """Attributes that are a whole axis in some annotation, and so at least 1."""
+    found: set[str] = set()
+    for base in info.mro:
+        facts = facts_of(base)
+        if facts is not None:
+            found |= set(re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", json.dumps([facts["methods"], facts["fields"]])))
+    return found
+
+
+def assigned(info: TypeInfo) -> frozenset[str]:
+    """Attributes that some method other than a constructor assigns: they may change at any time."""
+    found: set[str] = set()
+    for base in info.mro:
+        facts = facts_of(base)
+        if facts is not None:
+            found |= set(facts["assigned"])
+    return frozenset(found)
+
+
+def constructor_owner(info: TypeInfo) -> TypeInfo | None:
+    """The class whose constructor builds an instance."""
+    return next((base for base in info.mro if "__init__" in base.names and base.fullname != "builtins.object"), None)
+
+
+def defines_trace(info: TypeInfo) -> bool:
+    """Whether a class of somebody else works its shapes out by itself."""
+    owner = next((base for base in info.mro if "trace" in base.names), None)
+    return owner is not None and owner.fullname != MODULE
+
+
+# ------------------------------------------------------------------ functions
+
+
+def annotate(ctx: AnalyzeTypeContext) -> Type:
+    """``Float[Array2, "batch 10"]``: the array's type, with the string on it; an error where their ranks differ."""
+    analyser: Any = ctx.api
+    made: Type | None = analyser.try_analyze_special_unbound_type(ctx.type, "typing.Annotated")
+    if made is None:
+        return AnyType(TypeOfAny.from_error)
+    if len(ctx.type.args) == 2:
+        text = syntax.text_of(ctx.type.args[1])
+        wrong = None if text is None else syntax.rank_error(ctx.type.args[0], text)
+        if wrong:
+            analyser.fail(wrong, ctx.type, code=SHAPE)
+    alternatives = syntax.annotation(ctx.type)
+    array = get_proper_type(made)
+    if len(alternatives) != 1 or not isinstance(array, Instance) or array.type.fullname != NDARRAY:
+        return made
+    return _marked(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
+
+
+def said(declared: Type) -> syntax.Alternatives:
+    """The strings that `annotate` put on a type."""
+    array = get_proper_type(declared)
+    if isinstance(array, UnionType):
+        return [each for item in array.items for each in said(item)]
+    if isinstance(array, Instance) and array.extra_attrs is not None:
+        text = get_proper_type(array.extra_attrs.attrs.get(MARK))
+        if isinstance(text, LiteralType) and isinstance(text.value, str) and text.value.startswith("[["):
+            alternatives: syntax.Alternatives = json.loads(text.value)
+            return alternatives
+    return []
+
+
+def function_signature(declared: Type | None) -> Signature | None:
+    """The annotation strings of a function, from its type: also where its source was not read."""
+    function = get_proper_type(declared)
+    if not isinstance(function, CallableType):
+        return None
+    parameters = [(name or "", said(each)) for name, each in zip(function.arg_names, function.arg_types, strict=True)]
+    result = get_proper_type(function.ret_type)
+    returned = list(map(said, result.items)) if isinstance(result, TupleType) else [said(result)]
+    if not any(text for _, text in parameters) and not any(returned):
+        return None
+    return {"parameters": parameters, "result": returned}

@@ -1,0 +1,361 @@
+"""From mypy's syntax tree to Python's own, which everything else here reads.
+
+Constructors of layers are kept in mypy's cache as text, and function bodies are followed while mypy checks them: both
+become `ast` nodes, so that one evaluator serves both. What has no meaning for sizes becomes ``...``, the unknown. A
+call, an operator or a name that comes from a body remembers the node it was made from in ``origin``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from mypy import nodes
+from mypy import patterns as mypy_patterns
+from mypy.types import RawExpressionType, Type, UnboundType, UnionType
+
+from typednn.errors import DefinitionError
+from typednn.shapes import rank
+
+_OPERATORS: dict[str, type[ast.operator]] = {
+    "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "**": ast.Pow,
+    "@": ast.MatMult, ">>": ast.RShift, "<<": ast.LShift, "&": ast.BitAnd, "|": ast.BitOr, "^": ast.BitXor,
+}  # fmt: skip
+_COMPARISONS: dict[str, type[ast.cmpop]] = {
+    "==": ast.Eq, "!=": ast.NotEq, "<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE,
+    "is": ast.Is, "is not": ast.IsNot, "in": ast.In, "not in": ast.NotIn,
+}  # fmt: skip
+_UNARY: dict[str, type[ast.unaryop]] = {"-": ast.USub, "+": ast.UAdd, "not": ast.Not, "~": ast.Invert}
+_CAPTURES = ("pattern", "patterns", "positionals", "keyword_values", "values", "keys")
+
+
+def origin(node: ast.AST) -> Any:
+    """The mypy node that this one was made from, or None."""
+    return getattr(node, "origin", None)
+
+
+def _unknown() -> ast.expr:
+    return ast.Constant(value=...)
+
+
+def _name(name: str) -> ast.Name:
+    return ast.Name(id=name, ctx=ast.Load())
+
+
+# ------------------------------------------------------------------ expressions
+
+
+def expression(node: nodes.Expression) -> ast.expr:
+    """The same expression, ``...`` in place of what no size can depend on."""
+    made = _expression(node)
+    made.origin = node  # type: ignore[attr-defined]
+    return made
+
+
+def _expression(node: nodes.Expression) -> ast.expr:
+    match node:
+        case nodes.IntExpr() | nodes.StrExpr() | nodes.FloatExpr():
+            return ast.Constant(value=node.value)
+        case nodes.NameExpr():
+            return (
+                ast.Constant(value={"True": True, "False": False, "None": None}[node.name]) if node.name in _CONSTANTS else _name(node.name)
+            )
+        case nodes.SuperExpr():
+            return ast.Attribute(value=ast.Call(func=_name("super"), args=[], keywords=[]), attr=node.name, ctx=ast.Load())
+        case nodes.MemberExpr():
+            return ast.Attribute(value=expression(node.expr), attr=node.name, ctx=ast.Load())
+        case nodes.IndexExpr():
+            return ast.Subscript(value=expression(node.base), slice=expression(node.index), ctx=ast.Load())
+        case nodes.SliceExpr():
+            ends = [None if end is None else expression(end) for end in (node.begin_index, node.end_index, node.stride)]
+            return ast.Slice(lower=ends[0], upper=ends[1], step=ends[2])
+        case nodes.CallExpr() if isinstance(node.analyzed, nodes.RevealExpr | nodes.CastExpr | nodes.AssertTypeExpr):
+            return _expression(node.analyzed)
+        case nodes.CallExpr():
+            return _call(node)
+        case nodes.RevealExpr() if node.expr is not None:
+            return ast.Call(func=_name("reveal_type"), args=[expression(node.expr)], keywords=[])
+        case nodes.CastExpr() | nodes.AssertTypeExpr():
+            return expression(node.expr)
+        case nodes.OpExpr() if node.op in ("and", "or"):
+            return ast.BoolOp(op=ast.And() if node.op == "and" else ast.Or(), values=[expression(node.left), expression(node.right)])
+        case nodes.OpExpr() if node.op in _OPERATORS:
+            return ast.BinOp(left=expression(node.left), op=_OPERATORS[node.op](), right=expression(node.right))
+        case nodes.UnaryExpr() if node.op in _UNARY:
+            return ast.UnaryOp(op=_UNARY[node.op](), operand=expression(node.expr))
+        case nodes.ComparisonExpr():
+            first, *others = map(expression, node.operands)
+            return ast.Compare(left=first, ops=[_COMPARISONS[op]() for op in node.operators], comparators=others)
+        case nodes.ConditionalExpr():
+            return ast.IfExp(test=expression(node.cond), body=expression(node.if_expr), orelse=expression(node.else_expr))
+        case nodes.TupleExpr():
+            return ast.Tuple(elts=list(map(expression, node.items)), ctx=ast.Load())
+        case nodes.ListExpr():
+            return ast.List(elts=list(map(expression, node.items)), ctx=ast.Load())
+        case nodes.DictExpr():
+            keys = [None if key is None else expression(key) for key, _ in node.items]
+            return ast.Dict(keys=keys, values=[expression(value) for _, value in node.items])
+        case nodes.StarExpr():
+            return ast.Starred(value=expression(node.expr), ctx=ast.Load())
+        case nodes.AssignmentExpr():
+            return ast.NamedExpr(target=_name(node.target.name), value=expression(node.value))
+        case nodes.ListComprehension():
+            return ast.ListComp(elt=expression(node.generator.left_expr), generators=_generators(node.generator))
+        case nodes.GeneratorExpr():
+            return ast.GeneratorExp(elt=expression(node.left_expr), generators=_generators(node))
+        case nodes.LambdaExpr():
+            return ast.Lambda(args=_parameters(node.arguments), body=_unknown())
+        case _:
+            return _unknown()
+
+
+_CONSTANTS = ("True", "False", "None")
+
+
+def _call(node: nodes.CallExpr) -> ast.expr:
+    arguments: list[ast.expr] = []
+    keywords: list[ast.keyword] = []
+    for kind, name, argument in zip(node.arg_kinds, node.arg_names, node.args, strict=True):
+        value = expression(argument)
+        if kind == nodes.ARG_STAR:
+            arguments.append(ast.Starred(value=value, ctx=ast.Load()))
+        elif kind == nodes.ARG_STAR2 or kind.is_named():
+            keywords.append(ast.keyword(arg=name, value=value))
+        else:
+            arguments.append(value)
+    return ast.Call(func=expression(node.callee), args=arguments, keywords=keywords)
+
+
+def _generators(node: nodes.GeneratorExpr) -> list[ast.comprehension]:
+    return [
+        ast.comprehension(target=expression(index), iter=expression(sequence), ifs=list(map(expression, conditions)), is_async=0)
+        for index, sequence, conditions in zip(node.indices, node.sequences, node.condlists, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------ statements
+
+
+def block(statements: Iterable[nodes.Statement]) -> list[ast.stmt]:
+    """Statements one by one; what mypy knows to be unreachable is left out."""
+    found: list[ast.stmt] = []
+    for statement in statements:
+        for made in _statement(statement):
+            made.origin = statement  # type: ignore[attr-defined]
+            found.append(made)
+    return found
+
+
+def _body(body: nodes.Block | None) -> list[ast.stmt]:
+    return [] if body is None or body.is_unreachable else block(body.body) or [ast.Pass()]
+
+
+def _statement(node: nodes.Statement) -> list[ast.stmt]:
+    match node:
+        case nodes.AssignmentStmt():
+            if isinstance(node.rvalue, nodes.TempNode):
+                return []  # a declaration without a value
+            return [ast.Assign(targets=list(map(expression, node.lvalues)), value=expression(node.rvalue))]
+        case nodes.OperatorAssignmentStmt():
+            target = expression(node.lvalue)
+            return [ast.AugAssign(target=target, op=_OPERATORS.get(node.op, ast.BitAnd)(), value=expression(node.rvalue))]  # type: ignore[arg-type]
+        case nodes.ExpressionStmt():
+            return [ast.Expr(value=expression(node.expr))]
+        case nodes.ReturnStmt():
+            return [ast.Return(value=None if node.expr is None else expression(node.expr))]
+        case nodes.IfStmt():
+            return _if(node, 0)
+        case nodes.WhileStmt():
+            return [ast.While(test=expression(node.expr), body=_body(node.body), orelse=_body(node.else_body))]
+        case nodes.ForStmt():
+            target, sequence = expression(node.index), expression(node.expr)
+            return [ast.For(target=target, iter=sequence, body=_body(node.body), orelse=_body(node.else_body))]
+        case nodes.WithStmt():
+            items = [
+                ast.withitem(context_expr=expression(value), optional_vars=None if target is None else expression(target))
+                for value, target in zip(node.expr, node.target, strict=True)
+            ]
+            return [ast.With(items=items, body=_body(node.body))]
+        case nodes.TryStmt():
+            handlers = [
+                ast.ExceptHandler(type=None, name=None if name is None else name.name, body=_body(body))
+                for name, body in zip(node.vars, node.handlers, strict=True)
+            ]
+            return [ast.Try(body=_body(node.body), handlers=handlers, orelse=_body(node.else_body), finalbody=_body(node.finally_body))]
+        case nodes.MatchStmt():
+            return _match(node)
+        case nodes.Block():
+            return _body(node)
+        case nodes.RaiseStmt():
+            return [ast.Raise()]
+        case nodes.BreakStmt():
+            return [ast.Break()]
+        case nodes.ContinueStmt():
+            return [ast.Continue()]
+        case nodes.DelStmt():
+            return [ast.Assign(targets=[expression(node.expr)], value=_unknown())]
+        case nodes.GlobalDecl() | nodes.NonlocalDecl():
+            return [ast.Global(names=list(node.names))]
+        case nodes.FuncDef() | nodes.ClassDef():
+            return [ast.Assign(targets=[_name(node.name)], value=_unknown())]
+        case nodes.Decorator():
+            return [ast.Assign(targets=[_name(node.func.name)], value=_unknown())]
+        case nodes.AssertStmt():
+            return [ast.Expr(value=expression(node.expr))]
+        case _:
+            return []
+
+
+def _if(node: nodes.IfStmt, place: int) -> list[ast.stmt]:
+    if place == len(node.expr):
+        return _body(node.else_body)
+    rest = _if(node, place + 1)
+    if node.body[place].is_unreachable:
+        return rest
+    return [ast.If(test=expression(node.expr[place]), body=_body(node.body[place]), orelse=rest)]
+
+
+def _match(node: nodes.MatchStmt) -> list[ast.stmt]:
+    """Any of the bodies, or none; names that patterns capture are unknown."""
+    chain: list[ast.stmt] = []
+    for pattern, body in zip(reversed(node.patterns), reversed(node.bodies), strict=True):
+        captured: list[ast.stmt] = [ast.Assign(targets=[_name(name)], value=_unknown()) for name in _captured(pattern)]
+        chain = [ast.If(test=_unknown(), body=captured + _body(body), orelse=chain)]
+    return chain
+
+
+def _captured(pattern: Any) -> list[str]:
+    names = [found.name for key in ("name", "capture", "rest") if isinstance(found := getattr(pattern, key, None), nodes.NameExpr)]
+    for key in _CAPTURES:
+        inner: Any = getattr(pattern, key, None)
+        names += [name for each in listed(inner) if isinstance(each, mypy_patterns.Pattern) for name in _captured(each)]
+    return names
+
+
+def listed(inner: Any) -> list[Any]:
+    """A list as it is, one thing as a list of one."""
+    several: list[Any] = [*inner] if isinstance(inner, list | tuple) else [inner]
+    return several
+
+
+# ------------------------------------------------------------------ functions
+
+
+def _parameters(arguments: list[nodes.Argument]) -> ast.arguments:
+    positional = [each for each in arguments if each.kind in (nodes.ARG_POS, nodes.ARG_OPT)]
+    keyword = [each for each in arguments if each.kind in (nodes.ARG_NAMED, nodes.ARG_NAMED_OPT)]
+    star = next((each for each in arguments if each.kind == nodes.ARG_STAR), None)
+    star2 = next((each for each in arguments if each.kind == nodes.ARG_STAR2), None)
+    return ast.arguments(
+        posonlyargs=[],
+        args=list(map(_parameter, positional)),
+        vararg=None if star is None else ast.arg(arg=star.variable.name),
+        kwonlyargs=list(map(_parameter, keyword)),
+        kw_defaults=[None if each.initializer is None else expression(each.initializer) for each in keyword],
+        kwarg=None if star2 is None else ast.arg(arg=star2.variable.name),
+        defaults=[expression(each.initializer) for each in positional if each.initializer is not None],
+    )
+
+
+def _parameter(argument: nodes.Argument) -> ast.arg:
+    declared = argument.type_annotation
+    whole = isinstance(declared, UnboundType) and declared.name == "int" and not declared.args
+    return ast.arg(arg=argument.variable.name, annotation=_name("int") if whole else None)
+
+
+def constructor(function: nodes.FuncDef) -> str:
+    """``__init__`` as text, to be kept in mypy's cache and evaluated for each instance."""
+    body = block(function.body.body) or [ast.Pass()]
+    made = ast.FunctionDef(name="__init__", args=_parameters(function.arguments), body=body, decorator_list=[])
+    if hasattr(ast, "type_param"):  # Python 3.12
+        vars(made)["type_params"] = []
+    return ast.unparse(ast.fix_missing_locations(made))
+
+
+def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
+    """The functions that a class body defines; of overloaded ones the implementation."""
+    found: dict[str, nodes.FuncDef] = {}
+    for statement in body.body:
+        if isinstance(statement, nodes.OverloadedFuncDef):
+            statement = statement.impl or statement
+        if isinstance(statement, nodes.Decorator):
+            statement = statement.func
+        if isinstance(statement, nodes.FuncDef):
+            found[statement.name] = statement
+    return found
+
+
+# ------------------------------------------------------------------ annotations
+
+
+# One annotated array is [kind, text]: ["Float", "batch 10"]. Several are alternatives. None says nothing about sizes.
+Alternatives = list[list[str]]
+
+
+Aliases = Mapping[str, Alternatives]
+_THROUGH = ("Parameter", "Buffer", "Kept", "Optional", "Union", "Final", "ClassVar")
+
+
+def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -> Alternatives:
+    """What an annotation says about arrays: ``Float[Array2, "batch 10"] | None`` is [["Float", "batch 10"]].
+
+    A string with another number of axes than its array type has is an error of its own, and says nothing.
+    """
+    match declared:
+        case UnionType(items=items):
+            return [each for item in items for each in annotation(item, aliases)]
+        case UnboundType(args=[array, text]) if (said := text_of(text)) is not None:
+            kind = declared.name.rpartition(".")[2]
+            return [] if rank_error(array, said) is not None else [[kind, said]]
+        case UnboundType(name=name, args=args) if name.rpartition(".")[2] in _THROUGH:
+            return [each for argument in args for each in annotation(argument, aliases)]
+        case UnboundType(name=name, args=()):
+            return list(aliases.get(name, []))
+        case _:
+            return []
+
+
+def rank_error(array: Type, text: str) -> str | None:
+    """``Array2 promises 2 axes`` where the string has another number, or is none that can be checked."""
+    name = array.name.rpartition(".")[2] if isinstance(array, UnboundType) else ""
+    promised = re.fullmatch(r"(?:Int)?Array(\d)", name)
+    try:
+        written = rank(text)
+    except DefinitionError as error:
+        return str(error) if promised else ""
+    if promised is None or written is None or written == int(promised[1]):
+        return None
+    cure = f"write Array{written} or name {promised[1]} axes"
+    return f"{name} promises {promised[1]} axes, got {written} axes in the string {text!r}; {cure}"
+
+
+def returned(declared: Type | None, aliases: Aliases = MappingProxyType({})) -> list[Alternatives]:
+    """What a return annotation says: one entry, or one for each element of a tuple."""
+    if isinstance(declared, UnboundType) and declared.name.rpartition(".")[2] in ("tuple", "Tuple"):
+        return [annotation(argument, aliases) for argument in declared.args]
+    return [annotation(declared, aliases)]
+
+
+def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:
+    """``Images: TypeAlias = Float[Array4, "batch 28 28 1"]`` at the top of a module, by name."""
+    found: dict[str, Alternatives] = {}
+    for statement in statements:
+        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
+            match statement.rvalue:
+                case nodes.IndexExpr(base=nodes.RefExpr() as base, index=nodes.TupleExpr(items=[_, nodes.StrExpr(value=text)])):
+                    found[statement.lvalues[0].name] = [[str(getattr(base, "name", "")), text]]
+                case _:
+                    pass
+    return found
+
+
+def text_of(declared: Type) -> str | None:
+    """The string of an annotation, as mypy's parser left it."""
+    if isinstance(declared, RawExpressionType) and isinstance(declared.literal_value, str):
+        return declared.literal_value
+    if isinstance(declared, UnboundType) and declared.original_str_expr is not None:
+        return declared.original_str_expr
+    return None

@@ -1,0 +1,125 @@
+"""Where sizes live in mypy's own types: the last type argument of a layer, ``Linear[Literal['batch 784 -> batch 10']]``.
+
+So mypy's rules for type arguments (joins, caches, other modules) are the rules for contracts, and what mypy forgets
+is forgotten here. An unknown contract is Any, which fits everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from mypy.maptype import map_instance_to_supertype
+from mypy.nodes import TypeInfo
+from mypy.types import Instance, LiteralType, TupleType, Type, TypeVarType, get_proper_type
+from mypy.typevars import fill_typevars
+
+from typednn.mypy_plugin import classes
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Layer, Many, Pack, Reference, Value, number, of_contract
+
+_PLACE = {classes.LAYER: 3, classes.FIRST_LAYER: 3}
+_MANY = ("builtins.list", "builtins.tuple", "typing.Sequence", "typing.Iterable", "collections.abc.Sequence")
+
+
+def _carrier(info: TypeInfo) -> tuple[TypeInfo, int] | None:
+    for base in info.mro:
+        if base.fullname in _PLACE:
+            return base, _PLACE[base.fullname]
+    return None
+
+
+def contract_in(instance: Instance) -> str | None:
+    """The contract that a layer's type carries."""
+    carrier = _carrier(instance.type)
+    if carrier is None:
+        return None
+    base, place = carrier
+    literal = get_proper_type(map_instance_to_supertype(instance, base).args[place])
+    return literal.value if isinstance(literal, LiteralType) and isinstance(literal.value, str) else None
+
+
+def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
+    """A layer's type with its contract written in, if its class has a place for it."""
+    layer = get_proper_type(declared)
+    if contract is None or not isinstance(layer, Instance):
+        return declared
+    carrier = _carrier(layer.type)
+    own = get_proper_type(fill_typevars(layer.type))
+    if carrier is None or not isinstance(own, Instance):
+        return declared
+    base, place = carrier
+    variable = get_proper_type(map_instance_to_supertype(own, base).args[place])
+    if not isinstance(variable, TypeVarType):
+        return declared
+    at = next((index for index, each in enumerate(own.args) if each == variable), None)
+    if at is None or at >= len(layer.args):
+        return declared
+    literal = LiteralType(contract, api.named_generic_type("builtins.str", []))
+    copy = cast("Callable[..., Instance]", layer.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
+    return copy(args=[*layer.args[:at], literal, *layer.args[at + 1 :]])
+
+
+def value_of(declared: Type | None) -> Value:
+    """What a type says by itself: literal integers, layers with contracts, tuples and lists of them."""
+    proper = get_proper_type(declared)
+    if isinstance(proper, Instance) and proper.last_known_value is not None:
+        proper = proper.last_known_value
+    match proper:
+        case LiteralType(value=bool() as value):
+            return Constant(value)
+        case LiteralType(value=int() as value):
+            return number(value)
+        case LiteralType(value=str() as value):
+            return Constant(value)
+        case TupleType(items=items):
+            return Pack(tuple(map(value_of, items)))
+        case Instance() if proper.type.has_base(classes.MODULE):
+            return layer_of(proper)
+        case Instance(args=[item, *_]) if proper.type.fullname in _MANY:
+            inner = value_of(item)
+            return UNKNOWN if inner is UNKNOWN else Many(inner)
+        case _:
+            return UNKNOWN
+
+
+def layer_of(instance: Instance) -> Layer:
+    """A layer of which only the type is known: by its contract, else by its class's strings with unknown sizes."""
+    info = instance.type
+    if info.has_base(classes.ELEMENTWISE):
+        return Layer(info.name, info.fullname, ("*shape",), "*shape")
+    contract = contract_in(instance)
+    if contract is None:
+        return of_class(info)
+    layer = of_contract(f"{info.name} ({contract})", info.fullname, contract)
+    own = of_class(info)
+    if len(own.inputs) != 1:
+        return layer
+    # The class's own words for what the contract has as numbers: "expects 256 features", not "expects axis 1 to be 256".
+    words, sizes = own.inputs[0].split(), layer.inputs[0].split()
+    attributes: dict[str, Value] = {}
+    for word, size in zip(words, sizes, strict=False):
+        attribute = re.fullmatch(r"\{self\.(\w+)\}", word)
+        if attribute is not None and size.isdecimal():
+            attributes[attribute[1]] = number(int(size))
+        elif word != size:
+            return layer
+    return replace(layer, inputs=own.inputs, attributes=attributes) if len(words) == len(sizes) else layer
+
+
+def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | None = None) -> Layer:
+    """A layer by its class's own annotations."""
+    if info.has_base(classes.ELEMENTWISE):
+        return Layer(label or info.name, info.fullname, ("*shape",), "*shape", attributes or {})
+    forward = classes.method(info, "forward")
+    own = info.fullname in (*classes.CHAINS, classes.RESIDUAL, classes.PER_POSITION)
+    if forward is None or own:
+        return Layer(label or info.name, info.fullname, attributes=attributes or {})
+    inputs = [alternatives[0][1] if len(alternatives) == 1 else "..." for _, alternatives in forward["parameters"][1:]]
+    outputs = forward["result"]
+    output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
+    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {})
+
+
+__all__ = ["Reference", "contract_in", "layer_of", "of_class", "value_of", "with_contract"]

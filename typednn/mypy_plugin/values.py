@@ -1,0 +1,267 @@
+"""What the plugin knows of a value without running the program.
+
+`Number`     an integer, known or standing for itself       `Constant`   None, True, "same", 0.5
+`Pack`       a tuple or list whose elements are known       `Many`       a collection of like elements
+`Array`      an array, as a `typednn.shapes.Flow`           `Layer`      a layer, its sizes and its history
+`Gradient`   a gradient, field by field                     `Sample`     ``Input(28, 28, 1)``
+`Reference`  a class, function or module                    `UNKNOWN`    anything else: nothing is ever refused because of it
+
+Integers that only a constructor's or a function's caller knows stand for themselves, under names that end in or
+contain ``·``, which no axis has: ``self·hidden`` and ``n·`` are printed without the dot.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from typednn.errors import ShapeError, StackError
+from typednn.shapes import Dim, Flow, Lookup, same, split_contract
+
+DOT = "·"
+OWN = "ˈ"  # ends a layer's own axis name while it is unified with its caller's
+
+
+class Unknown:
+    """The one value of which nothing is known."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer; ``positive`` where it is surely at least 1, so that it can be a size."""
+
+    size: Dim
+    positive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that is no size."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Elements one by one; of a dict, ``keys`` in the same order. ``frozen``: no other name can change it."""
+
+    items: tuple[Value, ...]
+    frozen: bool = False
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """Any number of elements that are alike."""
+
+    item: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """``flow`` is the shape with its history; ``kind`` jaxtyping's word for the dtype."""
+
+    flow: Flow
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """What a backward gives; ``owner`` is the layer that it belongs to."""
+
+    owner: str
+    fields: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """``Input(28, 28, 1)``; None where a size is not known."""
+
+    sizes: tuple[int, ...] | None
+
+    @property
+    def flow(self) -> Flow:
+        return Flow.start(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A class, a function, a module: mypy's node."""
+
+    node: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer: ``inputs`` and ``output`` are its annotations, ``attributes`` what its constructor left."""
+
+    shown: str  # as repr shows it
+    class_name: str  # full name
+    inputs: tuple[str, ...] = ()
+    output: str = ""
+    attributes: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
+    where: tuple[str, ...] = ()
+    parts: tuple[Layer, ...] | None = None  # of a chain
+    inner: Layer | None = None  # of a wrapper
+    wrapper: str = ""  # "residual" or "per_position"
+    sample: Sample | None = None
+
+    @property
+    def label(self) -> str:
+        return self.shown.removesuffix("()")
+
+    def trace(self, flow: Flow) -> Flow:
+        """The shape after this layer; `StackError` where it cannot fit."""
+        if self.parts is not None:
+            if self.sample is not None and flow.shape is None:
+                flow = self.sample.flow
+            for part in self.parts:
+                flow = part.trace(flow)
+            return flow
+        if self.wrapper and self.inner is not None:
+            if self.wrapper == "residual":
+                return self.inner.trace(flow).require_same(flow, self.label)
+            return flow.per_position(self.label, self.inner.trace)
+        if len(self.inputs) != 1 or not self.output:
+            return Flow.start(None)
+        return flow.through(self.label, self.inputs[0], self.output, lookup(self.attributes), self.where)
+
+    @property
+    def contract(self) -> str | None:
+        """``batch 784 -> batch 10``; None where nothing is known."""
+        if self.parts is None and not self.wrapper and (len(self.inputs) != 1 or not self.output):
+            return None
+        try:
+            return written_contract(self.trace(Flow.start(None)))
+        except (StackError, ShapeError):
+            return None
+
+
+Value: TypeAlias = "Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer"
+
+
+def number(value: int) -> Number:
+    """A known integer; what is below 1 is no size, but may be added to one."""
+    return Number(Dim.of(value), True)
+
+
+def symbol(name: str, *, positive: bool) -> Number:
+    """An integer that stands for itself."""
+    return Number(Dim.named(name), positive)
+
+
+def integer_of(value: Value) -> int | None:
+    """The number, if it is known."""
+    return value.size.value if isinstance(value, Number) else None
+
+
+def lookup(attributes: Mapping[str, Value]) -> Lookup:
+    """What an annotation's braces ask for: ``self.kernel_size[0]`` in what a constructor left."""
+
+    def ask(path: str) -> Dim | None:
+        found = _walk(ast.parse(path, mode="eval").body, attributes)
+        return found.size if isinstance(found, Number) and found.positive else None
+
+    return ask
+
+
+def _walk(node: ast.expr, attributes: Mapping[str, Value]) -> Value:
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            return attributes.get(name, UNKNOWN)
+        case ast.Subscript(value=inner, slice=ast.Constant(value=int() as place)):
+            pack = _walk(inner, attributes)
+            return pack.items[place] if isinstance(pack, Pack) and -len(pack.items) <= place < len(pack.items) else UNKNOWN
+        case ast.Attribute(value=inner, attr=name):
+            layer = _walk(inner, attributes)
+            return layer.attributes.get(name, UNKNOWN) if isinstance(layer, Layer) else UNKNOWN
+        case _:
+            return UNKNOWN
+
+
+def join(a: Value, b: Value) -> Value:
+    """What is known where either may be the case. A value that may also be None counts as there: it is None that mypy guards."""
+    if a == b:
+        return a
+    match a, b:
+        case (Constant(value=None), other) | (other, Constant(value=None)):
+            return other
+        case Number(), Number() if same(a.size, b.size):
+            return Number(a.size, a.positive and b.positive)
+        case Pack() as a, Pack() as b if len(a.items) == len(b.items):
+            return Pack(tuple(map(join, a.items, b.items)), frozen=a.frozen and b.frozen) if a.keys == b.keys else UNKNOWN
+        case Array(), Array() if a.flow.shape is not None and b.flow.shape is not None and len(a.flow.shape) == len(b.flow.shape):
+            shape = [x if x is not None and y is not None and same(x, y) else None for x, y in zip(a.flow.shape, b.flow.shape, strict=True)]
+            return Array(Flow.of(shape), a.kind if a.kind == b.kind else "")
+        case Gradient(), Gradient() if a.fields.keys() == b.fields.keys():
+            return Gradient(a.owner, {name: join(a.fields[name], b.fields[name]) for name in a.fields})
+        case Layer(), Layer() if replace(a, shown="") == replace(b, shown=""):
+            return a
+        case Layer(), Layer() if a.contract is not None and a.contract == b.contract:
+            return of_contract(a.shown, a.class_name, a.contract)
+        case _:
+            return UNKNOWN
+
+
+def join_all(values: Sequence[Value]) -> Value:
+    """What is known of each of them; of none, nothing."""
+    joined: Value = values[0] if values else UNKNOWN
+    for value in values[1:]:
+        joined = join(joined, value)
+    return joined
+
+
+def of_contract(shown: str, class_name: str, contract: str) -> Layer:
+    """A layer of which only the contract in its type is known."""
+    inputs, output, where = split_contract(contract)
+    return Layer(shown, class_name, (inputs,), output, {}, where)
+
+
+def show(value: Value) -> str:
+    """A value as ``repr`` has it; ``_`` where it is not known."""
+    match value:
+        case Number():
+            return str(value.size)
+        case Constant(value=inner):
+            return repr(inner)
+        case Pack(items=items):
+            return f"({', '.join(map(show, items))}{',' if len(items) == 1 else ''})"
+        case Layer(shown=shown):
+            return shown
+        case _:
+            return "_"
+
+
+def written_contract(flow: Flow) -> str:
+    """The contract for a type: what stands for itself in one function means nothing in another, so it becomes ``_``."""
+    text = flow.contract
+    if DOT not in text:
+        return text
+    ends, _, conditions = text.partition(" if ")
+    ends = " ".join("_" if DOT in word else word for word in ends.split())
+    kept = [condition for condition in conditions.split(", ") if condition and DOT not in condition]
+    return f"{ends} if {', '.join(kept)}" if kept else ends
+
+
+def printed(message: str) -> str:
+    """A message with names as the program has them."""
+    return re.sub(rf"(\w){DOT}(\w)", r"\1.\2", message).replace(DOT, "").replace(OWN, "")
+
+
+def known(shape: Sequence[Dim | None] | None, names: frozenset[str]) -> list[Dim | None] | None:
+    """A shape with only those sizes that mean the same everywhere in one function."""
+    if shape is None:
+        return None
+    return [size if size is not None and all(name in names or DOT in name for name in size.names()) else None for size in shape]
+
+
+Resolve: TypeAlias = "Callable[[str], Value]"
