@@ -21,7 +21,7 @@ import hashlib
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from mypy.nodes import Decorator, FuncDef, TypeInfo
 from mypy.options import Options as MypyOptions
@@ -34,12 +34,12 @@ from mypy.plugin import (
     Plugin,
     ReportConfigContext,
 )
-from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
+from mypy.types import CallableType, FunctionLike, Type
 
 from typednn import shapes
 from typednn.mypy_plugin import classes, options
 from typednn.mypy_plugin.body import Body
-from typednn.mypy_plugin.types import with_contract
+from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
 
 Answer = TypeVar("Answer")
@@ -120,16 +120,13 @@ class TypednnPlugin(Plugin):
         return ctx.default_return_type
 
     def _stacking(self, ctx: MethodSigContext) -> CallableType:
-        """``a >> b``, before mypy looks for an overload: what does not fit is said once, in typednn's words."""
+        """``a >> b``, before mypy looks for an overload: ranks that do not fit are said once, in typednn's words."""
         body = self._body(ctx.api)
         body.value(ctx.context)
         right = getattr(ctx.context, "right", None)
-        if right is None or not body.complained_at(right):
+        if right is None or not body.refused_rank(right):
             return ctx.default_signature
-        anything = AnyType(TypeOfAny.from_error)
-        kept = len(ctx.default_signature.arg_types)
-        copy = cast("Callable[..., CallableType]", ctx.default_signature.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
-        return copy(arg_types=[anything] * kept, ret_type=anything, variables=[])
+        return accepting(ctx.default_signature, body.type_of(right))
 
     def _stacked(self, ctx: MethodContext) -> Type:
         body = self._body(ctx.api)

@@ -273,13 +273,7 @@ class Body(Names):
 
     def _type(self, node: ast.AST) -> Type | None:
         made_from = syntax.origin(node)
-        if not isinstance(made_from, nodes.Expression):
-            return None
-        try:
-            found: Type = self.api.lookup_type(made_from)
-        except KeyError:
-            return None
-        return found
+        return self.type_of(made_from) if isinstance(made_from, nodes.Expression) else None
 
     def rank(self, node: ast.AST) -> int | None:
         """How many axes mypy itself knows an array to have: then it is mypy that says so when they are too many."""
@@ -306,8 +300,17 @@ class Body(Names):
         self.said[id(context), text] = context
         self._tell(lambda: self.api.fail(text, context, code=SHAPE))
 
-    def complained_at(self, node: Any) -> bool:
-        return any(key == id(node) for key, _ in self.said)
+    def refused_rank(self, node: Any) -> bool:
+        """Whether ``node`` was refused for its number of axes, which mypy would say again in its own words."""
+        return any(key == id(node) and " axes (" in text for key, text in self.said)
+
+    def type_of(self, node: Any) -> Type | None:
+        """The type that mypy found for an expression that it has checked."""
+        try:
+            found: Type = self.api.lookup_type(node)
+        except KeyError:
+            return None
+        return found
 
     def note(self, message: str, node: ast.AST) -> None:
         context = syntax.origin(node) or self.context

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
+from mypy.expandtype import expand_type
 from mypy.maptype import map_instance_to_supertype
 from mypy.nodes import TypeInfo
-from mypy.types import Instance, LiteralType, TupleType, Type, TypeVarType, get_proper_type
+from mypy.types import AnyType, CallableType, Instance, LiteralType, TupleType, Type, TypeOfAny, TypeVarType, get_proper_type
 from mypy.typevars import fill_typevars
 
 from typednn.mypy_plugin import classes
@@ -59,6 +60,17 @@ def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
     literal = LiteralType(contract, api.named_generic_type("builtins.str", []))
     copy = cast("Callable[..., Instance]", layer.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
     return copy(args=[*layer.args[:at], literal, *layer.args[at + 1 :]])
+
+
+def accepting(signature: CallableType, right: Type | None) -> CallableType:
+    """``__rshift__`` for an operand that does not fit and was already refused: what follows is checked as if it did."""
+    layer, anything = get_proper_type(right), AnyType(TypeOfAny.from_error)
+    base = _carrier(layer.type) if isinstance(layer, Instance) else None
+    known = map_instance_to_supertype(layer, base[0]).args if isinstance(layer, Instance) and base is not None else ()
+    given = dict(zip(("_", "Next", "G2"), known, strict=False))
+    env = {variable.id: given.get(variable.name, anything) for variable in signature.variables}
+    copy = cast("Callable[..., CallableType]", signature.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
+    return copy(arg_types=[anything] * len(signature.arg_types), ret_type=expand_type(signature.ret_type, env), variables=[])
 
 
 def value_of(declared: Type | None) -> Value:
