@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from typednn.cli.output import say
+from typednn.cli.output import hint, say
+from typednn.cli.static_check import Finding, findings, python_files
 from typednn.config import load, loads
 from typednn.config.registry import LAYERS
 from typednn.config.values import written
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.gradient_check import gradcheck as compared
 from typednn.module import Module
 from typednn.random import PCG32
@@ -35,9 +38,44 @@ def summary(options: Namespace) -> int:
 
 
 def check(options: Namespace) -> int:
-    """The model that a config describes, or a `ConfigError` with line, column and caret."""
-    say(f"{load(options.config, imports=options.modules).model()}")
-    return 0
+    """Of a config the model that it describes, or a `ConfigError` with line, column and caret; of Python what the mypy plugin finds."""
+    sorted_out = [(target, python_files(target)) for target in options.targets]
+    refused = [_config_refused(target, options) for target, files in sorted_out if files is None]
+    files = list(dict.fromkeys(os.path.normpath(file) for _, files in sorted_out for file in files or ()))
+    found = findings(files) if files else []
+    for finding in found:
+        say(finding.as_json() if options.json else str(finding))
+    if files and not options.json:
+        say(_verdict(found, len(files)))
+    return 1 if found or any(refused) else 0
+
+
+def _config_refused(path: str, options: Namespace) -> bool:
+    """Whether one config is faulty; its model or its error has been shown. A single one's error is left to `main`."""
+    try:
+        model = load(path, imports=options.modules).model()
+    except ConfigError as error:
+        if options.json:
+            told = str(error).splitlines()[0].removeprefix(f"{error.path}:{error.line}:{error.column}: ").removeprefix(f"{path}: ")
+            say(Finding(path, max(1, error.line), max(1, error.column), told, "config").as_json())
+        elif options.debug or len(options.targets) == 1:
+            raise
+        else:
+            hint(f"typednn check: {error}")
+        return True
+    if not options.json:
+        say(f"{model}")
+    return False
+
+
+def _verdict(found: Sequence[Finding], checked: int) -> str:
+    if not found:
+        return f"no size mistakes found in {_counted(checked, 'file')}"
+    return f"{_counted(len(found), 'finding')} in {_counted(len({finding.path for finding in found}), 'file')}"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def gradcheck(options: Namespace) -> int:

@@ -75,6 +75,12 @@ _CHECK = """\
 examples:
   typednn check model.toml                      its layers and shapes, or line, column and caret of what is wrong
   typednn check model.toml --import my_layers
+  typednn check model.py                        size mistakes in Python, in the words of the mypy plugin; nothing is run
+  typednn check src/ mypackage.models           folders and modules
+  typednn check model.py --json                 an object per finding: path, line, column, message, code
+
+Python needs mypy: pip install 'typednn[mypy]'. Of your mypy settings those count that say where modules are found.
+Silence a finding with `# type: ignore[shape]`.
 """
 
 _GRADCHECK = """\
@@ -147,8 +153,9 @@ def parser() -> Parser:
     one.add_argument("recipe", metavar="RECIPE_OR_CONFIG")
     _import(one)
 
-    one = command("check", "check a config: nothing is allocated, nothing is run", _CHECK)
-    one.add_argument("config", metavar="CONFIG")
+    one = command("check", "check the sizes in configs and Python files: nothing is allocated, nothing is run", _CHECK)
+    one.add_argument("targets", metavar="TARGET", nargs="+", help="a config, a Python file, a folder, or a module such as mypackage.models")
+    one.add_argument("--json", action="store_true", help="a JSON object per finding")
     _import(one)
 
     one = command("gradcheck", "compare backward with finite differences, for a config, a recipe or one layer", _GRADCHECK)

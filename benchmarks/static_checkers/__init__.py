@@ -1,0 +1,1 @@
+"""Mistakes, and the static checkers that find them."""

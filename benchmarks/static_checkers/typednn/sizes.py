@@ -1,0 +1,6 @@
+"""Sizes that another module imports."""
+
+from typing import Final
+
+CHANNELS: Final = 16
+WIDTH: Final = 28
