@@ -18,8 +18,8 @@ from mypy.types import Instance, TupleType, Type, get_proper_type
 from typednn.errors import TypednnError
 from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.calls import same_precision, why
-from typednn.mypy_plugin.classes import SHAPE
-from typednn.mypy_plugin.evaluator import Environment, Evaluator, World, changed, forget
+from typednn.mypy_plugin.classes import SHAPE, changed
+from typednn.mypy_plugin.evaluator import Environment, Evaluator, World, forget
 from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import DOT, UNKNOWN, Array, Gradient, Layer, Pack, Reference, Value, known, lookup, number, printed, symbol
 from typednn.shapes import Dim, Lookup, Slot, Unifier, parse, unknown
@@ -39,6 +39,10 @@ class Names:
     def within(self, module: Any, name: str) -> Value:
         found = module.names.get(name)
         return UNKNOWN if found is None else meaning(found.node)
+
+    def defines(self, name: str, node: ast.expr) -> bool:
+        tree = self.api.modules.get(self.module)
+        return tree is not None and name in tree.names
 
     def inside(self, module: str) -> World:
         return Names(self.api, module)
@@ -92,7 +96,7 @@ class Body(Names):
         self.of_module = function is None and active is None
         source = self.function.body.body if self.function is not None else active.defn.defs.body if active is not None else api.tree.defs
         self.statements = syntax.block(source) if self.followed else []
-        self.rebound: frozenset[str] = frozenset(_rebound(source)) if self.function is None else frozenset()
+        self.rebound = frozenset(_rebound(source, nodes.GlobalDecl if self.function is None else nodes.NonlocalDecl))
         if self.function is None:  # what a module or a class defines is found by its name
             defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
             self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
@@ -105,6 +109,7 @@ class Body(Names):
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
         self.evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)))
         self.evaluator.returns = self._returned
+        self.evaluator.rebound = self.rebound
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -125,13 +130,13 @@ class Body(Names):
             elif argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2):
                 env[name] = UNKNOWN
             else:
-                env[name] = self._parameter(name, argument)
+                env[name] = UNKNOWN if name in self.rebound else self._parameter(name, argument)
         return env
 
     def _self(self, info: TypeInfo) -> Layer:
         if self.function is not None and self.function.name == "__init__":
             return of_class(info)
-        return self.evaluator.symbolic(info)
+        return self.evaluator.constructors.symbolic(info)
 
     def _parameter(self, name: str, argument: nodes.Argument) -> Value:
         texts = dict(self.annotated["parameters"]).get(name, []) if self.annotated else []
@@ -236,7 +241,6 @@ class Body(Names):
         while self.position < place:
             after = self.evaluator.step(self.statements[self.position], self.env)
             self.env = after if after is not None else {}
-            self.env |= dict.fromkeys(self.rebound, UNKNOWN)
             self.position += 1
         self.at = place
         return True
@@ -246,7 +250,7 @@ class Body(Names):
         if self.followed:
             while self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line:
                 after = self.evaluator.step(self.statements[self.position], self.env)
-                self.env = ({} if after is None else after) | dict.fromkeys(self.rebound, UNKNOWN)
+                self.env = {} if after is None else after
                 self.position += 1
 
     def _now(self) -> Environment:
@@ -266,6 +270,10 @@ class Body(Names):
             if isinstance(held, Layer) and made_from.node.fullname == f"{self.module}.{name}":
                 return held
         return meaning(made_from.node)
+
+    def defines(self, name: str, node: ast.expr) -> bool:
+        made_from = syntax.origin(node)
+        return isinstance(made_from, nodes.NameExpr) or super().defines(name, node)
 
     def typed(self, node: ast.expr) -> Value:
         declared = self._type(node)
@@ -390,16 +398,16 @@ class Body(Names):
             self.complain(f"{where}: the gradient's input {mismatch.sentence(why(given, mismatch))}", node)
 
 
-def _rebound(statements: Sequence[nodes.Statement]) -> Iterator[str]:
-    """The names that functions declare global: they may change whenever one is called."""
+def _rebound(statements: Sequence[nodes.Statement], declaration: type[nodes.GlobalDecl | nodes.NonlocalDecl]) -> Iterator[str]:
+    """The names that functions inside declare global, or nonlocal: they may change whenever one is called."""
     for statement in statements:
-        if isinstance(statement, nodes.GlobalDecl):
+        if isinstance(statement, declaration):
             yield from statement.names
         held: Any = statement.func if isinstance(statement, nodes.Decorator) else statement
         for name in ("body", "else_body", "finally_body", "defs", "handlers", "bodies"):
             for block in syntax.listed(getattr(held, name, None)):
                 if isinstance(block, nodes.Block):
-                    yield from _rebound(block.body)
+                    yield from _rebound(block.body, declaration)
 
 
 def _slots(text: str) -> Sequence[Slot]:
@@ -412,8 +420,9 @@ def _slots(text: str) -> Sequence[Slot]:
 def _holds(statement: Any, context: Any) -> bool:
     if statement is None:
         return False
-    first, last = statement.line, statement.end_line or statement.line
-    return bool(first <= context.line <= last)
+    first = (statement.line, statement.column)
+    last = (statement.end_line or statement.line, 1 << 30 if statement.end_column is None else statement.end_column)
+    return bool(first <= (context.line, context.column) < last)
 
 
 def _inner_names(statement: ast.stmt) -> set[str]:

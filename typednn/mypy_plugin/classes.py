@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypedDict, cast
 
@@ -56,7 +57,8 @@ class ClassFacts(TypedDict):
     fields: dict[str, list[Any]]  # name -> [kind of field, alternatives]
     constructor: str
     constants: dict[str, str]
-    assigned: list[str]  # attributes that methods other than the constructor assign
+    assigned: list[str]  # attributes that methods other than the constructor assign, or the module on other names than self
+    handed: list[str]  # attributes that methods hand on
     dataclass: list[list[str]]  # [field, default as text]
 
 
@@ -83,13 +85,15 @@ def read_class(ctx: ClassDefContext) -> None:
     fields = _fields(ctx.cls.defs, aliases)
     if not (is_layer or methods or fields):
         return
+    foreign = _foreign(tree) if tree is not None else frozenset()
     facts: ClassFacts = {
         "module": info.module_name,
         "methods": methods,
         "fields": fields,
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
-        "assigned": sorted({name for key, function in functions.items() if key != "__init__" for name in _assigned(function)}),
+        "assigned": sorted({name for key, function in functions.items() if key != "__init__" for name in _assigned(function)} | foreign),
+        "handed": sorted({name for function in functions.values() for name in _handed(function)}),
         "dataclass": _dataclass(ctx.cls),
     }
     text = json.dumps(facts, sort_keys=True)
@@ -98,6 +102,16 @@ def read_class(ctx: ClassDefContext) -> None:
         # Part of the class's interface as mypy's cache and daemon see it: metadata alone they do not compare.
         first = info.bases[0]
         info.bases[0] = _marked(first, text, ctx.api.named_type("builtins.str"))
+
+
+_attributes: dict[int, tuple[nodes.MypyFile, frozenset[str]]] = {}
+
+
+def _foreign(tree: nodes.MypyFile) -> frozenset[str]:
+    if id(tree) not in _attributes:
+        _attributes.clear()  # one module at a time
+        _attributes[id(tree)] = (tree, syntax.foreign_attributes(tree.defs))
+    return _attributes[id(tree)][1]
 
 
 def _marked(instance: Instance, text: str, string: Instance) -> Instance:
@@ -118,14 +132,44 @@ def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
 
 
 def _constants(body: nodes.Block) -> dict[str, str]:
+    """The names that a class body assigns once, as text; what it changes again is unknown."""
     found: dict[str, str] = {}
-    for statement in body.body:
-        if isinstance(statement, nodes.AssignmentStmt) and not isinstance(statement.rvalue, nodes.TempNode):
-            for target in statement.lvalues:
-                if isinstance(target, nodes.NameExpr):
-                    text = ast.unparse(ast.fix_missing_locations(syntax.expression(statement.rvalue)))
-                    found[target.name] = "..." if target.name in found else text
-    return found
+    statements = syntax.block(body.body)
+    times = list(changed(statements))
+    for statement in statements:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    found[target.id] = ast.unparse(ast.fix_missing_locations(statement.value))
+    return {name: found[name] if name in found and times.count(name) == 1 else "..." for name in times if not name.startswith("self.")}
+
+
+def changed(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names and the attributes of self that statements assign or change in place, once for each time."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            yield statement.name
+        for node in ast.walk(statement):
+            targets: list[ast.expr] = []
+            match node:
+                case ast.Assign():
+                    targets = node.targets
+                case ast.AugAssign() | ast.For() | ast.NamedExpr():
+                    targets = [node.target]
+                case ast.withitem() if node.optional_vars is not None:
+                    targets = [node.optional_vars]
+                case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
+                    targets = [receiver]
+                case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, *_]):
+                    targets = [first]
+                case _:
+                    pass
+            for target in targets:
+                for each in ast.walk(target):
+                    if isinstance(each, ast.Name) and each.id != "self":
+                        yield each.id
+                    elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
+                        yield f"self.{each.attr}"
 
 
 def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
@@ -141,14 +185,49 @@ def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
     return found
 
 
+MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
+
+
 def _assigned(function: nodes.FuncDef) -> set[str]:
-    """The attributes of self that a method assigns, wherever in its body."""
+    """The attributes of self that a method assigns or changes in place, wherever in its body."""
     names: set[str] = set()
     for statement in syntax.block(function.body.body):
         for node in ast.walk(statement):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign | ast.For) else []
+            targets: list[ast.expr] = []
+            match node:
+                case ast.Assign():
+                    targets = node.targets
+                case ast.AugAssign() | ast.For() | ast.comprehension():
+                    targets = [node.target]
+                case ast.withitem() if node.optional_vars is not None:
+                    targets = [node.optional_vars]
+                case ast.Call(func=ast.Attribute(value=ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
+                    targets = [receiver]
+                case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[_, ast.Constant(value=str() as name), *_]):
+                    names.add(name)
+                case _:
+                    pass
             for target in targets:
-                names |= {each.attr for each in ast.walk(target) if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self"}
+                names |= {each.attr for each in ast.walk(target) if isinstance(each, ast.Attribute)}
+    return names
+
+
+def _handed(function: nodes.FuncDef) -> set[str]:
+    """The attributes of self that a method hands on: who then holds a list may change it."""
+    names: set[str] = set()
+    for statement in syntax.block(function.body.body):
+        for node in ast.walk(statement):
+            given: list[ast.expr | None] = []
+            match node:
+                case ast.Assign() | ast.Return() | ast.NamedExpr():
+                    given = [node.value]
+                case ast.Call():
+                    given = [*node.args, *(each.value for each in node.keywords)]
+                case ast.List() | ast.Tuple():
+                    given = list(node.elts)
+                case _:
+                    pass
+            names |= {each.attr for each in given if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self"}
     return names
 
 
@@ -204,6 +283,16 @@ def assigned(info: TypeInfo) -> frozenset[str]:
         facts = facts_of(base)
         if facts is not None:
             found |= set(facts["assigned"])
+    return frozenset(found)
+
+
+def handed(info: TypeInfo) -> frozenset[str]:
+    """Attributes that some method hands on."""
+    found: set[str] = set()
+    for base in info.mro:
+        facts = facts_of(base)
+        if facts is not None:
+            found |= set(facts["handed"])
     return frozenset(found)
 
 

@@ -8,7 +8,8 @@ whatever it touches becomes unknown too: only what is wrong on a path that surel
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from mypy import nodes
@@ -16,7 +17,8 @@ from mypy.nodes import TypeInfo
 
 from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.calls import Calls
-from typednn.mypy_plugin.types import of_class
+from typednn.mypy_plugin.classes import changed
+from typednn.mypy_plugin.constructors import Constructors, Workshop
 from typednn.mypy_plugin.values import (
     UNKNOWN,
     Array,
@@ -27,7 +29,6 @@ from typednn.mypy_plugin.values import (
     Number,
     Pack,
     Reference,
-    Sample,
     Value,
     integer_of,
     join,
@@ -35,15 +36,20 @@ from typednn.mypy_plugin.values import (
     lookup,
     number,
     show,
-    symbol,
 )
 
 Environment: TypeAlias = "dict[str, Value]"
 
 _SELF_RETURNING = ("named", "init", "train", "eval", "to", "astype", "shared", "load_state_dict", "requires_grad")
-_MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem")
+# Called with a list, these only read it; called with self, those do not assign its fields.
+_READERS = frozenset(
+    f"builtins.{name}"
+    for name in ("len", "zip", "enumerate", "reversed", "tuple", "list", "sum", "print", "isinstance", "bool", "repr", "str")
+) | {"typednn.layer.Sequential", "typednn.stack.Stack", "typednn.arguments.pair", "typednn.arguments.integer"}
+_HARMLESS = frozenset(
+    f"builtins.{name}" for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
+)
 _UNROLLED = 64
-_DEPTH = 24
 
 
 class World(Protocol):
@@ -52,6 +58,8 @@ class World(Protocol):
     def resolve(self, name: str, node: ast.expr | None = None) -> Value: ...
 
     def within(self, module: Any, name: str) -> Value: ...
+
+    def defines(self, name: str, node: ast.expr) -> bool: ...
 
     def inside(self, module: str) -> World: ...
 
@@ -80,6 +88,9 @@ class Silent:
     def within(self, module: Any, name: str) -> Value:
         return self.world.within(module, name)
 
+    def defines(self, name: str, node: ast.expr) -> bool:
+        return self.world.defines(name, node)
+
     def inside(self, module: str) -> World:
         return self.world.inside(module)
 
@@ -102,18 +113,33 @@ class Silent:
 class Evaluator:
     """One function body. ``names`` are the axis names that mean one thing all through it."""
 
-    def __init__(self, world: World, names: frozenset[str] = frozenset(), depth: int = 0) -> None:
+    def __init__(
+        self, world: World, names: frozenset[str] = frozenset(), workshop: Workshop | None = None, under: tuple[str, ...] = ()
+    ) -> None:
         self.world = world
         self.names = names
-        self.depth = depth
+        self.workshop = Workshop() if workshop is None else workshop
+        self.constructors = Constructors(self, self.workshop, under)
         self.values: dict[int, Value] = {}  # by mypy node: what each expression was, joined over all visits
         self.memo: dict[int, Value] | None = None  # where nothing can change between two looks
         self.returns: Callable[[Value, ast.Return], None] | None = None
         self.calls = Calls(self)
         self._breaks: list[list[Environment]] = []
+        self._exits: list[Environment] = []  # at each return
+        self.rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
         self.hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
         self.assigned: frozenset[str] = frozenset()  # the same, in a method: unknown after any call that is given self
-        self._base: TypeInfo | None = None  # whose constructor this is
+
+    def within(self, module: str, under: tuple[str, ...]) -> Evaluator:
+        """An evaluator for a constructor of another module, silent, with what constructors share."""
+        return Evaluator(Silent(self.world, module), workshop=self.workshop, under=under)
+
+    def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
+        """The environment after a whole body, whichever return it left by."""
+        after = self.run(statements, env)
+        for left in self._exits:
+            after = either(after, left)
+        return after or {}
 
     # ------------------------------------------------------------------ statements
 
@@ -131,8 +157,8 @@ class Evaluator:
         match statement:
             case ast.Assign(targets=targets, value=right):
                 value = self.evaluate(right, env)
-                if isinstance(right, ast.Name) and isinstance(value, Pack) and len(targets) == 1:
-                    env[right.id] = value = value if value.frozen else UNKNOWN  # two names for one list
+                if len(targets) > 1 and isinstance(value, Pack) and not value.frozen:
+                    value = UNKNOWN  # two names for one list
                 for target in targets:
                     self.assign(target, value, env)
             case ast.AugAssign(target=target, op=op, value=right):
@@ -143,21 +169,23 @@ class Evaluator:
                 found = Constant(None) if value is None else self.evaluate(value, env)
                 if self.returns is not None:
                     self.returns(found, statement)
+                self._exits.append(env)
                 return None
             case ast.If(test=test, body=body, orelse=orelse):
-                return self._branch(self.truth(self.evaluate(test, env)), body, orelse, env)
+                return self._branch(self.truth(self.peek(test, env)), body, orelse, env)
             case ast.For():
                 return self._for(statement, env)
             case ast.While(test=test, body=body, orelse=orelse):
-                self.evaluate(test, env)
-                return self._loop([], body, orelse, env, None)
+                return self._loop([], [ast.Expr(value=test), *body], orelse, env, None, always=[ast.Expr(value=test)])
             case ast.With(items=items, body=body):
                 for item in items:
                     self.evaluate(item.context_expr, env)
                     if item.optional_vars is not None:
                         self.assign(item.optional_vars, UNKNOWN, env)
                 after = self.run(body, dict(env))
-                return after if after is not None else forget(env, body)
+                if all(_transparent(item.context_expr) for item in items):
+                    return after
+                return either(forget(env, body), after)  # a manager may cut its body short
             case ast.Try():
                 return self._try(statement, env)
             case ast.Raise():
@@ -168,9 +196,11 @@ class Evaluator:
                 return None
             case ast.Continue():
                 return None
-            case ast.Global(names=names):
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
                 for name in names:
                     env[name] = UNKNOWN
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                env[name] = UNKNOWN
             case _:
                 pass
         return env
@@ -181,7 +211,7 @@ class Evaluator:
         return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
-        items = self.evaluate(statement.iter, env)
+        items = _elements(self.peek(statement.iter, env))
         if isinstance(items, Pack) and len(items.items) <= _UNROLLED and not _leaves(statement.body):
             current: Environment | None = env
             for item in items.items:
@@ -194,7 +224,13 @@ class Evaluator:
         return self._loop([statement.target], statement.body, statement.orelse, env, each)
 
     def _loop(
-        self, targets: list[ast.expr], body: list[ast.stmt], orelse: list[ast.stmt], env: Environment, item: Value | None
+        self,
+        targets: list[ast.expr],
+        body: list[ast.stmt],
+        orelse: list[ast.stmt],
+        env: Environment,
+        item: Value | None,
+        always: Sequence[ast.stmt] = (),
     ) -> Environment | None:
         if _leaves(body):  # continue skips what follows it: what the body changes is not followed
             env = forget(env, body)
@@ -213,7 +249,7 @@ class Evaluator:
             entry = widened
         else:
             entry = forget(env, body)
-        result: Environment | None = self.run(orelse, dict(entry))
+        result: Environment | None = self.run([*always, *orelse], dict(entry))
         for broken in left:
             result = either(result, broken)
         return result
@@ -238,9 +274,11 @@ class Evaluator:
         """Bind a name, an attribute of self, or several at once."""
         match target:
             case ast.Name(id=name):
-                env[name] = value
+                env[name] = UNKNOWN if name in self.rebound else value
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 env[f"self.{name}"] = value
+            case ast.Attribute(value=inner):
+                self._mutated(inner, env)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 starred = any(isinstance(each, ast.Starred) for each in targets)
                 matching = isinstance(value, Pack) and len(value.items) == len(targets) and not starred
@@ -281,6 +319,22 @@ class Evaluator:
             self.values[key] = join(self.values[key], value) if key in self.values else value
         return value
 
+    def peek(self, node: ast.expr, env: Environment) -> Value:
+        """A collection that is only looked at. Otherwise whoever gets a list may change it, and it becomes unknown."""
+        match node:
+            case ast.Name(id=name) if name in env:
+                return env[name]
+            case ast.Attribute(value=ast.Name(id="self")):
+                return self._attribute(node, env)
+            case _:
+                return self.evaluate(node, env)
+
+    def _handed(self, value: Value, key: str, env: Environment) -> Value:
+        if isinstance(value, Pack) and not value.frozen:
+            env[key] = UNKNOWN
+            return UNKNOWN
+        return value
+
     def _value(self, node: ast.expr, env: Environment) -> Value:
         match node:
             case ast.Constant(value=inner):
@@ -288,42 +342,60 @@ class Evaluator:
                     return UNKNOWN
                 return number(inner) if type(inner) is int else Constant(inner)
             case ast.Name(id=name):
-                return env[name] if name in env else self.world.resolve(name, node)
+                return self._handed(env[name], name, env) if name in env else self.world.resolve(name, node)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                return self._handed(self._attribute(node, env), f"self.{name}", env)
             case ast.Attribute():
                 return self._attribute(node, env)
             case ast.Call():
                 return self._call(node, env)
             case ast.BinOp(left=left, op=op, right=right):
-                return self.calls.operator(op, self.evaluate(left, env), self.evaluate(right, env), node)
+                return self.calls.operator(op, self.peek(left, env), self.peek(right, env), node)
             case ast.UnaryOp(op=op, operand=operand):
-                return self._unary(op, self.evaluate(operand, env))
+                return self._unary(op, self.peek(operand, env))
             case ast.BoolOp(values=conditions):
-                for condition in conditions:
-                    self.evaluate(condition, env)
+                self.evaluate(conditions[0], env)
+                for condition in conditions[1:]:  # may not be looked at
+                    self._perhaps(condition, env)
                 return UNKNOWN
             case ast.Compare():
                 return self._compare(node, env)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                decided = self.truth(self.evaluate(test, env))
+                decided = self.truth(self.peek(test, env))
                 if decided is not None:
                     return self.evaluate(body if decided else orelse, env)
-                return join(self.evaluate(body, env), self.evaluate(orelse, env))
+                return join(self._perhaps(body, env), self._perhaps(orelse, env))
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 return self._display(elements, env, frozen=isinstance(node, ast.Tuple))
             case ast.Dict(keys=keys, values=entries):
                 found = [self.evaluate(entry, env) for entry in entries]
                 names = [self.evaluate(key, env) if key is not None else UNKNOWN for key in keys]
-                return Pack(tuple(found), keys=tuple(show(name) for name in names)) if UNKNOWN not in names else UNKNOWN
+                shown = [show(name) for name in names]
+                latest = dict(zip(shown, found, strict=True))
+                return (
+                    Pack(tuple(latest.values()), keys=tuple(latest))
+                    if all(isinstance(name, Constant | Number) for name in names)
+                    else UNKNOWN
+                )
             case ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators):
                 return self._comprehension(element, generators, env)
             case ast.Subscript(value=inner, slice=place):
-                return self._subscript(self.evaluate(inner, env), self.evaluate(place, env), inner, env)
+                return self._subscript(self.peek(inner, env), self.evaluate(place, env), inner, env)
             case ast.NamedExpr(target=target, value=right):
                 value = self.evaluate(right, env)
                 self.assign(target, value, env)
                 return value
             case _:
                 return UNKNOWN
+
+    def _perhaps(self, node: ast.expr, env: Environment) -> Value:
+        """An expression that may not be evaluated: what it assigns is assigned perhaps."""
+        inner = dict(env)
+        value = self.evaluate(node, inner)
+        for name, found in inner.items():
+            if env.get(name) != found:
+                env[name] = join(env.get(name, UNKNOWN), found)
+        return value
 
     def _attribute(self, node: ast.Attribute, env: Environment) -> Value:
         name = node.attr
@@ -345,7 +417,7 @@ class Evaluator:
             case Reference(node=nodes.MypyFile() as module):
                 return self.world.within(module, name)
             case Reference(node=TypeInfo() as info):
-                return class_constant(self.world, info, name, self.depth)
+                return self.constructors.constants(info).get(name, UNKNOWN)
             case _:
                 return UNKNOWN
 
@@ -362,7 +434,7 @@ class Evaluator:
         items: list[Value] = []
         for element in elements:
             if isinstance(element, ast.Starred):
-                inner = self.evaluate(element.value, env)
+                inner = _elements(self.peek(element.value, env))
                 if not isinstance(inner, Pack):
                     return UNKNOWN
                 items += inner.items
@@ -374,12 +446,20 @@ class Evaluator:
         inner = dict(env)
         sequences: list[Value] = []
         for generator in generators:
-            sequence = self.evaluate(generator.iter, inner)
+            sequence = _elements(self.peek(generator.iter, inner))
             sequences.append(sequence)
             each = join_all(sequence.items) if isinstance(sequence, Pack) else sequence.item if isinstance(sequence, Many) else UNKNOWN
             self.assign(generator.target, each, inner)
             for condition in generator.ifs:
                 self.evaluate(condition, inner)
+        for leaked in (
+            each.target.id for each in ast.walk(element) if isinstance(each, ast.NamedExpr) and isinstance(each.target, ast.Name)
+        ):
+            env[leaked] = inner[leaked] = UNKNOWN
+        for generator in generators:
+            for each in ast.walk(generator):
+                if isinstance(each, ast.NamedExpr) and isinstance(each.target, ast.Name):
+                    env[each.target.id] = UNKNOWN
         only = sequences[0]
         if len(generators) == 1 and not generators[0].ifs and isinstance(only, Pack) and len(only.items) <= _UNROLLED:
             found: list[Value] = []
@@ -417,7 +497,7 @@ class Evaluator:
                 return UNKNOWN
 
     def _compare(self, node: ast.Compare, env: Environment) -> Value:
-        values = [self.evaluate(each, env) for each in (node.left, *node.comparators)]
+        values = [self.peek(each, env) for each in (node.left, *node.comparators)]
         if len(values) != 2:
             return UNKNOWN
         a, b = values
@@ -449,23 +529,13 @@ class Evaluator:
     def _call(self, node: ast.Call, env: Environment) -> Value:
         if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "super()":
             return self._super(node, env)
-        receiver = self.evaluate(node.func.value, env) if isinstance(node.func, ast.Attribute) else None
-        arguments = [self.evaluate(each.value if isinstance(each, ast.Starred) else each, env) for each in node.args]
-        keywords = {each.arg or "**": self.evaluate(each.value, env) for each in node.keywords}
+        receiver = self.peek(node.func.value, env) if isinstance(node.func, ast.Attribute) else None
+        called = self._full_name(node.func, env)
+        read = self.peek if called in _READERS else self.evaluate
+        arguments = [read(each.value if isinstance(each, ast.Starred) else each, env) for each in node.args]
+        keywords = {each.arg or "**": read(each.value, env) for each in node.keywords}
         spread = any(isinstance(each, ast.Starred) for each in node.args) or "**" in keywords
-        for each in node.args:  # whoever is handed a list may change it
-            if (
-                isinstance(each, ast.Name)
-                and isinstance(passed := env.get(each.id), Pack)
-                and not passed.frozen
-                and not _harmless(node.func)
-            ):
-                env[each.id] = UNKNOWN
-        handed = [*node.args, *(each.value for each in node.keywords)]
-        if isinstance(node.func, ast.Attribute):
-            handed.append(node.func.value)
-        if any(isinstance(each, ast.Name) and each.id == "self" for each in handed):
-            env |= {name: UNKNOWN for name in env if name.startswith("self.") and name[5:] in self.assigned}
+        self._self_handed(node, called, env)
         match node.func:
             case ast.Attribute(attr=name) if isinstance(receiver, Pack) and not receiver.frozen:
                 return self._list_method(node.func, name, receiver, arguments, env)
@@ -484,17 +554,14 @@ class Evaluator:
                 return self.calls.array_method(receiver, name, arguments, keywords)
             case _:
                 pass
-        function = self.world.resolve(node.func.id, node.func) if isinstance(node.func, ast.Name) and node.func.id not in env else None
-        if function is None or function is UNKNOWN:
-            function = self.evaluate(node.func, env)
+        known = None if spread else self._builtin(called, arguments, keywords, node)
+        if known is not None:
+            return known
+        function = self.evaluate(node.func, env)
         if isinstance(function, Layer) and not spread:
             return self.calls.forward(function, arguments or list(keywords.values()), node)
         if isinstance(function, Reference) and isinstance(function.node, TypeInfo):
-            return self.instance(function.node, arguments, keywords, node, spread=spread)
-        if isinstance(node.func, ast.Name) and node.func.id not in env:
-            known = self._builtin(node.func.id, arguments, keywords, node, env)
-            if known is not None:
-                return known
+            return self.constructors.instance(function.node, arguments, keywords, node, spread=spread)
         if isinstance(node.func, ast.Attribute) and isinstance(receiver, Reference) and receiver.node.fullname == "numpy":
             return self.calls.numpy_function(node.func.attr, arguments, keywords)
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("standard_normal", "random"):
@@ -504,16 +571,46 @@ class Evaluator:
             return self.calls.function(*said, arguments, keywords, node, receiver)
         return UNKNOWN
 
+    def _full_name(self, function: ast.expr, env: Environment) -> str:
+        """``builtins.len``, ``typednn.arguments.integer``; empty where somebody's own name hides it."""
+        match function:
+            case ast.Name(id=name) if name not in env:
+                found = self.world.resolve(name, function)
+                if isinstance(found, Reference):
+                    return str(found.node.fullname)
+                return "" if self.world.defines(name, function) else f"builtins.{name}"
+            case ast.Attribute(value=ast.Name() as base, attr=name):
+                module = self.peek(base, env)
+                inner = (
+                    self.world.within(module.node, name)
+                    if isinstance(module, Reference) and isinstance(module.node, nodes.MypyFile)
+                    else UNKNOWN
+                )
+                return str(inner.node.fullname) if isinstance(inner, Reference) else ""
+            case _:
+                return ""
+
+    def _self_handed(self, node: ast.Call, called: str, env: Environment) -> None:
+        """Whoever is given self may assign its fields: in a constructor all of them, in a method those that some method assigns."""
+        given = [*node.args, *(each.value for each in node.keywords)]
+        handed = any(isinstance(each, ast.Name) and each.id == "self" for each in given) and called not in _HARMLESS
+        method = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
+        if handed or method:
+            anything = handed and self.constructors.base is not None
+            env |= {each: UNKNOWN for each in env if each.startswith("self.") and (anything or each[5:] in self.assigned)}
+        if called in ("builtins.setattr", "builtins.delattr", "builtins.vars") and node.args:
+            self._mutated(node.args[0], env)
+
     def _super(self, node: ast.Call, env: Environment) -> Value:
         """``super().__init__(…)`` of a layer runs its base's constructor on the same attributes."""
         arguments = [self.evaluate(each, env) for each in node.args]
         keywords = {each.arg or "**": self.evaluate(each.value, env) for each in node.keywords}
         spread = any(isinstance(each, ast.Starred) for each in node.args) or "**" in keywords
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "__init__" and self._base is not None:
-            following = self._base.mro[1:]
-            owner = next((base for base in following if "__init__" in base.names and base.fullname != "builtins.object"), None)
-            if owner is not None:
-                env |= {f"self.{name}": value for name, value in self._constructed(owner, arguments, keywords, spread=spread).items()}
+        base, of = self.constructors.base, self.constructors.of
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "__init__" and base is not None and of is not None:
+            following = of.mro[of.mro.index(base) + 1 :]
+            owner = next((each for each in following if "__init__" in each.names and each.fullname != "builtins.object"), None)
+            env |= {f"self.{name}": value for name, value in self.constructors.run(owner, of, arguments, keywords, spread=spread).items()}
         return UNKNOWN
 
     def _list_method(self, node: ast.Attribute, name: str, receiver: Pack, arguments: list[Value], env: Environment) -> Value:
@@ -529,203 +626,53 @@ class Evaluator:
             return Pack(receiver.items)
         return UNKNOWN
 
-    def _builtin(self, name: str, arguments: list[Value], keywords: Mapping[str, Value], node: ast.Call, env: Environment) -> Value | None:
+    def _builtin(self, called: str, arguments: list[Value], keywords: Mapping[str, Value], node: ast.Call) -> Value | None:
+        """What is known of Python's own functions and of those that check arguments; None for any other."""
         first = arguments[0] if arguments else UNKNOWN
-        match name, arguments:
-            case "integer", [_, _, value, *rest]:
-                least = integer_of((rest or [keywords.get("least", number(1))])[0])
-                return _size(value, least)
-            case "pair", [_, _, value, *rest]:
+        numbers = [integer_of(each) for each in arguments]
+        match called.partition(".")[2] if called.startswith("builtins.") else called, arguments:
+            case "typednn.arguments.integer", [_, _, value, *rest]:
+                return _size(value, integer_of((rest or [keywords.get("least", number(1))])[0]))
+            case "typednn.arguments.pair", [_, _, value, *rest]:
                 least = integer_of((rest or [keywords.get("least", number(1))])[0])
                 if isinstance(value, Number):
                     return Pack((_size(value, least),) * 2, frozen=True)
                 return Pack(tuple(_size(each, least) for each in value.items), frozen=True) if isinstance(value, Pack) else UNKNOWN
-            case "choice" | "number", [_, _, value, *_]:
+            case "typednn.arguments.choice" | "typednn.arguments.number", [_, _, value, *_]:
                 return value
+            case "reveal_type", [value]:
+                self.calls.reveal(value, node)
+                return value
+            case _ if keywords:
+                return None
             case "int", [Number()]:
                 return first
             case "len", [Pack(items=items)]:
                 return number(len(items))
-            case (("tuple" | "list" | "reversed" | "sorted"), [Pack(items=items)]) if name != "sorted":
-                return Pack(items[::-1] if name == "reversed" else items, frozen=name == "tuple")
-            case (("tuple" | "list" | "reversed"), [Many()]):
-                return first
-            case "enumerate", [Pack(items=items)]:
-                return Pack(tuple(Pack((number(place), item), frozen=True) for place, item in enumerate(items)), frozen=True)
+            case (("tuple" | "list" | "reversed"), [Pack() | Many()]):
+                elements = _elements(first)
+                if not isinstance(elements, Pack):
+                    return elements
+                ordered = elements.items[::-1] if called.endswith("reversed") else elements.items
+                return Pack(ordered, frozen=not called.endswith("list"))
+            case "enumerate", [Pack()] if isinstance(elements := _elements(first), Pack):
+                return Pack(tuple(Pack((number(place), item), frozen=True) for place, item in enumerate(elements.items)), frozen=True)
             case "enumerate", [Many(item=item)]:
                 return Many(Pack((UNKNOWN, item), frozen=True))
-            case "zip", [_, *_] if all(isinstance(each, Pack) for each in arguments):
+            case "zip", [_, *_] if all(isinstance(each, Pack) and not each.keys for each in arguments):
                 columns = [each.items for each in arguments if isinstance(each, Pack)]
                 return Pack(tuple(Pack(row, frozen=True) for row in zip(*columns, strict=False)), frozen=True)
-            case "range", _ if 1 <= len(arguments) <= 3 and all(integer_of(each) is not None for each in arguments):
-                numbers = (
-                    range(*(integer_of(each) or 0 for each in arguments)) if integer_of(arguments[-1]) or len(arguments) < 3 else range(0)
-                )
-                return Pack(tuple(map(number, numbers)), frozen=True) if len(numbers) <= _UNROLLED else UNKNOWN
+            case "range", [_] | [_, _] if None not in numbers:
+                counted = range(*(each or 0 for each in numbers))
+                return Pack(tuple(map(number, counted)), frozen=True) if len(counted) <= _UNROLLED else Many(UNKNOWN)
             case "range", _:
                 return Many(UNKNOWN)
-            case (("min" | "max"), _) if arguments and all(integer_of(each) is not None for each in arguments):
-                found = [integer_of(each) or 0 for each in arguments]
-                return number(min(found) if name == "min" else max(found))
+            case (("min" | "max"), [_, _, *_]) if None not in numbers:
+                return number((min if called.endswith("min") else max)(each or 0 for each in numbers))
             case "isinstance", [_, _]:
                 return _is_instance(first, ast.unparse(node.args[1]))
-            case "reveal_type", [value]:
-                self.calls.reveal(value, node)
-                return value
             case _:
                 return None
-
-    # ------------------------------------------------------------------ building
-
-    def instance(
-        self, info: TypeInfo, arguments: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call, *, spread: bool = False
-    ) -> Value:
-        """What a constructor call makes."""
-        if info.fullname == classes.INPUT:
-            numbers = [integer_of(each) for each in arguments]
-            sizes = tuple(each for each in numbers if each is not None)
-            return Sample(sizes if len(sizes) == len(numbers) and not spread else None)
-        if info.has_base(classes.GRADIENT):
-            return self.calls.gradient(info, arguments, keywords, node, spread=spread)
-        if not info.has_base(classes.MODULE) or self.depth > _DEPTH:
-            return UNKNOWN
-        if info.fullname == classes.STACK:
-            return self.calls.rows(info, arguments, keywords, node, spread=spread)
-        if info.fullname in classes.CHAINS:
-            return self.calls.sequential(info, arguments, keywords, node, spread=spread)
-        if info.fullname in (classes.RESIDUAL, classes.PER_POSITION):
-            return self.calls.wrapped(info, (*arguments, *keywords.values()), node)
-        attributes = self._constructed(info, arguments, keywords, spread=spread)
-        return of_class(info, self._shown(info, arguments, keywords, spread=spread), attributes)
-
-    def symbolic(self, info: TypeInfo) -> Layer:
-        """An instance of a class of which nobody said how it was built: its integers stand for themselves."""
-        return of_class(info, "", self._constructed(info, (), {}, spread=False, symbolic=True))
-
-    def _constructed(
-        self, info: TypeInfo, arguments: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool, symbolic: bool = False
-    ) -> dict[str, Value]:
-        owner = classes.constructor_owner(info)
-        facts = classes.facts_of(owner) if owner is not None else None
-        attributes: dict[str, Value] = {}
-        if owner is not None and facts is not None and facts["constructor"]:
-            function = _parsed(facts["constructor"])
-            inner = Evaluator(Silent(self.world, facts["module"]), depth=self.depth + 1)
-            inner._base = owner
-            inner.hidden = classes.assigned(info)
-            env = inner._bound(function.args, arguments, keywords, classes.positive(info), spread=spread, symbolic=symbolic)
-            env |= {f"self.{name}": value for name, value in self._constants(info).items()}
-            after = inner.run(function.body, env) or env
-            attributes = {name[5:]: value for name, value in after.items() if name.startswith("self.") and name[5:] not in inner.hidden}
-        else:
-            own = next((found for base in info.mro if (found := classes.facts_of(base)) and found["dataclass"]), None)
-            for place, (name, default) in enumerate(own["dataclass"] if own else ()):
-                given = keywords.get(name, arguments[place] if place < len(arguments) else None)
-                if given is None and default and own is not None:
-                    given = Evaluator(Silent(self.world, own["module"]), depth=self.depth + 1).evaluate(
-                        ast.parse(default, mode="eval").body, {}
-                    )
-                attributes[name] = UNKNOWN if given is None or spread else given
-        return self._constants(info) | attributes
-
-    def _constants(self, info: TypeInfo) -> dict[str, Value]:
-        """What class bodies assign, the most derived one's first."""
-        found: dict[str, Value] = {}
-        for base in info.mro:
-            for name in (classes.facts_of(base) or _NOTHING)["constants"]:
-                if name not in found:
-                    found[name] = class_constant(self.world, base, name, self.depth)
-        return found
-
-    def _bound(
-        self,
-        parameters: ast.arguments,
-        arguments: Sequence[Value],
-        keywords: Mapping[str, Value],
-        positive: set[str],
-        *,
-        spread: bool,
-        symbolic: bool,
-    ) -> Environment:
-        names = list(parameters.args[1:])
-        defaults: dict[str, ast.expr] = dict(zip([each.arg for each in reversed(names)], reversed(parameters.defaults), strict=False))
-        defaults |= {
-            each.arg: default for each, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True) if default is not None
-        }
-        env: Environment = {}
-        for place, each in enumerate([*names, *parameters.kwonlyargs]):
-            if each.arg in keywords:
-                env[each.arg] = keywords[each.arg]
-            elif place < len(arguments) and place < len(names) and not spread:
-                env[each.arg] = arguments[place]
-            elif symbolic and each.annotation is not None:
-                env[each.arg] = symbol(f"self·{each.arg}", positive=each.arg in positive)
-            elif each.arg in defaults and not spread and not symbolic:
-                env[each.arg] = self.evaluate(defaults[each.arg], {})
-            else:
-                env[each.arg] = UNKNOWN
-        for star in (parameters.vararg, parameters.kwarg):
-            if star is not None:
-                env[star.arg] = UNKNOWN
-        if parameters.vararg is not None and not spread:
-            env[parameters.vararg.arg] = Pack(tuple(arguments[len(names) :]), frozen=True) if not symbolic else UNKNOWN
-        return env
-
-    def _shown(self, info: TypeInfo, arguments: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool) -> str:
-        """As ``repr`` has it: required arguments by position, the others by name where they differ from the default."""
-        owner = classes.constructor_owner(info)
-        facts = classes.facts_of(owner) if owner is not None else None
-        if facts is None or not facts["constructor"] or spread:
-            return f"{info.name}({', '.join(map(show, arguments))})"
-        parameters = _parsed(facts["constructor"]).args
-        names = [each.arg for each in parameters.args[1:]]
-        required = names[: len(names) - len(parameters.defaults)]
-        optional = dict(zip(names[len(required) :], parameters.defaults, strict=True))
-        optional |= {
-            each.arg: value for each, value in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True) if value is not None
-        }
-        given = dict(zip(names, arguments, strict=False)) | dict(keywords)
-        parts = [show(given.get(name, UNKNOWN)) for name in required]
-        for name, default in optional.items():
-            if name in given and name != "rng" and not name.endswith("_init") and show(given[name]) not in (ast.unparse(default), "_"):
-                parts.append(f"{name}={show(given[name])}")
-        return f"{info.name}({', '.join(parts)})"
-
-
-_NOTHING: classes.ClassFacts = {
-    "module": "",
-    "methods": {},
-    "fields": {},
-    "constructor": "",
-    "constants": {},
-    "assigned": [],
-    "dataclass": [],
-}
-_constructors: dict[str, ast.FunctionDef] = {}
-
-
-def _parsed(text: str) -> ast.FunctionDef:
-    if text not in _constructors:
-        function = ast.parse(text).body[0]
-        assert isinstance(function, ast.FunctionDef)
-        _constructors[text] = function
-    return _constructors[text]
-
-
-def class_constant(world: World, info: TypeInfo, name: str, depth: int) -> Value:
-    """A constant of a class body, such as ``heads = 4``; what methods assign is none."""
-    for base in info.mro:
-        facts = classes.facts_of(base)
-        if facts is not None and name in facts["constants"]:
-            if name in facts["assigned"] or depth > _DEPTH:
-                return UNKNOWN
-            inner = Evaluator(Silent(world, facts["module"]), depth=depth + 1)
-            own: Environment = {}
-            for earlier, text in facts["constants"].items():
-                if earlier == name:
-                    return inner.evaluate(ast.parse(text, mode="eval").body, own)
-                own[earlier] = inner.evaluate(ast.parse(text, mode="eval").body, own)
-    return UNKNOWN
 
 
 def either(a: Environment | None, b: Environment | None) -> Environment | None:
@@ -743,30 +690,6 @@ def forget(env: Environment, body: Sequence[ast.stmt]) -> Environment:
     return shaken
 
 
-def changed(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names that statements assign, wherever they stand in them."""
-    for statement in body:
-        for node in ast.walk(statement):
-            targets: list[ast.expr] = []
-            match node:
-                case ast.Assign():
-                    targets = node.targets
-                case ast.AugAssign() | ast.For() | ast.NamedExpr():
-                    targets = [node.target]
-                case ast.withitem() if node.optional_vars is not None:
-                    targets = [node.optional_vars]
-                case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if name in _MUTATORS:
-                    targets = [receiver]
-                case _:
-                    pass
-            for target in targets:
-                for each in ast.walk(target):
-                    if isinstance(each, ast.Name) and each.id != "self":
-                        yield each.id
-                    elif isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self":
-                        yield f"self.{each.attr}"
-
-
 def _leaves(body: Sequence[ast.stmt]) -> bool:
     return any(isinstance(node, ast.Continue | ast.Break) for statement in body for node in ast.walk(statement))
 
@@ -779,13 +702,30 @@ def _compared(op: ast.cmpop, a: int, b: int) -> Value:
 
 
 def _is_instance(value: Value, kinds: str) -> Value:
+    """Decided only for Python's own int, tuple and list, named as such."""
+    words = set(re.findall(r"\w+", kinds))
     match value:
         case Number():
-            return Constant("int" in kinds) if "bool" not in kinds else UNKNOWN
-        case Pack():
-            return Constant("tuple" in kinds or "list" in kinds or "Sequence" in kinds) if "int" not in kinds else UNKNOWN
+            own, plain = "int", words <= {"int", "tuple", "list", "str", "dict"}
+        case Pack(keys=()):
+            own, plain = "tuple" if value.frozen else "list", words <= {"int", "tuple", "list", "str", "float"}
         case _:
             return UNKNOWN
+    return Constant(own in words) if plain else UNKNOWN
+
+
+def _elements(value: Value) -> Value:
+    """What iterating gives: of a dict its keys, which are no sizes."""
+    if isinstance(value, Pack) and value.keys:
+        return Pack((UNKNOWN,) * len(value.items), frozen=True)
+    return value
+
+
+def _transparent(manager: ast.expr) -> bool:
+    """Whether a context manager surely lets exceptions pass, so that its body runs to the end."""
+    function = manager.func if isinstance(manager, ast.Call) else manager
+    name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    return name in ("checking", "open", "nullcontext", "errstate", "catch_warnings", "closing", "redirect_stdout")
 
 
 def _size(value: Value, least: int | None) -> Value:
@@ -796,17 +736,3 @@ def _size(value: Value, least: int | None) -> Value:
         return value if least is None or value.size.value >= least else UNKNOWN
     alone = str(value.size).replace("·", "").isidentifier()
     return Number(value.size, value.positive or (alone and least is not None and least >= 1))
-
-
-def _harmless(function: ast.expr) -> bool:
-    return isinstance(function, ast.Name) and function.id in (
-        "len",
-        "zip",
-        "enumerate",
-        "reversed",
-        "tuple",
-        "list",
-        "sum",
-        "print",
-        "Sequential",
-    )

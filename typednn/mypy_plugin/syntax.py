@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from mypy import nodes
 from mypy import patterns as mypy_patterns
@@ -19,6 +19,8 @@ from mypy.types import RawExpressionType, Type, UnboundType, UnionType
 
 from typednn.errors import DefinitionError
 from typednn.shapes import rank
+
+Definition = TypeVar("Definition", ast.FunctionDef, ast.ClassDef)
 
 _OPERATORS: dict[str, type[ast.operator]] = {
     "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "**": ast.Pow,
@@ -197,12 +199,16 @@ def _statement(node: nodes.Statement) -> list[ast.stmt]:
             return [ast.Continue()]
         case nodes.DelStmt():
             return [ast.Assign(targets=[expression(node.expr)], value=_unknown())]
-        case nodes.GlobalDecl() | nodes.NonlocalDecl():
+        case nodes.GlobalDecl():
             return [ast.Global(names=list(node.names))]
-        case nodes.FuncDef() | nodes.ClassDef():
-            return [ast.Assign(targets=[_name(node.name)], value=_unknown())]
+        case nodes.NonlocalDecl():
+            return [ast.Nonlocal(names=list(node.names))]
         case nodes.Decorator():
-            return [ast.Assign(targets=[_name(node.func.name)], value=_unknown())]
+            return _statement(node.func)
+        case nodes.FuncDef():
+            return [_function(node)]
+        case nodes.ClassDef():
+            return [_typed(ast.ClassDef(name=node.name, bases=[], keywords=[], body=_body(node.defs), decorator_list=[]))]
         case nodes.AssertStmt():
             return [ast.Expr(value=expression(node.expr))]
         case _:
@@ -268,11 +274,17 @@ def _parameter(argument: nodes.Argument) -> ast.arg:
 
 def constructor(function: nodes.FuncDef) -> str:
     """``__init__`` as text, to be kept in mypy's cache and evaluated for each instance."""
+    return ast.unparse(ast.fix_missing_locations(_function(function)))
+
+
+def _function(function: nodes.FuncDef) -> ast.FunctionDef:
     body = block(function.body.body) or [ast.Pass()]
-    made = ast.FunctionDef(name="__init__", args=_parameters(function.arguments), body=body, decorator_list=[])
-    if hasattr(ast, "type_param"):  # Python 3.12
-        vars(made)["type_params"] = []
-    return ast.unparse(ast.fix_missing_locations(made))
+    return _typed(ast.FunctionDef(name=function.name, args=_parameters(function.arguments), body=body, decorator_list=[]))
+
+
+def _typed(made: Definition) -> Definition:
+    vars(made)["type_params"] = []  # Python 3.12 wants them
+    return made
 
 
 def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
@@ -293,6 +305,19 @@ def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
 
 # One annotated array is [kind, text]: ["Float", "batch 10"]. Several are alternatives. None says nothing about sizes.
 Alternatives = list[list[str]]
+
+
+def foreign_attributes(statements: Iterable[nodes.Statement]) -> frozenset[str]:
+    """The attributes that a module assigns on anything but self: ``net.head = …``, ``Crop.keep = 6``."""
+    found: set[str] = set()
+    for statement in block(statements):
+        for node in ast.walk(statement):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+            for target in targets:
+                for each in ast.walk(target):
+                    if isinstance(each, ast.Attribute) and not (isinstance(each.value, ast.Name) and each.value.id == "self"):
+                        found.add(each.attr)
+    return frozenset(found)
 
 
 Aliases = Mapping[str, Alternatives]

@@ -193,7 +193,10 @@ def join(a: Value, b: Value) -> Value:
     if a == b:
         return a
     match a, b:
-        case (Constant(value=None), other) | (other, Constant(value=None)):
+        case (Constant(value=None), (Layer() | Array() | Gradient()) as other) | (
+            (Layer() | Array() | Gradient()) as other,
+            Constant(value=None),
+        ):
             return other
         case Number(), Number() if same(a.size, b.size):
             return Number(a.size, a.positive and b.positive)

@@ -1,0 +1,105 @@
+"""Engines: what runs an op fast on a CPU. Halide kernels for everything but matrix products, OpenBLAS for those.
+
+For whoever writes ``kernels/<op>/cpu.py``. An op's dispatch is three lines, and its answers are the reference's to rounding::
+
+    def forward(x):
+        if fast(x):
+            return cpu.forward(x)
+        record("relu.forward", "reference")
+        return reference.forward(x)
+
+and ``cpu.py`` is a description of the kernel, and a function that calls it::
+
+    from functools import cache
+    from typing import Any
+
+    from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, record
+
+    def _bias_relu(hl: Any, cpu: Cpu, x: Any, bias: Any, slope: Any) -> Any:
+        '''y[b, f] = max(x[b, f] + bias[f], 0), slope times that below zero. Halide's axes run backwards: the last one of NumPy first.'''
+        f, b = hl.Var("f"), hl.Var("b")
+        z = x[f, b] + bias[f]
+        y = hl.Func("y")
+        y[f, b] = hl.select(nan.is_nan(hl, z) | (z > 0), z, slope * z)    # a comparison alone may lose NaN: ask its bits
+        y.vectorize(f, cpu.lanes, hl.TailStrategy.GuardWithIf)            # 10 features in 16 lanes: the tail is guarded
+        y.specialize(x.dim(1).extent() >= 64).parallel(b, 16, hl.TailStrategy.GuardWithIf)   # small batches stay on one thread
+        return y                                                          # a pure Func; or a list of them, or one with a Tuple
+
+    @cache
+    def _forward(features: int) -> Kernel:
+        batch = Array("batch", features)                                  # a name: any extent, the same in every array of a call
+        return kernel("bias_relu.forward", _bias_relu, inputs=(batch, Array(features), Scalar()), outputs=(batch,))
+
+    def forward(x, bias, slope):
+        y = empty(x.shape)                                                # from the pool; free again when nobody refers to it
+        _forward(x.shape[1])(x, bias, slope, y)                           # inputs in order, then outputs
+        record("bias_relu.forward", "halide")
+        return y
+
+- ``kernel(name, build, inputs=, outputs=, options={})``: options reach ``build`` by name and are part of the kernel's key. So are the
+  file of ``build`` and those that it takes names from in this package: an edit compiles anew. Let ``build`` read nothing else.
+- ``Array("batch", 28, 28, 6)``, ``Array(10, dtype="int64")``, ``Array()`` for one number in an array of rank 0, and
+  ``Array("size", flat=True)`` for element-by-element ops on any shape. Numbers become constants in the kernel: use them.
+- In ``build``, ``x[i, j]`` reads an input, a ``Scalar`` is an expression as it stands. Write numbers as ``hl.f32(0.5)``.
+- Outputs are pure Funcs: put a reduction in a Func of its own, ``compute_at`` or ``compute_root``, and let the output read it. An
+  output that is itself vectorised in an update crashes on arrays that are not aligned.
+- Every split, ``vectorize`` and ``parallel`` of an extent that may be smaller than the factor, or no multiple of it, gets
+  ``TailStrategy.GuardWithIf``. A guarded split of a tiny extent still runs through the whole factor (16384: 1.7 µs): keep large
+  factors in a ``specialize``.
+- ``parallel(n, k)`` makes ``compute_at(f, n)`` mean the chunk: ``split(n, chunk, n, k, GuardWithIf).parallel(chunk)`` keeps it.
+- ``rdom.where`` with Funcs on the stack: ``never_partition_all()`` on that update.
+- Sums over the batch that run in parallel take a fixed number of partial sums, so that results don't depend on the thread count.
+- NaN: ``hl.max``, ``hl.min`` and ``select(x <= 0, 0, x)`` lose it, ``hl.is_nan`` is folded away on what is computed. `nan` has tests of
+  the bits: ``nan.is_nan``, ``nan.maximum``, ``nan.relu``, ``nan.exp``. ``hl.tanh`` is scalar, and slow.
+- Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` float32 numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4).
+- The same array may be an input and an output where each element depends on itself alone (optimizers). Other overlaps are not noticed.
+- ``sgemm(a, b, out, transpose_a, transpose_b, alpha, beta)`` multiplies. Beats a kernel from a few hundred columns on.
+- `fast` says yes to float32 arrays only; ``fits(np.dtype("int64"), labels)`` asks about others. A wrong argument is a ShapeError or
+  DTypeError and runs nothing.
+
+For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces the oracle, ``toolchain.targets_for_tests()`` names
+machines that a kernel has to compile for (``toolchain.compile_object(kernel.plan, path, "symbol", target)``). ``TYPEDNN_THREADS``,
+``TYPEDNN_CACHE``, ``TYPEDNN_ENGINE=reference`` and ``TYPEDNN_ENGINES=report`` are read from the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if "numpy" not in sys.modules:
+    # NumPy's own OpenBLAS reads it when it is loaded: its idle workers must not take a core from ours.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
+
+from typednn.engines import nan, pool, threads
+from typednn.engines.blas import sgemm
+from typednn.engines.compiled import Kernel, kernel
+from typednn.engines.counters import counting, record
+from typednn.engines.cpu import Cpu
+from typednn.engines.dispatch import fast, fits, using
+from typednn.engines.errors import EngineError
+from typednn.engines.pool import empty
+from typednn.engines.threads import get_threads, set_threads
+from typednn.engines.toolchain import Array, Scalar, available
+
+__all__ = [
+    "Array",
+    "Cpu",
+    "EngineError",
+    "Kernel",
+    "Scalar",
+    "available",
+    "counting",
+    "empty",
+    "fast",
+    "fits",
+    "get_threads",
+    "kernel",
+    "nan",
+    "pool",
+    "record",
+    "set_threads",
+    "sgemm",
+    "threads",
+    "using",
+]

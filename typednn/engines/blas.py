@@ -1,0 +1,185 @@
+"""Matrix products: OpenBLAS on its own, with the kernels that this processor deserves.
+
+NumPy brings OpenBLAS too, but whoever imports NumPy first has settled how that one behaves. The package ``scipy-openblas32`` holds the
+same library by itself. It reads two environment variables while it is loaded, and has them only for that moment: the core type, and
+how long an idle worker spins (long enough for the next product, but no longer: a spinning worker takes the core from the kernels'
+threads). What the user has set stays. Without the package, NumPy multiplies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from typednn.engines import cpu, threads
+from typednn.engines.memory import address
+from typednn.errors import DTypeError, ShapeError, explain
+
+_ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
+_LIMIT = 2**31
+_FLOAT32 = np.dtype(np.float32)
+SPIN = "16"  # the worker gives its core back after 2^16 ticks
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Library:
+    sgemm: Callable[..., None] | None
+    why: str
+
+
+_loaded: _Library | None = None
+
+
+def core_type(processor: cpu.Processor) -> tuple[str | None, str]:
+    """The core type to ask OpenBLAS for, None for its own choice, and why."""
+    if not processor.has(cpu.AVX512):
+        return None, "no AVX-512: OpenBLAS chooses"
+    if processor.vendor == "GenuineIntel":
+        return None, "OpenBLAS knows Intel's AVX-512 processors: it chooses"
+    return "SkylakeX", f"asked for: AVX-512 on {processor.vendor or 'an unknown make'}, which OpenBLAS may not know"
+
+
+def why() -> str:
+    """Which library multiplies, with which kernels, and for what reason."""
+    return _library().why
+
+
+def sgemm(
+    a: np.ndarray[Any, np.dtype[np.float32]],
+    b: np.ndarray[Any, np.dtype[np.float32]],
+    out: np.ndarray[Any, np.dtype[np.float32]],
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+) -> None:
+    """out ← alpha · op(a) op(b) + beta · out, for float32 matrices; op transposes where asked. With beta = 0, ``out`` is not read.
+
+    Rows may be strided, as in ``x[:, :10]``; ``a`` and ``b`` may be transposed views. ``out`` must not overlap ``a`` or ``b``.
+    """
+    if not (a.dtype == b.dtype == out.dtype == _FLOAT32):
+        raise DTypeError(explain("sgemm", "takes float32", f"{a.dtype}, {b.dtype} and {out.dtype}"))
+    if a.ndim != 2 or b.ndim != 2 or out.ndim != 2:
+        raise ShapeError(explain("sgemm", "takes matrices", f"a {a.shape}, b {b.shape}, out {out.shape}"))
+    routine = _library().sgemm
+    leading_a, leading_b, leading_out = _leading(a), _leading(b), _leading(out)
+    if not leading_a:
+        leading_a, a, transpose_a = _leading(a.T), a.T, not transpose_a
+    if not leading_b:
+        leading_b, b, transpose_b = _leading(b.T), b.T, not transpose_b
+    depth, rows = a.shape if transpose_a else a.shape[::-1]
+    columns, depth_b = b.shape if transpose_b else b.shape[::-1]
+    if depth != depth_b or out.shape != (rows, columns):
+        wanted = f"must have the shape ({rows}, {columns}), and the inner sizes {depth} and {depth_b} be equal"
+        raise ShapeError(explain("sgemm: out", wanted, str(out.shape)))
+    if not out.flags.writeable:
+        raise ShapeError(explain("sgemm: out", "must be writeable", "a read-only array"))
+    if routine is None or not (leading_a and leading_b and leading_out) or not (rows and columns and depth):
+        _numpy(a.T if transpose_a else a, b.T if transpose_b else b, out, alpha, beta)
+        return
+    routine(
+        _ROW_MAJOR,
+        _TRANSPOSED if transpose_a else _AS_IS,
+        _TRANSPOSED if transpose_b else _AS_IS,
+        rows,
+        columns,
+        depth,
+        alpha,
+        address(a),
+        leading_a,
+        address(b),
+        leading_b,
+        beta,
+        address(out),
+        leading_out,
+    )
+
+
+def _leading(matrix: np.ndarray[Any, Any]) -> int:
+    """How many numbers lie between the starts of two rows; 0 where that isn't a matrix that BLAS can read."""
+    rows, columns = matrix.shape
+    if matrix.flags.carray and columns:
+        return int(columns)
+    row_step, step = matrix.strides
+    if (step != 4 and columns > 1) or not matrix.flags.aligned:
+        return 0
+    if rows <= 1:
+        return int(max(columns, 1))
+    leading = int(row_step // 4)
+    return leading if row_step % 4 == 0 and columns <= leading < _LIMIT else 0
+
+
+def _numpy(a: Any, b: Any, out: Any, alpha: float, beta: float) -> None:
+    if alpha == 1 and beta == 0:
+        np.matmul(a, b, out=out)
+        return
+    product = np.float32(alpha) * np.matmul(a, b)
+    if beta:
+        product += np.float32(beta) * out
+    out[...] = product
+
+
+def _library() -> _Library:
+    global _loaded
+    if _loaded is not None:
+        return _loaded
+    with _lock:
+        if _loaded is None:
+            _loaded = _load()
+    return _loaded
+
+
+def _load() -> _Library:
+    spec = find_spec("scipy_openblas32")
+    if spec is None or spec.origin is None:
+        return _Library(None, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
+    found = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
+    wanted, reason = core_type(cpu.processor())
+    if "OPENBLAS_CORETYPE" in os.environ:
+        wanted, reason = None, "OPENBLAS_CORETYPE says so"
+    try:
+        with _environment(OPENBLAS_CORETYPE=wanted, OPENBLAS_THREAD_TIMEOUT=SPIN):
+            library = ctypes.CDLL(str(found[0]))
+        routine = library.scipy_cblas_sgemm
+        library.scipy_openblas_get_corename.restype = ctypes.c_char_p
+        core = library.scipy_openblas_get_corename().decode()
+    except (OSError, AttributeError, IndexError) as error:
+        return _Library(None, f"NumPy multiplies: scipy-openblas32 can't be loaded ({error})")
+    whole, number, address = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
+    routine.argtypes = [whole] * 6 + [number, address, whole, address, whole, number, address, whole]
+    routine.restype = None
+    library.scipy_openblas_set_num_threads.argtypes = [whole]
+    threads.follow(library.scipy_openblas_set_num_threads)
+    return _Library(routine, f"OpenBLAS multiplies, with {core} kernels ({reason})")
+
+
+@contextmanager
+def _environment(**variables: str | None) -> Iterator[None]:
+    """Set what is not set, for the length of the block; None leaves a variable alone."""
+    mine = {name: value for name, value in variables.items() if value is not None and name not in os.environ}
+    os.environ.update(mine)
+    try:
+        yield
+    finally:
+        for name in mine:
+            os.environ.pop(name, None)
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

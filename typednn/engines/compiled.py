@@ -1,0 +1,135 @@
+"""Kernels: described once, compiled at the first call or found on disk, then called at little cost with NumPy arrays.
+
+A call is checked (kind, dtype, layout, shape), fills in the arrays' addresses, and runs with the interpreter's lock released. What
+it fills in is a frame: the C structures that a kernel reads its arguments from, prepared for the shapes of the last call. A call takes a
+frame out of the kernel's list and puts it back afterwards, so that two threads never share one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, final
+
+from typednn.engines import cache as on_disk
+from typednn.engines import runtime, sources, toolchain
+from typednn.engines.errors import EngineError
+from typednn.engines.frames import Frame, caller_of
+from typednn.engines.toolchain import Argument, Array, Build, Plan
+
+_kernels: dict[Plan, Kernel] = {}
+_lock = threading.Lock()
+
+
+def kernel(
+    name: str,
+    build: Build,
+    *,
+    inputs: tuple[Argument, ...],
+    outputs: tuple[Array, ...],
+    options: dict[str, Any] | None = None,
+) -> Kernel:
+    """The kernel that ``build(hl, cpu, *inputs, **options)`` describes; asked for again, the same one. Nothing is compiled yet.
+
+    ``build`` gets the module ``halide``, a `Cpu` for tile sizes, and a parameter for each of ``inputs``; it returns the output Func, or a
+    list of them. ``options`` are hashable, with a ``repr`` that says their whole value: they are part of what the kernel is.
+    """
+    plan = Plan(name, build, inputs, outputs, tuple(sorted((options or {}).items())))
+    with _lock:
+        return _kernels.setdefault(plan, Kernel(plan))
+
+
+@final
+class Kernel:
+    """Call it with one argument for each input, then each output: NumPy arrays, and numbers for scalars."""
+
+    __slots__ = ("_call", "_lock", "_run", "plan")
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._lock = threading.RLock()
+        self._run: Callable[[int], int] | None = None
+        self._call: Callable[..., None] = self._first_call
+
+    def __call__(self, *arguments: Any) -> None:
+        """Compute the outputs in place; an argument that is not what the plan says is a ShapeError or DTypeError."""
+        self._call(*arguments)
+
+    @property
+    def function(self) -> Callable[..., None]:
+        """What `__call__` calls, compiled now if it has to be: for callers that count nanoseconds."""
+        self.compile()
+        return self._call
+
+    def compile(self) -> None:
+        """Compile, or load from disk, before the first call."""
+        with self._lock:
+            if self._call == self._first_call:
+                self._call = self._compiled()
+
+    def _first_call(self, *arguments: Any) -> None:
+        self.compile()
+        self._call(*arguments)
+
+    def _compiled(self) -> Callable[..., None]:
+        run = _load(self.plan) if toolchain.linkers() else None
+        if run is not None:
+            return caller_of(self.plan, run, runtime.complaint)
+        return _in_memory(self.plan)
+
+
+def _load(plan: Plan) -> Callable[[int], int] | None:
+    """The compiled function of ``plan``; None where libraries can't be loaded from the cache's folder."""
+    key = on_disk.digest(runtime.key(), sources.digest_of(plan.build), repr((plan.name, plan.inputs, plan.outputs, plan.options)))
+    symbol = f"typednn_{key}"
+
+    def build(library: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="typednn-") as folder:
+            compiled = Path(folder) / "kernel.o"
+            toolchain.compile_object(plan, compiled, symbol, toolchain.host())
+            toolchain.link([compiled, runtime.path()], library, library.name)
+
+    path = on_disk.entry(key, build)
+    try:
+        runtime.load()
+        function = getattr(ctypes.CDLL(str(path), mode=os.RTLD_NOW), f"{symbol}_argv")
+    except OSError as error:
+        warnings.warn(f"compiled kernels can't be loaded, and are compiled in memory instead: {error}", RuntimeWarning, stacklevel=2)
+        return None
+    function.argtypes = [ctypes.c_void_p]
+    function.restype = ctypes.c_int
+    run: Callable[[int], int] = function
+    return run
+
+
+def _in_memory(plan: Plan) -> Callable[..., None]:
+    """A call through Halide's own binding: checked alike, but slower, and with the interpreter's lock held."""
+    compiled = toolchain.compile_in_memory(plan)
+    arguments = (*plan.inputs, *plan.outputs)
+    flat = [isinstance(argument, Array) and argument.flat for argument in arguments]
+    frame = Frame(plan)
+
+    def call(*given: Any) -> None:
+        frame.check(given)
+        try:
+            compiled(*(value.reshape(-1) if is_flat else value for value, is_flat in zip(given, flat, strict=True)))
+        except toolchain.halide().HalideError as error:
+            raise EngineError(f"{plan.name} failed: {error}") from error
+
+    return call
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for each in _kernels.values():
+        each._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

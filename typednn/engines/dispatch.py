@@ -1,0 +1,73 @@
+"""The question that every op asks: does the fast path cover these arrays?
+
+No for a test or a bug hunt that wants the reference: ``using("reference")``, or ``TYPEDNN_ENGINE=reference`` in the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from typednn.engines import toolchain
+from typednn.errors import ArgumentError, explain
+
+FLOAT32 = np.dtype(np.float32)
+_ndarray = np.ndarray
+
+# Kernels count elements in 32 bits.
+_LIMIT = 2**31
+_ENGINES = ("fast", "reference")
+
+
+def _check(where: str, engine: str) -> str:
+    if engine not in _ENGINES:
+        raise ArgumentError(explain(where, f"must be one of {', '.join(_ENGINES)}", repr(engine)))
+    return engine
+
+
+_wanted = _check("TYPEDNN_ENGINE", os.environ.get("TYPEDNN_ENGINE") or "fast")
+_on: bool | None = None  # None until somebody asks: looking for the compiler is not for import time
+
+
+def fast(*arrays: object) -> bool:
+    """Whether kernels may run on ``arrays``: NumPy's, float32, C-contiguous, not empty, and no one asked for the reference."""
+    if not _on and not _decide():
+        return False
+    for array in arrays:
+        if type(array) is not _ndarray or not array.flags.c_contiguous or not 0 < array.size < _LIMIT:
+            return False
+        # NumPy has one float32 dtype; an equal one may come from a file. Another byte order is not equal.
+        if array.dtype is not FLOAT32 and array.dtype != FLOAT32:
+            return False
+    return True
+
+
+def fits(dtype: np.dtype[np.generic], *arrays: object) -> bool:
+    """`fast` for arrays of another dtype, such as labels: ``fits(INT64, labels)``."""
+    if not _on and not _decide():
+        return False
+    return all(
+        type(array) is np.ndarray and array.dtype == dtype and array.flags.c_contiguous and 0 < array.size < _LIMIT for array in arrays
+    )
+
+
+def _decide() -> bool:
+    global _on
+    if _on is None:
+        _on = _wanted == "fast" and toolchain.available()
+    return _on
+
+
+@contextmanager
+def using(engine: str) -> Iterator[None]:
+    """Within this block, in every thread, ops run on ``engine``: "reference", or "fast" where it is available."""
+    global _wanted, _on
+    before = _wanted
+    _wanted, _on = _check("using", engine), None
+    try:
+        yield
+    finally:
+        _wanted, _on = before, None

@@ -1,0 +1,138 @@
+"""Arrays whose memory is used again from step to step: a fresh 10 MB array costs page faults, an old one nothing.
+
+``empty`` hands out views of arrays that only the pool owns. An owner's memory is taken again when nothing else refers to it: every
+view, slice of a view, memoryview, DLPack capsule or torch tensor keeps, directly or not, a reference to the owner, and CPython
+counts references. So a result that somebody keeps keeps its values, however many steps later.
+
+Memory goes back to the system when `clear` is called, and when a new owner is needed while more than ``set_limit`` bytes lie free.
+Small arrays come from NumPy, which has a cache of its own for them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+FLOAT32 = np.dtype(np.float32)
+SMALL = 16 * 1024
+ALIGNMENT = 64
+
+_Owner = np.ndarray[tuple[int], np.dtype[np.uint8]]
+_getrefcount = sys.getrefcount
+_ndarray = np.ndarray
+
+
+def _idle_references() -> int:
+    """What ``getrefcount`` says in the loop of `empty` about an owner that only the pool refers to."""
+    for owner, _ in [(np.empty(1, np.uint8), 0)]:
+        return _getrefcount(owner)
+    raise AssertionError  # the list is not empty
+
+
+_IDLE = _idle_references()
+# Without a global lock CPython doesn't count references exactly, and nothing may be taken again.
+_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
+
+_sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes -> owners, each with the offset of its first aligned byte
+_shapes: dict[tuple[tuple[int, ...], Any], list[tuple[_Owner, int]]] = {}  # the same lists, found without arithmetic
+_small: list[tuple[_Owner, int]] = []  # stands for every small shape, and stays empty
+_lock = Lock()
+_limit = 2 * 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatistics:
+    """Bytes of all owners, and of those that something refers to."""
+
+    held: int
+    in_use: int
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any] = FLOAT32) -> Any:
+    """A C-contiguous array with arbitrary values; from 16 KB on aligned to 64 bytes, with memory from the pool."""
+    owners = _shapes.get((shape, dtype))
+    if owners is None:
+        return _first(shape, dtype)
+    # Two threads here at once see each other's reference in the count, and each passes that owner by.
+    for owner, offset in owners:
+        if _getrefcount(owner) == _IDLE:
+            return _ndarray(shape, dtype, owner, offset)
+    return _grown(owners, shape, dtype)
+
+
+def _first(shape: tuple[int, ...], dtype: Any) -> Any:
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    with _lock:
+        if len(_shapes) > 4096:  # shapes that change with every call must not pile up
+            _shapes.clear()
+            for unused in [size for size, owners in _sizes.items() if not owners]:
+                del _sizes[unused]
+        _shapes[shape, dtype] = _small if size < SMALL or not _COUNTS else _sizes.setdefault(size, [])
+    return empty(shape, dtype)
+
+
+def _grown(owners: list[tuple[_Owner, int]], shape: tuple[int, ...], dtype: Any) -> Any:
+    if owners is _small:
+        return np.empty(shape, dtype)
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    _trim(_limit)
+    owner = np.empty(size + ALIGNMENT, np.uint8)
+    offset = -owner.ctypes.data % ALIGNMENT
+    array = _ndarray(shape, dtype, owner, offset)
+    owners.append((owner, offset))
+    return array
+
+
+def _trim(limit: int) -> None:
+    """Let go of idle owners, those of the largest sizes first, until at most ``limit`` idle bytes remain."""
+    with _lock:
+        idle = {size: sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items()}
+        surplus = sum(size * count for size, count in idle.items()) - limit
+        for size in sorted(idle, reverse=True):
+            owners = _sizes[size]
+            for at in reversed(range(len(owners))):
+                if surplus > 0 and _is_idle(owners, at):
+                    # One step for the interpreter: a thread in `empty` holds either the owner or the shorter list.
+                    del owners[at]
+                    surplus -= size
+
+
+def _is_idle(owners: list[tuple[_Owner, int]], at: int) -> bool:
+    for owner, _ in owners[at : at + 1]:
+        return _getrefcount(owner) == _IDLE
+    return False
+
+
+def set_limit(idle_bytes: int) -> None:
+    """How many bytes may lie idle while new ones are asked for; 2 GiB at the start."""
+    global _limit
+    _limit = idle_bytes
+    _trim(idle_bytes)
+
+
+def clear() -> None:
+    """Give all idle memory back."""
+    _trim(0)
+
+
+def statistics() -> PoolStatistics:
+    """What the pool holds now."""
+    with _lock:
+        held = sum(size * len(owners) for size, owners in _sizes.items())
+        idle = sum(size * sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items())
+    return PoolStatistics(held, held - idle)
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = Lock()  # whoever held the old one is not in this process
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

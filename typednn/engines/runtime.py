@@ -1,0 +1,96 @@
+"""Halide's runtime, one for all kernels of a process: their threads, and what happens when a kernel complains.
+
+By default a complaint ends the process. Here it is kept for `complaint`, and the kernel returns a code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+import threading
+from functools import cache
+from pathlib import Path
+
+from typednn.engines import cache as on_disk
+from typednn.engines import threads, toolchain
+
+_lock = threading.RLock()
+_library: ctypes.CDLL | None = None
+_complaint = ""
+
+_Handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+
+
+def _keep(_context: int | None, text: bytes) -> None:
+    global _complaint
+    _complaint = text.decode(errors="replace").strip()
+
+
+_handler = _Handler(_keep)  # as long as the library may call it
+
+
+def complaint() -> str:
+    """What the last kernel that failed had to say."""
+    return _complaint
+
+
+@cache
+def key() -> str:
+    """The runtime's place in the cache; a kernel compiled for another runtime is another kernel."""
+    return on_disk.digest("runtime", *toolchain.fingerprint())
+
+
+def path() -> Path:
+    """The runtime's library, compiled if it has to be."""
+    return on_disk.entry(key(), _build)
+
+
+def _build(library: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="typednn-") as folder:
+        compiled = Path(folder) / "runtime.o"
+        toolchain.compile_runtime(compiled, toolchain.host())
+        toolchain.link([compiled], library, soname())
+
+
+def soname() -> str:
+    """The name under which kernels need the runtime: once it is loaded, the loader looks for no file."""
+    return f"typednn-{key()}.so"
+
+
+def load() -> None:
+    """Have the runtime in this process, with our error handler and thread count."""
+    global _library
+    with _lock:
+        if _library is not None:
+            return
+        library = ctypes.CDLL(str(path()), mode=os.RTLD_NOW)
+        library.halide_set_error_handler.restype = ctypes.c_void_p
+        library.halide_set_error_handler(_handler)
+        _library = library
+        threads.follow(_set_threads)
+
+
+def _set_threads(count: int) -> None:
+    if _library is not None:
+        # A pool that has started keeps its size: it has to end first.
+        _library.halide_shutdown_thread_pool()
+        _library.halide_set_num_threads(count)
+
+
+def _before_fork() -> None:
+    """End the pool, so that parent and child each start their own; a child that inherits a pool's record without its threads runs alone.
+
+    Only where no kernel can be running. In a program with several Python threads a forked child computes on one core.
+    """
+    if _library is not None and threading.active_count() == 1:
+        _library.halide_shutdown_thread_pool()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

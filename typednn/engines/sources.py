@@ -1,0 +1,52 @@
+"""The code that decides what a kernel computes, as a key: a changed line makes a changed kernel.
+
+That is the file of its build function, and every file of the same package that this one got a name from, and so on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from typednn.engines.cache import digest
+from typednn.engines.errors import EngineError
+
+
+def digest_of(build: Callable[..., Any]) -> str:
+    """A key of all the source that ``build`` rests on."""
+    return _digest_of_module(build.__module__)
+
+
+@cache
+def _digest_of_module(name: str) -> str:
+    parts: list[str | bytes] = []
+    for module in sorted(_reached(name)):
+        file = getattr(sys.modules[module], "__file__", None)
+        if file is None:
+            raise EngineError(f"a kernel's build function has to be in a file, and {module} has none")
+        parts += [module, Path(file).read_bytes()]
+    return digest(*parts)
+
+
+def _reached(name: str) -> set[str]:
+    """``name`` and the modules of its own package that its names come from, directly or not."""
+    package = name.partition(".")[0]
+    reached: set[str] = set()
+    waiting = [name]
+    while waiting:
+        module = waiting.pop()
+        if module not in reached and module in sys.modules:
+            reached.add(module)
+            waiting += [other for other in _named_by(sys.modules[module]) if other.partition(".")[0] == package]
+    return reached
+
+
+def _named_by(module: ModuleType) -> Iterator[str]:
+    for value in vars(module).values():
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(home, str):
+            yield home

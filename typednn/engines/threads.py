@@ -1,0 +1,46 @@
+"""One setting for the threads of every engine: kernels' pool and BLAS follow it alike.
+
+It starts at ``TYPEDNN_THREADS``, or else at the number of cores that the process may use. Change it while no op runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from typednn.arguments import integer
+from typednn.engines import cpu
+from typednn.errors import ArgumentError, explain
+
+_followers: list[Callable[[int], None]] = []
+
+
+def _from_environment() -> int:
+    told = os.environ.get("TYPEDNN_THREADS", "").strip()
+    if not told:
+        return cpu.cores()
+    if not told.isdecimal() or int(told) < 1:
+        raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(told)))
+    return int(told)
+
+
+_count = _from_environment()
+
+
+def get_threads() -> int:
+    """How many threads one op may use."""
+    return _count
+
+
+def set_threads(count: int) -> None:
+    """Let one op use ``count`` threads, in kernels and BLAS alike."""
+    global _count
+    _count = integer("set_threads", "count", count)
+    for follow in _followers:
+        follow(_count)
+
+
+def follow(apply: Callable[[int], None]) -> None:
+    """Tell an engine that has just been loaded the count, now and whenever it changes."""
+    apply(_count)
+    _followers.append(apply)

@@ -1,0 +1,234 @@
+"""Halide and a linker: from the description of a kernel to a shared library. The one place that imports Halide, which has no types.
+
+Kernels are compiled ahead of time, without Halide's runtime, and linked against one runtime that they share (`runtime.py`).
+``pip install typednn[fast]`` brings Halide; the linker is ``ld`` or any C compiler. Without a linker, kernels are compiled in memory in
+each process anew, and hold the interpreter's lock while they run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from typednn.engines import cpu
+from typednn.engines.errors import EngineError
+
+# The interface between our objects, their runtime and `runtime.py`: another number makes every cached entry another one.
+ABI = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array argument: C-contiguous, of this shape and dtype. A name instead of a number is an extent that each call brings.
+
+    ``Array("batch", 28, 28, 6)`` takes any batch; all arrays of one call have the same. With ``flat``, an array of any rank is taken as
+    its elements in a row: ``Array("size", flat=True)``.
+    """
+
+    shape: tuple[int | str, ...]
+    dtype: str
+    flat: bool
+
+    def __init__(self, *shape: int | str, dtype: str = "float32", flat: bool = False) -> None:
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "dtype", np.dtype(dtype).name)
+        object.__setattr__(self, "flat", flat)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A number argument: "float32" or "int32"."""
+
+    dtype: str = "float32"
+
+
+Argument: TypeAlias = Array | Scalar
+Build: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that decides what a kernel is: the same plan, the same code."""
+
+    name: str
+    build: Build
+    inputs: tuple[Argument, ...]
+    outputs: tuple[Array, ...]
+    options: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A machine to compile for, in Halide's words and in a schedule's."""
+
+    text: str
+    cpu: cpu.Cpu
+
+
+@cache
+def available() -> bool:
+    """Whether kernels can be compiled here; if not, says once how to change that."""
+    if find_spec("halide") is not None:
+        return True
+    warnings.warn(
+        "typednn runs its slow reference ops, because Halide is not installed: pip install typednn[fast]", RuntimeWarning, stacklevel=2
+    )
+    return False
+
+
+@cache
+def halide() -> Any:
+    """The module ``halide``."""
+    return importlib.import_module("halide")
+
+
+@cache
+def fingerprint() -> tuple[str, ...]:
+    """What compiled code depends on besides its plan: known without importing Halide."""
+    here = cpu.processor()
+    return ABI, version("halide"), sys.platform, here.machine, here.model, *sorted(here.flags)
+
+
+@cache
+def host() -> Target:
+    """The machine that this process runs on."""
+    return Target(str(halide().get_host_target()), cpu.for_schedules(cpu.processor()))
+
+
+def targets_for_tests() -> dict[str, Target]:
+    """Machines that every kernel has to compile for, and that a test can name: from the oldest x86-64 to a phone."""
+    x86 = "x86-64-linux"
+    return {
+        "x86-64": Target(x86, cpu.Cpu("x86_64", 4, 16)),
+        "sse4.1": Target(f"{x86}-sse41", cpu.Cpu("x86_64", 4, 16)),
+        "avx2": Target(f"{x86}-sse41-avx-avx2-f16c-fma", cpu.Cpu("x86_64", 8, 16)),
+        "avx512": Target(f"{x86}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake", cpu.Cpu("x86_64", 16, 32)),
+        "arm64": Target("arm-64-linux", cpu.Cpu("aarch64", 4, 32)),
+    }
+
+
+def compile_object(plan: Plan, path: Path, symbol: str, target: Target) -> None:
+    """Write the object file of ``plan``: a function ``symbol``, and ``symbol_argv`` that takes its arguments as one array of pointers."""
+    hl = halide()
+    with _halide_errors(plan.name):
+        pipeline, arguments = _pipeline(plan, target.cpu)
+        without = hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime)
+        pipeline.compile_to({hl.OutputFileType.object: str(path)}, arguments, symbol, without)
+
+
+def compile_runtime(path: Path, target: Target) -> None:
+    """Write the object file of Halide's runtime: its threads, allocator and error reports."""
+    with _halide_errors("runtime"):
+        halide().compile_standalone_runtime(str(path), halide().Target(target.text))
+
+
+def compile_in_memory(plan: Plan) -> Callable[..., Any]:
+    """``plan`` as a function of NumPy arrays and numbers, for this process only."""
+    hl = halide()
+    with _halide_errors(plan.name):
+        pipeline, arguments = _pipeline(plan, host().cpu)
+        compiled: Callable[..., Any] = pipeline.compile_to_callable(arguments, hl.get_jit_target_from_environment())
+        return compiled
+
+
+def _pipeline(plan: Plan, on: cpu.Cpu) -> tuple[Any, list[Any]]:
+    hl = halide()
+    arguments = [_parameter(argument, f"argument{position}") for position, argument in enumerate(plan.inputs)]
+    built = plan.build(hl, on, *arguments, **dict(plan.options))
+    functions = list(built) if isinstance(built, list | tuple) else [built]
+    outputs = iter(plan.outputs)
+    count = 0
+    for function in functions:
+        for first, buffer in enumerate(function.output_buffers()):
+            count += 1
+            # The buffers of one Func have the same extents, and Halide takes them from the first.
+            _constrain(buffer, next(outputs, Array()), bounds=not first)
+    if count != len(plan.outputs):
+        raise EngineError(f"{plan.name}: build gives {count} outputs, {len(plan.outputs)} are declared")
+    return hl.Pipeline(functions), arguments
+
+
+def _parameter(argument: Argument, name: str) -> Any:
+    hl = halide()
+    kind = _halide_type(argument.dtype)
+    if isinstance(argument, Scalar):
+        return hl.Param(kind, name)
+    parameter = hl.ImageParam(kind, len(argument.shape), name)
+    _constrain(parameter, argument, bounds=True)
+    return parameter
+
+
+def _halide_type(dtype: str) -> Any:
+    hl = halide()
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return hl.Bool()
+    return {"f": hl.Float, "i": hl.Int, "u": hl.UInt}[kind.kind](8 * kind.itemsize)
+
+
+def _constrain(buffer: Any, array: Array, bounds: bool) -> None:
+    """Tell Halide what is known before the call: every number in the shape, and the strides that follow from them."""
+    stride: int | None = 1
+    for position, extent in enumerate(reversed(array.shape)):
+        dimension = buffer.dim(position)
+        if stride is not None:
+            dimension.set_stride(stride)
+        if isinstance(extent, str):
+            if bounds:
+                dimension.set_min(0)
+            stride = None
+        else:
+            if bounds:
+                dimension.set_bounds(0, extent)
+            stride = None if stride is None else stride * extent
+
+
+class _halide_errors:  # noqa: N801 - reads as the context that it is
+    """Halide's complaints about a build function or schedule, under the kernel's name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is not None and issubclass(kind, halide().HalideError):
+            raise EngineError(f"{self.name} can't be compiled: {error}") from error
+
+
+@cache
+def linkers() -> tuple[tuple[str, str], ...]:
+    """The linkers at hand, as (program, what stands before a linker option); none where entries can't be shared libraries of our kind."""
+    if not sys.platform.startswith("linux"):
+        return ()
+    found = (
+        (shutil.which(name), prefix) for name, prefix in (("ld", ""), ("ld.lld", ""), ("cc", "-Wl,"), ("gcc", "-Wl,"), ("clang", "-Wl,"))
+    )
+    return tuple((program, prefix) for program, prefix in found if program is not None)
+
+
+def link(objects: Sequence[Path], library: Path, soname: str) -> None:
+    """Make the shared library ``library`` of ``objects``, object files or libraries that it needs."""
+    said = "no linker"
+    for program, prefix in linkers():
+        options = ["-soname=" + soname, "-Bsymbolic", "-znoexecstack"]
+        bare = ["-nostdlib"] if prefix else []
+        command = [program, "-shared", *bare, *(prefix + option for option in options), "-o", str(library), *map(str, objects)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return
+        said = f"{program}: {done.stderr.strip()}"
+    raise EngineError(f"{library.name} can't be linked: {said}")
