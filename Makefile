@@ -11,6 +11,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # pyright stays at the version of constraints.txt and asks nobody for a newer one. It finds the environment by PATH: --verifytypes
 # does not look at --pythonpath.
 PYRIGHT := PYRIGHT_PYTHON_IGNORE_WARNINGS=1 PATH="$$(cd $(VENV)/bin && pwd):$$PATH" $(PY) -m pyright
+# The oldest mypy that the plugin promises to work with; constraints.txt pins the newest, which is in $(VENV) itself.
+OLDEST_MYPY := $(VENV)/oldest-mypy
 headline = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
@@ -50,9 +52,9 @@ coverage-fresh: $(VENV)/.dev-installed ## docs/coverage.md says what the tests s
 	$(call headline,specification rows and their tests)
 	@$(PY) tests/repo/coverage_doc.py --check
 
-suite: $(VENV)/.dev-installed ## the tests themselves
+suite: $(VENV)/.dev-installed $(OLDEST_MYPY)/.installed ## the tests themselves
 	$(call headline,pytest)
-	@$(ONE_THREAD) $(PY) -m pytest -n auto -m "not parity and not gpu"
+	@$(ONE_THREAD) TYPEDNN_OLDEST_MYPY="$$(cd $(OLDEST_MYPY) && pwd)" $(PY) -m pytest -n auto -m "not parity and not gpu"
 
 parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
@@ -94,6 +96,11 @@ $(VENV)/.dev-installed: pyproject.toml constraints.txt | $(PY)
 	$(call headline,installing typednn with its development tools)
 	@$(PIP) install --editable '.[dev,demo]'
 	@touch $(VENV)/.demo-installed $@
+
+$(OLDEST_MYPY)/.installed: pyproject.toml | $(PY)
+	$(call headline,installing the oldest mypy)
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(PY) -m pip --quiet install --upgrade --target $(OLDEST_MYPY) mypy==1.18.2
+	@touch $@
 
 $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(PY)
 	$(call headline,installing typednn)

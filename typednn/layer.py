@@ -60,6 +60,13 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
     def __call__(self, x: In) -> Out:
         return self.forward(x)
 
+    def check_sizes(self, inputs: Sequence[Any]) -> None:
+        try:
+            self.trace(Flow.of(tuple(inputs[0].shape)))
+        except StackError as error:  # the annotation has been judged: what is left is an output of nothing, or a sum of two shapes
+            if vars(error).get("expected") == "at least 1" or vars(error).get("axis") == "shape":
+                raise ShapeError(str(error), self) from None
+
     @overload
     def __rshift__(self, other: "Layer[Out, Next, G2, S2]") -> "Chain[In, Next, str, G, G2]": ...
     @overload

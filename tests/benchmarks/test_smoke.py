@@ -1,5 +1,6 @@
 """Every benchmark runs through with the smallest settings, and says no where it should. Nothing here depends on a clock."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import checks, lenet5, machine
+from benchmarks import checks, lenet5, machine, mypy_plugin
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -95,6 +96,72 @@ def test_results_of_another_kind_end_the_run() -> None:
         lenet5.compare({"typednn": fine, "torch": short})
     with pytest.raises(SystemExit, match="torch gives numbers that are not finite"):
         lenet5.compare({"typednn": fine, "torch": mad})
+
+
+def test_mypy_plugin() -> None:
+    done = run("benchmarks.mypy_plugin", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert "no fault, plugin:       nothing found" in done.stdout
+    assert "one fault, without:     nothing found" in done.stdout
+    (fault,) = (line for line in done.stdout.splitlines() if "[shape]" in line)
+    assert "one fault, plugin: " in fault
+    for what in ("empty", "fresh", "warm", "edit", "sizes"):
+        assert f"\n  {what} " in done.stdout
+    assert "not judged: too small" in done.stdout
+
+
+def _plugin_times(empty: float = 15.9, warm: float = 1.29, edit: float = 1.0) -> mypy_plugin.Times:
+    sides = {"empty": (10.0, empty), "fresh": (1.0, 9.0), "warm": (1.0, warm), "edit": (0.1, edit), "sizes": (0.1, 9.0)}
+    return {what: {"without": [off] * 3, "plugin": [on, 99.0, 0.0]} for what, (off, on) in sides.items()}
+
+
+@pytest.mark.parametrize(
+    ("times", "met"),
+    [
+        pytest.param(_plugin_times(), True, id="all met"),
+        pytest.param(_plugin_times(empty=16.1), False, id="empty cache too slow"),
+        pytest.param(_plugin_times(warm=1.31), False, id="warm cache too slow"),
+        pytest.param(_plugin_times(edit=1.01), False, id="edit too slow"),
+    ],
+)
+def test_the_plugins_goals(times: mypy_plugin.Times, met: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mypy_plugin.told(times) is met
+    assert capsys.readouterr().out.count("FAIL") == (0 if met else 1)
+    assert mypy_plugin.told(times, judged=False) is True
+
+
+@pytest.mark.parametrize(
+    ("errors", "at"),
+    [
+        pytest.param(["a.py:3: error: expects 4, gets 5  [shape]"], None, id="a fault where there is none"),
+        pytest.param([], ("a.py", 3), id="no fault"),
+        pytest.param(["a.py:4: error: expects 4, gets 5  [shape]"], ("a.py", 3), id="another line"),
+        pytest.param(["a.py:3: error: expects 4, gets 5  [operator]"], ("a.py", 3), id="another code"),
+        pytest.param(["a.py:3: error: expects 4, gets 5  [shape]"] * 2, ("a.py", 3), id="twice"),
+    ],
+)
+def test_a_plugin_that_is_wrong_is_not_timed(errors: list[str], at: tuple[str, int] | None) -> None:
+    with pytest.raises(SystemExit, match="wrong results"):
+        mypy_plugin.expect("here", errors, at)
+
+
+def test_the_plugins_project_is_what_it_says_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 models, half by hand, chains of 9 to 13 layers; and every kind of them is right where it runs."""
+    whole = "".join(mypy_plugin.sources(100, 20).values())
+    assert whole.count("(Layer[") == whole.count("    Input(") == 50
+    for name, text in mypy_plugin.sources(10, 1).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("sizes", "models_00"):  # forgotten at the end
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
+    models: Any = importlib.import_module("models_00")
+    for number, side in enumerate((20, 24, 28, 32, 36)):
+        net = getattr(models, f"Net{number}")().init(np.random.default_rng(0))
+        scores = net.forward(np.ones((2, side, side, 1), np.float32))
+        assert net.backward(scores).input.shape == (2, side, side, 1)
+    assert [len(getattr(models, f"chain{number}").parts) for number in range(5, 10)] == [9, 10, 11, 12, 13]
 
 
 def test_machine_is_told() -> None:

@@ -81,7 +81,21 @@ def test_declared_requirements_are_enough(user_python: Path) -> None:
 
 def test_strict_user_project_is_accepted(user_python: Path, tmp_path: Path) -> None:
     """P-P11: types are checked before anything runs; necessary ignores prove that they arrive with the wheel."""
-    _run(user_python, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "user.py", "mistakes.py", cwd=PROJECT)
+    plain = tmp_path / "mypy.ini"
+    plain.write_text("[mypy]\n")
+    _run(user_python, "-m", "mypy", "--config-file", plain, "--strict", "--cache-dir", tmp_path, "user.py", "mistakes.py", cwd=PROJECT)
+
+
+def test_the_plugin_arrives_with_the_wheel(user_python: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "mypy.ini"
+    settings.write_text("[mypy]\nplugins = typednn.mypy_plugin\n")
+    program = tmp_path / "sizes.py"
+    program.write_text("from typednn.layers import Linear\n\nmodel = Linear(784, 128) >> Linear(127, 10)\n")
+    arguments = ["-m", "mypy", "--config-file", settings, "--strict", "--cache-dir", tmp_path / "cache"]
+    told = subprocess.run([user_python, *arguments, "sizes.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    sentence = "Linear(127, 10) cannot follow Linear(784, 128): expects 127 features, gets 128"
+    assert told.stdout.splitlines()[0] == f"sizes.py:3: error: {sentence}  [shape]"
+    _run(user_python, *arguments, "user.py", cwd=PROJECT)
 
 
 def test_user_project_runs(user_python: Path) -> None:

@@ -156,8 +156,8 @@ def test_an_expression_over_a_later_name_is_unknown() -> None:
         ),
         ([("batch 28", dims("n", 5))], Mismatch(1, "axis 1", "28", "5", "28"), "expects axis 1 to be 28, gets 5"),
         ([("batch rows=28", dims("n", 5))], Mismatch(1, "rows", "28", "5", "rows=28"), "expects 28 rows, gets 5"),
-        ([("batch side side", dims("n", 4, 5))], Mismatch(2, "side", "4", "5", "side"), "expects 4 side, gets 5"),
-        ([("batch time", dims(2, 4)), ("time", dims(5))], Mismatch(0, "time", "4", "5", "time"), "expects 4 time, gets 5"),
+        ([("batch side side", dims("n", 4, 5))], Mismatch(2, "side", "4", "5", "side"), "expects side to be 4, gets 5"),
+        ([("batch time", dims(2, 4)), ("time", dims(5))], Mismatch(0, "time", "4", "5", "time"), "expects time to be 4, gets 5"),
         (
             [("height {self.in_features}*height", dims(2, 5))],
             Mismatch(1, "in_features*height", "6", "5", "{self.in_features}*height"),

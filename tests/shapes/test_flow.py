@@ -142,7 +142,7 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
                 layer("Swap", "a b c", "a c b"),
                 layer("Conv1d(5)", "batch {self.n} channels", "batch channels", n=5),
             ],
-            "Conv1d(5) cannot follow Swap: expects 5 n, gets 36 (= 6*6, from MaxPool2d on 12x12x1)",
+            "Conv1d(5) cannot follow Swap: expects n to be 5, gets 36 (= 6*6, from MaxPool2d on 12x12x1)",
             id="axes that are passed on keep their provenance",
         ),
         pytest.param(
@@ -268,7 +268,7 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         pytest.param(
             start(4, 5),
             [layer("Square", "batch side side", "batch side")],
-            "Square cannot follow Input(4, 5): expects 4 side, gets 5",
+            "Square cannot follow Input(4, 5): expects side to be 4, gets 5",
             id="two axes of one name",
         ),
         pytest.param(

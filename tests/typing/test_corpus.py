@@ -2,12 +2,16 @@
 
 `corpus/correct` and `corpus/faulty` hold a program each per file or, as a package, per folder. In a faulty one the line
 that is wrong ends in ``# shape: words``: the words are those of the message. Plain mypy, strict, sees none of these
-mistakes; what it does see, a wrong rank, ends in ``# mypy: code``.
+mistakes; what it does see, a wrong rank, ends in ``# mypy: code``. Where the plugin says it instead, the line ends in both.
+
+What mypy with the plugin prints is kept, program by program, in `messages`, to be read as a user would; with
+TYPEDNN_RECORD=1 in the environment the test writes it anew.
 
 Where NumPy says no before typednn does, or nothing at all happens, the docstring says so: "NumPy refuses it",
 "runs all the same".
 """
 
+import fcntl
 import json
 import os
 import re
@@ -22,6 +26,7 @@ import pytest
 from typednn import errors
 
 CORPUS = Path(__file__).parent / "corpus"
+MESSAGES = CORPUS.parent / "messages"
 ROOT = CORPUS.parent.parent.parent
 KINDS = ("correct", "faulty")
 
@@ -85,7 +90,7 @@ class Program:
             for number, line in enumerate(file.read_text().splitlines(), 1):
                 _, comment, words = line.partition(f"  # {mark}: ")
                 if comment:
-                    found[file.relative_to(self.path.parent).as_posix(), number] = words
+                    found[file.relative_to(self.path.parent).as_posix(), number] = words.partition("  # ")[0]
         return found
 
 
@@ -136,7 +141,7 @@ def test_there_are_enough() -> None:
 @pytest.mark.parametrize("program", CORRECT + FAULTY, ids=identify)
 def test_each_says_what_it_is(program: Program) -> None:
     assert re.fullmatch(r'""".+\."""', program.docstring)
-    marks = len(program.expected) + len(program.expected_of_plain_mypy)
+    marks = len(program.expected | program.expected_of_plain_mypy)
     assert marks in ((1, 2) if program in FAULTY else (0,))
 
 
@@ -163,7 +168,7 @@ def test_faulty_fails(program: Program, outcomes: dict[str, Failure | None]) -> 
     if failure.type == "StackError":  # raised where the stack is built: the very line, in the very words
         met = [place for place in expected if list(place) in failure.lines]
         assert met, failure
-        assert met[0] in program.expected_of_plain_mypy or expected[met[0]] in failure.message
+        assert met[0] not in program.expected or program.expected[met[0]] in failure.message
     elif any(words.startswith("expects") for words in expected.values()):  # raised by the layer that was called there
         assert any(list(place) in failure.lines for place in expected), failure
 
@@ -195,3 +200,71 @@ def test_plain_mypy_sees_ranks_alone(kind: str, tmp_path: Path) -> None:
     expected = {place: code for program in programs(kind) for place, code in program.expected_of_plain_mypy.items()}
     assert found.keys() == expected.keys(), found
     assert all(f"[{code}]" in found[place] for place, code in expected.items())
+
+
+# ---------------------------------------------------------------------------------------------------- read by mypy with the plugin
+
+
+Outputs = dict[str, str]
+
+PLUGIN = """[mypy]
+strict = True
+plugins = typednn.mypy_plugin
+
+[typednn-mypy]
+debug = True
+"""
+
+
+@pytest.fixture(scope="session")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
+    """What mypy with the plugin prints over the programs of each kind: once for all tests of all processes, with one cache."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "corpus"
+    folder.mkdir(exist_ok=True)
+    found = folder / "outputs.json"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not found.exists():
+            config = folder / "plugin.ini"
+            config.write_text(PLUGIN)
+            results = {kind: mypy(kind, config, folder / "cache") for kind in KINDS}
+            assert {kind: result.stderr for kind, result in results.items()} == dict.fromkeys(KINDS, "")
+            found.write_text(json.dumps({kind: result.stdout for kind, result in results.items()}))
+    outputs: Outputs = json.loads(found.read_text())
+    return outputs
+
+
+def test_the_plugin_accepts_what_is_correct(outputs: Outputs) -> None:
+    assert outputs["correct"].startswith("Success: "), outputs["correct"]
+
+
+def test_the_plugin_finds_each_mistake_once(outputs: Outputs) -> None:
+    """At the very line, in the very words, and nothing else anywhere."""
+    found = reported(outputs["faulty"])
+    shapes = {place: words for program in FAULTY for place, words in program.expected.items()}
+    plain = {place: code for program in FAULTY for place, code in program.expected_of_plain_mypy.items() if place not in shapes}
+    assert found.keys() == shapes.keys() | plain.keys(), {
+        place: found.get(place) for place in found.keys() ^ (shapes.keys() | plain.keys())
+    }
+    wrong = {
+        place: found[place] for place, words in shapes.items() if not re.fullmatch(rf".*{re.escape(words)}.*  \[shape\]", found[place])
+    }
+    assert wrong == {}
+    assert [place for place, code in plain.items() if not re.fullmatch(rf".+  \[{code}\]", found[place])] == []
+
+
+def test_messages_are_as_recorded(outputs: Outputs) -> None:
+    """The whole lines, in `messages`."""
+    lines = [line for line in outputs["faulty"].splitlines() if re.match(r".+?:\d+: ", line)]
+    told = {
+        program.name: "".join(f"{line}\n" for line in lines if Path(line.partition(":")[0]).parts[0] == program.path.name)
+        for program in FAULTY
+    }
+    if os.environ.get("TYPEDNN_RECORD") == "1":
+        MESSAGES.mkdir(exist_ok=True)
+        for file in MESSAGES.glob("*.txt"):
+            file.unlink()
+        for name, text in told.items():
+            (MESSAGES / f"{name}.txt").write_text(text, encoding="utf-8")
+    assert {file.stem: file.read_text(encoding="utf-8") for file in MESSAGES.glob("*.txt")} == told

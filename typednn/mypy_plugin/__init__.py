@@ -39,6 +39,7 @@ from mypy.types import CallableType, FunctionLike, Type
 from typednn import shapes
 from typednn.mypy_plugin import classes, options
 from typednn.mypy_plugin.body import Body
+from typednn.mypy_plugin.constructors import Workshop
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
 
@@ -57,6 +58,8 @@ class TypednnPlugin(Plugin):
         self.settings = options.read(mypy_options.config_file)
         files = [*Path(__file__).parent.glob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
+        self._run: Any = None
+        self._workshop = Workshop()
         self._bodies: list[Body] = []  # the scopes that mypy is in, innermost last
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
@@ -115,9 +118,8 @@ class TypednnPlugin(Plugin):
         """``Linear(784, 10)``: the contract goes into the type."""
         body = self._body(ctx.api)
         value = body.value(ctx.context)
-        if isinstance(value, Layer) and body.kept(ctx.context):
-            return with_contract(ctx.default_return_type, value.contract, ctx.api)
-        return ctx.default_return_type
+        known = value.contract if isinstance(value, Layer) and body.kept(ctx.context) else None
+        return with_contract(ctx.default_return_type, known, ctx.api)
 
     def _stacking(self, ctx: MethodSigContext) -> CallableType:
         """``a >> b``, before mypy looks for an overload: ranks that do not fit are said once, in typednn's words."""
@@ -167,7 +169,10 @@ class TypednnPlugin(Plugin):
         if len(self._bodies) > 40:  # scopes that mypy left
             del self._bodies[:20]
         module = next((body for body in self._bodies if body.function is None and body.of_module and body.api is api), None)
-        body = Body(api, module, report_unknown=self.settings.report_unknown)
+        run = api.msg.errors.error_info_map  # mypy begins each check, the daemon each update, with a new one
+        if run is not self._run:
+            self._run, self._workshop = run, Workshop()
+        body = Body(api, module, self._workshop, report_unknown=self.settings.report_unknown)
         if module is not None and body.function is not None:
             module.reach(body.function)
         self._bodies.append(body)

@@ -13,12 +13,14 @@ from typing import Any
 
 from mypy import nodes
 from mypy.nodes import TypeInfo
+from mypy.server.trigger import make_trigger
 from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from typednn.errors import TypednnError
 from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.calls import same_precision, why
 from typednn.mypy_plugin.classes import SHAPE, changed
+from typednn.mypy_plugin.constructors import Workshop
 from typednn.mypy_plugin.evaluator import Environment, Evaluator, World, forget
 from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import DOT, UNKNOWN, Array, Gradient, Layer, Pack, Reference, Value, known, lookup, number, printed, symbol
@@ -28,9 +30,10 @@ from typednn.shapes import Dim, Lookup, Slot, Unifier, parse, unknown
 class Names:
     """What the names of a module mean: classes, functions, modules, and constants that are final."""
 
-    def __init__(self, api: Any, module: str) -> None:
+    def __init__(self, api: Any, module: str, workshop: Workshop) -> None:
         self.api = api
         self.module = module
+        self.workshop = workshop
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         tree = self.api.modules.get(self.module)
@@ -38,14 +41,24 @@ class Names:
 
     def within(self, module: Any, name: str) -> Value:
         found = module.names.get(name)
-        return UNKNOWN if found is None else meaning(found.node)
+        if found is None:
+            return UNKNOWN
+        if found.node is not None:
+            self.depend(found.node.fullname)
+        return meaning(found.node)
+
+    def depend(self, fullname: str) -> None:
+        """What mypy is checking depends on a name, of another module perhaps: for its cache, and for its daemon."""
+        self.workshop.note(fullname)
+        self.api.module_refs.add(fullname.rpartition(".")[0])
+        self.api.tree.plugin_deps.setdefault(make_trigger(fullname), set()).add(self.api.tscope.current_target())
 
     def defines(self, name: str, node: ast.expr) -> bool:
         tree = self.api.modules.get(self.module)
         return tree is not None and name in tree.names
 
     def inside(self, module: str) -> World:
-        return Names(self.api, module)
+        return Names(self.api, module, self.workshop)
 
     def typed(self, node: ast.expr) -> Value:
         return UNKNOWN
@@ -61,6 +74,9 @@ class Names:
 
     def rank(self, node: ast.AST) -> int | None:
         return None
+
+    def class_name(self, node: ast.AST) -> str:
+        return ""
 
 
 def meaning(node: Any) -> Value:
@@ -80,8 +96,8 @@ def meaning(node: Any) -> Value:
 class Body(Names):
     """A scope that mypy is checking. ``binder`` is mypy's own record of that check, new for each."""
 
-    def __init__(self, api: Any, module: Body | None, *, report_unknown: bool) -> None:
-        super().__init__(api, api.tree.fullname)
+    def __init__(self, api: Any, module: Body | None, workshop: Workshop, *, report_unknown: bool) -> None:
+        super().__init__(api, api.tree.fullname, workshop)
         self.outer = module  # the statements of the module, for what its names hold
         self.binder = api.binder
         self.report_unknown = report_unknown
@@ -101,13 +117,14 @@ class Body(Names):
             defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
             self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
         assigned = list(changed(self.statements))
-        self.shared = self.rebound | {name for name in assigned if assigned.count(name) > 1}
+        self.shared = self.rebound | {name for name in assigned if assigned.count(name) > 1} | classes.copied(api.tree)
         self.position = 0
         self.at = -1
         self.memo: dict[int, Value] = {}
+        self._inner: dict[int, set[str]] = {}
         self._parents: dict[int, dict[int, ast.AST]] = {}
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        self.evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)))
+        self.evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)), workshop)
         self.evaluator.returns = self._returned
         self.evaluator.rebound = self.rebound
         self.attributes: Lookup = unknown
@@ -139,7 +156,7 @@ class Body(Names):
         return self.evaluator.constructors.symbolic(info)
 
     def _parameter(self, name: str, argument: nodes.Argument) -> Value:
-        texts = dict(self.annotated["parameters"]).get(name, []) if self.annotated else []
+        texts = next((texts for each, texts in self.annotated["parameters"] if each.lstrip("=") == name), []) if self.annotated else []
         if len(texts) == 1:
             kind, text = texts[0]
             return self.evaluator.calls.promised(text, kind, self.attributes)
@@ -160,8 +177,9 @@ class Body(Names):
         statement = self.statements[self.at]
         env = self._now()
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return | ast.AugAssign):
-            for name in _inner_names(statement):
-                env[name] = UNKNOWN
+            if self.at not in self._inner:
+                self._inner = {self.at: _inner_names(statement)}
+            env |= dict.fromkeys(self._inner[self.at], UNKNOWN)
             self.evaluator.memo = self.memo
             try:
                 return self.evaluator.evaluate(syntax.expression(context), env)
@@ -193,13 +211,19 @@ class Body(Names):
                     return unpacked and all(map(self._single, above.targets))
                 case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.ListComp() | ast.GeneratorExp():
                     return False
-                case ast.IfExp() | ast.NamedExpr():
+                case ast.IfExp() | ast.NamedExpr() | ast.keyword():
                     node = outer
+                case ast.Call() if outer.func is not node and not self._is_layer(outer):
+                    node = outer  # Box(Linear(4, 2)): the box may be a type of what is in it
                 case ast.Attribute() if isinstance(called := parents.get(id(outer)), ast.Call) and called.func is outer:
                     node = called  # .named(…), .init(…)
                 case _:
                     return True
         return True
+
+    def _is_layer(self, call: ast.Call) -> bool:
+        made = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
+        return isinstance(made, Reference) and isinstance(made.node, TypeInfo) and made.node.has_base(classes.MODULE)
 
     def _single(self, target: ast.expr) -> bool:
         match target:
@@ -207,7 +231,9 @@ class Body(Names):
                 return name not in self.shared
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 constructing = self.function is not None and self.function.name == "__init__"
-                return constructing and f"self.{name}" not in self.shared and name not in self.evaluator.assigned
+                info = (self.function.info or None) if self.function is not None else None
+                free = info is not None and name not in classes.handed(info)
+                return constructing and free and f"self.{name}" not in self.shared and name not in self.evaluator.assigned
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
             case _:
@@ -292,6 +318,10 @@ class Body(Names):
                 return len(sizes.items)
         return None
 
+    def class_name(self, node: ast.AST) -> str:
+        declared = get_proper_type(self._type(node))
+        return declared.type.fullname if isinstance(declared, Instance) else ""
+
     def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None:
         found = self.signatures.get(id(syntax.origin(node)))
         return None if found is None else found[1]
@@ -352,12 +382,12 @@ class Body(Names):
         found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
         if len(found) == len(promised):
             for each, texts in zip(found, promised, strict=True):
-                if isinstance(each, Array) and texts:
-                    self._promise(where, each, texts, statement.value)
+                if isinstance(each, Array) and texts and self._broken(where, each, texts, statement.value):
+                    return
         if isinstance(value, Gradient) and function.name == "backward" and function.info:
             self._input_gradient(where, value, function.info, statement.value)
 
-    def _promise(self, where: str, array: Array, texts: syntax.Alternatives, node: ast.expr) -> None:
+    def _broken(self, where: str, array: Array, texts: syntax.Alternatives, node: ast.expr) -> bool:
         problems: list[str] = []
         for kind, text in texts:
             unifier = Unifier(self.attributes)
@@ -366,12 +396,13 @@ class Body(Names):
             if not same_precision(kind, array.kind):
                 problems.append(f"{where} must return {kind}, gets {array.kind}")
             elif not unifier.mismatches:
-                return
+                return False
             elif unifier.mismatches[0].label or self.rank(node) is None:
                 mismatch = unifier.mismatches[0]
                 problems.append(f'{where} must return "{text}": {mismatch.sentence(why(array, mismatch))}')
         if problems:
             self.complain(problems[0], node)
+        return bool(problems)
 
     def _input_gradient(self, where: str, gradient: Gradient, info: TypeInfo, node: ast.expr) -> None:
         """Backward's promise: the gradient's input is as large as what forward read."""

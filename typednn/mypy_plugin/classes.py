@@ -43,7 +43,7 @@ NDARRAY = "numpy.ndarray"
 
 
 class Signature(TypedDict):
-    """The annotated parameters of a function, in order, and its result."""
+    """The annotated parameters of a function, in order, with their marks (`_place`), and its result."""
 
     parameters: list[tuple[str, syntax.Alternatives]]
     result: list[syntax.Alternatives]
@@ -67,15 +67,33 @@ def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | N
     declared = function.unanalyzed_type
     if not isinstance(declared, CallableType):
         return None
-    read = [(name or "", syntax.annotation(each, aliases)) for name, each in zip(declared.arg_names, declared.arg_types, strict=True)]
+    read = [
+        (_place(kind) + (name or ""), syntax.annotation(each, aliases))
+        for name, kind, each in zip(declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
+    ]
     result = syntax.returned(declared.ret_type, aliases)
     if not any(text for _, text in read) and not any(result):
         return None
     return {"parameters": read, "result": result}
 
 
+def _imported(statement: nodes.ImportBase) -> str:
+    match statement:
+        case nodes.ImportFrom() | nodes.ImportAll():
+            return statement.id
+        case nodes.Import():
+            return " ".join(name for name, _ in statement.ids)
+        case _:
+            return ""
+
+
+def _place(kind: nodes.ArgKind) -> str:
+    """What marks a parameter that no place stands for: ``*`` and ``**`` as in Python, ``=`` for one that is given by name only."""
+    return "*" if kind == nodes.ARG_STAR else "**" if kind == nodes.ARG_STAR2 else "=" if kind.is_named() else ""
+
+
 def read_class(ctx: ClassDefContext) -> None:
-    """Keep what a class body says; classes that say nothing about arrays and are no layers are left alone."""
+    """Keep what a class body says, if it is a layer, speaks of arrays, or may hold layers."""
     info = ctx.cls.info
     is_layer = info.has_base(MODULE)
     functions = syntax.functions(ctx.cls.defs)
@@ -83,9 +101,10 @@ def read_class(ctx: ClassDefContext) -> None:
     aliases = syntax.aliases(tree.defs) if tree is not None else {}
     methods = {name: found for name, function in functions.items() if (found := signature(function, aliases)) is not None}
     fields = _fields(ctx.cls.defs, aliases)
-    if not (is_layer or methods or fields):
+    holds = "__init__" in functions and tree is not None and any("typednn" in _imported(each) for each in tree.imports)
+    if not (is_layer or methods or fields or holds):
         return
-    foreign = _foreign(tree) if tree is not None else frozenset()
+    foreign = _of_module(tree)[0] if tree is not None else frozenset()
     facts: ClassFacts = {
         "module": info.module_name,
         "methods": methods,
@@ -96,7 +115,7 @@ def read_class(ctx: ClassDefContext) -> None:
         "handed": sorted({name for function in functions.values() for name in _handed(function)}),
         "dataclass": _dataclass(ctx.cls),
     }
-    text = json.dumps(facts, sort_keys=True)
+    text = json.dumps(facts)
     info.metadata[KEY] = {"facts": text}
     if info.bases:
         # Part of the class's interface as mypy's cache and daemon see it: metadata alone they do not compare.
@@ -104,14 +123,19 @@ def read_class(ctx: ClassDefContext) -> None:
         info.bases[0] = _marked(first, text, ctx.api.named_type("builtins.str"))
 
 
-_attributes: dict[int, tuple[nodes.MypyFile, frozenset[str]]] = {}
+def copied(tree: nodes.MypyFile) -> frozenset[str]:
+    """The names whose value some assignment of a module hands to another name: the types of both must stay compatible."""
+    return _of_module(tree)[1]
 
 
-def _foreign(tree: nodes.MypyFile) -> frozenset[str]:
-    if id(tree) not in _attributes:
-        _attributes.clear()  # one module at a time
-        _attributes[id(tree)] = (tree, syntax.foreign_attributes(tree.defs))
-    return _attributes[id(tree)][1]
+_modules: dict[int, tuple[nodes.MypyFile, frozenset[str], frozenset[str]]] = {}
+
+
+def _of_module(tree: nodes.MypyFile) -> tuple[frozenset[str], frozenset[str]]:
+    if id(tree) not in _modules:
+        _modules.clear()  # one module at a time
+        _modules[id(tree)] = (tree, *syntax.handed_about(tree.defs))
+    return _modules[id(tree)][1:]
 
 
 def _marked(instance: Instance, text: str, string: Instance) -> Instance:
@@ -316,7 +340,7 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     made: Type | None = analyser.try_analyze_special_unbound_type(ctx.type, "typing.Annotated")
     if made is None:
         return AnyType(TypeOfAny.from_error)
-    if len(ctx.type.args) == 2:
+    if len(ctx.type.args) == 2 and ctx.type.name.rpartition(".")[2] in syntax.KINDS:
         text = syntax.text_of(ctx.type.args[1])
         wrong = None if text is None else syntax.rank_error(ctx.type.args[0], text)
         if wrong:
@@ -346,7 +370,10 @@ def function_signature(declared: Type | None) -> Signature | None:
     function = get_proper_type(declared)
     if not isinstance(function, CallableType):
         return None
-    parameters = [(name or "", said(each)) for name, each in zip(function.arg_names, function.arg_types, strict=True)]
+    parameters = [
+        (_place(kind) + (name or ""), said(each))
+        for name, kind, each in zip(function.arg_names, function.arg_kinds, function.arg_types, strict=True)
+    ]
     result = get_proper_type(function.ret_type)
     returned = list(map(said, result.items)) if isinstance(result, TupleType) else [said(result)]
     if not any(text for _, text in parameters) and not any(returned):

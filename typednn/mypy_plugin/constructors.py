@@ -7,10 +7,10 @@ instance was built, its integers stand for themselves.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mypy.nodes import TypeInfo
 
@@ -25,18 +25,46 @@ _SAME_CLASS = 3  # a class may build itself, a tree of blocks for one
 _CONSTRUCTIONS = 20_000  # in one scope; what comes after is unknown
 
 
+Made = TypeVar("Made")
+
+
 @dataclass(slots=True)
 class Workshop:
-    """What all constructors of one scope share."""
+    """What all constructors share while mypy checks once: what was made is not made again.
 
-    constants: dict[str, dict[str, Value]] = field(default_factory=dict[str, "dict[str, Value]"])
+    mypy must know of everything that a verdict depends on, so each entry remembers the names that were asked for.
+    """
+
+    made: dict[Hashable, tuple[Any, frozenset[str]]] = field(default_factory=dict[Hashable, "tuple[Any, frozenset[str]]"])
+    asked: list[set[str]] = field(default_factory=list["set[str]"])
     constructions: int = 0
+
+    def note(self, fullname: str) -> None:
+        """A name of some module was asked for."""
+        for names in self.asked:
+            names.add(fullname)
+
+    def once(self, key: Hashable, make: Callable[[], Made], depend: Callable[[str], None]) -> Made:
+        """What ``make`` gives, made once; ``depend`` hears of every name that it asks for, each time."""
+        if key in self.made:
+            found: Made
+            found, names = self.made[key]
+            for name in names:
+                depend(name)
+            return found
+        self.asked.append(set())
+        try:
+            found = make()
+        finally:
+            asked = self.asked.pop()
+        self.made[key] = (found, frozenset(asked))
+        return found
 
 
 class Constructors:
     """The constructor calls of one body."""
 
-    def __init__(self, body: Evaluator, workshop: Workshop, under: tuple[str, ...]) -> None:
+    def __init__(self, body: Evaluator, workshop: Workshop, under: tuple[Hashable, ...]) -> None:
         self.body = body
         self.workshop = workshop
         self.under = under  # the classes that are being constructed
@@ -66,7 +94,11 @@ class Constructors:
 
     def symbolic(self, info: TypeInfo) -> Layer:
         """An instance of a class of which nobody said how it was built: its integers stand for themselves."""
-        return of_class(info, "", self.attributes(info, (), {}, spread=False, symbolic=True))
+        return self.workshop.once(
+            ("symbolic", info.fullname),
+            lambda: of_class(info, "", self.attributes(info, (), {}, spread=False, symbolic=True)),
+            self.body.world.depend,
+        )
 
     def _too_deep(self, info: TypeInfo) -> bool:
         self.workshop.constructions += 1
@@ -76,8 +108,17 @@ class Constructors:
         self, info: TypeInfo, arguments: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool, symbolic: bool = False
     ) -> dict[str, Value]:
         """What the constructor that ``info`` has leaves on the instance."""
-        owner = classes.constructor_owner(info)
-        return self.constants(info) | self.run(owner, info, arguments, keywords, spread=spread, symbolic=symbolic)
+
+        def make() -> dict[str, Value]:
+            owner = classes.constructor_owner(info)
+            return self.constants(info) | self.run(owner, info, arguments, keywords, spread=spread, symbolic=symbolic)
+
+        key = (info.fullname, tuple(arguments), tuple(keywords.items()), spread, symbolic, self.under)
+        try:
+            hash(key)
+        except TypeError:  # a layer or a gradient among them
+            return make()
+        return self.workshop.once(key, make, self.body.world.depend)
 
     def run(
         self,
@@ -111,7 +152,7 @@ class Constructors:
         return self.body.within(module, (*self.under, info.fullname))
 
     def _dataclass(self, info: TypeInfo, arguments: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool) -> dict[str, Value]:
-        own = next((found for base in info.mro if (found := classes.facts_of(base)) and found["dataclass"]), None)
+        own = next((facts for base in info.mro if (facts := classes.facts_of(base)) and facts["dataclass"]), None)
         found: dict[str, Value] = {}
         for place, (name, default) in enumerate(own["dataclass"] if own else ()):
             given = keywords.get(name, arguments[place] if place < len(arguments) else None)
@@ -122,18 +163,23 @@ class Constructors:
 
     def constants(self, info: TypeInfo) -> dict[str, Value]:
         """What class bodies assign, the most derived one's first; what a class only declares, or defines, is unknown."""
-        if info.fullname not in self.workshop.constants:
-            self.workshop.constants[info.fullname] = {}  # a constant that asks for its own class
-            found: dict[str, Value] = {}
-            hidden = classes.assigned(info)
-            for base in reversed(info.mro):
-                facts = classes.facts_of(base)
-                own: Environment = {}
-                for name, text in facts["constants"].items() if facts is not None else ():
-                    own[name] = self._inner(facts["module"], info).evaluate(_expression(text), own) if facts is not None else UNKNOWN
-                found |= dict.fromkeys(found.keys() & base.names.keys(), UNKNOWN) | own
-            self.workshop.constants[info.fullname] = {name: UNKNOWN if name in hidden else value for name, value in found.items()}
-        return self.workshop.constants[info.fullname]
+        key = ("constants", info.fullname)
+        if key in self.under:  # a constant that asks for its own class
+            return {}
+        return self.workshop.once(key, lambda: self._constants(info), self.body.world.depend)
+
+    def _constants(self, info: TypeInfo) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        hidden = classes.assigned(info)
+        for base in reversed(info.mro):
+            facts = classes.facts_of(base)
+            own: Environment = {}
+            if facts is not None:
+                inner = self.body.within(facts["module"], (*self.under, ("constants", info.fullname)))
+                for name, text in facts["constants"].items():
+                    own[name] = inner.evaluate(_expression(text), own)
+            found |= dict.fromkeys(found.keys() & base.names.keys(), UNKNOWN) | own
+        return {name: UNKNOWN if name in hidden else value for name, value in found.items()}
 
     def bound(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from mypy import nodes
@@ -63,6 +63,8 @@ class World(Protocol):
 
     def inside(self, module: str) -> World: ...
 
+    def depend(self, fullname: str) -> None: ...
+
     def typed(self, node: ast.expr) -> Value: ...
 
     def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None: ...
@@ -74,6 +76,8 @@ class World(Protocol):
     def lost(self, what: str, node: ast.AST) -> None: ...
 
     def rank(self, node: ast.AST) -> int | None: ...
+
+    def class_name(self, node: ast.AST) -> str: ...
 
 
 class Silent:
@@ -94,6 +98,9 @@ class Silent:
     def inside(self, module: str) -> World:
         return self.world.inside(module)
 
+    def depend(self, fullname: str) -> None:
+        self.world.depend(fullname)
+
     def typed(self, node: ast.expr) -> Value:
         return UNKNOWN
 
@@ -109,12 +116,15 @@ class Silent:
     def rank(self, node: ast.AST) -> int | None:
         return None
 
+    def class_name(self, node: ast.AST) -> str:
+        return ""
+
 
 class Evaluator:
     """One function body. ``names`` are the axis names that mean one thing all through it."""
 
     def __init__(
-        self, world: World, names: frozenset[str] = frozenset(), workshop: Workshop | None = None, under: tuple[str, ...] = ()
+        self, world: World, names: frozenset[str] = frozenset(), workshop: Workshop | None = None, under: tuple[Hashable, ...] = ()
     ) -> None:
         self.world = world
         self.names = names
@@ -130,7 +140,7 @@ class Evaluator:
         self.hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
         self.assigned: frozenset[str] = frozenset()  # the same, in a method: unknown after any call that is given self
 
-    def within(self, module: str, under: tuple[str, ...]) -> Evaluator:
+    def within(self, module: str, under: tuple[Hashable, ...]) -> Evaluator:
         """An evaluator for a constructor of another module, silent, with what constructors share."""
         return Evaluator(Silent(self.world, module), workshop=self.workshop, under=under)
 
@@ -349,8 +359,9 @@ class Evaluator:
                 return self._attribute(node, env)
             case ast.Call():
                 return self._call(node, env)
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.calls.operator(op, self.peek(left, env), self.peek(right, env), node)
+            case ast.BinOp(left=left, op=operation, right=right):
+                first, second = self.peek(left, env), self.peek(right, env)
+                return self.calls.again("binary", node, (first, second), lambda: self.calls.binary(operation, first, second, node))
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, self.peek(operand, env))
             case ast.BoolOp(values=conditions):
@@ -383,6 +394,8 @@ class Evaluator:
                 return self._subscript(self.peek(inner, env), self.evaluate(place, env), inner, env)
             case ast.NamedExpr(target=target, value=right):
                 value = self.evaluate(right, env)
+                if isinstance(value, Pack) and not value.frozen:
+                    value = UNKNOWN  # a list that two hold
                 self.assign(target, value, env)
                 return value
             case _:
@@ -439,7 +452,8 @@ class Evaluator:
                     return UNKNOWN
                 items += inner.items
             else:
-                items.append(self.evaluate(element, env))
+                item = self.evaluate(element, env)
+                items.append(UNKNOWN if isinstance(item, Pack) and not item.frozen else item)  # a list within, which others may change
         return Pack(tuple(items), frozen=frozen)
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension], env: Environment) -> Value:
@@ -452,14 +466,11 @@ class Evaluator:
             self.assign(generator.target, each, inner)
             for condition in generator.ifs:
                 self.evaluate(condition, inner)
-        for leaked in (
-            each.target.id for each in ast.walk(element) if isinstance(each, ast.NamedExpr) and isinstance(each.target, ast.Name)
-        ):
-            env[leaked] = inner[leaked] = UNKNOWN
-        for generator in generators:
-            for each in ast.walk(generator):
-                if isinstance(each, ast.NamedExpr) and isinstance(each.target, ast.Name):
-                    env[each.target.id] = UNKNOWN
+        parts: list[ast.AST] = [element, *generators]
+        leaked = [each.target for part in parts for each in ast.walk(part) if isinstance(each, ast.NamedExpr)]
+        for target in leaked:
+            self.assign(target, UNKNOWN, inner)
+            self.assign(target, UNKNOWN, env)
         only = sequences[0]
         if len(generators) == 1 and not generators[0].ifs and isinstance(only, Pack) and len(only.items) <= _UNROLLED:
             found: list[Value] = []
@@ -551,7 +562,9 @@ class Evaluator:
             case ast.Attribute(attr="forward" | "__call__") if isinstance(receiver, Layer) and not spread:
                 return self.calls.forward(receiver, arguments or list(keywords.values()), node)
             case ast.Attribute(attr=name) if isinstance(receiver, Array):
-                return self.calls.array_method(receiver, name, arguments, keywords)
+                if name == "resize":
+                    self._mutated(node.func.value, env)
+                return UNKNOWN if spread else self.calls.array_method(receiver, name, arguments, keywords)
             case _:
                 pass
         known = None if spread else self._builtin(called, arguments, keywords, node)
@@ -562,9 +575,9 @@ class Evaluator:
             return self.calls.forward(function, arguments or list(keywords.values()), node)
         if isinstance(function, Reference) and isinstance(function.node, TypeInfo):
             return self.constructors.instance(function.node, arguments, keywords, node, spread=spread)
-        if isinstance(node.func, ast.Attribute) and isinstance(receiver, Reference) and receiver.node.fullname == "numpy":
+        if isinstance(node.func, ast.Attribute) and isinstance(receiver, Reference) and receiver.node.fullname == "numpy" and not spread:
             return self.calls.numpy_function(node.func.attr, arguments, keywords)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("standard_normal", "random"):
+        if isinstance(node.func, ast.Attribute) and self.world.class_name(node.func.value).startswith("numpy.random."):
             return self.calls.numpy_function(node.func.attr, arguments, keywords)
         said = self.world.signature(node)
         if said is not None and not spread:

@@ -307,20 +307,68 @@ def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
 Alternatives = list[list[str]]
 
 
-def foreign_attributes(statements: Iterable[nodes.Statement]) -> frozenset[str]:
-    """The attributes that a module assigns on anything but self: ``net.head = …``, ``Crop.keep = 6``."""
-    found: set[str] = set()
+def handed_about(statements: Iterable[nodes.Statement]) -> tuple[frozenset[str], frozenset[str]]:
+    """Of a whole module, the attributes assigned on anything but self (``net.head = …``), and the names copied to other names."""
+    attributes: set[str] = set()
+    copied: set[str] = set()
     for statement in block(statements):
         for node in ast.walk(statement):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
             for target in targets:
                 for each in ast.walk(target):
                     if isinstance(each, ast.Attribute) and not (isinstance(each.value, ast.Name) and each.value.id == "self"):
-                        found.add(each.attr)
-    return frozenset(found)
+                        attributes.add(each.attr)
+            if isinstance(node, ast.Assign | ast.NamedExpr):
+                copied |= set(_bare(node.value))
+            elif isinstance(node, ast.For):
+                copied |= set(_bare(node.iter))
+    return frozenset(attributes), frozenset(copied)
+
+
+def _bare(value: ast.expr) -> Iterable[str]:
+    match value:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                yield from _bare(element)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _bare(body)
+            yield from _bare(orelse)
+        case _:
+            pass
 
 
 Aliases = Mapping[str, Alternatives]
+# jaxtyping's words. Any other type with a string in it (Literal, dict, Annotated) says nothing about arrays.
+KINDS = frozenset(
+    [
+        "Float",
+        "Float16",
+        "Float32",
+        "Float64",
+        "BFloat16",
+        "Int",
+        "Int8",
+        "Int16",
+        "Int32",
+        "Int64",
+        "UInt",
+        "UInt8",
+        "UInt16",
+        "UInt32",
+        "UInt64",
+        "Integer",
+        "Bool",
+        "Num",
+        "Real",
+        "Inexact",
+        "Complex",
+        "Complex64",
+        "Complex128",
+        "Shaped",
+    ]
+)
 _THROUGH = ("Parameter", "Buffer", "Kept", "Optional", "Union", "Final", "ClassVar")
 
 
@@ -332,8 +380,8 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
     match declared:
         case UnionType(items=items):
             return [each for item in items for each in annotation(item, aliases)]
-        case UnboundType(args=[array, text]) if (said := text_of(text)) is not None:
-            kind = declared.name.rpartition(".")[2]
+        case UnboundType(args=[array, text]) if _kind(declared) in KINDS and (said := text_of(text)) is not None:
+            kind = _kind(declared)
             return [] if rank_error(array, said) is not None else [[kind, said]]
         case UnboundType(name=name, args=args) if name.rpartition(".")[2] in _THROUGH:
             return [each for argument in args for each in annotation(argument, aliases)]
@@ -341,6 +389,10 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
             return list(aliases.get(name, []))
         case _:
             return []
+
+
+def _kind(declared: UnboundType) -> str:
+    return declared.name.rpartition(".")[2]
 
 
 def rank_error(array: Type, text: str) -> str | None:
@@ -370,7 +422,9 @@ def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:
     for statement in statements:
         if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
             match statement.rvalue:
-                case nodes.IndexExpr(base=nodes.RefExpr() as base, index=nodes.TupleExpr(items=[_, nodes.StrExpr(value=text)])):
+                case nodes.IndexExpr(base=nodes.RefExpr() as base, index=nodes.TupleExpr(items=[_, nodes.StrExpr(value=text)])) if (
+                    getattr(base, "name", "") in KINDS
+                ):
                     found[statement.lvalues[0].name] = [[str(getattr(base, "name", "")), text]]
                 case _:
                     pass

@@ -42,9 +42,9 @@ def contract_in(instance: Instance) -> str | None:
 
 
 def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
-    """A layer's type with its contract written in, if its class has a place for it."""
+    """A layer's type with its contract written in, if its class has a place for it; with None, without any."""
     layer = get_proper_type(declared)
-    if contract is None or not isinstance(layer, Instance):
+    if not isinstance(layer, Instance):
         return declared
     carrier = _carrier(layer.type)
     own = get_proper_type(fill_typevars(layer.type))
@@ -57,7 +57,8 @@ def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
     at = next((index for index, each in enumerate(own.args) if each == variable), None)
     if at is None or at >= len(layer.args):
         return declared
-    literal = LiteralType(contract, api.named_generic_type("builtins.str", []))
+    string = api.named_generic_type("builtins.str", [])
+    literal = AnyType(TypeOfAny.explicit) if contract is None else LiteralType(contract, string)
     copy = cast("Callable[..., Instance]", layer.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
     return copy(args=[*layer.args[:at], literal, *layer.args[at + 1 :]])
 
@@ -128,7 +129,8 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
     own = info.fullname in (*classes.CHAINS, classes.RESIDUAL, classes.PER_POSITION)
     if forward is None or own:
         return Layer(label or info.name, info.fullname, attributes=attributes or {})
-    inputs = [alternatives[0][1] if len(alternatives) == 1 else "..." for _, alternatives in forward["parameters"][1:]]
+    places = [alternatives for name, alternatives in forward["parameters"][1:] if not name.startswith(("*", "="))]
+    inputs = [alternatives[0][1] if len(alternatives) == 1 else "..." for alternatives in places]
     outputs = forward["result"]
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
     return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {})

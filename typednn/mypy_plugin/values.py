@@ -16,6 +16,7 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from typednn.errors import ShapeError, StackError
@@ -114,6 +115,7 @@ class Layer:
     inner: Layer | None = None  # of a wrapper
     wrapper: str = ""  # "residual" or "per_position"
     sample: Sample | None = None
+    traced: Flow | None = field(default=None, compare=False)  # where this stack leads from where it begins
 
     @property
     def label(self) -> str:
@@ -121,6 +123,8 @@ class Layer:
 
     def trace(self, flow: Flow) -> Flow:
         """The shape after this layer; `StackError` where it cannot fit."""
+        if self.traced is not None and flow.shape is None and flow.untouched:
+            return self.traced
         if self.parts is not None:
             if self.sample is not None and flow.shape is None:
                 flow = self.sample.flow
@@ -168,10 +172,15 @@ def lookup(attributes: Mapping[str, Value]) -> Lookup:
     """What an annotation's braces ask for: ``self.kernel_size[0]`` in what a constructor left."""
 
     def ask(path: str) -> Dim | None:
-        found = _walk(ast.parse(path, mode="eval").body, attributes)
+        found = _walk(_parsed(path), attributes)
         return found.size if isinstance(found, Number) and found.positive else None
 
     return ask
+
+
+@lru_cache(maxsize=4096)
+def _parsed(path: str) -> ast.expr:
+    return ast.parse(path, mode="eval").body
 
 
 def _walk(node: ast.expr, attributes: Mapping[str, Value]) -> Value:

@@ -70,8 +70,8 @@ class Mismatch:
         """``expects 256 features, gets 400``, with ``why`` after it."""
         if not self.label:
             expected = self.expected
-        elif self.label.isidentifier():
-            expected = f"{self.expected} {self.label}"
+        elif self.label.isidentifier() and self.label.endswith("s"):
+            expected = f"{self.expected} {self.label[:-1] if self.expected == '1' and not self.label.endswith('ss') else self.label}"
         else:
             expected = f"{self.label} to be {self.expected}"
         return f"expects {expected}, gets {self.got}{why}"

@@ -65,6 +65,12 @@ def parse_expression(text: str) -> ast.expr:
         ) from None
 
 
+@lru_cache(maxsize=4096)
+def _path(node: ast.expr) -> str:
+    """``self.kernel_size[0]``; the trees are parsed once and kept, so each is written once."""
+    return ast.unparse(node)
+
+
 class _Unsupported(Exception):
     """A piece of syntax that is no axis expression."""
 
@@ -97,8 +103,10 @@ def _value(node: ast.expr, names: Lookup, attributes: Lookup) -> Dim | None:
     match node:
         case ast.Constant(value=value) if type(value) is int:
             return Dim.of(value)
-        case ast.Name() | ast.Attribute() | ast.Subscript():
-            return names(ast.unparse(node))
+        case ast.Name(id=name):
+            return names(name)
+        case ast.Attribute() | ast.Subscript():
+            return names(_path(node))
         case ast.Set(elts=[hole]):
             return _value(hole, attributes, attributes)
         case ast.UnaryOp(op=ast.USub(), operand=operand):

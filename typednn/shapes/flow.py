@@ -25,13 +25,23 @@ class Axis:
     """One size, and where it comes from if a layer computed it."""
 
     size: Dim | None
-    how: str = ""  # the layer's expression with the sizes written in: "5*5*16"
+    formula: str | tuple[str, Unifier] | None = field(default=None, compare=False)  # as text, or a layer's expression and its names
     origin: str = ""  # what that layer read: "from MaxPool2d on 10x10x16"
+
+    @property
+    def how(self) -> str:
+        """The layer's expression with the sizes written in, ``5*5*16``; written only where somebody asks."""
+        if self.formula is None or isinstance(self.formula, str):
+            return self.formula or ""
+        text, unifier = self.formula
+        how = write(text, unifier.lookup, unifier.attributes)
+        return "" if how == str(self.size) else how
 
     @property
     def why(self) -> str:
         """`` (= 5*5*16, from MaxPool2d on 10x10x16)``, or nothing."""
-        return f" (= {', '.join(part for part in (self.how, self.origin) if part)})" if self.how else ""
+        how = self.how
+        return f" (= {', '.join(part for part in (how, self.origin) if part)})" if how else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +203,7 @@ class Flow:
                 size = unifier.size(slot)
                 if size is not None and size.value is not None and size.value < 1:
                     raise self._too_small(label, slot, size.value, unifier)
-                how = write(slot.text, unifier.lookup, unifier.attributes) if size is not None else ""
-                axes.append(Axis(size, how, self.origin) if how != str(size) else Axis(size))
+                axes.append(Axis(size) if size is None else Axis(size, (slot.text, unifier), self.origin))
         return replace(self, axes=tuple(axes), symbols=symbols)
 
     def _settled(self, label: str, unifier: Unifier) -> Flow:

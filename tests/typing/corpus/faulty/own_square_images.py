@@ -20,4 +20,4 @@ class Transposed(Layer[Array4, Array4, ImagesGrad, S]):
         return ImagesGrad(next_grad.transpose(0, 2, 1, 3))
 
 
-model = Input(7, 8, 1) >> Transposed()  # shape: expects 7 side, gets 8
+model = Input(7, 8, 1) >> Transposed()  # shape: expects side to be 7, gets 8

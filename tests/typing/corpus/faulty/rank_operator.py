@@ -4,4 +4,4 @@
 from typednn import Input
 from typednn.layers import Conv2d, Linear
 
-model = Input(28, 28, 1) >> Conv2d(1, 6, 5) >> Linear(3456, 10)  # mypy: operator
+model = Input(28, 28, 1) >> Conv2d(1, 6, 5) >> Linear(3456, 10)  # mypy: operator  # shape: put Flatten() between them

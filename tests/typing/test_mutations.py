@@ -1,0 +1,474 @@
+"""Each rule of the mypy plugin is needed: without it, some program of the corpus is judged wrongly.
+
+A mutation takes one rule out of a copy of the plugin. mypy then reads the programs that it names with that copy, and must
+miss a mistake, tell it in other words, or refuse what is correct. What is known of NumPy and typednn comes from a cache
+that the plugin itself made; the mutant reads the programs alone.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = Path(__file__).parent / "corpus"
+MESSAGES = Path(__file__).parent / "messages"
+
+# Around the plugin's own entry: a change in its source is no reason to read NumPy again.
+ENTRY = """
+from typednn.mypy_plugin import TypednnPlugin
+
+class Mutant(TypednnPlugin):
+    def report_config_data(self, ctx):
+        return None
+
+def plugin(version):
+    return Mutant
+"""
+LIBRARIES = """
+import dataclasses
+import numpy as np
+import jaxtyping
+import typednn
+import typednn.arguments
+import typednn.layers
+import typednn.losses
+import typednn.models
+import typednn.optim
+import typednn.random
+"""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A rule taken out, and programs that notice: ``kind/name``."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    programs: tuple[str, ...]
+
+
+MUTATIONS = (
+    Mutation(
+        "returns are not compared",
+        "body.py",
+        "        if problems:\n            self.complain(problems[0], node)",
+        "        return",
+        ("faulty/early_return",),
+    ),
+    Mutation(
+        "arguments of functions are not compared",
+        "calls.py",
+        '                if not self._fits(unifier, f"{name}: {parameter}", text, given, at):\n                    return UNKNOWN',
+        "                pass",
+        ("faulty/metric_classes",),
+    ),
+    Mutation(
+        "backward's next_grad is not compared",
+        "calls.py",
+        "        unifier.bind(output, shape)\n        if unifier.mismatches:",
+        "        unifier.bind(output, shape)\n        if False:",
+        ("faulty/backward_from_features",),
+    ),
+    Mutation(
+        "the gradient's input is not compared",
+        "body.py",
+        '        if isinstance(value, Gradient) and function.name == "backward" and function.info:',
+        "        if False:",
+        ("faulty/backward_input_of_another_layer",),
+    ),
+    Mutation(
+        "update does not look at the gradient",
+        "calls.py",
+        "            wrong = _other(self.gradient_of(layer), given)",
+        "            wrong = None",
+        ("faulty/update_wrong_layer",),
+    ),
+    Mutation(
+        "a gradient's parts are not compared with the layer's",
+        "calls.py",
+        "            wrong = None if mine is None else _other(",
+        "            wrong = None if True else _other(",
+        ("faulty/backward_swapped_gradients",),
+    ),
+    Mutation(
+        "a gradient's fields are not compared with its class",
+        "calls.py",
+        '                and not self._fits(unifier, f"{info.name}: {name}", alternatives[0][1], values[name], node)',
+        "                and False",
+        ("faulty/gradient_class_sizes",),
+    ),
+    Mutation(
+        "no number is known", "values.py", "    return Number(Dim.of(value), True)", "    return UNKNOWN", ("faulty/alias_promises_scores",)
+    ),
+    Mutation(
+        "literal types say nothing",
+        "types.py",
+        "        case LiteralType(value=int() as value):\n            return number(value)",
+        "        case LiteralType(value=int() as value):\n            return UNKNOWN",
+        ("faulty/literal_parameter",),
+    ),
+    Mutation(
+        "constants of a class are not read",
+        "constructors.py",
+        "        return {name: UNKNOWN if name in hidden else value for name, value in found.items()}",
+        "        return dict.fromkeys(found, UNKNOWN) if hidden is not None else {}",
+        ("faulty/constant_of_the_class",),
+    ),
+    Mutation(
+        "defaults are not read",
+        "constructors.py",
+        "env[each.arg] = self.body.evaluate(defaults[each.arg], {})",
+        "env[each.arg] = UNKNOWN",
+        ("faulty/lenet_padding_forgotten",),
+    ),
+    Mutation(
+        "aliases of annotations are not read",
+        "syntax.py",
+        "            return list(aliases.get(name, []))",
+        "            return []",
+        ("faulty/alias_promises_scores",),
+    ),
+    Mutation(
+        "ranks of annotations are not checked",
+        "classes.py",
+        "        if wrong:\n            analyser.fail(wrong, ctx.type, code=SHAPE)",
+        "        pass",
+        ("faulty/function_axes",),
+    ),
+    Mutation("known loops are not unrolled", "evaluator.py", "_UNROLLED = 64", "_UNROLLED = -1", ("faulty/window_padding_sides",)),
+    Mutation(
+        "broadcasting is not checked",
+        "calls.py",
+        "            elif x.value is not None and y.value is not None:\n                why",
+        "            elif False:\n                why",
+        ("faulty/residual_by_hand_sum",),
+    ),
+    Mutation(
+        "products are not checked",
+        "calls.py",
+        "        if inner is not None and outer is not None and differ(inner, outer):",
+        "        if False:",
+        ("faulty/matrix_product",),
+    ),
+    Mutation(
+        "arithmetic of sizes is unknown",
+        "calls.py",
+        "                size = _arithmetic(op, left.size, right.size)",
+        "                size = None",
+        ("faulty/mlp_wrong_input",),
+    ),
+    Mutation(
+        "no Residual",
+        "values.py",
+        "                return self.inner.trace(flow).require_same(flow, self.label)",
+        "                return Flow.start(None)",
+        ("faulty/residual_padding_forgotten",),
+    ),
+    Mutation(
+        "no PerPosition",
+        "values.py",
+        "            return flow.per_position(self.label, self.inner.trace)",
+        "            return Flow.start(None)",
+        ("faulty/per_position_outer",),
+    ),
+    Mutation(
+        "no Sequential",
+        "calls.py",
+        "        if info.fullname != classes.SEQUENTIAL or spread or not isinstance(given, Pack):",
+        "        if True:",
+        ("faulty/sequential_list",),
+    ),
+    Mutation(
+        "no Stack",
+        "calls.py",
+        "        if self._built(chain, node) is UNKNOWN:\n            return UNKNOWN",
+        "        return UNKNOWN",
+        ("faulty/stack_of_rows",),
+    ),
+    Mutation(
+        "no >>",
+        "calls.py",
+        "        if not isinstance(right, Layer) or not isinstance(left, Layer | Sample):",
+        "        if True:",
+        ("faulty/autoencoder_code",),
+    ),
+    Mutation(
+        "what is open in a contract is dropped",
+        "values.py",
+        "    inputs, output, where = split_contract(contract)\n",
+        "    inputs, output, where = (*split_contract(contract)[:2], ())\n",
+        ("faulty/package_open_sizes",),
+    ),
+    Mutation(
+        "what other methods assign is believed",
+        "constructors.py",
+        "        inner.hidden = classes.assigned(info)",
+        "        pass",
+        ("correct/finished_in_method",),
+    ),
+    Mutation(
+        "branches are not merged: the first counts",
+        "evaluator.py",
+        "        return either(self.run(body, dict(env)), self.run(orelse, dict(env)))",
+        "        return self.run(body, dict(env)) or self.run(orelse, dict(env))",
+        ("faulty/after_redefinition_by_branch",),
+    ),
+    Mutation(
+        "loops run once",
+        "evaluator.py",
+        "            widened = either(dict(env), after)",
+        "            return after\n            widened = either(dict(env), after)",
+        ("correct/loop_until_small",),
+    ),
+    Mutation(
+        "what differs on two paths is the first's",
+        "values.py",
+        "        case _:\n            return UNKNOWN\n\n\ndef join_all",
+        "        case _:\n            return a\n\n\ndef join_all",
+        ("correct/decided_by_callers",),
+    ),
+    Mutation(
+        "sizes that differ on two paths are the first's",
+        "values.py",
+        "            shape = [x if x is not None and y is not None and same(x, y) else None for",
+        "            shape = [x for",
+        ("correct/loop_until_small",),
+    ),
+    Mutation(
+        "contracts of variables assigned twice",
+        "body.py",
+        "                return name not in self.shared",
+        "                return True",
+        ("correct/rebound_globals",),
+    ),
+    Mutation(
+        "contracts inside lists",
+        "body.py",
+        " | ast.GeneratorExp():\n                    return False",
+        " | ast.GeneratorExp():\n                    return True",
+        ("correct/list_filled_elsewhere",),
+    ),
+    Mutation(
+        "unpacking is not followed",
+        "evaluator.py",
+        "                matching = isinstance(value, Pack) and",
+        "                matching = False and isinstance(value, Pack) and",
+        ("faulty/conditional_expression",),
+    ),
+    Mutation(
+        "keywords of constructors are ignored",
+        "constructors.py",
+        "env[each.arg] = keywords[each.arg]",
+        "env[each.arg] = UNKNOWN",
+        ("faulty/keyword_arguments",),
+    ),
+    Mutation(
+        "super is not followed",
+        "evaluator.py",
+        '            env |= {f"self.{name}": value for name, value in self.constructors.run(',
+        '            {f"self.{name}": value for name, value in self.constructors.run(',
+        ("faulty/subclass_doubles",),
+    ),
+    Mutation(
+        "a size that stands for itself is unknown",
+        "values.py",
+        "    return Number(Dim.named(name), positive)",
+        "    return UNKNOWN",
+        ("faulty/attributes_in_braces",),
+    ),
+    Mutation(
+        "where a size comes from is not told",
+        "calls.py",
+        '    return "" if mismatch.axis_index is None else _axiswhy(array, mismatch.axis_index)',
+        '    return ""',
+        ("faulty/alias_promises_scores",),
+    ),
+    Mutation(
+        "precisions are not compared",
+        "calls.py",
+        "    return a == b or not any(a in family and b in family for family in _PRECISIONS)",
+        "    return True",
+        ("faulty/double_precision",),
+    ),
+    Mutation(
+        "tuples that are returned are not compared",
+        "body.py",
+        "        found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)",
+        "        found = (value,)",
+        ("faulty/tuple_returned_swapped",),
+    ),
+    Mutation(
+        "conditional expressions take the first side",
+        "evaluator.py",
+        "return join(self._perhaps(body, env), self._perhaps(orelse, env))",
+        "return self._perhaps(body, env)",
+        ("faulty/conditional_expression",),
+    ),
+    Mutation(
+        "try always ends well",
+        "evaluator.py",
+        "            after = either(after, self.run(handler.body, entered))",
+        "            pass",
+        ("correct/cut_short",),
+    ),
+    Mutation(
+        "a list that is handed over stays",
+        "evaluator.py",
+        "            env[key] = UNKNOWN\n            return UNKNOWN\n        return value",
+        "            return value\n        return value",
+        ("correct/two_names_for_one_list",),
+    ),
+    Mutation(
+        "names that functions declare global or nonlocal stay",
+        "body.py",
+        "        self.rebound = frozenset(_rebound(source, nodes.GlobalDecl if self.function is None else nodes.NonlocalDecl))",
+        "        self.rebound = frozenset[str]()",
+        ("correct/decided_by_callers",),
+    ),
+    Mutation(
+        "what a loop changes before continue stays",
+        "evaluator.py",
+        "        if _leaves(body):  # continue",
+        "        if False:  # continue",
+        ("correct/cut_short",),
+    ),
+    Mutation(
+        "several inputs are not compared",
+        "calls.py",
+        "            if not self._fits(unifier, what, text, given, node):\n                return UNKNOWN",
+        "            pass",
+        ("faulty/multi_input_features",),
+    ),
+    Mutation(
+        "a union's first annotation counts",
+        "calls.py",
+        "            if len(alternatives) == 1 or not fitting:",
+        "            if True:",
+        ("correct/one_of_two_sizes",),
+    ),
+    Mutation(
+        "elements of a list are lost",
+        "evaluator.py",
+        "if index is not None and -len(items) <= index < len(items):\n                return items[index]",
+        "if False:\n                return items[index]",
+        ("faulty/reshaped_images",),
+    ),
+    Mutation(
+        "comprehensions are lost",
+        "evaluator.py",
+        "        return UNKNOWN if value is UNKNOWN else Many(value)",
+        "        return UNKNOWN",
+        ("faulty/list_of_equal_layers",),
+    ),
+    Mutation(
+        "parameters and kept arrays have no sizes",
+        "evaluator.py",
+        "        return self.calls.promised(text, kind, lookup(layer.attributes))",
+        "        return UNKNOWN",
+        ("faulty/update_wrong_layer",),
+    ),
+    Mutation(
+        "reshape is lost", "calls.py", "        return Array(self._flow(sizes))", "        return UNKNOWN", ("faulty/reshaped_images",)
+    ),
+    Mutation(
+        "layers that a module holds are known by type alone",
+        "body.py",
+        '            if isinstance(held, Layer) and made_from.node.fullname == f"{self.module}.{name}":',
+        "            if False:",
+        ("faulty/channels_first",),
+    ),
+    Mutation(
+        "the size of an array is no number",
+        "calls.py",
+        "                return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)",
+        "                return UNKNOWN",
+        ("faulty/reshaped_images",),
+    ),
+)
+
+
+def identify(mutation: Mutation) -> str:
+    return mutation.name.replace(" ", "_")
+
+
+def mypy(folder: Path, plugin: Path, cache: Path, config: Path, *files: str) -> str:
+    """What mypy says about ``files``, with the typednn in the folder ``plugin`` as its plugin."""
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(cache), *files]
+    environment = os.environ | {"PYTHONPATH": str(plugin), "MYPYPATH": os.pathsep.join(map(str, (ROOT / "stubs", ROOT)))}
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    assert result.stderr == ""
+    return "".join(f"{line}\n" for line in result.stdout.splitlines() if re.match(r".+?:\d+: ", line))
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a configuration, and a cache of NumPy's stubs and typednn: made once for all tests of all processes."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "mutations"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            (folder / "entry.py").write_text(ENTRY)
+            (folder / "libraries.py").write_text(LIBRARIES)
+            (folder / "mypy.ini").write_text(f"[mypy]\nstrict = True\nplugins = {folder / 'entry.py'}\n")
+            assert mypy(folder, ROOT, folder / "cache", folder / "mypy.ini", "libraries.py") == ""
+            (folder / "done").touch()
+    return folder
+
+
+def copied(folder: Path) -> Path:
+    """typednn in ``folder``: the plugin a copy, the rest the very files; gives the copy."""
+    (folder / "typednn").mkdir()
+    for each in (ROOT / "typednn").iterdir():
+        if each.name not in ("mypy_plugin", "__pycache__"):
+            (folder / "typednn" / each.name).symlink_to(each)
+    return Path(shutil.copytree(ROOT / "typednn" / "mypy_plugin", folder / "typednn" / "mypy_plugin"))
+
+
+def verdicts(programs: tuple[str, ...], plugin: Path, library: Path, folder: Path) -> dict[str, str]:
+    """What mypy says about each of the programs."""
+    shutil.copytree(library / "cache", folder / "cache")
+    return {each: mypy(CORPUS / Path(each).parent, plugin, folder / "cache", library / "mypy.ini", _path(each)) for each in programs}
+
+
+def _path(program: str) -> str:
+    path = CORPUS / program
+    return path.name if path.is_dir() else f"{path.name}.py"
+
+
+def expected(program: str) -> str:
+    kind, name = program.split("/")
+    return "" if kind == "correct" else (MESSAGES / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_there_are_enough() -> None:
+    assert len(MUTATIONS) >= 30
+    assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS)
+
+
+def test_the_plugin_itself_judges_as_recorded(library: Path, tmp_path: Path) -> None:
+    """So that a mutant that does not is the mutation's doing."""
+    copied(tmp_path)
+    programs = tuple(sorted({program for mutation in MUTATIONS for program in mutation.programs}))
+    found = verdicts(programs, tmp_path, library, tmp_path)
+    assert found == {program: expected(program) for program in programs}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=identify)
+def test_a_mutant_is_noticed(mutation: Mutation, library: Path, tmp_path: Path) -> None:
+    file = copied(tmp_path) / mutation.file
+    source = file.read_text(encoding="utf-8")
+    assert source.count(mutation.before) == 1, f"{mutation.file} has changed: say anew what to take out"
+    file.write_text(source.replace(mutation.before, mutation.after), encoding="utf-8")
+    found = verdicts(mutation.programs, tmp_path, library, tmp_path)
+    assert found != {program: expected(program) for program in mutation.programs}, mutation.name
