@@ -49,7 +49,7 @@ and ``cpu.py`` is a description of the kernel, and a function that calls it::
 - ``parallel(n, k)`` makes ``compute_at(f, n)`` mean the chunk: ``split(n, chunk, n, k, GuardWithIf).parallel(chunk)`` keeps it.
 - ``rdom.where`` with Funcs on the stack: ``never_partition_all()`` on that update.
 - Sums over the batch that run in parallel take a fixed number of partial sums, so that results don't depend on the thread count.
-- NaN: ``hl.max``, ``hl.min`` and ``select(x <= 0, 0, x)`` lose it, ``hl.is_nan`` is folded away on what is computed. `nan` has tests of
+- NaN: ``hl.max``, ``hl.min`` and ``select(x <= 0, 0, x)`` lose it, ``hl.is_nan`` may be folded away on what is computed. `nan` has tests of
   the bits: ``nan.is_nan``, ``nan.maximum``, ``nan.relu``, ``nan.exp``. ``hl.tanh`` is scalar, and slow.
 - Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` float32 numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4).
 - The same array may be an input and an output where each element depends on itself alone (optimizers). Other overlaps are not noticed.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -165,7 +165,7 @@ def _load() -> _Library:
 
 
 @contextmanager
-def _environment(**variables: str | None) -> Iterator[None]:
+def _environment(**variables: str | None) -> Generator[None]:
     """Set what is not set, for the length of the block; None leaves a variable alone."""
     mine = {name: value for name, value in variables.items() if value is not None and name not in os.environ}
     os.environ.update(mine)

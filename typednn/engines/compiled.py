@@ -48,12 +48,11 @@ def kernel(
 class Kernel:
     """Call it with one argument for each input, then each output: NumPy arrays, and numbers for scalars."""
 
-    __slots__ = ("_call", "_lock", "_run", "plan")
+    __slots__ = ("_call", "_lock", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._lock = threading.RLock()
-        self._run: Callable[[int], int] | None = None
         self._call: Callable[..., None] = self._first_call
 
     def __call__(self, *arguments: Any) -> None:
@@ -71,6 +70,10 @@ class Kernel:
         with self._lock:
             if self._call == self._first_call:
                 self._call = self._compiled()
+
+    def after_fork(self) -> None:
+        """Forget, in the child, a compilation that another thread of the parent was in the middle of."""
+        self._lock = threading.RLock()
 
     def _first_call(self, *arguments: Any) -> None:
         self.compile()
@@ -128,7 +131,7 @@ def _after_fork() -> None:
     global _lock
     _lock = threading.Lock()
     for each in _kernels.values():
-        each._lock = threading.RLock()
+        each.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -15,7 +15,7 @@ import atexit
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
 
@@ -34,7 +34,7 @@ def record(op: str, engine: str) -> None:
 
 
 @contextmanager
-def counting() -> Iterator[Counts]:
+def counting() -> Generator[Counts]:
     """Count, in every thread, how often each engine runs each op."""
     counts: Counts = Counter()
     with _lock:

@@ -6,7 +6,7 @@ No for a test or a bug hunt that wants the reference: ``using("reference")``, or
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import numpy as np
@@ -62,7 +62,7 @@ def _decide() -> bool:
 
 
 @contextmanager
-def using(engine: str) -> Iterator[None]:
+def using(engine: str) -> Generator[None]:
     """Within this block, in every thread, ops run on ``engine``: "reference", or "fast" where it is available."""
     global _wanted, _on
     before = _wanted

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -147,7 +147,7 @@ def _pipeline(plan: Plan, on: cpu.Cpu) -> tuple[Any, list[Any]]:
     hl = halide()
     arguments = [_parameter(argument, f"argument{position}") for position, argument in enumerate(plan.inputs)]
     built = plan.build(hl, on, *arguments, **dict(plan.options))
-    functions = list(built) if isinstance(built, list | tuple) else [built]
+    functions: list[Any] = list(cast("Sequence[Any]", built)) if isinstance(built, list | tuple) else [built]
     outputs = iter(plan.outputs)
     count = 0
     for function in functions:

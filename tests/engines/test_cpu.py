@@ -1,0 +1,84 @@
+"""What is read of the processor, and the one thread setting."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from typednn.engines import cpu, get_threads, set_threads, threads
+from typednn.errors import ArgumentError
+
+TWO_CORES = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: A B\nflags\t\t: avx avx2 fma\n\nprocessor\t: 1\nflags\t\t: avx avx2\n"
+
+
+def test_flags_are_those_of_every_core() -> None:
+    assert cpu.read(TWO_CORES, "AMD64") == cpu.Processor("x86_64", "AuthenticAMD", "A B", frozenset({"avx", "avx2"}))
+    arm = cpu.read("processor: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n", "aarch64")
+    assert (arm.vendor, arm.flags) == ("0x41", frozenset({"fp", "asimd"}))
+    assert cpu.read("", "arm64") == cpu.Processor("aarch64", "", "", frozenset())
+
+
+@pytest.mark.parametrize(
+    ("flags", "lanes", "registers"),
+    [("", 4, 16), ("avx", 8, 16), ("avx avx2 fma f16c", 8, 16), (" ".join(cpu.AVX512), 16, 32), ("avx avx2 fma f16c avx512f", 8, 16)],
+)
+def test_tiles_of_x86(flags: str, lanes: int, registers: int) -> None:
+    assert cpu.for_schedules(cpu.read(f"flags : {flags}", "x86_64")) == cpu.Cpu("x86_64", lanes, registers)
+
+
+def test_tiles_of_arm() -> None:
+    assert cpu.for_schedules(cpu.read("", "aarch64")) == cpu.Cpu("aarch64", 4, 32)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux") or platform.machine() != "x86_64", reason="needs Linux on x86-64")
+def test_this_machine() -> None:
+    assert cpu.processor().has({"sse2", "fpu"})
+    assert cpu.cores() == len(os.sched_getaffinity(0))
+
+
+def said(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name != "TYPEDNN_THREADS"}
+    return subprocess.run([sys.executable, "-c", code], env={**clean, **environment}, capture_output=True, text=True, check=False)
+
+
+ASK = "from typednn.engines import get_threads; print(get_threads())"
+
+
+def test_threads_at_the_start() -> None:
+    assert said(ASK).stdout == f"{cpu.cores()}\n"
+    assert said(ASK, TYPEDNN_THREADS="3").stdout == "3\n"
+    assert "TYPEDNN_THREADS: must be an integer of at least 1, got 'many'" in said(ASK, TYPEDNN_THREADS="many").stderr
+    assert "got '0'" in said(ASK, TYPEDNN_THREADS="0").stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinity")
+def test_threads_follow_the_cores_that_are_allowed() -> None:
+    allowed = min(os.sched_getaffinity(0))
+    assert said(f"import os; os.sched_setaffinity(0, {{{allowed}}}); {ASK}").stdout == "1\n"
+
+
+def test_engines_follow_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_followers", [])
+    before, heard = get_threads(), []
+    threads.follow(heard.append)
+    try:
+        set_threads(5)
+        assert get_threads() == 5
+    finally:
+        set_threads(before)
+    assert heard == [before, 5, before]
+    with pytest.raises(ArgumentError, match="count must be an integer of at least 1, got 0"):
+        set_threads(0)
+    assert get_threads() == before
+
+
+def test_idle_workers_of_numpy_are_told_to_give_way() -> None:
+    clean = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+    for first, expected in (("", "16"), ("import numpy; ", "None")):
+        code = f"{first}import os, typednn.engines; print(os.environ.get('OPENBLAS_THREAD_TIMEOUT'))"
+        done = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=False)
+        assert done.stdout == f"{expected}\n", done.stderr

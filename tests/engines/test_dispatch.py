@@ -1,0 +1,169 @@
+"""Which engine runs: the question, the switch, the counters, and what happens where a package or the linker is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn.engines import counters, counting, dispatch, fast, fits, record, toolchain, using
+from typednn.errors import ArgumentError
+
+HERE = Path(__file__).parent
+X = np.ones((4, 6), np.float32)
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    full = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code, str(HERE)], env=full, capture_output=True, text=True, check=False, timeout=120)
+
+
+class Subclass(np.ndarray):  # type: ignore[type-arg]
+    pass
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+@pytest.mark.parametrize(
+    ("array", "answer"),
+    [
+        pytest.param(X, True, id="plain"),
+        pytest.param(X[0], True, id="row"),
+        pytest.param(np.ones((), np.float32), True, id="rank 0"),
+        pytest.param(X.T, False, id="transposed"),
+        pytest.param(X[:, 1:], False, id="strided"),
+        pytest.param(X[:0], False, id="empty"),
+        pytest.param(X.astype(np.float64), False, id="float64"),
+        pytest.param(X.astype(np.int32), False, id="int32"),
+        pytest.param(X.astype(X.dtype.newbyteorder()), False, id="byte order"),
+        pytest.param(X.view(Subclass), False, id="subclass"),
+        pytest.param(X.tolist(), False, id="list"),
+        pytest.param(np.float32(1), False, id="number"),
+        pytest.param(None, False, id="None"),
+        pytest.param(np.broadcast_to(np.float32(1), (2**16, 2**16)), False, id="more than 32 bits count"),
+    ],
+)
+def test_what_the_fast_path_covers(array: Any, answer: bool) -> None:
+    assert fast(array) is answer
+    assert fast(X, array) is answer
+    assert fast(array, X, X) is answer
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+def test_an_equal_dtype_of_its_own_is_covered() -> None:
+    other = X.astype(np.dtype("f4", metadata={"from": "a file"}))
+    assert other.dtype is not X.dtype
+    assert fast(other)
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+def test_other_dtypes_can_be_asked_about() -> None:
+    int64 = np.dtype(np.int64)
+    assert fits(int64, np.arange(3))
+    assert not fits(int64, np.arange(3, dtype=np.int32))
+    assert not fits(int64, np.arange(6)[::2])
+    assert not fits(int64, np.arange(3), np.arange(0))
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+def test_using() -> None:
+    with using("reference"):
+        assert not fast(X)
+        assert not fits(X.dtype, X)
+        with using("fast"):
+            assert fast(X)
+        assert not fast(X)
+    assert fast(X)
+    with pytest.raises(ArgumentError, match="using: must be one of fast, reference, got 'halide'"), using("halide"):
+        pass
+    assert fast(X)
+
+
+def test_environment_forces_the_reference() -> None:
+    code = "import numpy as np; from typednn.engines import fast; print(fast(np.ones(3, np.float32)))"
+    assert run(code, TYPEDNN_ENGINE="reference").stdout == "False\n"
+    wrong = run(code, TYPEDNN_ENGINE="fastest")
+    assert "TYPEDNN_ENGINE: must be one of fast, reference, got 'fastest'" in wrong.stderr
+
+
+def test_counting() -> None:
+    record("before", "halide")
+    with counting() as outer:
+        record("a", "halide")
+        with counting() as inner:
+            record("a", "halide")
+            record("b", "reference")
+        record("a", "blas")
+    record("after", "halide")
+    assert inner == {("a", "halide"): 1, ("b", "reference"): 1}
+    assert outer == {("a", "halide"): 2, ("b", "reference"): 1, ("a", "blas"): 1}
+    assert counters._listeners == []
+
+
+def test_report_at_exit() -> None:
+    code = "from typednn.engines import record; record('relu.forward', 'halide'); record('relu.forward', 'halide')"
+    assert " ".join(run(code, TYPEDNN_ENGINES="report").stderr.split()) == "typednn: which engine ran each op 2 relu.forward halide"
+    assert run(code).stderr == ""
+
+
+MISSING = """
+import sys, warnings
+from importlib.abc import MetaPathFinder
+class Hidden(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("halide", "scipy_openblas32"):
+            raise ModuleNotFoundError(name)
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in ("halide", "scipy_openblas32") else found(name, *rest)
+sys.meta_path.insert(0, Hidden())
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    import numpy as np
+    from typednn.engines import available, blas, fast, sgemm
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert not seen
+    assert [fast(x) for _ in range(3)] == [False] * 3 and not available()
+    out = np.ones((2, 2), np.float32)
+    sgemm(x, x, out, transpose_b=True, alpha=2, beta=3)
+    assert (out == 2 * x @ x.T + 3).all()
+print(*[warning.message for warning in seen], blas.why(), sep="|")
+"""
+
+
+def test_missing_packages() -> None:
+    done = run(MISSING)
+    assert done.returncode == 0, done.stderr
+    warning, why = done.stdout.strip().split("|")
+    assert warning == "typednn runs its slow reference ops, because Halide is not installed: pip install typednn[fast]"
+    assert why == "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])"
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+def test_missing_linker(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np, sample_op
+from typednn.engines import runtime
+x = np.linspace(-1, 1, 1001, dtype=np.float32)
+assert (sample_op.forward(x) == np.maximum(x, 0)).all()
+print(runtime._library)
+"""
+    done = run(code, PATH=str(tmp_path), TYPEDNN_CACHE=str(tmp_path / "cache"))
+    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
+    assert not (tmp_path / "cache").exists()
+
+
+def test_import_loads_no_compiler() -> None:
+    code = "import sys, typednn.engines; print([name for name in ('halide', 'scipy_openblas32') if name in sys.modules])"
+    assert run(code).stdout == "[]\n"
+
+
+def test_dispatch_starts_undecided() -> None:
+    assert run("from typednn.engines import dispatch; print(dispatch._on)").stdout == "None\n"
+    assert np.dtype("float32") == dispatch.FLOAT32

@@ -1,0 +1,165 @@
+"""Memory is taken again only when nothing refers to it: whoever keeps a result keeps its values."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn.engines import pool
+
+SHAPE = (100, 100)
+
+
+@pytest.fixture(autouse=True)
+def empty_pool() -> Iterator[None]:
+    pool.clear()
+    yield
+    pool.set_limit(2 * 1024**3)
+    pool.clear()
+
+
+def address(array: Any) -> int:
+    return int(array.ctypes.data)
+
+
+def test_memory_is_used_again() -> None:
+    first = address(pool.empty(SHAPE))
+    assert address(pool.empty(SHAPE)) == first
+    assert address(pool.empty((10_000,))) == first, "one size, another shape"
+    assert pool.statistics() == pool.PoolStatistics(held=40_000, in_use=0)
+
+
+@pytest.mark.parametrize("shape", [(1,), (5, 0), (), SHAPE, (64, 64), (3, 5, 7, 111)])
+@pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.float64, np.uint8, np.dtype(np.int64)])
+def test_what_an_array_is(shape: tuple[int, ...], dtype: Any) -> None:
+    array = pool.empty(shape, dtype)
+    assert type(array) is np.ndarray
+    assert (array.shape, array.dtype) == (shape, np.dtype(dtype))
+    assert array.flags.carray
+    assert array.nbytes < pool.SMALL or address(array) % 64 == 0
+    array.fill(1)
+    assert (array == 1).all()
+
+
+def test_step_after_step_needs_no_more() -> None:
+    def step() -> set[int]:
+        a, b, c = pool.empty(SHAPE), pool.empty(SHAPE), pool.empty((200, 200))
+        return {address(a), address(b), address(c)}
+
+    first = step()
+    assert len(first) == 3
+    assert all(step() == first for _ in range(10))
+    assert pool.statistics().held == 40_000 * 2 + 160_000
+
+
+class Holder:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+        self.__array_interface__ = held.__array_interface__
+
+
+KEEPERS: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda array: array,
+    "slice": lambda array: array[3:5],
+    "slice of a slice": lambda array: array[3:50][::2, 1:2],
+    "transposed": lambda array: array.T,
+    "reshaped": lambda array: array.reshape(-1),
+    "another dtype": lambda array: array.view(np.int32),
+    "memoryview": memoryview,
+    "slice of a memoryview": lambda array: memoryview(array)[2:],
+    "dlpack": np.from_dlpack,
+    "capsule": lambda array: array.__dlpack__(),
+    "frombuffer": lambda array: np.frombuffer(array, np.float32),
+    "iterator": lambda array: array.flat,
+    "interface": lambda array: np.asarray(Holder(array)),
+    "broadcast": lambda array: np.broadcast_to(array, (3, *array.shape)),
+    "element": lambda array: array[1, 1:2],
+}
+
+
+@pytest.mark.parametrize("keep", KEEPERS.values(), ids=KEEPERS)
+def test_what_is_kept_keeps_its_memory(keep: Callable[[Any], Any]) -> None:
+    array = pool.empty(SHAPE)
+    where = address(array)
+    kept = keep(array)
+    del array
+    assert pool.statistics().in_use == 40_000
+    assert address(pool.empty(SHAPE)) != where
+    del kept
+    assert where in {address(each) for each in [pool.empty(SHAPE), pool.empty(SHAPE)]}
+
+
+def test_torch_keeps_memory() -> None:
+    torch = pytest.importorskip("torch", reason="needs torch")
+    array = pool.empty(SHAPE)
+    where = address(array)
+    tensor = torch.from_numpy(array)[1:]
+    del array
+    assert address(pool.empty(SHAPE)) != where
+    del tensor
+    assert pool.statistics().in_use == 0
+
+
+def test_a_kept_result_keeps_its_values() -> None:
+    results = []
+    for step in range(20):
+        array = pool.empty(SHAPE)
+        array.fill(step)
+        results.append(array[50:])
+    assert all((result == step).all() for step, result in enumerate(results))
+
+
+def test_clear_gives_back_what_is_idle_and_no_more() -> None:
+    kept = pool.empty(SHAPE)
+    kept.fill(3)
+    pool.empty((200, 200))  # alone in its size
+    pool.clear()
+    assert pool.statistics() == pool.PoolStatistics(40_000, 40_000)
+    pool.empty(SHAPE).fill(4)
+    assert (kept == 3).all()
+
+
+def test_idle_memory_has_a_limit() -> None:
+    pool.set_limit(100_000)
+    for rows in range(100, 200):
+        pool.empty((rows, 100))
+    statistics = pool.statistics()
+    assert statistics.held - statistics.in_use <= 100_000 + 199 * 400  # the newest comes on top
+
+
+def test_small_arrays_are_not_held() -> None:
+    kept = [pool.empty((10, 10)) for _ in range(3)]
+    assert len({address(array) for array in kept}) == 3
+    assert pool.statistics().held == 0
+
+
+def test_many_shapes_do_not_pile_up() -> None:
+    for size in range(5000, 5000 + 6000):
+        pool.empty((size,))
+    assert len(pool._shapes) <= 4097
+    assert sum(map(bool, pool._sizes.values())) * 20_000 <= pool._limit
+
+
+def test_threads_never_share() -> None:
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(3000):
+            array = pool.empty(SHAPE)
+            array[0, :8] = number
+            other = pool.empty(SHAPE)
+            other[0, :8] = -number
+            if not (array[0, :8] == number).all():
+                wrong.append(number)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(1, 7)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert wrong == []
+    assert pool.statistics().in_use == 0
