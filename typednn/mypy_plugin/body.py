@@ -156,7 +156,8 @@ class Body(Names):
         return self.evaluator.constructors.symbolic(info)
 
     def _parameter(self, name: str, argument: nodes.Argument) -> Value:
-        texts = next((texts for each, texts in self.annotated["parameters"] if each.lstrip("=") == name), []) if self.annotated else []
+        said = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
+        texts: syntax.Alternatives = said.get(name, [])
         if len(texts) == 1:
             kind, text = texts[0]
             return self.evaluator.calls.promised(text, kind, self.attributes)

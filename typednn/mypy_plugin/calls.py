@@ -514,8 +514,9 @@ def _matched(
     """Which argument meets which parameter: by place, by name, by ``*`` or ``**``."""
     positional = [each for each in parameters if not each[0].startswith(("*", "="))]
     stars = {name: alternatives for name, alternatives in parameters if name.startswith("*")}
-    star = next((each for name, each in stars.items() if not name.startswith("**")), [])
-    star2 = next((each for name, each in stars.items() if name.startswith("**")), [])
+    nothing: Alternatives = []
+    star = next((each for name, each in stars.items() if not name.startswith("**")), nothing)
+    star2 = next((each for name, each in stars.items() if name.startswith("**")), nothing)
     for place in range(count):
         name, alternatives = positional[place] if place < len(positional) else ("*", star)
         yield place, name, alternatives

@@ -104,7 +104,7 @@ def read_class(ctx: ClassDefContext) -> None:
     holds = "__init__" in functions and tree is not None and any("typednn" in _imported(each) for each in tree.imports)
     if not (is_layer or methods or fields or holds):
         return
-    foreign = _of_module(tree)[0] if tree is not None else frozenset()
+    foreign: frozenset[str] = _of_module(tree)[0] if tree is not None else frozenset()
     facts: ClassFacts = {
         "module": info.module_name,
         "methods": methods,

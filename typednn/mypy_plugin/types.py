@@ -68,8 +68,8 @@ def accepting(signature: CallableType, right: Type | None) -> CallableType:
     layer, anything = get_proper_type(right), AnyType(TypeOfAny.from_error)
     base = _carrier(layer.type) if isinstance(layer, Instance) else None
     known = map_instance_to_supertype(layer, base[0]).args if isinstance(layer, Instance) and base is not None else ()
-    given = dict(zip(("_", "Next", "G2"), known, strict=False))
-    env = {variable.id: given.get(variable.name, anything) for variable in signature.variables}
+    given: dict[str, Type] = dict(zip(("_", "Next", "G2"), known, strict=False))
+    env: dict[Any, Type] = {variable.id: given.get(variable.name, anything) for variable in signature.variables}
     copy = cast("Callable[..., CallableType]", signature.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
     return copy(arg_types=[anything] * len(signature.arg_types), ret_type=expand_type(signature.ret_type, env), variables=[])
 
