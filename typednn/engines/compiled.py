@@ -51,7 +51,7 @@ class Kernel:
     __slots__ = ("_call", "_lock", "plan")
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self.plan: Plan = plan
         self._lock = threading.RLock()
         self._call: Callable[..., None] = self._first_call
 

@@ -49,10 +49,10 @@ class Frame:
         for argument in self._arguments:
             self._at.append(size)
             size += _BUFFER + 2 * len(argument.shape) if isinstance(argument, Array) else 1
-        self.words = (ctypes.c_uint64 * size)()
-        self.integers = (ctypes.c_int32 * (2 * size)).from_buffer(self.words)
-        self.floats = (ctypes.c_float * (2 * size)).from_buffer(self.words)
-        self.address = ctypes.addressof(self.words)
+        self.words: Any = (ctypes.c_uint64 * size)()
+        self.integers: Any = (ctypes.c_int32 * (2 * size)).from_buffer(self.words)
+        self.floats: Any = (ctypes.c_float * (2 * size)).from_buffer(self.words)
+        self.address: int = ctypes.addressof(self.words)
         self.shapes: list[tuple[int, ...] | None] = [None] * len(self._arguments)
         for number, (argument, at, dtype) in enumerate(zip(self._arguments, self._at, self._dtypes, strict=True)):
             self.words[number] = self.address + 8 * at

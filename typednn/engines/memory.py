@@ -7,12 +7,13 @@ C interface; whether it is found there is tried once, and otherwise NumPy is ask
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 # The whole memory as words, without the first, which can't be asked for: word i lies at 8 + 8·i.
-words = (ctypes.c_uint64 * (1 << 54)).from_address(8)
+words: Any = (ctypes.c_uint64 * (1 << 54)).from_address(8)
 
 
 def _data_word() -> int | None:
@@ -37,4 +38,4 @@ def _read(array: np.ndarray[Any, Any], words: Any = words, data: int = DATA or 0
     return address
 
 
-address = _asked if DATA is None else _read
+address: Callable[[Any], int] = _asked if DATA is None else _read

@@ -55,7 +55,7 @@ class TypednnPlugin(Plugin):
 
     def __init__(self, mypy_options: MypyOptions) -> None:
         super().__init__(mypy_options)
-        self.settings = options.read(mypy_options.config_file)
+        self.settings: options.Options = options.read(mypy_options.config_file)
         files = [*Path(__file__).parent.glob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
         self._run: Any = None

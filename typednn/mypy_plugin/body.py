@@ -99,32 +99,34 @@ class Body(Names):
     def __init__(self, api: Any, module: Body | None, workshop: Workshop, *, report_unknown: bool) -> None:
         super().__init__(api, api.tree.fullname, workshop)
         self.outer = module  # the statements of the module, for what its names hold
-        self.binder = api.binder
+        self.binder: Any = api.binder
         self.report_unknown = report_unknown
         self.context: Any = None
         self.said: dict[tuple[int, str], Any] = {}
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
         function = api.scope.current_function()
-        self.function = function if isinstance(function, nodes.FuncDef) else None
-        self.followed = function is None or self.function is not None  # not the body of a lambda
-        self.annotated = classes.signature(self.function, syntax.aliases(api.tree.defs)) if self.function is not None else None
+        self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
+        self.followed: bool = function is None or self.function is not None  # not the body of a lambda
+        self.annotated: classes.Signature | None = (
+            classes.signature(self.function, syntax.aliases(api.tree.defs)) if self.function is not None else None
+        )
         active = api.scope.active_class() if self.function is None else None
-        self.of_module = function is None and active is None
+        self.of_module: bool = function is None and active is None
         source = self.function.body.body if self.function is not None else active.defn.defs.body if active is not None else api.tree.defs
-        self.statements = syntax.block(source) if self.followed else []
-        self.rebound = frozenset(_rebound(source, nodes.GlobalDecl if self.function is None else nodes.NonlocalDecl))
+        self.statements: list[ast.stmt] = syntax.block(source) if self.followed else []
+        self.rebound: frozenset[str] = frozenset(_rebound(source, nodes.GlobalDecl if self.function is None else nodes.NonlocalDecl))
         if self.function is None:  # what a module or a class defines is found by its name
             defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
             self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
         assigned = list(changed(self.statements))
-        self.shared = self.rebound | {name for name in assigned if assigned.count(name) > 1} | classes.copied(api.tree)
-        self.position = 0
-        self.at = -1
+        self.shared: frozenset[str] = self.rebound | {name for name in assigned if assigned.count(name) > 1} | classes.copied(api.tree)
+        self.position: int = 0
+        self.at: int = -1
         self.memo: dict[int, Value] = {}
         self._inner: dict[int, set[str]] = {}
         self._parents: dict[int, dict[int, ast.AST]] = {}
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        self.evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)), workshop)
+        self.evaluator: Evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)), workshop)
         self.evaluator.returns = self._returned
         self.evaluator.rebound = self.rebound
         self.attributes: Lookup = unknown

@@ -84,7 +84,7 @@ class Silent:
     """The world of a constructor: names of its module, no complaints; wrong arguments show where its layers are used."""
 
     def __init__(self, world: World, module: str) -> None:
-        self.world = world.inside(module)
+        self.world: World = world.inside(module)
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         return self.world.resolve(name)
@@ -128,12 +128,12 @@ class Evaluator:
     ) -> None:
         self.world = world
         self.names = names
-        self.workshop = Workshop() if workshop is None else workshop
-        self.constructors = Constructors(self, self.workshop, under)
+        self.workshop: Workshop = Workshop() if workshop is None else workshop
+        self.constructors: Constructors = Constructors(self, self.workshop, under)
         self.values: dict[int, Value] = {}  # by mypy node: what each expression was, joined over all visits
         self.memo: dict[int, Value] | None = None  # where nothing can change between two looks
         self.returns: Callable[[Value, ast.Return], None] | None = None
-        self.calls = Calls(self)
+        self.calls: Calls = Calls(self)
         self._breaks: list[list[Environment]] = []
         self._exits: list[Environment] = []  # at each return
         self.rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
