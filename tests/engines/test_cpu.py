@@ -24,7 +24,13 @@ def test_flags_are_those_of_every_core() -> None:
 
 @pytest.mark.parametrize(
     ("flags", "lanes", "registers"),
-    [("", 4, 16), ("avx", 8, 16), ("avx avx2 fma f16c", 8, 16), (" ".join(sorted(cpu.AVX512)), 16, 32), ("avx avx2 fma f16c avx512f", 8, 16)],
+    [
+        ("", 4, 16),
+        ("avx", 8, 16),
+        ("avx avx2 fma f16c", 8, 16),
+        (" ".join(sorted(cpu.AVX512)), 16, 32),
+        ("avx avx2 fma f16c avx512f", 8, 16),
+    ],
 )
 def test_tiles_of_x86(flags: str, lanes: int, registers: int) -> None:
     assert cpu.for_schedules(cpu.read(f"flags : {flags}", "x86_64")) == cpu.Cpu("x86_64", lanes, registers)
