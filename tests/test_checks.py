@@ -533,7 +533,7 @@ def test_messages_name_the_path_the_rule_the_value_and_the_cure() -> None:
         "convert one of them: x.astype(numpy.float32) or model.astype(numpy.float64)",
         'DTypeError: layer "conv1": Conv2d(1, 2, 3).forward: x must hold numbers of kind float, got int64; '
         "convert it with x.astype(numpy.float32)",
-        "ShapeError: Conv2d(1, 2, 3) cannot follow an array of shape (2, 8, 8, 3): expects 1 channels, gets 3",
+        "ShapeError: Conv2d(1, 2, 3) cannot follow an array of shape (2, 8, 8, 3): expects 1 channel, gets 3",
         "ShapeError: Conv2d(1, 2, 3) cannot follow an array of shape (8, 8, 1): expects 4 axes "
         "(batch, height, width, in_channels=1), gets 3 axes (8, 8, 1)",
         "DeviceError: Chain.forward: x must be an array, got list; convert it with numpy.asarray(x)",

@@ -146,6 +146,7 @@ def test_many_shapes_do_not_pile_up() -> None:
 
 def test_threads_never_share() -> None:
     wrong: list[int] = []
+    held = pool.statistics().in_use
 
     def work(number: int) -> None:
         for _ in range(3000):
@@ -162,4 +163,4 @@ def test_threads_never_share() -> None:
     for worker in workers:
         worker.join(60)
     assert wrong == []
-    assert pool.statistics().in_use == 0
+    assert pool.statistics().in_use <= held

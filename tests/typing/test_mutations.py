@@ -330,8 +330,8 @@ MUTATIONS = (
     Mutation(
         "names that functions declare global or nonlocal stay",
         "body.py",
-        "        self.rebound = frozenset(_rebound(source, nodes.GlobalDecl if self.function is None else nodes.NonlocalDecl))",
-        "        self.rebound = frozenset[str]()",
+        "        self.rebound: frozenset[str] = frozenset(",
+        "        self.rebound: frozenset[str] = frozenset() & frozenset(",
         ("correct/decided_by_callers",),
     ),
     Mutation(

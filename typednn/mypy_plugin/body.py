@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mypy import nodes
@@ -123,8 +124,7 @@ class Body(Names):
         self.position: int = 0
         self.at: int = -1
         self.memo: dict[int, Value] = {}
-        self._inner: dict[int, set[str]] = {}
-        self._parents: dict[int, dict[int, ast.AST]] = {}
+        self._shape: tuple[int, Shape | None] = (-1, None)
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
         self.evaluator: Evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)), workshop)
         self.evaluator.returns = self._returned
@@ -180,17 +180,24 @@ class Body(Names):
         statement = self.statements[self.at]
         env = self._now()
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return | ast.AugAssign):
-            if self.at not in self._inner:
-                self._inner = {self.at: _inner_names(statement)}
-            env |= dict.fromkeys(self._inner[self.at], UNKNOWN)
+            shape = self._statement()
+            env |= dict.fromkeys(shape.hidden, UNKNOWN)
             self.evaluator.memo = self.memo
             try:
-                return self.evaluator.evaluate(syntax.expression(context), env)
+                return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
             finally:
                 self.evaluator.memo = None
         self.evaluator.values = {}
         self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
+
+    def _statement(self) -> Shape:
+        """How the statement that mypy is in is put together."""
+        at, shape = self._shape
+        if at != self.at or shape is None:
+            shape = Shape.of(self.statements[self.at])
+            self._shape = (self.at, shape)
+        return shape
 
     def kept(self, context: Any) -> bool:
         """Whether the value of ``context`` may carry its contract in its type: it goes into a variable that holds nothing else.
@@ -199,11 +206,9 @@ class Body(Names):
         """
         if self.at < 0 or self.at >= len(self.statements):
             return True
-        statement = self.statements[self.at]
-        if self.at not in self._parents:
-            self._parents = {self.at: {id(inner): outer for outer in ast.walk(statement) for inner in ast.iter_child_nodes(outer)}}
-        parents = self._parents[self.at]
-        node = next((each for each in ast.walk(statement) if syntax.origin(each) is context), None)
+        shape = self._statement()
+        parents = shape.parents
+        node: ast.AST | None = shape.made.get(id(context))
         while node is not None:
             outer = parents.get(id(node))
             match outer:
@@ -459,15 +464,30 @@ def _holds(statement: Any, context: Any) -> bool:
     return bool(first <= (context.line, context.column) < last)
 
 
-def _inner_names(statement: ast.stmt) -> set[str]:
-    """Names that comprehensions and lambdas inside a statement bind."""
-    names: set[str] = set()
-    for node in ast.walk(statement):
-        targets: list[ast.AST] = []
-        if isinstance(node, ast.comprehension):
-            targets = [node.target]
-        elif isinstance(node, ast.Lambda):
-            names |= {each.arg for each in [*node.args.args, *node.args.kwonlyargs]}
-        for target in targets:
-            names |= {each.id for each in ast.walk(target) if isinstance(each, ast.Name)}
-    return names
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One statement: what was made from which of mypy's nodes, what stands in what, and names that only parts of it bind."""
+
+    made: dict[int, ast.expr]
+    parents: dict[int, ast.AST]
+    hidden: frozenset[str]
+
+    @staticmethod
+    def of(statement: ast.stmt) -> Shape:
+        made: dict[int, ast.expr] = {}
+        parents: dict[int, ast.AST] = {}
+        hidden: set[str] = set()
+        waiting: list[ast.AST] = [statement]
+        while waiting:
+            node = waiting.pop()
+            made_from = syntax.origin(node)
+            if made_from is not None and isinstance(node, ast.expr):
+                made[id(made_from)] = node
+            if isinstance(node, ast.comprehension):
+                hidden |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
+            elif isinstance(node, ast.Lambda):
+                hidden |= {each.arg for each in [*node.args.args, *node.args.kwonlyargs]}
+            for inner in ast.iter_child_nodes(node):
+                parents[id(inner)] = node
+                waiting.append(inner)
+        return Shape(made, parents, frozenset(hidden))

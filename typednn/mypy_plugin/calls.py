@@ -58,6 +58,7 @@ class Calls:
     def __init__(self, body: Evaluator) -> None:
         self.body = body
         self.own: Layer | None = None  # self, in a method of a layer
+        self._gradients: dict[int, tuple[Layer, Gradient]] = {}
         self._last: dict[tuple[int, str], tuple[ast.AST, tuple[Value, ...], Value]] = {}
 
     def again(self, what: str, node: ast.AST, given: tuple[Value, ...], compute: Callable[[], Value]) -> Value:
@@ -160,6 +161,12 @@ class Calls:
 
     def gradient_of(self, layer: Layer) -> Gradient:
         """What a layer's gradient surely holds: an array as large as each parameter, and the same of each layer within."""
+        known = self._gradients.get(id(layer))
+        if known is None or known[0] is not layer:
+            self._gradients[id(layer)] = known = (layer, self._gradient_of(layer))
+        return known[1]
+
+    def _gradient_of(self, layer: Layer) -> Gradient:
         if layer.parts is not None:
             return Gradient(layer.label, {"parts": Pack(tuple(map(self.gradient_of, layer.parts)), frozen=True)})
         if layer.inner is not None:

@@ -95,9 +95,11 @@ def _place(kind: nodes.ArgKind) -> str:
 def read_class(ctx: ClassDefContext) -> None:
     """Keep what a class body says, if it is a layer, speaks of arrays, or may hold layers."""
     info = ctx.cls.info
+    tree = cast(Any, ctx.api).modules.get(cast(Any, ctx.api).cur_mod_id)
+    if tree is not None and tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
+        return
     is_layer = info.has_base(MODULE)
     functions = syntax.functions(ctx.cls.defs)
-    tree = cast(Any, ctx.api).modules.get(cast(Any, ctx.api).cur_mod_id)
     aliases = syntax.aliases(tree.defs) if tree is not None else {}
     methods = {name: found for name, function in functions.items() if (found := signature(function, aliases)) is not None}
     fields = _fields(ctx.cls.defs, aliases)

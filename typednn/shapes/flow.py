@@ -126,7 +126,8 @@ class Flow:
         if unifier.mismatches:
             raise flow._misfit(label, unifier.mismatches[0])
         if flow.axes is not None and known is not None:
-            flow = replace(flow, axes=tuple(replace(axis, size=size) for axis, size in zip(flow.axes, known, strict=True)))
+            axes = tuple(axis if size is axis.size else replace(axis, size=size) for axis, size in zip(flow.axes, known, strict=True))
+            flow = replace(flow, axes=axes)
         kept = _keeps(inputs, output)
         after = flow if kept else flow._outcome(label, inputs, output, unifier)
         return after._settled(label, unifier)._then(label, flow, kept=kept)
@@ -229,7 +230,11 @@ class Flow:
         return dim.substitute(self.symbols)
 
     def _updated(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
-        return tuple(axis if axis.size is None else replace(axis, size=self._now(axis.size)) for axis in axes)
+        return tuple(self._renewed(axis) for axis in axes)
+
+    def _renewed(self, axis: Axis) -> Axis:
+        size = None if axis.size is None else self._now(axis.size)
+        return axis if size is axis.size else replace(axis, size=size)
 
     def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
