@@ -72,7 +72,7 @@ gpu: $(VENV)/.dev-installed ## the same laws on a GPU (needs CuPy in $(VENV))
 	$(call headline,laws on a GPU)
 	@$(PY) -m pytest -m gpu
 
-bench: $(VENV)/.parity-installed ## time typednn, beside PyTorch
+bench: $(VENV)/.bench-installed ## time typednn, beside PyTorch, ONNX Runtime and JAX (installs them; a quarter of an hour)
 	@$(PY) -m benchmarks
 
 format: $(VENV)/.dev-installed ## let ruff put the code in order
@@ -109,6 +109,11 @@ $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(PY)
 
 $(VENV)/.torture-installed: $(VENV)/.dev-installed
 	@$(PIP) install --editable '.[dev,demo,torture]'
+	@touch $@
+
+$(VENV)/.bench-installed: $(VENV)/.dev-installed
+	$(call headline,installing typednn's peers)
+	@$(PIP) install --editable '.[dev,demo,fast,parity,bench]'
 	@touch $@
 
 $(VENV)/.parity-installed: $(VENV)/.dev-installed

@@ -3,10 +3,12 @@
 import sys
 
 import benchmarks.checks
+import benchmarks.kernels
 import benchmarks.lenet5
 
 if __name__ == "__main__":
-    results = [benchmarks.checks.main([])]
-    print()
-    results.append(benchmarks.lenet5.main([]))
+    results = []
+    for one in (benchmarks.checks, benchmarks.lenet5, benchmarks.kernels):
+        results.append(one.main([]))
+        print(flush=True)
     sys.exit(max(results))

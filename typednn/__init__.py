@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typednn.checks import checking, get_checks, set_checks
     from typednn.errors import TypednnError
     from typednn.fields import Buffer, Kept, Parameter
+    from typednn.fusion import Fused, FusedGrad, fuse
     from typednn.gradient_check import gradcheck
     from typednn.gradients import ChainGrad, ElementwiseGrad, Gradient
     from typednn.layer import Chain, Elementwise, ElementwiseChain, FirstChain, FirstLayer, Input, Layer, MultiInput, S, Sequential
@@ -33,6 +34,7 @@ _HOMES = {
     "checks": "checking get_checks set_checks",
     "errors": "TypednnError",
     "fields": "Buffer Kept Parameter",
+    "fusion": "Fused FusedGrad fuse",
     "gradient_check": "gradcheck",
     "gradients": "ChainGrad ElementwiseGrad Gradient",
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput S Sequential",
@@ -66,6 +68,8 @@ __all__ = [
     "FirstChain",
     "FirstLayer",
     "Forward",
+    "Fused",
+    "FusedGrad",
     "Gradient",
     "Input",
     "InputGrad",
@@ -89,6 +93,7 @@ __all__ = [
     "config",
     "data",
     "errors",
+    "fuse",
     "get_checks",
     "gradcheck",
     "layers",

@@ -276,11 +276,13 @@ class _GradientContract:
         self.type = typing.get_origin(hint) or hint
         self.fields: dict[str, Any] = {}
         self.inputs: tuple[str, ...] = ("input",)
+        self.deferred: tuple[str, ...] = ()
         if isinstance(hint, typing.TypeVar):
             return
         where = f"{owner.__qualname__}.backward"
         self.fields = {name: check_hint(f"{self.type.__qualname__}.{name}", field) for name, field in gradient_fields(hint, where).items()}
         self.inputs = getattr(self.type, "__inputs__", ("input",))
+        self.deferred = getattr(self.type, "__deferred__", ())
         forward = getattr(owner.forward, "__typednn_contract__", None)
         if forward is not None:
             if len(self.inputs) != len(forward.names):
@@ -403,12 +405,16 @@ def _check_gradient(
     names: list[str] = []
     hints: list[Any] = []
     values: list[Any] = []
+    quantities: list[tuple[Any, ...]] = []
     for field, hint, quantity in zip(promise.inputs, forward.hints, inputs, strict=True):
+        if field in promise.deferred:
+            continue
         derivative = getattr(gradient, field)
         if quantity[1].kind == "f":
             names.append(f"gradient field {field!r}")
             hints.append(hint)
             values.append(derivative)
+            quantities.append(quantity)
         elif derivative is not None:
             raise DTypeError(
                 explain(
@@ -417,7 +423,7 @@ def _check_gradient(
                 module,
             )
         paths += _signature_paths(field, derivative)
-    for name, derivative, quantity in zip(names, values, (given for given in inputs if given[1].kind == "f"), strict=True):
+    for name, derivative, quantity in zip(names, values, quantities, strict=True):
         judge(where, module, [name], [Shaped[AnyArray, "..."]], [derivative])
         _check_derivative(where, module, name, derivative, quantity, "the input")
     judge(where, module, [*names, "next_grad"], [*hints, forward.result], [*values, next_grad])

@@ -40,6 +40,7 @@ Verdicts = dict[Any, Any]
 
 _MOST_VERDICTS = 1024
 _NONE = type(None)
+_MISSING: Any = object()
 
 
 class _Switch:
@@ -366,6 +367,7 @@ def enforced(function: F, owner: str) -> F:
     """``function`` with its annotations enforced; the verdict for a signature is remembered in mode ``"cached"``."""
     contract = Contract(function, f"{owner}.{function.__name__}")
     read_sizes = size_getter((*contract.hints, contract.result))
+    sized = read_sizes is not _nothing
     verdicts = contract.verdicts
     parameters = inspect.signature(function)
     memorable = all(map(_is_memorable, (*contract.hints, contract.result)))
@@ -381,7 +383,7 @@ def enforced(function: F, owner: str) -> F:
             args = bound.args[1:]
         key = expected = None
         if memorable and mode == "cached":
-            key = (read_sizes(self), *map(_signature_or_type, args))
+            key = (sized and read_sizes(self), *map(_signature_or_type, args))
             expected = verdicts.get(key)
         if expected is None:
             contract.check_arguments(self, args)
@@ -394,25 +396,27 @@ def enforced(function: F, owner: str) -> F:
         return result
 
     @functools.wraps(function)
-    def checked_pair(self: Any, *args: Any, **named: Any) -> Any:
+    def checked_pair(self: Any, first: Any = _MISSING, second: Any = _MISSING, *more: Any, **named: Any) -> Any:
         """Two arrays by position, as a loss or a step has them: the same as ``checked``, and quick where the verdict is known."""
-        if switch.mode != "cached" or len(args) != 2 or named:
-            return checked(self, *args, **named)
-        first, second = args
+        if switch.mode != "cached" or second is _MISSING or more or named:
+            given = tuple(value for value in (first, second) if value is not _MISSING)
+            return checked(self, *given, *more, **named)
         try:
             key = (
-                read_sizes(self),
+                sized and read_sizes(self),
                 (first.__class__, first.dtype, first.shape),
                 (second.__class__, second.dtype, second.shape),
             )
         except AttributeError:
-            return checked(self, *args)
+            return checked(self, first, second)
         expected = verdicts.get(key)
         if expected is None:
-            return checked(self, *args)
+            return checked(self, first, second)
         result = function(self, first, second)
+        if result is None and expected is _NONE:
+            return None
         if _signature_or_type(result) != expected:
-            contract.check_result(self, args, result)
+            contract.check_result(self, (first, second), result)
         return result
 
     quick = checked_pair if memorable and len(contract.names) == 2 else checked

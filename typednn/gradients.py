@@ -37,6 +37,7 @@ class Gradient:
 
     __slots__ = ()
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
+    __deferred__: ClassVar[tuple[str, ...]] = ()  # inputs that are computed when they are read: no check reads them
 
     def __init_subclass__(cls, inputs: tuple[str, ...] | None = None) -> None:
         super().__init_subclass__()

@@ -9,6 +9,7 @@ Constructors take sizes and allocate nothing.
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ class Module(Enforced):
 
     fields: ClassVar[dict[str, Field]] = {}
     declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
+    learnt: ClassVar[tuple[tuple[str, StoredField], ...]] = ()  # the fields that are parameters
     gradient_prefix: ClassVar[str] = ""
     promised: ClassVar[tuple[str, ...]] = ("forward", "backward", "update")  # enforced whatever their annotations say
 
@@ -74,6 +76,9 @@ class Module(Enforced):
         cls.fields = declared_fields(cls)
         for name, field in cls.fields.items():
             setattr(cls, name, field)
+        cls.learnt = tuple(
+            (name, field) for name, field in cls.fields.items() if isinstance(field, StoredField) and field.kind == "parameter"
+        )
         annotated = [name for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)]
         cls.declared = tuple(name for name in dict.fromkeys(annotated) if name not in Module.__annotations__)
         super().__init_subclass__(**keywords)
@@ -93,11 +98,13 @@ class Module(Enforced):
     def children(self) -> Iterator[tuple[str, Module]]:
         """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
         attributes = vars(self)
-        for name in self.declared:
-            yield from _modules_in(name, attributes.get(name))
-        for name, value in attributes.items():
-            if name not in self.declared and name not in Module.__annotations__:
-                yield from _modules_in(name, value)
+        # A step asks every layer, and most hold numbers only: those are passed by at once.
+        names = [name for name, value in attributes.items() if value.__class__ not in _PLAIN and name not in _BOOKKEEPING]
+        if len(names) > 1:
+            first = [name for name in self.declared if name in names]
+            names = first + [name for name in names if name not in first]
+        for name in names:
+            yield from _modules_in(name, attributes[name])
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """This module and every one below it with its dotted path, parents first."""
@@ -125,14 +132,12 @@ class Module(Enforced):
 
     def own_parameters(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own declared parameters, without its sublayers'."""
-        for name, field in type(self).fields.items():
-            if isinstance(field, StoredField) and field.kind == "parameter":
-                yield name, field
+        yield from type(self).learnt
 
     @property
     def owns_parameters(self) -> bool:
         """Whether this module itself declares a parameter that is not switched off."""
-        return any(not field.absent(self) for _, field in self.own_parameters())
+        return any(name not in self._absent for name, _ in type(self).learnt)
 
     @property
     def learns(self) -> bool:
@@ -170,16 +175,22 @@ class Module(Enforced):
 
     def gradient_of(self, grad: Any, name: str) -> Any:
         """The part of this module's gradient that belongs to its parameter or sublayer ``name`` (``"fc1"``, ``"blocks.0"``)."""
-        for part in (self.gradient_prefix + name).split("."):
+        path = self.gradient_prefix + name
+        if path.isidentifier():
+            return getattr(grad, path)
+        for part in path.split("."):
             grad = grad[int(part)] if part.isdigit() else getattr(grad, part)
         return grad
 
     def updates(self, grad: Any) -> Iterator[tuple[str, Cell, AnyArray]]:
         """Each parameter's cell with its derivative, in the order of declaration, shared ones as often as they were used."""
-        for name, field in self.own_parameters():
-            if not field.absent(self):
-                getattr(self, name)  # NotInitialised speaks first
-                yield name, field.cell(self), self._part(grad, name)
+        for name, field in type(self).learnt:
+            if name not in self._absent:
+                cell = self._cells.get(name)
+                if cell is None or cell.array is None:
+                    getattr(self, name)  # NotInitialised speaks first
+                    cell = field.cell(self)
+                yield name, cell, self._part(grad, name)
         for name, child in self.children():
             if child.learns:
                 for path, cell, derivative in child.updates(self._part(grad, name)):
@@ -409,14 +420,19 @@ class Module(Enforced):
         return "\n".join([*table, f"{self.num_parameters():,} parameters"])
 
 
+# What every module has, beside what its class declares; and the kinds of value that hold no module.
+_BOOKKEEPING = frozenset(Module.__annotations__)
+_PLAIN = frozenset({bool, int, float, str, type(None), object, np.dtype})
+
+
 def _modules_in(name: str, value: object) -> Iterator[tuple[str, Module]]:
     """The modules that an attribute holds: itself, or inside lists, tuples and dicts."""
     # Not isinstance: Module's metaclass, a Protocol's, takes 20 times as long to answer, and a step asks for every attribute.
     if Module in type(value).__mro__:
         yield name, cast("Module", value)
     elif isinstance(value, list | tuple | dict):
-        parts = cast("Mapping[object, object]", value) if isinstance(value, dict) else dict(enumerate(cast("Sequence[object]", value)))
-        for key, part in parts.items():
+        parts = cast("Mapping[object, object]", value).items() if isinstance(value, dict) else enumerate(cast("Sequence[object]", value))
+        for key, part in parts:
             yield from _modules_in(f"{name}.{key}", part)
 
 
@@ -432,16 +448,20 @@ def _shared(value: object) -> object:
     return tuple(parts) if isinstance(value, tuple) else parts
 
 
+# Printing a stack asks for the same few again and again; bounded, so that classes made at run time can go.
+_constructor = functools.lru_cache(maxsize=256)(inspect.signature)
+
+
 def constructor_arguments(module: Module) -> dict[str, Any]:
     """The arguments that build this module again, as they were given; a generator is no part of them."""
     positional, named = module._arguments  # pyright: ignore[reportPrivateUsage]  # this module's own
-    bound = inspect.signature(type(module).__init__).bind(module, *positional, **named).arguments
+    bound = _constructor(type(module).__init__).bind(module, *positional, **named).arguments
     return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
 
 
 def _printed_arguments(module: Module) -> Iterator[str]:
     """Required arguments by position, the others by name where they differ from the default; initialisers are left out."""
-    parameters = inspect.signature(type(module).__init__).parameters
+    parameters = _constructor(type(module).__init__).parameters
     for name, value in constructor_arguments(module).items():
         default = parameters[name].default
         if default is inspect.Parameter.empty:

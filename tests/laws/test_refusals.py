@@ -9,6 +9,7 @@ from law_tools import WRONG, bits, ready, values
 
 from tests.layer_cases import CASES, LayerCase
 from typednn import calls, checking, checks, fields
+from typednn.engines import using
 from typednn.errors import ShapeError
 from typednn.shapes import Flow
 
@@ -50,8 +51,8 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 # A list gets no further than the kernels without any check: they ask what computes on it.
 @pytest.mark.parametrize(("case", "what", "wrong"), [combination for combination in COMBINATIONS if combination.values[2] != "list"])
 def test_refusals_need_the_checks(case: LayerCase, what: str, wrong: str, no_checks: None) -> None:
-    """The meta-test: with the checks replaced by no-ops, every refusal test fails."""
-    with checking("full"):
+    """The meta-test: with the checks replaced by no-ops, every refusal test fails. Kernels, which refuse too, don't run."""
+    with checking("full"), using("reference"):
         try:
             refusals.ALL[what](case, wrong, "cpu", False)
         except (Exception, pytest.fail.Exception):

@@ -19,6 +19,8 @@ from typednn.optim.schedule import Schedule
 class Adam(GradientOptimizer):
     """Arguments and rule are torch.optim.Adam's: its ``weight_decay`` is added to the gradient; `AdamW` decouples it."""
 
+    folds_decay = True
+
     def __init__(
         self,
         lr: float | Schedule = 1e-3,
@@ -46,7 +48,19 @@ class Adam(GradientOptimizer):
             state.arrays = {"m": xp.zeros_like(state.weights), "v": xp.zeros_like(state.weights)}
         beta1, beta2 = self.betas
         arrays = state.arrays
-        adam.step(state.weights, grad, arrays["m"], arrays["v"], lr=lr, beta1=beta1, beta2=beta2, eps=self.eps, step=state.step + 1)
+        adam.step(
+            state.weights,
+            grad,
+            arrays["m"],
+            arrays["v"],
+            lr=lr,
+            beta1=beta1,
+            beta2=beta2,
+            eps=self.eps,
+            step=state.step + 1,
+            coupled=state.coupled,
+            shrink=state.shrink,
+        )
 
     def array_names(self) -> tuple[str, ...]:
         return ("m", "v")

@@ -8,9 +8,8 @@ Source: Loshchilov and Hutter 2019; defaults are torch.optim.AdamW's.
 from collections.abc import Sequence
 from typing import final
 
-from typednn.arrays import AnyArray
 from typednn.optim.adam import Adam
-from typednn.optim.optimizer import Group
+from typednn.optim.optimizer import Group, Settings
 from typednn.optim.schedule import Schedule
 
 
@@ -33,6 +32,5 @@ class AdamW(Adam):
             weight_decay = 0.0 if l2 or decay else 1e-2
         super().__init__(lr, betas, eps, weight_decay, l2=l2, decay=decay, groups=groups)
 
-    def decayed(self, weights: AnyArray, grad: AnyArray, lr: float, weight_decay: float) -> AnyArray:
-        weights *= 1.0 - lr * weight_decay
-        return grad
+    def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
+        return 2.0 * settings.l2, 1.0 - settings.decay - lr * settings.weight_decay

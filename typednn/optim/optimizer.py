@@ -16,7 +16,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -72,16 +72,29 @@ class Group:
 
 @dataclass(slots=True)
 class ParameterState:
-    """What is remembered about one parameter: how often it was stepped, and the optimizer's own arrays."""
+    """What is remembered about one parameter: how often it was stepped, and the optimizer's own arrays.
+
+    ``coupled`` and ``shrink`` are this step's weight decay, for an `apply` that folds it in: g + coupled·w and w·shrink.
+    """
 
     weights: Any
     settings: Settings
     step: int = 0
     arrays: dict[str, Any] = field(default_factory=dict[str, Any])
+    coupled: float = 0.0
+    shrink: float = 1.0
 
 
 class GradientOptimizer(Optimizer):
     """Base of the optimizers: derive and write `apply`."""
+
+    # Whether `apply` does the weight decay itself, in the same pass over memory: g + state.coupled·w, then w·state.shrink.
+    folds_decay: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        if "apply" in vars(cls) and "folds_decay" not in vars(cls):
+            cls.folds_decay = False  # an `apply` of its own, whatever its base's does
+        super().__init_subclass__(**keywords)
 
     def __init__(
         self,
@@ -113,18 +126,21 @@ class GradientOptimizer(Optimizer):
             state = self._new_state(weights)
         settings = state.settings
         lr = settings.lr(state.step)
-        if settings.l2:
-            grad = grad + 2.0 * settings.l2 * weights
-        if settings.decay:
-            weights *= 1.0 - settings.decay
-        if settings.weight_decay:
-            grad = self.decayed(weights, grad, lr, settings.weight_decay)
+        if settings.l2 or settings.decay or settings.weight_decay:
+            coupled, shrink = self.decay(settings, lr)
+            if self.folds_decay:
+                state.coupled, state.shrink = coupled, shrink
+            else:
+                if coupled:
+                    grad = grad + coupled * weights
+                if shrink != 1:
+                    weights *= shrink
         self.apply(state, grad, lr)
         state.step += 1
 
-    def decayed(self, weights: AnyArray, grad: AnyArray, lr: float, weight_decay: float) -> AnyArray:
-        """PyTorch's weight decay: coupled, as an addition to the gradient."""
-        return grad + weight_decay * weights
+    def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
+        """What this step's weight decay adds to the gradient, times the weights; and what it multiplies the weights by."""
+        return 2.0 * settings.l2 + settings.weight_decay, 1.0 - settings.decay
 
     # ------------------------------------------------------------------ whose state is it
 

@@ -23,6 +23,8 @@ from typednn.optim.schedule import Schedule
 class SGD(GradientOptimizer):
     """Arguments and rule are torch.optim.SGD's; ``l2`` and ``decay`` are the paper's."""
 
+    folds_decay = True
+
     def __init__(
         self,
         lr: float | Schedule = 1e-3,
@@ -55,6 +57,8 @@ class SGD(GradientOptimizer):
             dampening=self.dampening,
             nesterov=self.nesterov,
             first=first,
+            coupled=state.coupled,
+            shrink=state.shrink,
         )
 
     def array_names(self) -> tuple[str, ...]:

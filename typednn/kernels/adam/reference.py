@@ -1,11 +1,13 @@
 """Adam: a step scaled by the running mean and spread of the gradient; exactly PyTorch's rule.
 
+grad ← grad + coupled·weights           weights ← weights·shrink             (weight decay, coupled or decoupled)
 m ← beta1·m + (1 - beta1)·grad          v ← beta2·v + (1 - beta2)·grad²
 weights ← weights - lr/(1 - beta1ᵗ) · m / (√v/√(1 - beta2ᵗ) + eps)          t = step, from 1
 
-All arrays share one shape; m and v start as zeros. Weights, m and v are written in place, the gradient is not. Weight decay
-is the caller's. About 12 operations per weight.
-Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 1; torch.optim.Adam.
+All arrays share one shape; m and v start as zeros. Weights, m and v are written in place, the gradient is not. About 12 operations
+per weight.
+Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 1; torch.optim.Adam; decoupled decay:
+Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019.
 """
 
 from __future__ import annotations
@@ -26,8 +28,14 @@ def step(
     beta2: float,
     eps: float,
     step: int,
+    coupled: float = 0.0,
+    shrink: float = 1.0,
 ) -> None:
     """Move ``weights`` for the ``step``-th time, counted from 1."""
+    if coupled:
+        grad = grad + coupled * weights
+    if shrink != 1:
+        weights *= shrink
     m += (1 - beta1) * (grad - m)
     v *= beta2
     v += (1 - beta2) * grad * grad

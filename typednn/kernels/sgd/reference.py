@@ -1,11 +1,12 @@
 """SGD: a step against the gradient, with momentum if wanted; exactly PyTorch's rule.
 
+grad ← grad + coupled·weights       weights ← weights·shrink             (weight decay, coupled or decoupled)
 velocity ← grad on the first step, then momentum·velocity + (1 - dampening)·grad
 direction = grad without momentum, velocity with it, grad + momentum·velocity with Nesterov's
 weights ← weights - lr·direction
 
-All arrays share one shape. Weights and velocity are written in place, the gradient is not. Weight decay is the caller's.
-Source: "Deep Learning Implementation With Rust", eq 44; torch.optim.SGD; Sutskever et al., "On the importance of
+All arrays share one shape. Weights and velocity are written in place, the gradient is not.
+Source: "Deep Learning Implementation With Rust", eqs 44-47; torch.optim.SGD; Sutskever et al., "On the importance of
 initialization and momentum in deep learning", 2013.
 """
 
@@ -25,13 +26,19 @@ def step(
     dampening: float,
     nesterov: bool,
     first: bool,
+    coupled: float = 0.0,
+    shrink: float = 1.0,
 ) -> None:
     """Move ``weights`` once; ``velocity`` may be None where momentum is 0."""
-    if momentum == 0:
+    if momentum and velocity is None:
+        raise ArgumentError(explain("sgd", f"momentum {momentum} keeps a velocity", "None", "hand in an array like the weights"))
+    if coupled:
+        grad = grad + coupled * weights
+    if shrink != 1:
+        weights *= shrink
+    if momentum == 0 or velocity is None:
         weights -= lr * grad
         return
-    if velocity is None:
-        raise ArgumentError(explain("sgd", f"momentum {momentum} keeps a velocity", "None", "hand in an array like the weights"))
     if first:
         velocity[...] = grad
     else:

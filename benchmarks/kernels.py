@@ -1,0 +1,576 @@
+"""How fast networks run and train on this processor, beside PyTorch, ONNX Runtime and JAX: ``python -m benchmarks.kernels``.
+
+Everybody gets the same weights, data and number of threads. First results are compared: outputs, losses, every gradient, and where
+a few steps lead; who disagrees with typednn ends the row, and nothing is timed. Then all take turns within one process, a few runs at
+a time after a pause (threads of whoever came before spin on for a moment) and some runs that are not counted. Because some processes
+are slow throughout, there are several; a number is the median over processes of their medians, a ratio the median of their ratios,
+and where PyTorch has two layouts, the faster one is the peer. In brackets the least and the most of the processes; ``least`` compares
+everybody's fastest run.
+
+======  ==============================================================================================================================
+limit   ours over what the row's arithmetic takes at the rate of a large matrix product, and its input's and optimizer's bytes at the
+        rate of a copy, both measured in the same processes
+memory  the largest resident size of a process that trains LeNet5 and does nothing else, Python and libraries included
+epoch   ``typednn train lenet5 --data mnist --epochs 1`` beside `benchmarks.mnist_torch`, both from start to end of the process
+checks  calls of a checked method per step, times what a check costs (`benchmarks.checks`), over the step
+======  ==============================================================================================================================
+
+Ends with 1 where results disagree, or where typednn, in the better of its two variants, misses a goal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, cast
+
+from benchmarks import machine, works
+from benchmarks.lenet5 import peak_memory
+from benchmarks.limits import limits
+from benchmarks.works import BOTH, LAYOUTS, WORKS, Contestant, Work
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAUSE = 0.01  # seconds before a contestant's turn
+SAMPLE = 0.002  # seconds of a timed sample, at least one run
+TURN = 5  # samples
+BEGUN = "TYPEDNN_BENCHMARK_BEGUN"  # where a process finds when it was started
+# jaxtyping imports JAX where it is installed, here as a peer: 130 MB and a second that are not those of a user without it.
+WITHOUT_JAX = "import sys; sys.modules['jax'] = None"
+OWN_COMMAND = f"{WITHOUT_JAX}; from typednn.cli import main; sys.exit(main())"
+ALLOWED = 0.01  # between accuracies after an epoch
+
+# What would change the measured libraries' own choices.
+LEFT_OUT = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_THREAD_TIMEOUT", "MKL_DEBUG_CPU_TYPE", "TYPEDNN_ENGINE", "TYPEDNN_CHECKS")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """At most so many times what the fastest of ``peers`` takes."""
+
+    row: str
+    peer: str
+    peers: tuple[str, ...]
+    ratio: float
+
+
+GOALS = (
+    Goal("lenet5-forward", "PyTorch", LAYOUTS, 1 / 6),
+    Goal("lenet5-forward", "ONNX Runtime", ("onnxruntime",), 2 / 5),
+    Goal("lenet5-step", "PyTorch", LAYOUTS, 1 / 5),
+    Goal("lenet5-step", "JAX jit", ("jax",), 1 / 20),
+    Goal("lenet5-one", "PyTorch", LAYOUTS, 1 / 3),
+    Goal("lenet5-one", "ONNX Runtime", ("onnxruntime",), 1.0),
+    Goal("control-one", "PyTorch", ("torch",), 1 / 3),
+    Goal("control-step", "PyTorch", ("torch",), 1 / 2),
+    Goal("mlp-step", "PyTorch", ("torch",), 1 / 2),
+    Goal("vgg-step", "PyTorch", LAYOUTS, 1.0),
+    Goal("memory", "PyTorch", LAYOUTS, 1 / 3),
+    Goal("epoch", "PyTorch loop", LAYOUTS, 1 / 3),
+)
+CHECKED = ("lenet5-step", "control-step")
+SHARE = 0.02
+TITLES = {name: work.title for name, work in WORKS.items()} | {
+    "memory": "LeNet5, batch 600, training: peak memory",
+    "epoch": "one epoch of MNIST, typednn train",
+}
+ROWS = (*TITLES, "checks")
+
+Found = dict[str, Any]
+
+
+# ---------------------------------------------------------------------------------------------------- within a process
+
+
+def contest(work: Work, seconds: float, quick: bool = False) -> Found:
+    """One process's share of a row: who took part, whether they agree, and, if so, everybody's seconds per run."""
+    contestants: dict[str, Contestant] = {}
+    absent: dict[str, str] = {}
+    results: dict[str, works.Results] = {}
+    for engine in work.engines:
+        reason = works.missing(engine)
+        if reason:
+            absent[engine] = reason
+            continue
+        try:
+            contestants[engine] = works.made(engine, work)
+            results[engine] = contestants[engine].results()
+        except Exception as error:  # whatever it is, the other rows are still to be measured
+            absent[engine] = f"failed: {type(error).__name__}: {error}"
+            contestants.pop(engine, None)
+    agreement = {engine: works.apart(results["typednn"], its, work.slack) for engine, its in results.items() if "typednn" in results}
+    found: Found = {
+        "absent": absent,
+        "described": {engine: contestant.described() for engine, contestant in contestants.items()},
+        "apart": agreement,
+        "times": {},
+        "flops": work.flops(),
+        "traffic": work.traffic(),
+    }
+    if "typednn" not in results or any(far > 1 for far, _ in agreement.values()):
+        return found
+    found["ran"] = {
+        engine: [[op, by, count] for (op, by), count in contestant.ran().items()]
+        for engine, contestant in contestants.items()
+        if isinstance(contestant, works.Typednn)
+    }
+    if work.optimizer:
+        found["checked"] = {engine: checked_calls(partial_run(contestants[engine])) for engine in BOTH if engine in contestants}
+    machine_limits = limits(256, 2**16, 1) if quick else limits()
+    found["limit"] = {"flops": machine_limits.flops, "copied": machine_limits.copied}
+    found["times"], found["cores"] = timed(contestants, seconds)
+    return found
+
+
+def partial_run(contestant: Contestant) -> Callable[[], None]:
+    """One run."""
+    return lambda: contestant.run(1)
+
+
+def timed(contestants: Mapping[str, Contestant], seconds: float) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Seconds per run, sample by sample; and the cores that each kept busy."""
+    times: dict[str, list[float]] = {engine: [] for engine in contestants}
+    spent = {engine: [0.0, 0.0] for engine in contestants}
+    runs: dict[str, int] = {}
+    for engine, contestant in contestants.items():
+        contestant.run(2)
+        started = time.perf_counter()
+        contestant.run(1)
+        runs[engine] = max(1, round(SAMPLE / (time.perf_counter() - started)))
+    end = time.perf_counter() + seconds
+    order = list(contestants)
+    turns = 0
+    while turns < len(order) or time.perf_counter() < end:
+        for engine in order[turns % len(order) :] + order[: turns % len(order)]:
+            run, number = contestants[engine].run, runs[engine]
+            time.sleep(PAUSE)
+            run(number + 1)
+            before = time.perf_counter(), time.process_time()
+            for _ in range(TURN):
+                started = time.perf_counter()
+                run(number)
+                times[engine].append((time.perf_counter() - started) / number)
+            spent[engine][0] += time.perf_counter() - before[0]
+            spent[engine][1] += time.process_time() - before[1]
+        turns += 1
+    return times, {engine: cpu / wall for engine, (wall, cpu) in spent.items()}
+
+
+def checked_calls(step: Callable[[], None]) -> int:
+    """How many calls of checked methods a step makes."""
+    places = {"checks.py": {"checked", "checked_pair"}, "calls.py": {"one", "several", "backward", "checked_updates"}}
+    calls = 0
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        nonlocal calls
+        if event == "call":
+            path = Path(frame.f_code.co_filename)
+            calls += path.parent.name == "typednn" and frame.f_code.co_name in places.get(path.name, ())
+
+    step()
+    sys.setprofile(profile)
+    try:
+        step()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def memory(engine: str, work: Work, steps: int) -> Found:
+    """Train alone in this process: seconds from its start to the end of the first step, the loss in the end, and the peak."""
+    reason = works.missing(engine)
+    if reason:
+        return {"absent": reason}
+    contestant: Any = works.made(engine, work)
+    contestant.run(1)
+    first = time.time() - float(os.environ.get(BEGUN, "nan"))
+    contestant.run(steps - 2)
+    loss = float(contestant.step()[1])
+    return {"first": first, "loss": loss, "peak": peak_memory(), "described": contestant.described()}
+
+
+def cost_of_checks(quick: bool) -> Found:
+    """Seconds that ``cached`` adds to a call, of the method where it adds most."""
+    from benchmarks import checks
+
+    rounds, calls = (2, 10) if quick else (60, 500)
+    costs: dict[str, float] = {}
+    for name, (method, values) in checks.cases().items():
+        seen = checks.settled([checks.measured(method, values, calls) for _ in range(rounds)])
+        costs[name] = (seen["cached"] - seen["off"]) * 1e-6
+    return {"costs": costs}
+
+
+def profile(work: Work, engine: str, runs: int) -> None:
+    """Prints where a run's time goes: each op of `typednn.kernels`, and what is left for Python."""
+    contestant = works.made(engine, work)
+    contestant.run(3)
+    started = time.perf_counter()
+    contestant.run(runs)
+    bare = (time.perf_counter() - started) / runs
+    with works.profiled() as found:
+        started = time.perf_counter()
+        contestant.run(runs)
+        whole = (time.perf_counter() - started) / runs
+    print(f"{work.title}, {engine}: {_time(bare)} a run, {_time(whole)} under this profile")
+    rest = whole
+    for name, seconds in sorted(found.items(), key=lambda item: -sum(item[1])):
+        share = sum(seconds) / runs
+        rest -= share
+        each = f"{len(seconds) / runs:g} calls, median {_time(median(seconds))}, least {_time(min(seconds))}"
+        print(f"  {name:36}{_time(share):>12}{share / whole:7.1%}   {each}")
+    print(f"  {'outside the ops: layers, checks, walk':36}{_time(rest):>12}{rest / whole:7.1%}")
+
+
+# ---------------------------------------------------------------------------------------------------- from outside
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The measured processes': the same threads for everybody, and libraries free to choose their kernels."""
+    names = ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
+    kept = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    return kept | {name: str(threads) for name in names}
+
+
+def asked(arguments: Sequence[str], threads: int, **more: str) -> Found:
+    """What a fresh process of this program answers."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.kernels", *arguments],
+        cwd=REPOSITORY,
+        env=environment(threads) | more | {BEGUN: repr(time.time())},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"benchmarks.kernels {' '.join(arguments)} ended with {done.returncode}\n{done.stderr}")
+    found: Found = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def memories(threads: int, quick: bool) -> Found:
+    """Everybody's peak, in processes of their own; ours also with an empty cache of kernels."""
+    options = ["--quick"] if quick else []
+    found: dict[str, Found] = {}
+    for engine in BOTH:  # so that their kernels lie in the cache
+        asked(["--worker", "memory", "--engine", engine, *options], threads)
+    for engine in (*BOTH, *LAYOUTS):
+        found[engine] = asked(["--worker", "memory", "--engine", engine, *options], threads)
+    with tempfile.TemporaryDirectory() as empty:
+        found["cold"] = asked(["--worker", "memory", "--engine", "typednn", *options], threads, TYPEDNN_CACHE=empty)
+    took = {engine: one for engine, one in found.items() if "absent" not in one}
+    losses = {engine: one["loss"] for engine, one in took.items()}
+    apart = {engine: [abs(loss / losses["typednn"] - 1) / 1e-3, "loss"] for engine, loss in losses.items()}
+    return {
+        "absent": {engine: one["absent"] for engine, one in found.items() if "absent" in one},
+        "described": {engine: one["described"] for engine, one in took.items() if engine != "cold"},
+        "apart": apart,
+        "times": {engine: [one["peak"]] for engine, one in took.items() if engine != "cold"},
+        "first": {engine: one["first"] for engine, one in took.items()},
+        "cold": took["cold"]["peak"],
+    }
+
+
+def epoch(threads: int) -> Found:
+    """One epoch by our command and by the plain loop, a process each."""
+    from typednn.data.mnist import find_mnist
+
+    folder = find_mnist()
+    if folder is None:
+        return {
+            "absent": dict.fromkeys(("typednn", *LAYOUTS), "no MNIST (TYPEDNN_DATA)"),
+            "times": {},
+            "apart": {},
+            "described": {},
+        }
+    absent = {engine: works.missing(engine) for engine in LAYOUTS if works.missing(engine)}
+    times: dict[str, list[float]] = {}
+    accuracies: dict[str, float] = {}
+    variables = environment(threads) | {"TYPEDNN_DATA": str(folder), "PYTHONPATH": str(REPOSITORY)}
+    for engine in ("typednn", *(engine for engine in LAYOUTS if engine not in absent)):
+        with tempfile.TemporaryDirectory() as temporary:
+            command = ["-c", OWN_COMMAND, "train", "lenet5", "--data", "mnist", "--epochs", "1", "--run", "run", "-q"]
+            if engine != "typednn":
+                layout = "channels_last" if engine == LAYOUTS[1] else "contiguous_format"
+                command = ["-m", "benchmarks.mnist_torch", str(folder), layout]
+            started = time.perf_counter()
+            done = subprocess.run([sys.executable, *command], cwd=temporary, env=variables, capture_output=True, text=True, check=False)
+            times[engine] = [time.perf_counter() - started]
+            if done.returncode:
+                raise SystemExit(f"{' '.join(command)} ended with {done.returncode}\n{done.stderr}")
+            if engine == "typednn":
+                accuracies[engine] = json.loads(Path(temporary, "run", "report.json").read_text(encoding="utf-8"))["accuracy"]
+            else:
+                accuracies[engine] = json.loads(done.stdout)["test"]
+    apart = {engine: [abs(right - accuracies["typednn"]) / ALLOWED, "accuracy"] for engine, right in accuracies.items()}
+    described = {engine: f"{engine}: {right:.2%} of the test images" for engine, right in accuracies.items()}
+    return {"absent": absent, "times": times, "apart": apart, "described": described}
+
+
+# ---------------------------------------------------------------------------------------------------- the report
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} µs"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _amount(row: str, amount: float) -> str:
+    return f"{amount / 1e6:.0f} MB" if row == "memory" else _time(amount)
+
+
+def _verdict(held: bool, judged: bool) -> str:
+    return ("held" if held else "MISSED") if judged else "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One variant of ours beside one peer."""
+
+    goal: Goal
+    engine: str
+    ours: float
+    peer: str
+    theirs: float
+    ratios: tuple[float, ...]
+    least: float
+    limit: float | None
+
+    @property
+    def held(self) -> bool:
+        """Whether the goal is met."""
+        return median(self.ratios) <= self.goal.ratio
+
+    def told(self, judged: bool) -> str:
+        """The line of the table."""
+        spread = f"{median(self.ratios):6.3f} ({min(self.ratios):.3f}-{max(self.ratios):.3f})"
+        limit = f"{self.limit:8.1f}x" if self.limit is not None else f"{'-':>9}"
+        verdict = _verdict(self.held, judged)
+        ours, theirs = _amount(self.goal.row, self.ours), _amount(self.goal.row, self.theirs)
+        return (
+            f"  {TITLES[self.goal.row]:49.49}{self.engine:15}{ours:>10}  {self.peer:21}{theirs:>10}{spread:>22}{self.least:7.3f}"
+            f"{self.goal.ratio:7.3f}  {verdict:8}{limit}"
+        )
+
+
+HEAD = (
+    f"  {'work':49}{'ours':15}{'':>10}  {'peer':21}{'':>10}{'ratio (processes)':>22}{'least':>7}{'goal':>7}  {'':8}{'limit':>9}"
+)  # fmt: skip
+
+
+def lines(goal: Goal, processes: Sequence[Found]) -> list[Line]:
+    """A goal's lines, one for each variant of ours that took part; none without the peer."""
+    made: list[Line] = []
+    peers = [peer for peer in goal.peers if all(peer in found["times"] for found in processes)]
+    if not peers or not processes:
+        return []
+    medians = [{engine: median(times) for engine, times in found["times"].items()} for found in processes]
+    best = min(peers, key=lambda peer: median(one[peer] for one in medians))
+    for engine in BOTH:
+        if not all(engine in one for one in medians):
+            continue
+        ratios = tuple(one[engine] / min(one[peer] for peer in peers) for one in medians)
+        least = {who: min(min(found["times"][who]) for found in processes) for who in (engine, *peers)}
+        limit = None
+        if all("limit" in found for found in processes):
+            allowed = [found["flops"] / found["limit"]["flops"] + found["traffic"] / found["limit"]["copied"] for found in processes]
+            limit = median(one[engine] / seconds for one, seconds in zip(medians, allowed, strict=True))
+        made.append(
+            Line(
+                goal,
+                engine,
+                median(one[engine] for one in medians),
+                best,
+                median(one[best] for one in medians),
+                ratios,
+                least[engine] / min(least[peer] for peer in peers),
+                limit,
+            )
+        )
+    return made
+
+
+def engines_used(ran: Sequence[Sequence[Any]]) -> str:
+    """``halide 12, blas 6, reference 1 (pad2d.forward)``."""
+    totals: dict[str, int] = {}
+    for _, by, count in ran:
+        totals[by] = totals.get(by, 0) + count
+    slow = sorted({op for op, by, _ in ran if by == "reference"})
+    text = ", ".join(f"{by} {count}" for by, count in sorted(totals.items(), key=lambda item: -item[1])) or "no op was noted"
+    return f"{text} ({', '.join(slow)})" if slow else text
+
+
+def refused(found: Found) -> list[str]:
+    """Who disagrees, in words."""
+    return [
+        f"{engine} is {far:.3g} times farther from typednn than allowed ({where})"
+        for engine, (far, where) in found["apart"].items()
+        if far > 1
+    ]
+
+
+def told_shares(processes: Mapping[str, Sequence[Found]], costs: Sequence[Found], judged: bool) -> bool:
+    """Prints what checks take of a step; whether they keep to their share."""
+    if not costs:
+        return True
+    cost = median(max(found["costs"].values()) for found in costs)
+    kept = True
+    for row in CHECKED:
+        for engine in BOTH:
+            there = [found for found in processes.get(row, ()) if engine in found["times"]]
+            if not there:
+                continue
+            calls = there[0]["checked"][engine]
+            step = median(median(found["times"][engine]) for found in there)
+            share = calls * cost / step
+            kept &= share <= SHARE
+            told = f"{calls} checked calls x {cost * 1e6:.2f} µs of {_time(step)}"
+            print(f"  checks, {TITLES[row]:41.41}{engine:15}  {told:50}{share:8.2%}  goal {SHARE:.0%}  {_verdict(share <= SHARE, judged)}")
+    return kept
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the benchmark; 0 where results agree and goals are met, or are not judged."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="some of the rows")
+    parser.add_argument("--processes", type=int, default=5, help="fresh processes per row (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of alternating runs in each (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=2, help="for everybody (default: %(default)s, the goals')")
+    parser.add_argument("--quick", action="store_true", help="one process, tiny batches, no epoch: shows that it works, and judges nothing")
+    parser.add_argument("--json", type=Path, help="write everything that was measured there")
+    parser.add_argument("--profile", action="store_true", help="show where typednn's time goes instead")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--engine", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.worker is not None:
+        _work(options)
+        return 0
+    if options.profile:
+        for row in options.rows:
+            for engine in BOTH:
+                if row in WORKS and not works.missing(engine):
+                    subprocess.run(
+                        [sys.executable, "-m", "benchmarks.kernels", "--worker", f"profile {row}", "--engine", engine],
+                        cwd=REPOSITORY,
+                        env=environment(options.threads),
+                        check=True,
+                    )
+        return 0
+
+    count = 1 if options.quick else options.processes
+    seconds = 0.0 if options.quick else options.seconds
+    rows = [row for row in ROWS if row in options.rows and not (row == "epoch" and options.quick)]
+    how = f"{count} process{'es' if count > 1 else ''} per row, {seconds:g} s of alternating runs each; medians"
+    print(f"Kernels: {options.threads} threads for everybody, float32, {how}")
+    print(f"  {machine.described()}")
+    ignored = [f"{name}={os.environ[name]}" for name in LEFT_OUT if name in os.environ]
+    if ignored:
+        print(f"  left out of the measured processes' environment: {', '.join(ignored)}")
+    noise = machine.Noise.now()
+    processes: dict[str, list[Found]] = {row: [] for row in rows}
+    for number in range(count):
+        for row in rows:
+            print(f"process {number + 1} of {count}: {TITLES.get(row, row)}", file=sys.stderr)
+            processes[row].append(_measured(row, seconds, options.threads, options.quick))
+    if options.json is not None:
+        options.json.write_text(json.dumps(processes), encoding="utf-8")
+    good = told(processes, judged=not options.quick)
+    print(f"  {noise.until_now()}")
+    return 0 if good else 1
+
+
+def _measured(row: str, seconds: float, threads: int, quick: bool) -> Found:
+    """One process's share of a row."""
+    if row == "memory":
+        return memories(threads, quick)
+    if row == "epoch":
+        return epoch(threads)
+    return asked(["--worker", row, "--seconds", str(seconds), *(["--quick"] if quick else [])], threads)
+
+
+def _work(options: argparse.Namespace) -> None:
+    """A measured process: the answer is its last line."""
+    kind, _, row = options.worker.partition(" ")
+    if kind == "profile":
+        work = WORKS[row]
+        profile(work, options.engine, max(20, round(2e9 / work.flops())) if work.flops() > 1e8 else 2000)
+    elif kind == "memory":
+        sys.modules["jax"] = cast(Any, None)
+        work = WORKS["lenet5-step"]
+        print(json.dumps(memory(options.engine, replace(work, batch=4) if options.quick else work, 3 if options.quick else 30)))
+    elif kind == "checks":
+        print(json.dumps(cost_of_checks(options.quick)))
+    else:
+        work = WORKS[kind]
+        print(json.dumps(contest(replace(work, batch=min(work.batch, 2)) if options.quick else work, options.seconds, options.quick)))
+
+
+def told(processes: Mapping[str, Sequence[Found]], judged: bool = True) -> bool:
+    """Prints who took part and the table; whether everybody agreed and the goals were met."""
+    contests = {row: found for row, found in processes.items() if row != "checks"}
+    good = True
+    print("\nWho")
+    for text in dict.fromkeys(
+        text for row, founds in contests.items() if row != "epoch" for found in founds[:1] for text in found["described"].values()
+    ):
+        print(f"  {text}")
+    for text in dict.fromkeys(
+        f"{engine}: {why}" for founds in contests.values() for found in founds for engine, why in found["absent"].items()
+    ):
+        print(f"  without {text}")
+        good &= "failed" not in text
+    print("\nResults: how far from typednn, in units of what is allowed")
+    for row, founds in contests.items():
+        for text in dict.fromkeys(text for found in founds for text in refused(found)):
+            print(f"  {TITLES[row]}: refused, no times: {text}")
+            good = False
+        far = {engine: max(found["apart"][engine][0] for found in founds) for engine in founds[0]["apart"] if engine != "typednn"}
+        print(f"  {TITLES[row]:49.49}{', '.join(f'{engine} {one:.2g}' for engine, one in far.items()) or 'nobody to compare with'}")
+    print("\nWhich engine ran typednn's ops")
+    for row, founds in contests.items():
+        for engine, ran in founds[0].get("ran", {}).items():
+            print(f"  {TITLES[row]:49.49}{engine:15}{engines_used(ran)}")
+    measured = [found["limit"] for founds in contests.values() for found in founds if "limit" in found]
+    if measured:
+        product, copy = (median(found[what] for found in measured) / 1e9 for what in ("flops", "copied"))
+        print(f"\nLimit of this machine: matrix product {product:.0f} GFLOP/s, copy {copy:.0f} GB/s")
+    print(f"\n{HEAD}")
+    met: dict[Goal, bool] = {}
+    for goal in GOALS:
+        founds = contests.get(goal.row, ())
+        if not founds or any(refused(found) for found in founds):
+            continue
+        for line in lines(goal, founds):
+            print(line.told(judged))
+            met[goal] = met.get(goal, False) or line.held
+        if goal not in met:
+            ours = ", ".join(
+                f"{who} {_amount(goal.row, median(median(found['times'][who]) for found in founds))}" for who in founds[0]["times"]
+            )
+            print(f"  {TITLES[goal.row]:49.49}without {goal.peer}: {ours or 'nothing measured'}")
+    shares = told_shares(contests, processes.get("checks", ()), judged)
+    for found in contests.get("memory", ())[:1]:
+        first = ", ".join(f"{engine} {seconds:.2f} s" for engine, seconds in found["first"].items())
+        print(f"\n  from the start of the process to the end of LeNet5's first step: {first}")
+        print(f"  cold: kernels not compiled yet; that process's peak memory is {found['cold'] / 1e6:.0f} MB")
+    if not judged:
+        print("\nnot judged: too small")
+        return good
+    missed = [f"{TITLES[goal.row]} beside {goal.peer}" for goal, held in met.items() if not held]
+    print(f"\n{len(met) - len(missed)} of {len(met)} goals held, checks {'within' if shares else 'over'} their share")
+    for text in missed:
+        print(f"  missed: {text}")
+    return good and shares and not missed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

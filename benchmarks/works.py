@@ -1,0 +1,596 @@
+"""The networks that `benchmarks.kernels` times, each of them once for every engine: the same weights, the same data.
+
+A `Work` is a network, a batch, and whether its forward alone or a whole training step is meant. Whoever computes it is a `Contestant`:
+
+===================  ==================================================================================================================
+typednn              a chain of layers
+typednn-fused        the same chain through ``typednn.fuse``
+torch                PyTorch eager, as its users write it; forward alone under ``inference_mode``, optimizers in their fused variants
+torch-channels-last  the same in PyTorch's other memory layout
+onnxruntime          ONNX Runtime, forward only
+jax                  JAX jit: the step is one compiled function that gives its parameters' memory back
+===================  ==================================================================================================================
+
+A forward is one of inference, a step is forward, the loss's value, backward and the optimizer's step of every parameter.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import pkgutil
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+Part = tuple[str, tuple[int, ...]]
+Results = dict[str, Any]
+
+SGD_RATE, ADAM_RATE = 0.01, 1e-4
+STEPS = 3  # until the weights are compared
+PEERS = ("torch", "torch-channels-last", "onnxruntime", "jax")
+ENGINES = ("typednn", "typednn-fused", *PEERS)
+
+
+def conv(channels: int, out_channels: int, kernel: int) -> Part:
+    """A convolution."""
+    return "conv", (channels, out_channels, kernel)
+
+
+def linear(features: int, out_features: int) -> Part:
+    """An affine map."""
+    return "linear", (features, out_features)
+
+
+RELU, FLATTEN, HALVED = ("relu", ()), ("flatten", ()), ("pool", (2,))
+
+LENET5 = (
+    ("pad", (2,)),
+    *(conv(1, 6, 5), RELU, HALVED, conv(6, 16, 5), RELU, HALVED, FLATTEN),
+    *(linear(400, 120), RELU, linear(120, 84), RELU, linear(84, 10)),
+)
+CONTROL = (linear(17, 256), RELU, linear(256, 256), RELU, linear(256, 6))
+MLP = (linear(784, 1024), RELU, linear(1024, 1024), RELU, linear(1024, 10))
+
+
+def _vgg() -> tuple[Part, ...]:
+    parts: list[Part] = []
+    for channels, out_channels in ((3, 64), (64, 128), (128, 256)):
+        for inner in (channels, out_channels):
+            parts += [("pad", (1,)), conv(inner, out_channels, 3), RELU]
+        parts.append(HALVED)
+    return (*parts, FLATTEN, linear(4 * 4 * 256, 10))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be computed. ``loss``: of class labels, or squared distances to given numbers."""
+
+    title: str
+    sample: tuple[int, ...]
+    parts: tuple[Part, ...]
+    batch: int
+    optimizer: Literal["", "SGD", "Adam"]
+    """Empty where forward alone is meant."""
+    loss: Literal["labels", "mse"]
+    engines: tuple[str, ...]
+    slack: float = 1.0
+    """How much farther apart gradients may be: of millions of activations, rounding decides on which side of ReLU's kink a few fall."""
+
+    @property
+    def images(self) -> bool:
+        """Whether samples have height, width and channels."""
+        return len(self.sample) == 3
+
+    def flops(self) -> float:
+        """Multiplications and additions of the matrix products and convolutions. Backward twice forward, but for the input's derivative."""
+        total = first = 0.0
+        side = self.sample[0]
+        for kind, sizes in self.parts:
+            done = 0.0
+            if kind == "pad":
+                side += 2 * sizes[0]
+            elif kind == "pool":
+                side //= sizes[0]
+            elif kind == "conv":
+                side -= sizes[2] - 1
+                done = 2.0 * self.batch * side * side * sizes[0] * sizes[1] * sizes[2] ** 2
+            elif kind == "linear":
+                done = 2.0 * self.batch * sizes[0] * sizes[1]
+            first = first or done
+            total += done
+        return 3 * total - first if self.optimizer else total
+
+    def traffic(self) -> float:
+        """Bytes that have to come from and go to memory whatever the order: the input, and what the optimizer reads and writes."""
+        numbers = sum(array.size for array in weights(self).values())
+        passes = {"": 1, "SGD": 3, "Adam": 7}[self.optimizer]  # SGD: w and g in, w out. Adam: m and v in and out as well
+        return float(4 * (self.batch * math.prod(self.sample) + passes * numbers))
+
+
+BOTH = ("typednn", "typednn-fused")
+LAYOUTS = ("torch", "torch-channels-last")
+
+WORKS: dict[str, Work] = {
+    "lenet5-forward": Work(
+        "LeNet5, batch 600, forward", (28, 28, 1), LENET5, 600, "", "labels", (*BOTH, *LAYOUTS, "onnxruntime")
+    ),
+    "lenet5-step": Work("LeNet5, batch 600, step with SGD", (28, 28, 1), LENET5, 600, "SGD", "labels", (*BOTH, *LAYOUTS, "jax")),
+    "lenet5-one": Work("LeNet5, batch 1, forward", (28, 28, 1), LENET5, 1, "", "labels", (*BOTH, *LAYOUTS, "onnxruntime")),
+    "control-one": Work("MLP 17-256-256-6, batch 1, forward", (17,), CONTROL, 1, "", "mse", (*BOTH, "torch")),
+    "control-step": Work("MLP 17-256-256-6, batch 256, step with Adam", (17,), CONTROL, 256, "Adam", "mse", (*BOTH, "torch")),
+    "mlp-step": Work("MLP 784-1024-1024-10, batch 256, step with Adam", (784,), MLP, 256, "Adam", "labels", (*BOTH, "torch")),
+    "vgg-step": Work(
+        "VGG-like 3x3 stack, batch 32, step with SGD",
+        (32, 32, 3), _vgg(), 32, "SGD", "labels", (*BOTH, *LAYOUTS), slack=100.0,
+    ),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------- the same numbers for all
+
+
+def weights(work: Work) -> dict[str, Any]:
+    """Every parameter under typednn's name and in its layout."""
+    rng = np.random.default_rng(42)
+    found: dict[str, Any] = {}
+    for place, (kind, sizes) in enumerate(work.parts):
+        if kind not in ("conv", "linear"):
+            continue
+        shape = (sizes[1], sizes[2], sizes[2], sizes[0]) if kind == "conv" else sizes[::-1]
+        scale = math.sqrt(2 / math.prod(shape[1:]))
+        found[f"{place}.weight"] = (rng.standard_normal(shape) * scale).astype(np.float32)
+        found[f"{place}.bias"] = (rng.standard_normal(sizes[1]) * 0.1).astype(np.float32)
+    return found
+
+
+def samples(work: Work) -> tuple[Any, Any]:
+    """Inputs, and labels or numbers to come near to."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((work.batch, *work.sample), dtype=np.float32)
+    outputs = work.parts[-1][1][1]
+    if work.loss == "labels":
+        return x, rng.integers(0, outputs, work.batch)
+    return x, rng.standard_normal((work.batch, outputs), dtype=np.float32)
+
+
+def flattened(work: Work) -> tuple[str, Any] | None:
+    """The weight that reads flattened images, and the order of its columns where channels come first."""
+    places = [place for place, (kind, _) in enumerate(work.parts) if kind == "flatten"]
+    if not places:
+        return None
+    channels = next(sizes[1] for kind, sizes in reversed(work.parts[: places[0]]) if kind == "conv")
+    features = work.parts[places[0] + 1][1][0]
+    side = math.isqrt(features // channels)
+    return f"{places[0] + 1}.weight", np.arange(features).reshape(side, side, channels).transpose(2, 0, 1).ravel()
+
+
+def channels_first(work: Work, name: str, array: Any) -> Any:
+    """A parameter in the layout of PyTorch and ONNX."""
+    if array.ndim == 4:
+        return np.ascontiguousarray(array.transpose(0, 3, 1, 2))
+    columns = flattened(work)
+    return array[:, columns[1]] if columns is not None and columns[0] == name else array
+
+
+def channels_last(work: Work, name: str, array: Any) -> Any:
+    """The way back."""
+    if array.ndim == 4:
+        return array.transpose(0, 2, 3, 1)
+    columns = flattened(work)
+    return array[:, np.argsort(columns[1])] if columns is not None and columns[0] == name else array
+
+
+# ---------------------------------------------------------------------------------------------------- the contestants
+
+
+class Contestant(Protocol):
+    """One engine with one work."""
+
+    def results(self) -> Results:
+        """Output, loss and gradients of the first step, and the way that each parameter has come after a few. Asked for once, first."""
+        ...
+
+    def run(self, times: int) -> None:
+        """Do the work so many times."""
+        ...
+
+    def described(self) -> str: ...
+
+
+class Typednn:
+    """Ours."""
+
+    def __init__(self, work: Work, fused: bool) -> None:
+        from typednn import Input
+        from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU
+        from typednn.losses import MSE, SoftmaxCrossEntropy
+        from typednn.optim import SGD, Adam
+
+        kinds: dict[str, Callable[..., Any]] = {
+            "pad": Pad2d, "conv": partial(Conv2d, bias=True), "relu": ReLU, "pool": MaxPool2d, "flatten": Flatten, "linear": Linear,
+        }  # fmt: skip
+        model: Any = Input(*work.sample)
+        for kind, sizes in work.parts:
+            model = model >> kinds[kind](*sizes)
+        model.load_state_dict(weights(work))
+        self.fused = fused
+        self.unfused: Any = model
+        self.model: Any = import_module("typednn").fuse(model) if fused else model
+        if not work.optimizer:
+            self.model.eval()
+        self.loss: Any = SoftmaxCrossEntropy() if work.loss == "labels" else MSE()
+        self.optimizer: Any = Adam(ADAM_RATE) if work.optimizer == "Adam" else SGD(SGD_RATE)
+        self.work = work
+        self.x, self.y = samples(work)
+
+    def step(self) -> tuple[Any, float, Any]:
+        """Output, loss and gradient of one training step."""
+        output = self.model.forward(self.x)
+        loss = self.loss.loss(output, self.y)
+        grad = self.model.backward(self.loss.loss_grad(output, self.y))
+        self.model.update(self.optimizer, grad)
+        return output, loss, grad
+
+    def run(self, times: int) -> None:
+        if self.work.optimizer:
+            for _ in range(times):
+                self.step()
+        else:
+            forward, x = self.model.forward, self.x
+            for _ in range(times):
+                forward(x)
+
+    def results(self) -> Results:
+        if not self.work.optimizer:
+            return {"output": self.model.forward(self.x)}
+        before = weights(self.work)
+        output, loss, grad = self.step()
+        found = {"output": output.copy(), "loss": np.array(loss)}
+        found |= {f"gradient {name}": array.copy() for name, array in self.model.named_gradients(grad).items()}
+        for _ in range(STEPS - 1):
+            self.step()
+        return found | {f"way {name}": array - before[name] for name, array in self.model.named_parameters().items()}
+
+    def described(self) -> str:
+        typednn, engines = import_module("typednn"), import_module("typednn.engines")
+        blas = import_module("typednn.engines.blas")
+        kind = "fused" if self.fused else "layer by layer"
+        return f"typednn {typednn.__version__}, {kind}, checks {typednn.get_checks()!r}, {engines.get_threads()} threads; {blas.why()}"
+
+    def ran(self) -> Counter[tuple[str, str]]:
+        """Which engine ran each op of one more run."""
+        with import_module("typednn.engines").counting() as counts:
+            self.run(1)
+        return Counter(counts)
+
+
+class Torch:
+    """PyTorch, eager."""
+
+    def __init__(self, work: Work, layout: Literal["contiguous_format", "channels_last"]) -> None:
+        import torch
+        from torch import nn
+
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+        self.torch: Any = torch
+        self.layout = layout
+        self.work = work
+        parts: list[Any] = []
+        self.names: dict[str, str] = {}
+        padding = 0
+        for place, (kind, sizes) in enumerate(work.parts):
+            if kind in ("conv", "linear"):
+                self.names |= {f"{place}.{what}": f"{len(parts)}.{what}" for what in ("weight", "bias")}
+            match kind:
+                case "pad":
+                    padding = sizes[0]
+                case "conv":
+                    parts.append(nn.Conv2d(*sizes, padding=padding))
+                    padding = 0
+                case "relu":
+                    parts.append(nn.ReLU())
+                case "pool":
+                    parts.append(nn.MaxPool2d(*sizes))
+                case "flatten":
+                    parts.append(nn.Flatten())
+                case _:
+                    parts.append(nn.Linear(*sizes))
+        self.model: Any = nn.Sequential(*parts)
+        given = weights(work)
+        self.model.load_state_dict({self.names[name]: torch.tensor(channels_first(work, name, given[name])) for name in given})
+        x, y = samples(work)
+        self.x: Any = torch.tensor(x)
+        self.y: Any = torch.tensor(y)
+        if work.images:
+            self.model = self.model.to(memory_format=getattr(torch, layout))
+            self.x = self.x.permute(0, 3, 1, 2).contiguous(memory_format=getattr(torch, layout))
+        if not work.optimizer:
+            self.model.eval()
+        self.loss: Any = nn.CrossEntropyLoss() if work.loss == "labels" else nn.MSELoss()
+        kind, rate = (torch.optim.Adam, ADAM_RATE) if work.optimizer == "Adam" else (torch.optim.SGD, SGD_RATE)
+        self.optimizer: Any = kind(self.model.parameters(), rate, fused=True)
+
+    def step(self) -> tuple[Any, Any]:
+        """Output and loss of one training step; gradients stay until the next."""
+        self.optimizer.zero_grad()
+        output = self.model(self.x)
+        loss = self.loss(output, self.y)
+        loss.backward()
+        self.optimizer.step()
+        return output, loss
+
+    def run(self, times: int) -> None:
+        if self.work.optimizer:
+            for _ in range(times):
+                self.step()
+        else:
+            model, x = self.model, self.x
+            with self.torch.inference_mode():
+                for _ in range(times):
+                    model(x)
+
+    def results(self) -> Results:
+        if not self.work.optimizer:
+            with self.torch.inference_mode():
+                return {"output": self.model(self.x).numpy()}
+        before = weights(self.work)
+        output, loss = self.step()
+        found = {"output": output.detach().numpy(), "loss": loss.detach().numpy()}
+        named = dict(self.model.named_parameters())
+        for ours, theirs in self.names.items():
+            found[f"gradient {ours}"] = channels_last(self.work, ours, named[theirs].grad.contiguous().numpy().copy())
+        for _ in range(STEPS - 1):
+            self.step()
+        for ours, theirs in self.names.items():
+            found[f"way {ours}"] = channels_last(self.work, ours, named[theirs].detach().contiguous().numpy()) - before[ours]
+        return found
+
+    def described(self) -> str:
+        layout = f", {self.layout}" if self.work.images else ""
+        return f"PyTorch {self.torch.__version__} eager{layout}, {self.torch.get_num_threads()} threads, {_capability(self.torch)}"
+
+
+def _capability(torch: Any) -> str:
+    return f"{torch.backends.cpu.get_cpu_capability()}, MKL and oneDNN as they choose"
+
+
+class OnnxRuntime:
+    """ONNX Runtime on one graph, channels first."""
+
+    def __init__(self, work: Work) -> None:
+        runtime: Any = import_module("onnxruntime")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = int(os.environ["OMP_NUM_THREADS"])
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        self.threads: int = options.intra_op_num_threads
+        self.session: Any = runtime.InferenceSession(_onnx(work), options, providers=["CPUExecutionProvider"])
+        self.feed = {"x": np.ascontiguousarray(samples(work)[0].transpose(0, 3, 1, 2))}
+
+    def run(self, times: int) -> None:
+        session, feed = self.session, self.feed
+        for _ in range(times):
+            session.run(None, feed)
+
+    def results(self) -> Results:
+        return {"output": self.session.run(None, self.feed)[0]}
+
+    def described(self) -> str:
+        return f"ONNX Runtime {version('onnxruntime')}, CPUExecutionProvider, {self.threads} threads"
+
+
+def _onnx(work: Work) -> bytes:
+    """The network as an ONNX file."""
+    onnx: Any = import_module("onnx")
+    helper = onnx.helper
+    given = {name: channels_first(work, name, array) for name, array in weights(work).items()}
+    nodes: list[Any] = []
+    padding, last = 0, "x"
+    for place, (kind, sizes) in enumerate(work.parts):
+        name = f"y{place}"
+        learned = [last, f"{place}.weight", f"{place}.bias"]
+        match kind:
+            case "pad":
+                padding = sizes[0]
+                continue
+            case "conv":
+                node = helper.make_node("Conv", learned, [name], kernel_shape=[sizes[2]] * 2, pads=[padding] * 4)
+                padding = 0
+            case "relu":
+                node = helper.make_node("Relu", [last], [name])
+            case "pool":
+                node = helper.make_node("MaxPool", [last], [name], kernel_shape=[sizes[0]] * 2, strides=[sizes[0]] * 2)
+            case "flatten":
+                node = helper.make_node("Flatten", [last], [name])
+            case _:
+                node = helper.make_node("Gemm", learned, [name], transB=1)
+        nodes.append(node)
+        last = name
+    height, width, channels = work.sample
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [work.batch, channels, height, width])
+    y = helper.make_tensor_value_info(last, onnx.TensorProto.FLOAT, [work.batch, work.parts[-1][1][1]])
+    constants = [onnx.numpy_helper.from_array(np.ascontiguousarray(array), name) for name, array in given.items()]
+    graph = helper.make_graph(nodes, "network", [x], [y], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    data: bytes = model.SerializeToString()
+    return data
+
+
+class Jax:
+    """JAX, the whole step under jit, channels last."""
+
+    def __init__(self, work: Work) -> None:
+        jax: Any = import_module("jax")
+        jax.config.update("jax_platforms", "cpu")
+        numbers: Any = import_module("jax.numpy")
+        self.jax = jax
+        self.work = work
+        # Its layouts: kernels are height, width, in, out; matrices in, out.
+        self.parameters = {name: numbers.array(_transposed(array)) for name, array in weights(work).items()}
+        x, y = samples(work)
+        self.x, self.y = numbers.array(x), numbers.array(y.astype(np.int32))
+
+        def network(parameters: Any, x: Any) -> Any:
+            for place, (kind, sizes) in enumerate(work.parts):
+                weight, bias = parameters.get(f"{place}.weight"), parameters.get(f"{place}.bias")
+                match kind:
+                    case "pad":
+                        x = numbers.pad(x, ((0, 0), (sizes[0],) * 2, (sizes[0],) * 2, (0, 0)))
+                    case "conv":
+                        x = jax.lax.conv_general_dilated(x, weight, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")) + bias
+                    case "relu":
+                        x = jax.nn.relu(x)
+                    case "pool":
+                        window = (1, sizes[0], sizes[0], 1)
+                        x = jax.lax.reduce_window(x, -np.inf, jax.lax.max, window, window, "VALID")
+                    case "flatten":
+                        x = x.reshape(x.shape[0], -1)
+                    case _:
+                        x = x @ weight + bias
+            return x
+
+        def loss(parameters: Any, x: Any, y: Any) -> Any:
+            output = network(parameters, x)
+            return -numbers.mean(numbers.take_along_axis(jax.nn.log_softmax(output), y[:, None], 1)), output
+
+        def step(parameters: Any, x: Any, y: Any) -> Any:
+            (value, output), grad = jax.value_and_grad(loss, has_aux=True)(parameters, x, y)
+            return jax.tree.map(lambda weight, slope: weight - SGD_RATE * slope, parameters, grad), value, output
+
+        self.step: Any = jax.jit(step, donate_argnums=0)
+        self.slopes: Any = jax.jit(jax.grad(loss, has_aux=True))
+
+    def run(self, times: int) -> None:
+        for _ in range(times):
+            self.parameters, value, _ = self.step(self.parameters, self.x, self.y)
+            value.block_until_ready()
+            self.jax.block_until_ready(self.parameters)
+
+    def results(self) -> Results:
+        before = weights(self.work)
+        grad, _ = self.slopes(self.parameters, self.x, self.y)
+        self.parameters, value, output = self.step(self.parameters, self.x, self.y)
+        found = {"output": np.array(output), "loss": np.array(value)}
+        found |= {f"gradient {name}": _back(np.array(array)) for name, array in grad.items()}
+        self.run(STEPS - 1)
+        return found | {f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()}
+
+    def described(self) -> str:
+        return f"JAX {version('jax')} jit, CPU, NPROC={os.environ.get('NPROC', 'not set')} threads"
+
+
+def _transposed(array: Any) -> Any:
+    return array.transpose(1, 2, 3, 0) if array.ndim == 4 else array.T
+
+
+def _back(array: Any) -> Any:
+    return array.transpose(3, 0, 1, 2) if array.ndim == 4 else array.T
+
+
+def missing(engine: str) -> str:
+    """Why an engine can't take part; empty where it can."""
+    needs = {
+        "typednn": (), "typednn-fused": (), "torch": ("torch",), "torch-channels-last": ("torch",),
+        "onnxruntime": ("onnxruntime", "onnx"), "jax": ("jax",),
+    }  # fmt: skip
+    absent = [name for name in needs[engine] if find_spec(name) is None]
+    if absent:
+        return f"{' and '.join(absent)} not installed"
+    if engine == "typednn-fused" and not hasattr(import_module("typednn"), "fuse"):
+        return "there is no typednn.fuse"
+    return ""
+
+
+def made(engine: str, work: Work) -> Contestant:
+    """An engine with its work."""
+    match engine:
+        case "typednn" | "typednn-fused":
+            return Typednn(work, engine == "typednn-fused")
+        case "torch":
+            return Torch(work, "contiguous_format")
+        case "torch-channels-last":
+            return Torch(work, "channels_last")
+        case "onnxruntime":
+            return OnnxRuntime(work)
+        case _:
+            return Jax(work)
+
+
+# ---------------------------------------------------------------------------------------------------- do they agree?
+
+# float32 has 7 digits; sums of 5·10⁵ terms in another order keep 4 of them. How far weights go in a few steps is a small difference of
+# large numbers; and Adam divides slopes by their own size: one that is nothing but rounding moves a weight this way here, that way there.
+AGREEMENT = {"output": 1e-4, "loss": 1e-5, "gradient": 1e-4, "way": 1e-2}
+
+
+def apart(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float = 1.0) -> tuple[float, str]:
+    """How far two results are apart where they are farthest, in units of what is allowed; above 1 they disagree.
+
+    The length of an array's difference over its own length. Infinite for other arrays, shapes, and numbers that are not finite.
+    """
+    if set(ours) != set(theirs):
+        return math.inf, f"other results: {', '.join(sorted(set(ours) ^ set(theirs)))}"
+    worst, where = 0.0, "output"
+    for name, mine in ours.items():
+        its = theirs[name]
+        if mine.shape != its.shape or not (np.isfinite(mine).all() and np.isfinite(its).all()):
+            return math.inf, f"{name}: another shape, or not finite"
+        kind = name.partition(" ")[0]
+        length = float(np.linalg.norm(its.astype(np.float64)))
+        difference = float(np.linalg.norm(mine.astype(np.float64) - its)) / (length or 1.0)
+        found = difference / (AGREEMENT[kind] * (slack if kind in ("gradient", "way") else 1.0))
+        if found > worst:
+            worst, where = found, name
+    return worst, where
+
+
+# ---------------------------------------------------------------------------------------------------- where the time goes
+
+
+@contextmanager
+def profiled() -> Generator[dict[str, list[float]]]:
+    """Seconds of each op of `typednn.kernels` within the block, without those of ops that it calls."""
+    kernels = import_module("typednn.kernels")
+    found: dict[str, list[float]] = {}
+    inside: list[float] = []
+    originals: list[tuple[Any, str, Any]] = []
+
+    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any, **named: Any) -> Any:
+            inside.append(0.0)
+            started = time.perf_counter()
+            try:
+                return function(*args, **named)
+            finally:
+                passed = time.perf_counter() - started
+                found.setdefault(name, []).append(passed - inside.pop())
+                if inside:
+                    inside[-1] += passed
+
+        return called
+
+    for module in pkgutil.iter_modules(kernels.__path__):
+        op = import_module(f"{kernels.__name__}.{module.name}")
+        if not module.ispkg:
+            continue
+        for name, member in list(vars(op).items()):
+            if inspect.isfunction(member) and not name.startswith("_") and member.__module__.startswith(op.__name__):
+                originals.append((op, name, member))
+                setattr(op, name, timed(f"{module.name}.{name}", member))
+    try:
+        yield found
+    finally:
+        for op, name, member in originals:
+            setattr(op, name, member)

@@ -1,0 +1,316 @@
+"""A fused model against the model that was fused: outputs, gradients, names, state and steps; and what only the latter offers."""
+
+import copy
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import typednn
+from typednn import Fused, FusedGrad, Input, Sequential, checking, fuse
+from typednn.engines import available, counting, using
+from typednn.errors import ArgumentError, DTypeError, NotForwarded, NotInitialised, ShapeError, StateError
+from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU, Tanh
+from typednn.losses import SoftmaxCrossEntropy
+from typednn.models import LeNet5, lenet5
+from typednn.optim import SGD, Adam
+
+LOSS = SoftmaxCrossEntropy()
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def digits(batch: int = 9, seed: int = 1) -> tuple[Any, Any]:
+    return rng(seed).standard_normal((batch, 28, 28, 1), dtype=np.float32), rng(seed + 1).integers(0, 10, batch)
+
+
+def small(bias: bool = True) -> Any:
+    return (
+        Input(9, 10, 2)
+        >> Pad2d((1, 0, 2, 1))
+        >> Conv2d(2, 3, 3, bias=bias).named("conv")
+        >> ReLU()
+        >> MaxPool2d(2)
+        >> Flatten()
+        >> Linear(60, 7, bias=bias)
+        >> ReLU()
+        >> Linear(7, 4).named("scores")
+    ).init(rng())
+
+
+def assert_same(first: Any, second: Any) -> None:
+    """Arrays alike to float32 rounding, by their largest number."""
+    assert first.shape == second.shape
+    assert first.dtype == second.dtype
+    scale = max(float(np.abs(first).max(initial=0)), 1e-6)
+    np.testing.assert_allclose(first, second, rtol=0, atol=2e-5 * scale)
+
+
+def assert_same_gradients(model: Any, fused: Any, grad: Any, other: Any) -> None:
+    assert list(grad.leaves()) == list(other.leaves())
+    for first, second in zip(grad.leaves().values(), other.leaves().values(), strict=True):
+        assert_same(first, second)
+    assert list(model.named_gradients(grad)) == list(fused.named_gradients(other))
+    assert_same(grad.input, other.input)
+
+
+@pytest.mark.parametrize("mode", ["full", "cached", "off"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_same_model(mode: Any, bias: bool) -> None:
+    model = lenet5(softmax=False, bias=bias, rng=rng())
+    fused = fuse(model)
+    x, labels = digits()
+    with checking(mode):
+        for _ in range(2):
+            y, z = model.forward(x), fused.forward(x)
+            assert_same(y, z)
+            assert_same_gradients(model, fused, model.backward(LOSS.loss_grad(y, labels)), fused.backward(LOSS.loss_grad(z, labels)))
+    assert list(model.state_dict()) == list(fused.state_dict())
+    assert str(model).splitlines()[1:] == str(fused).splitlines()[1:]
+
+
+@pytest.mark.skipif(not available(), reason="Halide is not installed")
+def test_kernels_run() -> None:
+    fused = fuse(lenet5(softmax=False, rng=rng()))
+    x, _ = digits()
+    with counting() as counts:
+        fused.backward(fused.forward(x))
+    assert counts["conv_act_pool.forward", "halide"] == counts["conv_act_pool.backward", "halide"] == 2
+    assert sum(counts[f"linear_act.{name}", engine] for name in ("forward", "backward") for engine in ("halide", "blas")) == 4
+    assert not {op for op, _ in counts} & {"conv2d.forward", "max_pool2d.forward", "relu.forward", "relu.backward"}
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    channels=st.integers(1, 3),
+    filters=st.sampled_from([2, 5, 16]),
+    kernel=st.integers(1, 3),
+    padding=st.integers(0, 2),
+    pool=st.sampled_from([2, 3]),
+    biased=st.booleans(),
+    hidden=st.sampled_from([1, 6, 17]),
+    batch=st.sampled_from([1, 3, 9]),
+    seed=st.integers(0, 99),
+)
+def test_any_sizes(
+    channels: int, filters: int, kernel: int, padding: int, pool: int, biased: bool, hidden: int, batch: int, seed: int
+) -> None:
+    size = 7 + 2 * padding - kernel + 1
+    features = (size // pool) ** 2 * filters
+    model: Any = (
+        Input(7, 7, channels)
+        >> Pad2d(padding)
+        >> Conv2d(channels, filters, kernel, bias=biased)
+        >> ReLU()
+        >> MaxPool2d(pool)
+        >> Flatten()
+        >> Linear(features, hidden, bias=biased)
+        >> ReLU()
+        >> Linear(hidden, 3)
+    ).init(rng(seed))
+    fused = fuse(model)
+    x = rng(seed).standard_normal((batch, 7, 7, channels), dtype=np.float32)
+    y, z = model.forward(x), fused.forward(x)
+    assert_same(y, z)
+    next_grad = rng(seed).standard_normal(y.shape, dtype=np.float32)
+    assert_same_gradients(model, fused, model.backward(next_grad), fused.backward(next_grad))
+
+
+@pytest.mark.parametrize("optimizer", [lambda: SGD(0.05, momentum=0.9), lambda: Adam(0.01)])
+def test_training_curves_agree(optimizer: Any) -> None:
+    """Ten steps from the same weights: fused, unfused, and unfused on the reference."""
+    x, labels = digits(32)
+    curves = []
+    for make, engine in ((fuse, "fast"), (lambda model: model, "fast"), (lambda model: model, "reference")):
+        with using(engine):
+            model: Any = make(lenet5(softmax=False, bias=True, rng=rng()))
+            steps = optimizer().bind(model)
+            losses = []
+            for _ in range(10):
+                y = model.forward(x)
+                losses.append(LOSS.loss(y, labels))
+                model.update(steps, model.backward(LOSS.loss_grad(y, labels)))
+            curves.append(losses)
+    np.testing.assert_allclose(curves[0], curves[2], rtol=2e-3)
+    np.testing.assert_allclose(curves[1], curves[2], rtol=2e-3)
+    assert curves[0][-1] < curves[0][0]
+
+
+def test_parameters_are_shared_both_ways() -> None:
+    model = small()
+    fused = fuse(model)
+    x = rng(3).standard_normal((4, 9, 10, 2), dtype=np.float32)
+    fused.update(SGD(0.1), fused.backward(fused.forward(x)))
+    assert_same(model.forward(x), fused.forward(x))
+    model.load_state_dict({name: array + 1 for name, array in model.state_dict().items()})
+    assert_same(model.forward(x), fused.forward(x))
+    for name, array in fused.state_dict().items():
+        assert array is model.state_dict()[name]
+    model.init(rng(5))
+    assert_same(model.forward(x), fused.forward(x))
+
+
+def test_input_gradient_is_of_the_backward_although_weights_have_changed() -> None:
+    model = small()
+    fused = fuse(model)
+    x = rng(3).standard_normal((4, 9, 10, 2), dtype=np.float32)
+    next_grad = rng(4).standard_normal((4, 4), dtype=np.float32)
+    model.forward(x)
+    expected = model.backward(next_grad).input.copy()
+    fused.forward(x)
+    grad = fused.backward(next_grad)
+    fused.update(SGD(0.5), grad)
+    fused.forward(-x)
+    assert_same(grad.input, expected)
+    assert grad.input is grad.input
+    doubled = 2 * (grad + grad)
+    assert isinstance(doubled, FusedGrad)
+    assert_same(doubled.leaves()["parts.1.weight"], 4 * grad.leaves()["parts.1.weight"])
+    assert doubled.input is grad.input
+    assert_same(grad.map(np.negative).leaves()["parts.5.bias"], -grad.leaves()["parts.5.bias"])
+    assert grad.norm() > 0
+
+
+@pytest.mark.skipif(not available(), reason="Halide is not installed")
+def test_a_step_does_not_compute_the_input_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    from typednn.kernels import conv_act_pool
+
+    wanted: list[bool] = []
+    real = conv_act_pool.backward
+
+    def spy(*arguments: Any) -> Any:
+        wanted.append(arguments[5] if len(arguments) > 5 else True)
+        return real(*arguments)
+
+    monkeypatch.setattr(conv_act_pool, "backward", spy)
+    fused = fuse(lenet5(softmax=False, rng=rng()))
+    x, labels = digits()
+    grad = fused.backward(LOSS.loss_grad(fused.forward(x), labels))
+    fused.update(SGD(0.1), grad.map(np.copy))
+    assert wanted == [True, False]  # the second convolution's, and not the first's
+    assert grad.input.shape == x.shape
+    assert wanted == [True, False, True]
+
+
+def test_between_the_parts_there_is_no_derivative() -> None:
+    fused = fuse(small())
+    grad = fused.backward(fused.forward(rng().standard_normal((2, 9, 10, 2), dtype=np.float32)))
+    assert grad.parts[1].weight.shape == (3, 3, 3, 2)
+    assert grad.parts[4].input.shape == (2, 5, 4, 3)  # Flatten runs alone
+    for place in (0, 1, 2, 3, 5, 6):
+        with pytest.raises(StateError, match="call forward and backward of the model that was fused"):
+            _ = grad.parts[place].input
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = grad.nothing
+
+
+def test_what_a_caller_holds_stays() -> None:
+    """Step 1's output and gradients over steps 2 and 3."""
+    fused = fuse(lenet5(softmax=False, bias=True, rng=rng()))
+    x, labels = digits(40)
+    y = fused.forward(x)
+    grad = fused.backward(LOSS.loss_grad(y, labels))
+    held = [y, *grad.leaves().values()]
+    copies = [array.copy() for array in held]
+    for seed in (5, 6):
+        other, others = digits(40, seed)
+        later = fused.backward(LOSS.loss_grad(fused.forward(other), others))
+        gc.collect()
+        assert later.input.shape == x.shape
+    for array, copied in zip(held, copies, strict=True):
+        np.testing.assert_array_equal(array, copied)
+
+
+def test_backward_is_pure() -> None:
+    fused = fuse(small())
+    x = rng().standard_normal((2, 9, 10, 2), dtype=np.float32)
+    next_grad = fused.forward(x).copy()
+    first, second = fused.backward(next_grad), fused.backward(next_grad)
+    for one, two in zip(first.leaves().values(), second.leaves().values(), strict=True):
+        np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(first.input, second.input)
+
+
+def test_eval_keeps_nothing() -> None:
+    fused = fuse(small()).eval()
+    x = rng().standard_normal((2, 9, 10, 2), dtype=np.float32)
+    y = fused.forward(x)
+    assert not any(module._kept for _, module in fused.named_modules())
+    with pytest.raises(NotForwarded):
+        fused.backward(y)
+    fused.train().forward(x)
+    fused.free_cache()
+    with pytest.raises(NotForwarded):
+        fused.backward(y)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    model = small()
+    fused = fuse(model)
+    with pytest.raises(ShapeError):
+        fused.forward(np.zeros((2, 9, 9, 2), np.float32))
+    with pytest.raises(DTypeError, match="x must have the model's dtype float32"):
+        fused.forward(np.zeros((2, 9, 10, 2)))
+    fused.forward(np.zeros((2, 9, 10, 2), np.float32))
+    with pytest.raises(ShapeError):
+        fused.backward(np.zeros((3, 4), np.float32))
+    with pytest.raises(NotInitialised, match=r"Conv2d\(1, 6, 5\)\.weight"):
+        fuse(lenet5()).forward(digits()[0])
+    for other in (LeNet5(), Linear(2, 3), None):
+        with pytest.raises(ArgumentError, match="takes a Chain or a Sequential"):
+            fuse(other)  # type: ignore[call-overload]
+
+
+def test_other_dtypes_run() -> None:
+    model = small().astype(np.float64)
+    fused = fuse(model)
+    x = rng().standard_normal((2, 9, 10, 2))
+    y, z = model.forward(x), fused.forward(x)
+    np.testing.assert_allclose(y, z, rtol=1e-12)
+    assert z.dtype == np.float64
+    np.testing.assert_allclose(model.backward(y).input, fused.backward(y).input, rtol=1e-10)
+
+
+def test_chains_within_chains_and_sequential() -> None:
+    inner = Sequential({"one": Linear(6, 5), "act": ReLU()}).named("inner")
+    model: Any = Sequential([inner, Linear(5, 4), ReLU(), Tanh(), Linear(4, 2)], input=Input(6)).init(rng())
+    fused = fuse(model)
+    assert isinstance(fused[0], Fused)
+    assert isinstance(fuse(fused), Fused)
+    x = rng().standard_normal((3, 6), dtype=np.float32)
+    y, z = model.forward(x), fused.forward(x)
+    assert_same(y, z)
+    assert_same_gradients(model, fused, model.backward(y), fused.backward(y))
+
+
+def test_copies_and_shared_twins() -> None:
+    fused = fuse(small())
+    x = rng().standard_normal((3, 9, 10, 2), dtype=np.float32)
+    y = fused.forward(x)
+    twin, apart = fused.shared(), copy.deepcopy(fused)
+    fused.update(SGD(0.1), fused.backward(y))
+    assert_same(twin.forward(x), fused.forward(x))
+    assert_same(apart.forward(x), y)
+
+
+def test_one_segment_alone() -> None:
+    """The caller's own array is next_grad: what is done to it afterwards changes nothing."""
+    model: Any = (Input(5) >> Linear(5, 4) >> ReLU()).init(rng())
+    fused = fuse(model)
+    x = rng().standard_normal((3, 5), dtype=np.float32)
+    next_grad = np.ones((3, 4), np.float32)
+    model.forward(x)
+    expected = model.backward(next_grad).input.copy()
+    fused.forward(x)
+    grad = fused.backward(next_grad)
+    next_grad[:] = 7
+    assert_same(grad.input, expected)
+
+
+def test_fuse_is_exported() -> None:
+    assert typednn.fuse is fuse

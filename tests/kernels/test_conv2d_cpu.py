@@ -1,0 +1,149 @@
+"""Conv2d's kernels against the reference in float64: any sizes, strides, dilations and thread counts; NaN, infinities, dispatch."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn import engines
+from typednn.engines import toolchain
+from typednn.kernels import conv2d
+from typednn.kernels.conv2d import cpu, reference
+
+pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+
+EPS = np.finfo(np.float32).eps
+seeds = st.integers(0, 2**32 - 1)
+channels = st.sampled_from([1, 2, 3, 5, 6, 7, 15, 16, 17, 20, 32, 33])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_threads() -> Iterator[None]:
+    before = engines.get_threads()
+    yield
+    engines.set_threads(before)
+
+
+@st.composite
+def problems(draw):
+    """(image, weight, stride, dilation): extents of 1 and odd ones, more or fewer than a vector, strides with a remainder."""
+    kernel, stride, dilation = (draw(st.tuples(st.integers(1, most), st.integers(1, most))) for most in (5, 3, 2))
+    spare = draw(st.tuples(st.integers(0, 6), st.integers(0, 36)))
+    size = tuple(d * (k - 1) + 1 + more for d, k, more in zip(dilation, kernel, spare, strict=True))
+    inward = draw(channels)
+    return (*size, inward), (draw(channels), *kernel, inward), stride, dilation
+
+
+def normal(seed, *shape):
+    array = np.random.default_rng([seed, *shape]).normal(size=shape).astype(np.float32)
+    array.setflags(write=False)
+    return array
+
+
+def assert_close(got, exact, magnitudes, terms):
+    """Within what rounding ``terms`` products and their sum may cost, and a fresh float32 array."""
+    assert got.dtype == np.float32
+    assert got.shape == exact.shape
+    assert got.flags.c_contiguous
+    assert (np.abs(got - exact) <= (terms + 8) * EPS * magnitudes).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(problem=problems(), batch=st.sampled_from([1, 2, 3, 9, 17]), biased=st.booleans(), threads=st.integers(1, 2), seed=seeds)
+def test_forward_and_backward_are_the_reference(problem, batch, biased, threads, seed):
+    image, shape, stride, dilation = problem
+    x, weight = normal(seed, batch, *image), normal(seed, *shape)
+    bias = normal(seed, shape[0]) if biased else None
+    doubled = [array if array is None else array.astype(np.float64) for array in (x, weight, bias)]
+    sizes = [None if array is None else np.abs(array) for array in doubled]
+    engines.set_threads(threads)
+    y = cpu.forward(x, weight, bias, stride, dilation)
+    assert_close(y, reference.forward(*doubled, stride, dilation), reference.forward(*sizes, stride, dilation), np.prod(shape[1:]) + 1)
+
+    next_grad = normal(seed + 1, *y.shape)
+    got = cpu.backward(next_grad, x, weight, stride, dilation)
+    exact = reference.backward(next_grad.astype(np.float64), doubled[0], doubled[1], stride, dilation)
+    bounds = reference.backward(np.abs(next_grad.astype(np.float64)), sizes[0], sizes[1], stride, dilation)
+    pixels = np.prod(next_grad.shape[:3])
+    for one, expected, bound, terms in zip(got, exact, bounds, (np.prod(shape[:3]), pixels, pixels), strict=True):
+        assert_close(one, expected, bound, terms)
+
+
+# One for each way: lanes along output channels, along pixels, along input channels; with a tail or not; strided, dilated.
+WAYS = {
+    "channels": ((9, 11, 16), (16, 3, 3, 16), (1, 1), (1, 1)),
+    "channels with a tail": ((7, 9, 3), (18, 3, 2, 3), (1, 1), (1, 2)),
+    "pixels": ((6, 21, 1), (3, 2, 5, 1), (1, 1), (1, 1)),
+    "planes of pixels": ((6, 41, 3), (3, 2, 3, 3), (1, 2), (1, 1)),
+    "input channels": ((5, 7, 32), (3, 3, 3, 32), (1, 1), (1, 1)),
+    "strided": ((7, 9, 5), (20, 3, 3, 5), (2, 3), (1, 1)),
+}
+
+
+@pytest.mark.parametrize(("image", "shape", "stride", "dilation"), WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # the reference's
+def test_nan_and_infinity_are_the_reference_s(image, shape, stride, dilation, bad):
+    """Each in turn in x, in a weight, in the next gradient: not one element more or fewer is NaN or infinite."""
+    rng = np.random.default_rng(0)
+    for spoiled in range(3):
+        x, weight = rng.normal(size=(3, *image)).astype(np.float32), rng.normal(size=shape).astype(np.float32)
+        next_grad = rng.normal(size=reference.forward(x, weight, None, stride, dilation).shape).astype(np.float32)
+        array = (x, weight, next_grad)[spoiled]
+        array.reshape(-1)[rng.integers(array.size)] = bad
+        pairs = zip(
+            (cpu.forward(x, weight, None, stride, dilation), *cpu.backward(next_grad, x, weight, stride, dilation)),
+            (reference.forward(x, weight, None, stride, dilation), *reference.backward(next_grad, x, weight, stride, dilation)),
+            strict=True,
+        )
+        for got, expected in pairs:
+            np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("image", "shape", "stride", "dilation"), WAYS.values(), ids=WAYS)
+def test_threads_and_repetition_change_no_bit(image, shape, stride, dilation):
+    x, weight = normal(0, 19, *image), normal(1, *shape)
+    next_grad = normal(2, *reference.forward(x, weight, None, stride, dilation).shape)
+    results = []
+    for threads in (1, 2, 2):
+        engines.set_threads(threads)
+        results.append((cpu.forward(x, weight, None, stride, dilation), *cpu.backward(next_grad, x, weight, stride, dilation)))
+    for result in results[1:]:
+        for one, first in zip(result, results[0], strict=True):
+            np.testing.assert_array_equal(one, first)
+
+
+def test_kept_results_keep_their_values():
+    x, weight = normal(0, 40, 12, 12, 4), normal(1, 5, 3, 3, 4)
+    y = cpu.forward(x, weight, None, (1, 1), (1, 1))
+    kept = [y, *cpu.backward(y, x, weight, (1, 1), (1, 1))]
+    copies = [array.copy() for array in kept]
+    cpu.backward(cpu.forward(2 * x, weight, None, (1, 1), (1, 1)), 2 * x, weight, (1, 1), (1, 1))
+    for one, copy in zip(kept, copies, strict=True):
+        np.testing.assert_array_equal(one, copy)
+
+
+def test_who_runs_what():
+    """float32 and C order run on kernels, anything else on the reference."""
+    x, weight = normal(0, 2, 6, 7, 3), normal(1, 4, 3, 3, 3)
+    for strange in (x.astype(np.float64), x[:, :, ::-1], x[:0], np.asfortranarray(x)):
+        with engines.counting() as counts:
+            y = conv2d.forward(strange, weight, None, (1, 1), (1, 1))
+            conv2d.backward(y, strange, weight, (1, 1), (1, 1))
+        assert set(counts) == {("conv2d.forward", "reference"), ("conv2d.backward", "reference")}
+    with engines.counting() as counts:
+        conv2d.backward(conv2d.forward(x, weight, None, (1, 1), (1, 1)), x, weight, (1, 1), (1, 1))
+    assert set(counts) == {("conv2d.forward", "halide"), ("conv2d.backward", "halide")}
+
+
+@pytest.mark.parametrize("machine", toolchain.targets_for_tests())
+@pytest.mark.parametrize("way", ["channels with a tail", "pixels", "planes of pixels", "input channels", "strided"])
+def test_compiles_for_other_machines(machine, way, tmp_path):
+    image, shape, stride, dilation = (WAYS[way][0], WAYS[way][1], WAYS[way][2], WAYS[way][3])
+    target = toolchain.targets_for_tests()[machine]
+    for number, made in enumerate(cpu.kernels(image, shape, stride, dilation)):
+        path = tmp_path / f"{number}.o"
+        toolchain.compile_object(made.plan, path, f"conv{number}", target)
+        assert path.stat().st_size > 0

@@ -1,0 +1,54 @@
+"""relu in Halide against the reference: the same bits."""
+
+import numpy as np
+from fast_ops import agree, every_target, needs_halide, numbers, quiet, seeds, sizes, special_pairs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn.engines import counting, fast
+from typednn.kernels import relu
+from typednn.kernels.relu import cpu
+
+pytestmark = [needs_halide, quiet]
+
+
+def large_forward(x):
+    """relu.forward, which leaves small arrays to NumPy, without that choice."""
+    return cpu.forward(x) if fast(x) else relu.forward(x)
+
+
+@settings(max_examples=60, deadline=None)
+@given(size=sizes, special=st.booleans(), seed=seeds)
+def test_forward(size, special, seed):
+    x = numbers(seed, size, special=special)
+    agree("relu.forward", large_forward, x)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), seed=seeds)
+def test_backward(rows, size, special, seed):
+    x, other = numbers(seed, rows, size, special=special), numbers(seed + 1, rows, size, special=special)
+    agree("relu.backward", relu.backward, other, x)
+
+
+def test_special_pairs():
+    x, other = special_pairs()
+    agree("relu.forward", large_forward, x)
+    agree("relu.backward", relu.backward, other, x)
+
+
+def test_small_arrays_are_left_to_numpy():
+    for size, engine in ((2048, "reference"), (2049, "halide")):
+        with counting() as counts:
+            relu.forward(numbers(0, size))
+        assert dict(counts) == {("relu.forward", engine): 1}
+
+
+def test_forward_on_every_target(tmp_path):
+    x = numbers(0, 1001)
+    every_target(cpu._forward, (x,), [((1001,), np.float32)], tmp_path)
+
+
+def test_backward_on_every_target(tmp_path):
+    x, other = numbers(0, 1001), numbers(1, 1001)
+    every_target(cpu._backward, (other, x), [((1001,), np.float32)], tmp_path)

@@ -1,0 +1,119 @@
+"""SGD's kernels against the reference in float64: one step from any state, in place, weight decay included."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from typednn.engines import available, counting, get_threads, set_threads, toolchain
+from typednn.kernels import sgd
+from typednn.kernels.sgd import cpu, reference
+
+pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
+
+EPS = float(np.finfo(np.float32).eps)
+RULES: list[dict[str, Any]] = [
+    {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "first": True},
+    {"momentum": 0.9, "dampening": 0.0, "nesterov": False, "first": True},
+    {"momentum": 0.9, "dampening": 0.0, "nesterov": False, "first": False},
+    {"momentum": 0.9, "dampening": 0.3, "nesterov": False, "first": False},
+    {"momentum": 0.9, "dampening": 0.0, "nesterov": True, "first": True},
+    {"momentum": 0.5, "dampening": 0.0, "nesterov": True, "first": False},
+]
+DECAYS: list[dict[str, float]] = [{}, {"coupled": 0.3}, {"shrink": 0.9}, {"coupled": 0.3, "shrink": 0.9}]
+
+
+def state(shape: tuple[int, ...], seed: int, rule: dict[str, Any]) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    weights, grad, velocity = (rng.standard_normal(shape).astype(np.float32) for _ in range(3))
+    if rule["first"]:
+        velocity[...] = np.nan  # not read
+    return [weights, grad, velocity if rule["momentum"] else None]
+
+
+def widened(arrays: list[Any]) -> list[Any]:
+    return [None if array is None else array.astype(np.float64) for array in arrays]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    shape=st.one_of(st.lists(st.integers(1, 19), min_size=1, max_size=4).map(tuple), st.sampled_from([(20001,), (262143,), (5, 60001)])),
+    rule=st.sampled_from(RULES),
+    decay=st.sampled_from(DECAYS),
+    seed=st.integers(0, 2**32 - 1),
+)
+@example(shape=(5, 60001), rule=RULES[1], decay={"coupled": 0.3}, seed=0)  # the velocity needs the weights that were
+def test_is_the_reference(shape: tuple[int, ...], rule: dict[str, Any], decay: dict[str, float], seed: int) -> None:
+    arrays = state(shape, seed, rule)
+    wide = widened(arrays)
+    start, before = np.abs(arrays[0]).astype(np.float64), arrays[1].copy()
+    earlier = np.zeros(shape) if rule["first"] or wide[2] is None else np.abs(wide[2])
+    with counting() as counts:
+        sgd.step(*arrays, lr=0.1, **rule, **decay)
+    assert counts == {("sgd.step", "halide"): 1}
+    np.testing.assert_array_equal(arrays[1], before)
+    reference.step(*wide, lr=0.1, **rule, **decay)
+    size = start + np.abs(before) + earlier
+    for got, wanted in zip((arrays[0], arrays[2]), (wide[0], wide[2]), strict=True):
+        if got is not None:
+            assert (np.abs(got - wanted) <= 8 * EPS * size).all()
+
+
+@pytest.mark.parametrize("decay", DECAYS, ids=str)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_are_the_references(value: float, rule: dict[str, Any], decay: dict[str, float]) -> None:
+    """In each array at a place of its own; the decay that is not wanted must not turn an infinite weight into NaN."""
+    ours = state((37,), 0, rule)
+    for place, array in enumerate(ours):
+        if array is not None:
+            array[3 + 5 * place] = value
+    theirs = [None if array is None else array.copy() for array in ours]
+    with np.errstate(invalid="ignore"):
+        sgd.step(*ours, lr=0.1, **rule, **decay)
+        reference.step(*theirs, lr=0.1, **rule, **decay)
+    for got, wanted in zip(ours, theirs, strict=True):
+        if got is not None:
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_same_bits_on_one_thread_and_two(rule: dict[str, Any]) -> None:
+    threads = get_threads()
+    results = []
+    try:
+        for count in (1, 2, 2):
+            set_threads(count)
+            arrays = state((3, 90_001), 1, rule)
+            sgd.step(*arrays, lr=0.1, **rule)
+            results.append([array.tobytes() for array in arrays if array is not None])
+    finally:
+        set_threads(threads)
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_rest_is_the_references(rule: dict[str, Any]) -> None:
+    for change in (lambda array: array.astype(np.float64), lambda array: array[:, ::2]):
+        ours = [None if array is None else change(array) for array in state((4, 6), 2, rule)]
+        theirs = [None if array is None else array.copy() for array in ours]
+        with counting() as counts:
+            sgd.step(*ours, lr=0.1, **rule)
+        assert counts == {("sgd.step", "reference"): 1}
+        reference.step(*theirs, lr=0.1, **rule)
+        for got, wanted in zip(ours, theirs, strict=True):
+            if got is not None:
+                np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("target", toolchain.targets_for_tests())
+def test_compiles_for_other_machines(target: str, tmp_path: Any) -> None:
+    private: Any = cpu
+    for number, kernel in enumerate(
+        (private._plain(True, True), private._momentum(True, True, True, True), private._momentum(False, False, False, False))
+    ):
+        path = tmp_path / f"{number}.o"
+        toolchain.compile_object(kernel.plan, path, f"k{number}", toolchain.targets_for_tests()[target])
+        assert path.stat().st_size > 0

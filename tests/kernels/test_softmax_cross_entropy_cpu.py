@@ -1,0 +1,68 @@
+"""softmax_cross_entropy in Halide against the reference."""
+
+import numpy as np
+import pytest
+from fast_ops import agree, batches, every_target, needs_halide, numbers, quiet, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn.engines import counting
+from typednn.kernels import softmax_cross_entropy
+from typednn.kernels.softmax_cross_entropy import cpu
+
+pytestmark = [needs_halide, quiet]
+
+classes = st.one_of(st.integers(2, 70), st.sampled_from([256, 300, 1023]))
+
+
+def error_of_loss(logits, target):
+    z = logits - logits.max(axis=1, keepdims=True)
+    whole = np.exp(z).sum(axis=1, keepdims=True)
+    return np.where(target == 0, 0, abs(target) * (abs(z) + np.log(whole) + 1))
+
+
+def error_of_gradient(logits, target, scale):
+    z = logits - logits.max(axis=1, keepdims=True)
+    y = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    return abs(scale) * (y * (2 + abs(np.where(y > 0, z, 0))) * abs(target).sum(axis=1, keepdims=True) + abs(target))
+
+
+def targets(seed, batch, classes, soft):
+    rng = np.random.default_rng(seed)
+    if soft:
+        return rng.random((batch, classes), np.float32)
+    return np.eye(classes, dtype=np.float32)[rng.integers(0, classes, batch)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(batch=batches, classes=classes, special=st.booleans(), soft=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds)
+def test_both(batch, classes, special, soft, scale, seed):
+    logits, target = numbers(seed, batch, classes, special=special, scale=scale), targets(seed, batch, classes, soft)
+    agree("softmax_cross_entropy.elementwise", softmax_cross_entropy.elementwise, logits, target, magnitude=error_of_loss)
+    agree("softmax_cross_entropy.gradient", softmax_cross_entropy.gradient, logits, target, 1 / batch, magnitude=error_of_gradient)
+
+
+@pytest.mark.parametrize("classes", [2, 5, 16, 17, 64, 700])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, 1e30])
+def test_each_place(classes, special):
+    logits = numbers(0, classes + 1, classes).copy()
+    logits[-1] = special
+    np.fill_diagonal(logits, special)
+    for target in (targets(0, classes + 1, classes, True), np.eye(classes + 1, classes, dtype=np.float32), np.zeros_like(logits)):
+        agree("softmax_cross_entropy.elementwise", softmax_cross_entropy.elementwise, logits, target, magnitude=error_of_loss)
+        agree("softmax_cross_entropy.gradient", softmax_cross_entropy.gradient, logits, target, 0.5, magnitude=error_of_gradient)
+
+
+def test_one_class_is_left_to_the_reference():
+    one = np.full((1, 1), np.inf, np.float32)
+    with counting() as counts:
+        assert np.isnan(softmax_cross_entropy.elementwise(one, one))
+        assert np.isnan(softmax_cross_entropy.gradient(one, one, 1.0))
+    assert dict(counts) == {("softmax_cross_entropy.elementwise", "reference"): 1, ("softmax_cross_entropy.gradient", "reference"): 1}
+
+
+@pytest.mark.parametrize("classes", [3, 10, 37, 300])
+def test_on_every_target(classes, tmp_path):
+    logits, target, shapes = numbers(0, 9, classes), targets(1, 9, classes, True), [((9, classes), np.float32)]
+    every_target(cpu._elementwise(classes), (logits, target), shapes, tmp_path)
+    every_target(cpu._gradient(classes), (logits, target, 0.1), shapes, tmp_path, rtol=1e-4)

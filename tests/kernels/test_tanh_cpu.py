@@ -1,0 +1,41 @@
+"""tanh in Halide against the reference."""
+
+import numpy as np
+from fast_ops import agree, every_target, needs_halide, numbers, quiet, seeds, sizes, special_pairs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn.kernels import tanh
+from typednn.kernels.tanh import cpu
+
+pytestmark = [needs_halide, quiet]
+
+
+@settings(max_examples=60, deadline=None)
+@given(size=sizes, special=st.booleans(), seed=seeds)
+def test_forward(size, special, seed):
+    x = numbers(seed, size, special=special)
+    agree("tanh.forward", tanh.forward, x, magnitude=lambda x: abs(np.tanh(x)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), seed=seeds)
+def test_backward(rows, size, special, seed):
+    x, other = numbers(seed, rows, size, special=special), numbers(seed + 1, rows, size, special=special)
+    agree("tanh.backward", tanh.backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + y * y))
+
+
+def test_special_pairs():
+    x, other = special_pairs()
+    agree("tanh.forward", tanh.forward, x, magnitude=lambda x: abs(np.tanh(x)))
+    agree("tanh.backward", tanh.backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + y * y))
+
+
+def test_forward_on_every_target(tmp_path):
+    x = numbers(0, 1001)
+    every_target(cpu._forward, (x,), [((1001,), np.float32)], tmp_path)
+
+
+def test_backward_on_every_target(tmp_path):
+    x, other = numbers(0, 1001), numbers(1, 1001)
+    every_target(cpu._backward, (other, x), [((1001,), np.float32)], tmp_path)

@@ -1,0 +1,115 @@
+"""How the tests of kernels/<op>/cpu.py compare: with the reference in float32 and float64, on one thread and two, for every target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from typednn.engines import counting, cpu, get_threads, set_threads, toolchain, using
+from typednn.engines.compiled import Kernel
+
+EPS = 2.0**-23
+SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 88.7, -88.7, 1e30, -1e30], np.float32)
+
+needs_halide = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the reference on infinities
+
+seeds = st.integers(0, 2**32 - 1)
+# Around vectors of any machine, and around the sizes from which several threads and pieces are used.
+sizes = st.one_of(st.integers(1, 70), st.sampled_from([127, 1000, 32767, 32768, 49153, 131071, 131072, 131073, 200_001]))
+batches = st.one_of(st.integers(1, 20), st.sampled_from([64, 1700]))
+
+
+def numbers(seed: int, *shape: int, special: bool = False, scale: float = 3.0) -> Any:
+    """Read-only float32 numbers of both signs; if ``special``, a fifth of them NaN, infinite, zero or large."""
+    rng = np.random.default_rng([seed, *shape])
+    array = (rng.standard_normal(shape) * scale).astype(np.float32)
+    if special:
+        array = np.where(rng.random(shape) < 0.2, rng.choice(SPECIAL, shape), array)
+    array.setflags(write=False)
+    return array
+
+
+def special_pairs() -> tuple[Any, Any]:
+    """Every special number with every other, in two arrays."""
+    first, second = np.array([(x, y) for x in SPECIAL for y in SPECIAL], np.float32).T
+    return np.ascontiguousarray(first), np.ascontiguousarray(second)
+
+
+def _widened(argument: Any) -> Any:
+    return argument.astype(np.float64) if isinstance(argument, np.ndarray) and argument.dtype == np.float32 else argument
+
+
+def _results(outcome: Any) -> tuple[Any, ...]:
+    return outcome if isinstance(outcome, tuple) else (outcome,)
+
+
+def agree(
+    op: str,
+    function: Callable[..., Any],
+    *arguments: Any,
+    magnitude: Callable[..., Any] | None = None,
+    ulps: float = 8,
+    least: float = 2e-38,
+) -> tuple[Any, ...]:
+    """Assert that Halide ran ``op``, alike on one thread and two, and gave the reference's results, which are returned.
+
+    Without ``magnitude`` to the bit (but for the sign of 0). With it, within ``ulps`` roundings of its size (magnitude takes the
+    arguments in float64), and NaN and infinite exactly where the reference is.
+    """
+    before = get_threads()
+    found: list[tuple[Any, ...]] = []
+    try:
+        for threads in (1, 2):
+            set_threads(threads)
+            with counting() as counts:
+                found.append(_results(function(*arguments)))
+            assert dict(counts) == {(op, "halide"): 1}
+    finally:
+        set_threads(before)
+    with using("reference"):
+        expected = _results(function(*arguments))
+        exact = _results(function(*map(_widened, arguments))) if magnitude else expected
+    for one, two, wanted, true in zip(*found, expected, exact, strict=True):
+        assert one.dtype == wanted.dtype
+        assert one.flags.c_contiguous
+        assert not any(isinstance(argument, np.ndarray) and np.shares_memory(one, argument) for argument in arguments)
+        np.testing.assert_array_equal(one.view(np.uint8), two.view(np.uint8))
+        if magnitude is None:
+            np.testing.assert_array_equal(one, wanted)
+        else:
+            assert one.shape == wanted.shape
+            finite = np.isfinite(wanted)
+            np.testing.assert_array_equal(one[~finite], wanted[~finite])
+            bound = np.broadcast_to(ulps * EPS * magnitude(*map(_widened, arguments)) + least, one.shape)
+            excess = np.abs(one.astype(np.float64) - true)[finite] - bound[finite]
+            assert excess.max(initial=-1) <= 0, f"{excess.max()} over the bound"
+    return found[0]
+
+
+def every_target(kernel: Kernel, arguments: Sequence[Any], shapes: Sequence[tuple[Any, ...]], folder: Path, rtol: float = 1e-5) -> None:
+    """Assert that ``kernel`` compiles for each target, and that x86 ones give here what this machine's gives.
+
+    ``shapes`` holds the shape and dtype of each output.
+    """
+    wanted = [np.empty(*shape) for shape in shapes]
+    kernel(*arguments, *wanted)
+    flags = cpu.processor().flags
+    for name, target in toolchain.targets_for_tests().items():
+        toolchain.compile_object(kernel.plan, folder / f"{name}.o", "symbol", target)
+        if target.cpu.machine != cpu.processor().machine or {"avx2": "avx2", "avx512": "avx512vl"}.get(name, "fpu") not in flags:
+            continue
+        flat = [getattr(argument, "flat", False) for argument in (*kernel.plan.inputs, *kernel.plan.outputs)]
+        found = [np.empty(*shape) for shape in shapes]
+        with mock.patch.object(toolchain, "host", lambda target=target: target), mock.patch.dict(os.environ, HL_JIT_TARGET=target.text):
+            run = toolchain.compile_in_memory(kernel.plan)
+        run(*(value.reshape(-1) if is_flat else value for value, is_flat in zip((*arguments, *found), flat, strict=True)))
+        for here, there in zip(wanted, found, strict=True):
+            np.testing.assert_allclose(there, here, rtol=rtol, atol=1e-6, err_msg=name)

@@ -1,0 +1,118 @@
+"""fuse: the same model, with neighbouring layers run as one kernel.
+
+>>> import numpy as np
+>>> from typednn import fuse
+>>> from typednn.models import lenet5
+>>> model = lenet5(softmax=False, rng=np.random.default_rng(0))
+>>> quick = fuse(model)
+>>> quick.num_parameters() == model.num_parameters()
+True
+
+Both models hold the same parameters: a step of one is a step of the other. Names, state and results are the same, to rounding. What is
+new: the derivative by the whole model's input is computed when ``grad.input`` is read, so that a training step, which does not read it,
+does not pay for it; and the parts of one kernel have no derivatives between them. Ask the model that was fused for those.
+"""
+
+from typing import Any, Generic, Self, cast, overload
+
+import numpy as np
+from jaxtyping import Shaped
+from typing_extensions import TypeVar, TypeVarTuple
+
+from typednn.arrays import device_of
+from typednn.errors import ArgumentError, DeviceError, DTypeError, explain
+from typednn.fields import Kept
+from typednn.fusion.gradients import FusedGrad
+from typednn.fusion.segments import Later, Segment, segments
+from typednn.layer import Chain, Sequential
+from typednn.module import Module
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+S0 = TypeVar("S0", bound=str, covariant=True)
+Gs = TypeVarTuple("Gs")
+
+
+class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
+    """What `fuse` makes: a chain of the same parts, computed segment by segment."""
+
+    _kept_parts: Kept[tuple[Any, ...]]  # what each segment's backward needs
+    _segments: tuple[Segment, ...]
+
+    def __init__(self, model: Chain[In, Out, S0, *Gs] | Sequential[Any]) -> None:
+        super().__init__([_inner(part.shared()) for part in model.parts], model.sample)
+        self.names: tuple[str, ...] = model.names
+        self.training: bool = model.training
+        self.dtype: np.dtype[Any] = model.dtype
+        self.device: str = model.device
+        self._name = model._name
+        self._segments = tuple(segments(self.parts))
+
+    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
+        kept: list[Any] = []
+        y: Any = x
+        for segment in self._segments:
+            y, needed = segment.run(y)
+            kept.append(needed)
+        self._kept_parts = tuple(kept)
+        output: Out = y
+        return output
+
+    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> FusedGrad[In]:
+        gradients: list[tuple[Any, ...]] = []
+        derivative: Any = next_grad
+        later: Later | None = None
+        # A model of one segment is handed the caller's array, which may change before anybody reads the input's derivative.
+        lazy = len(self._segments) > 1
+        for segment, kept in zip(reversed(self._segments), reversed(self._kept_parts), strict=True):
+            grads, derivative, later = segment.run_back(derivative, kept, lazy and segment is self._segments[0])
+            gradients.append(grads)
+        parts = tuple(grad for grads in reversed(gradients) for grad in grads)
+        return FusedGrad(parts, (lambda: derivative) if later is None else later)
+
+    # update is inherited: the walk pairs each layer with its gradient, as in the chain
+
+    def check_sizes(self, inputs: Any) -> None:
+        """The parts' own checks do not run within a segment: theirs of dtype and device are made here, for the whole model."""
+        super().check_sizes(inputs)
+        x = inputs[0]
+        if not self.learns:
+            return
+        if x.dtype != self.dtype:
+            cure = f"convert one of them: x.astype(numpy.{self.dtype}) or model.astype(numpy.{x.dtype})"
+            raise DTypeError(explain("Fused.forward", f"x must have the model's dtype {self.dtype}", str(x.dtype), cure), self)
+        if device_of(x) != self.device:
+            cure = "move one of them with to(device)"
+            raise DeviceError(explain("Fused.forward", f"x must be on the model's device {self.device!r}", repr(device_of(x)), cure), self)
+
+    def shared(self) -> Self:
+        twin = super().shared()
+        twin._segments = tuple(segments(twin.parts))
+        return twin
+
+    def __repr__(self) -> str:
+        return f"fuse({super().__repr__()})"
+
+
+def _inner(part: Module) -> Module:
+    """A chain within the chain is fused as well."""
+    return Fused(cast("Any", part)) if _is_chain(part) else part
+
+
+def _is_chain(model: object) -> bool:
+    return isinstance(model, Chain | Sequential)
+
+
+@overload
+def fuse(model: Chain[In, Out, S0, *Gs]) -> Fused[In, Out, S0]: ...
+@overload
+def fuse(model: Sequential[S0]) -> Fused[Any, Any, S0]: ...
+def fuse(model: Any) -> Fused[Any, Any, Any]:
+    """``model`` with convolution, ReLU and pooling, and linear and ReLU, run as single kernels; the parameters are shared."""
+    if not _is_chain(model):
+        cure = "give it what >> or Sequential makes"
+        raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(model).__name__, cure))
+    return Fused(model)
+
+
+__all__ = ["Fused", "fuse"]

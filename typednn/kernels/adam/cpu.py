@@ -1,0 +1,105 @@
+"""Adam for NumPy's float32 arrays: one pass over weights, gradient and both means, weight decay included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from typednn.arrays import AnyArray
+from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, record
+from typednn.kernels.in_place import in_place
+
+PARALLEL = 1 << 18  # numbers from which a second thread pays
+CHUNK = 1 << 14  # numbers per task
+
+_MOST = 4096
+
+Call = Callable[..., None]
+
+# One for each shape: the parameters of a model take turns.
+_known: dict[tuple[tuple[int, ...], bool, bool], Call] = {}
+
+
+def step(
+    weights: AnyArray,
+    grad: AnyArray,
+    m: AnyArray,
+    v: AnyArray,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    step: int,
+    coupled: float,
+    shrink: float,
+) -> None:
+    """Move ``weights`` for the ``step``-th time, counted from 1; writes weights, m and v in place."""
+    run = _known.get((weights.shape, coupled != 0, shrink != 1)) or _new(weights.shape, coupled != 0, shrink != 1)
+    run(
+        weights,
+        grad,
+        m,
+        v,
+        1 - beta1,
+        beta2,
+        1 - beta2,
+        1 / math.sqrt(1 - beta2**step),
+        eps,
+        lr / (1 - beta1**step),
+        coupled,
+        shrink,
+        weights,
+        m,
+        v,
+    )
+    record("adam.step", "halide")
+
+
+def _new(shape: tuple[int, ...], couples: bool, shrinks: bool) -> Call:
+    if len(_known) >= _MOST:
+        _known.clear()
+    return _known.setdefault((shape, couples, shrinks), _step(couples, shrinks).own_function())
+
+
+@cache
+def _step(couples: bool, shrinks: bool) -> Kernel:
+    array = Array("size", flat=True)
+    return kernel(
+        "adam.step",
+        build_step,
+        inputs=(array, array, array, array, *[Scalar()] * 8),
+        outputs=(array, array, array),
+        options={"couples": couples, "shrinks": shrinks},
+    )
+
+
+def build_step(
+    hl: Any,
+    cpu: Cpu,
+    weights: Any,
+    grad: Any,
+    m: Any,
+    v: Any,
+    mean_rate: Any,
+    beta2: Any,
+    square_rate: Any,
+    inverse_root: Any,
+    eps: Any,
+    lr: Any,
+    coupled: Any,
+    shrink: Any,
+    couples: bool,
+    shrinks: bool,
+) -> Any:
+    """(weights, m, v) after a step: each number depends on its own place alone."""
+    i = hl.Var("i")
+    w = weights[i]
+    g = grad[i] + coupled * w if couples else grad[i]
+    if shrinks:
+        w = w * shrink
+    mean = m[i] + mean_rate * (g - m[i])
+    square = v[i] * beta2 + square_rate * g * g
+    after = w - lr * mean / (hl.sqrt(square) * inverse_root + eps)
+    return in_place(hl, cpu, i, [after, mean, square], weights.dim(0).extent(), PARALLEL, CHUNK)

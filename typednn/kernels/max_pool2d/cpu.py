@@ -1,0 +1,184 @@
+"""MaxPool2d in Halide: forward a comparison per tap, backward a gather.
+
+Lanes run along the channels; where these are one or two, along a row. Each pixel of dx asks the windows that it lies in whether it
+won: one where windows don't overlap, and otherwise as many as taps, in the order in which reference.py adds them. The bits are the
+reference's.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from typednn.arrays import AnyIntArray, Array4
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan, record
+from typednn.kernels.windows import output_sizes
+
+Pair = tuple[int, int]
+
+# Taps up to here become straight code; larger windows are loops.
+_UNROLLED = 25
+# Threads take turns at rows of images, and only where there is work for some microseconds.
+_PARALLEL_FROM = 1 << 15
+
+_UINT8, _UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
+
+
+def index_dtype(kernel_size: Pair) -> np.dtype[Any]:
+    """What the index of a winner is kept in."""
+    return _UINT8 if kernel_size[0] * kernel_size[1] <= 256 else _UINT32
+
+
+def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: tuple[int, int, int], batch: Any, side: int = 1) -> Any:
+    """``y``, whose lanes are channels or columns, and by images in parallel; returns the axis of the lanes.
+
+    ``side`` columns share what they are computed from.
+    """
+    c, x, r, n = axes
+    rows, columns, channels = size
+    if channels > 2 or columns < channels:
+        lanes, extent = c, channels
+    else:
+        lanes, extent = x, columns
+        y.reorder(x, c, r, n)
+    images = max(_PARALLEL_FROM // (4 * rows * columns * channels), 1)
+    several = y.specialize(batch * (rows * columns * channels) >= _PARALLEL_FROM)
+    if images == 1:
+        # Large images: rows of all images in turn.
+        row = hl.Var("row")
+        several.fuse(r, n, row).parallel(row)
+    else:
+        piece = hl.Var("piece")
+        several.split(n, piece, n, images, hl.TailStrategy.GuardWithIf).parallel(piece)
+    for each in (several, y):
+        each.vectorize(lanes, min(cpu.lanes, extent), hl.TailStrategy.ShiftInwards)
+        if lanes is c and 1 < side <= min(4, columns):
+            beside = hl.Var("beside")
+            # Within the vectors of channels, so that the shared ones are loaded once.
+            each.split(x, x, beside, side, hl.TailStrategy.ShiftInwards if columns % side == 0 else hl.TailStrategy.GuardWithIf)
+            each.reorder(beside, c).unroll(beside) if channels > cpu.lanes else each.unroll(beside)
+    return lanes
+
+
+def _build_forward(hl: Any, cpu: Cpu, x: Any, kernel_size: Pair, stride: Pair, dilation: Pair, size: tuple[int, int, int]) -> Any:
+    c, s, r, n = (hl.Var(name) for name in "csrn")
+    y, best = hl.Func("y"), hl.Func("best")
+    height, width = kernel_size
+    index = hl.UInt(8 * index_dtype(kernel_size).itemsize)
+    lowest = hl.f32(float("-inf"))
+    tap = hl.RDom([(0, width), (0, height)])
+    candidate = x[c, s * stride[1] + tap.x * dilation[1], r * stride[0] + tap.y * dilation[0], n]
+    # What is never larger than the lowest never wins.
+    candidate = hl.select(nan.is_nan(hl, candidate), lowest, candidate)
+    best[c, s, r, n] = hl.Tuple([lowest, hl.cast(index, 0)])
+    wins = candidate > best[c, s, r, n][0]
+    best[c, s, r, n] = hl.Tuple(
+        [
+            hl.select(wins, candidate, best[c, s, r, n][0]),
+            hl.select(wins, hl.cast(index, tap.y * width + tap.x), best[c, s, r, n][1]),
+        ]
+    )
+    y[c, s, r, n] = hl.Tuple([best[c, s, r, n][0], best[c, s, r, n][1]])
+    lanes = _scheduled(hl, cpu, y, (c, s, r, n), size, x.dim(3).extent())
+    extent = size[2] if lanes is c else size[1]
+    best.compute_at(y, lanes).vectorize(lanes, min(cpu.lanes, extent))
+    best.update().reorder(lanes, tap.x, tap.y).vectorize(lanes, min(cpu.lanes, extent))
+    if width * height <= _UNROLLED:
+        best.update().unroll(tap.x).unroll(tap.y)
+    return y
+
+
+def _build_backward(
+    hl: Any,
+    cpu: Cpu,
+    next_grad: Any,
+    index: Any,
+    kernel_size: Pair,
+    stride: Pair,
+    dilation: Pair,
+    size: tuple[int, int, int],
+    windows: Pair,
+) -> Any:
+    c, w, h, n = (hl.Var(name) for name in "cwhn")
+    dx = hl.Func("dx")
+    zero = hl.f32(0)
+    kind = hl.UInt(8 * index_dtype(kernel_size).itemsize)
+
+    def won(r: Any, s: Any, tap: Any, inside: Any) -> Any:
+        inside = inside & (r >= 0) & (r < windows[0]) & (s >= 0) & (s < windows[1])
+        r, s = hl.clamp(r, 0, windows[0] - 1), hl.clamp(s, 0, windows[1] - 1)
+        return hl.select(inside & (index[c, s, r, n] == hl.cast(kind, tap)), next_grad[c, s, r, n], zero)
+
+    apart = dilation == (1, 1) and kernel_size[0] <= stride[0] and kernel_size[1] <= stride[1]
+    if apart:
+        i, j = h % stride[0], w % stride[1]
+        dx[c, w, h, n] = won(h / stride[0], w / stride[1], i * kernel_size[1] + j, (i < kernel_size[0]) & (j < kernel_size[1]))
+        _scheduled(hl, cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent(), stride[1])
+        return dx
+    summed = hl.Func("summed")
+    tap = hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
+    below, beside = h - tap.y * dilation[0], w - tap.x * dilation[1]
+    on_grid = (below % stride[0] == 0) & (beside % stride[1] == 0)
+    summed[c, w, h, n] = zero
+    summed[c, w, h, n] += won(below / stride[0], beside / stride[1], tap.y * kernel_size[1] + tap.x, on_grid)
+    dx[c, w, h, n] = summed[c, w, h, n]
+    lanes = _scheduled(hl, cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent())
+    extent = size[2] if lanes is c else size[1]
+    summed.compute_at(dx, lanes).vectorize(lanes, min(cpu.lanes, extent))
+    summed.update().reorder(lanes, tap.x, tap.y).vectorize(lanes, min(cpu.lanes, extent))
+    if kernel_size[0] * kernel_size[1] <= _UNROLLED:
+        summed.update().unroll(tap.x).unroll(tap.y)
+    return dx
+
+
+@cache
+def _forward(image: tuple[int, int, int], kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Kernel, Pair, np.dtype[Any]]:
+    """The kernel, the windows in an image, and the dtype of their winners."""
+    windows = output_sizes(image[:2], kernel_size, stride, dilation)
+    dtype = index_dtype(kernel_size)
+    each = kernel(
+        "max_pool2d.forward",
+        _build_forward,
+        inputs=(Array("batch", *image),),
+        outputs=(Array("batch", *windows, image[2]), Array("batch", *windows, image[2], dtype=dtype.name)),
+        options={"kernel_size": kernel_size, "stride": stride, "dilation": dilation, "size": (*windows, image[2])},
+    )
+    return each, windows, dtype
+
+
+@cache
+def _backward(image: tuple[int, int, int], kernel_size: Pair, stride: Pair, dilation: Pair) -> Kernel:
+    windows = output_sizes(image[:2], kernel_size, stride, dilation)
+    outputs = (*windows, image[2])
+    return kernel(
+        "max_pool2d.backward",
+        _build_backward,
+        inputs=(Array("batch", *outputs), Array("batch", *outputs, dtype=index_dtype(kernel_size).name)),
+        outputs=(Array("batch", *image),),
+        options={"kernel_size": kernel_size, "stride": stride, "dilation": dilation, "size": image, "windows": windows},
+    )
+
+
+def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
+    """(y, index), both (batch, out_height, out_width, channels)."""
+    batch, height, width, channels = x.shape
+    run, (rows, columns), dtype = _forward((height, width, channels), kernel_size, stride, dilation)
+    shape = (batch, rows, columns, channels)
+    y: Array4 = empty(shape)
+    index: AnyIntArray = empty(shape, dtype)
+    run(x, y, index)
+    record("max_pool2d.forward", "halide")
+    return y, index
+
+
+def backward(
+    next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
+) -> Array4:
+    """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
+    _, height, width, channels = input_shape
+    dx: Array4 = empty(input_shape)
+    _backward((height, width, channels), kernel_size, stride, dilation)(next_grad, index, dx)
+    record("max_pool2d.backward", "halide")
+    return dx

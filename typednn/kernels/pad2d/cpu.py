@@ -1,0 +1,164 @@
+"""Pad2d in Halide: one copy each way, row by row, as channels of neighbours lie side by side.
+
+A row with its border is put together on the stack, and written as a whole. What is added up (backward, replicate) goes rows first, then
+columns, as in reference.py. The gradient of a constant border is a copy where the reference has a view: whoever reads it next wants rows
+without gaps.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+from typednn.arrays import Array4
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, record
+
+Border = tuple[int, int, int, int]
+Mode = Literal["constant", "replicate"]
+
+# Threads take turns at images, and only where there is work for some microseconds.
+_PARALLEL_FROM = 1 << 17
+# Rows of so many vectors are copied straight from image to image.
+_WIDE = 8
+
+
+def _along(hl: Any, cpu: Cpu, stage: Any, axis: Any, extent: int) -> None:
+    """Vectors along ``axis``, the last of which is guarded."""
+    if extent >= cpu.lanes:
+        stage.vectorize(axis, cpu.lanes, hl.TailStrategy.GuardWithIf)
+    else:
+        stage.vectorize(axis, extent)
+
+
+def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any], rows: int, width: int, batch: Any) -> None:
+    """``y`` by whole rows of ``width`` numbers, and by several images at once."""
+    u, h, n = axes
+    images = max(_PARALLEL_FROM // (4 * rows * width), 1)
+    several = y.specialize(batch * (rows * width) >= _PARALLEL_FROM)
+    if images == 1:
+        several.parallel(h).parallel(n)
+    else:
+        piece = hl.Var("piece")
+        several.split(n, piece, n, images, hl.TailStrategy.GuardWithIf).parallel(piece)
+    for each in (several, y):
+        each.vectorize(u, min(cpu.lanes, width), hl.TailStrategy.ShiftInwards)
+
+
+def _build_forward(hl: Any, cpu: Cpu, x: Any, value: Any, size: tuple[int, int, int], padding: Border, mode: Mode) -> Any:
+    u, h, n = hl.Var("u"), hl.Var("h"), hl.Var("n")
+    height, width, channels = size
+    left, right, top, _ = padding
+    high, wide = _outside(size, padding)
+    row, y = hl.Func("row"), hl.Func("y")
+    batch = x.dim(2).extent()
+    if mode == "constant" and width * channels >= _WIDE * cpu.lanes:
+        # Most vectors meet no border: those are copied straight, and Halide tells them apart.
+        within = hl.BoundaryConditions.constant_exterior(x, value, [(0, width * channels), (0, height), (hl.Expr(), hl.Expr())])
+        y[u, h, n] = within[u - left * channels, h - top, n]
+        _scheduled(hl, cpu, y, (u, h, n), high, wide, batch)
+        return y
+    pixels = hl.RDom([(0, width * channels)])
+    inside = (h >= top) & (h < top + height)
+    nearest = hl.clamp(h - top, 0, height - 1)
+    copied = x[pixels.x, nearest, n]
+    row[u, h, n] = value
+    # The border above and below is a row of nothing but ``value``.
+    row[pixels.x + left * channels, h, n] = copied if mode == "replicate" else hl.select(inside, copied, value)
+    _along(hl, cpu, row.update(0), pixels.x, width * channels)
+    if mode == "replicate":
+        for first, count, pixel in ((0, left, 0), (left + width, right, width - 1)):
+            if count:
+                border = hl.RDom([(0, channels), (0, count)])
+                row[border.x + (border.y + first) * channels, h, n] = x[border.x + pixel * channels, nearest, n]
+                _along(hl, cpu, row.update(row.num_update_definitions() - 1).allow_race_conditions(), border.x, channels)
+    y[u, h, n] = row[u, h, n]
+    _scheduled(hl, cpu, y, (u, h, n), high, wide, batch)
+    row.compute_at(y, h).store_in(hl.MemoryType.Stack)
+    _along(hl, cpu, row, u, wide)
+    return y
+
+
+def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, size: tuple[int, int, int], padding: Border, mode: Mode) -> Any:
+    u, h, n = hl.Var("u"), hl.Var("h"), hl.Var("n")
+    height, width, channels = size
+    left, right, top, bottom = padding
+    _, wide = _outside(size, padding)
+    dx = hl.Func("dx")
+    batch = next_grad.dim(2).extent()
+    if mode == "constant":
+        dx[u, h, n] = next_grad[u + left * channels, h + top, n]
+        _scheduled(hl, cpu, dx, (u, h, n), height, width * channels, batch)
+        return dx
+    rows, row = hl.Func("rows"), hl.Func("row")
+    # Rows first, corners included: the border's rows, summed, go to the first and the last.
+    rows[u, h, n] = next_grad[u, h + top, n]
+    for last, first, count in ((0, 0, top), (height - 1, top + height, bottom)):
+        if count:
+            border = hl.RDom([(0, wide), (0, count)])
+            border.where(h == last)
+            rows[border.x, h, n] += next_grad[border.x, border.y + first, n]
+            _along(hl, cpu, rows.update(rows.num_update_definitions() - 1).never_partition_all(), border.x, wide)
+    # Then the corners reach their pixel along the columns.
+    row[u, h, n] = rows[u + left * channels, h, n]
+    for last, first, count in ((0, 0, left), (width - 1, left + width, right)):
+        if count:
+            border = hl.RDom([(0, channels), (0, count)])
+            row[border.x + last * channels, h, n] += rows[border.x + (border.y + first) * channels, h, n]
+            _along(hl, cpu, row.update(row.num_update_definitions() - 1).allow_race_conditions(), border.x, channels)
+    dx[u, h, n] = row[u, h, n]
+    _scheduled(hl, cpu, dx, (u, h, n), height, width * channels, batch)
+    _along(hl, cpu, rows.compute_at(dx, h).store_in(hl.MemoryType.Stack), u, wide)
+    _along(hl, cpu, row.compute_at(dx, h).store_in(hl.MemoryType.Stack), u, width * channels)
+    return dx
+
+
+def _outside(size: tuple[int, int, int], padding: Border) -> tuple[int, int]:
+    """How many rows, and how many numbers in each, an image has with its border."""
+    left, right, top, bottom = padding
+    return top + size[0] + bottom, (left + size[1] + right) * size[2]
+
+
+@cache
+def _forward(size: tuple[int, int, int], padding: Border, mode: Mode) -> Kernel:
+    return kernel(
+        "pad2d.forward",
+        _build_forward,
+        inputs=(Array("batch", size[0], size[1] * size[2]), Scalar()),
+        outputs=(Array("batch", *_outside(size, padding)),),
+        options={"size": size, "padding": padding, "mode": mode},
+    )
+
+
+@cache
+def _backward(size: tuple[int, int, int], padding: Border, mode: Mode) -> Kernel:
+    return kernel(
+        "pad2d.backward",
+        _build_backward,
+        inputs=(Array("batch", *_outside(size, padding)),),
+        outputs=(Array("batch", size[0], size[1] * size[2]),),
+        options={"size": size, "padding": padding, "mode": mode},
+    )
+
+
+def forward(x: Array4, padding: Border, mode: Mode, value: float) -> Array4:
+    """y; ``value`` is read in mode "constant" only."""
+    batch, height, width, channels = x.shape
+    left, right, top, bottom = padding
+    y: Any = empty((batch, top + height + bottom, left + width + right, channels))
+    # With the border's columns and channels as one axis.
+    _forward((height, width, channels), padding, mode)(x.reshape(batch, height, -1), value, y.reshape(batch, y.shape[1], -1))
+    record("pad2d.forward", "halide")
+    padded: Array4 = y
+    return padded
+
+
+def backward(next_grad: Array4, padding: Border, mode: Mode) -> Array4:
+    """dx, smaller than dy by the border."""
+    batch, rows, columns, channels = next_grad.shape
+    left, right, top, bottom = padding
+    height, width = rows - top - bottom, columns - left - right
+    dx: Any = empty((batch, height, width, channels))
+    _backward((height, width, channels), padding, mode)(next_grad.reshape(batch, rows, -1), dx.reshape(batch, height, -1))
+    record("pad2d.backward", "halide")
+    cropped: Array4 = dx
+    return cropped

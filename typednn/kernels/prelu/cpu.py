@@ -1,0 +1,80 @@
+"""PReLU in Halide: one pass over memory forward. Backward makes two, one for dx and one for dslope.
+
+dslope is a sum of sums over pieces of a fixed length, each of several running sums: the same from run to run, whatever the number of
+threads. The other formulas are those of reference.py, and so are the bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from typednn.arrays import AnyArray, Array1
+from typednn.engines import Array, Cpu, empty, kernel, record
+from typednn.kernels.elementwise import CHEAP, ELEMENTS, PIECE, is_positive, scheduled
+
+P = TypeVar("P", bound=AnyArray)
+
+# Running sums in a piece: independent, so that additions need not wait for each other, and no fewer than the lanes of any machine.
+_SUMS = 64
+LEAST_SIZE = _SUMS
+
+
+def _build_forward(hl: Any, cpu: Cpu, x: Any, slope: Any) -> Any:
+    i, y = hl.Var("i"), hl.Func("y")
+    y[i] = hl.select(is_positive(hl, x[i]), x[i], slope[0] * x[i])
+    return scheduled(hl, cpu, y, i, x.dim(0).extent())
+
+
+def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> Any:
+    i, piece, lane = hl.Var("i"), hl.Var("piece"), hl.Var("lane")
+    dx, running, pieces, whole, dslope = (hl.Func(name) for name in ("dx", "running", "pieces", "whole", "dslope"))
+    size = x.dim(0).extent()
+    dx[i] = hl.select(is_positive(hl, x[i]), next_grad[i], slope[0] * next_grad[i])
+
+    # Whole rows of sums first; what is left of the last one is added at the end.
+    rows = size / hl.i32(_SUMS)
+    in_piece = PIECE // _SUMS
+    row, sums = hl.RDom([(0, in_piece)]), hl.RDom([(0, _SUMS)])
+    every, rest = hl.RDom([(0, (rows + in_piece - 1) / in_piece)]), hl.RDom([(0, size % _SUMS)])
+
+    def term(at: Any) -> Any:
+        return hl.select(is_positive(hl, x[at]), hl.f32(0), next_grad[at] * x[at])
+
+    row.where(piece * in_piece + row.x < rows)
+    running[lane, piece] = hl.f32(0)
+    running[lane, piece] += term(hl.clamp(piece * in_piece + row.x, 0, rows - 1) * _SUMS + lane)
+    pieces[piece] = hl.f32(0)
+    pieces[piece] += running[sums.x, piece]
+    whole[()] = hl.f32(0)
+    whole[()] += pieces[every.x]
+    whole[()] += term(rows * _SUMS + rest.x)
+    dslope[i] = whole[()]
+
+    running.compute_at(pieces, piece).store_in(hl.MemoryType.Stack).vectorize(lane, cpu.lanes)
+    running.update().reorder(lane, row.x).vectorize(lane, cpu.lanes)
+    pieces.compute_root()
+    pieces.specialize(size >= CHEAP).parallel(piece)
+    pieces.update().specialize(size >= CHEAP).parallel(piece)
+    whole.compute_root()
+    return [scheduled(hl, cpu, dx, i, size), dslope]
+
+
+_forward = kernel("prelu.forward", _build_forward, inputs=(ELEMENTS, Array(1)), outputs=(ELEMENTS,))
+_backward = kernel("prelu.backward", _build_backward, inputs=(ELEMENTS, ELEMENTS, Array(1)), outputs=(ELEMENTS, Array(1)))
+
+
+def forward(x: P, slope: Array1) -> P:
+    """y, shaped like x."""
+    y: P = empty(x.shape)
+    _forward(x, slope, y)
+    record("prelu.forward", "halide")
+    return y
+
+
+def backward(next_grad: P, x: AnyArray, slope: Array1) -> tuple[P, Array1]:
+    """(dx, dslope), shaped like x and slope."""
+    dx: P = empty(x.shape)
+    dslope: Array1 = empty(slope.shape)
+    _backward(next_grad, x, slope, dx, dslope)
+    record("prelu.backward", "halide")
+    return dx, dslope

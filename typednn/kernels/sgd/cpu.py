@@ -1,0 +1,109 @@
+"""SGD for NumPy's float32 arrays: one pass over weights, gradient and velocity, weight decay included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from typednn.arrays import AnyArray
+from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, record
+from typednn.kernels.in_place import in_place
+
+PARALLEL = 1 << 18  # numbers from which a second thread pays
+CHUNK = 1 << 14  # numbers per task
+
+_MOST = 4096
+
+Call = Callable[..., None]
+
+# One for each shape and rule: the parameters of a model take turns.
+_known: dict[tuple[Any, ...], Call] = {}
+
+
+def plain_step(weights: AnyArray, grad: AnyArray, lr: float, coupled: float, shrink: float) -> None:
+    """Move ``weights`` against ``grad``, without momentum."""
+    key = weights.shape, coupled != 0, shrink != 1
+    run = _known.get(key) or _keep(key, _plain(*key[1:]))
+    run(weights, grad, lr, coupled, shrink, weights)
+    record("sgd.step", "halide")
+
+
+def momentum_step(
+    weights: AnyArray,
+    grad: AnyArray,
+    velocity: Any,
+    lr: float,
+    momentum: float,
+    dampening: float,
+    nesterov: bool,
+    first: bool,
+    coupled: float,
+    shrink: float,
+) -> None:
+    """Move ``weights`` along ``velocity``, which is written too; on the first step it is not read."""
+    key = weights.shape, nesterov, first, coupled != 0, shrink != 1
+    run = _known.get(key) or _keep(key, _momentum(*key[1:]))
+    if first:
+        run(weights, grad, lr, momentum, coupled, shrink, weights, velocity)
+    else:
+        run(weights, grad, lr, momentum, coupled, shrink, 1 - dampening, velocity, weights, velocity)
+    record("sgd.step", "halide")
+
+
+def _keep(key: tuple[Any, ...], step: Kernel) -> Call:
+    if len(_known) >= _MOST:
+        _known.clear()
+    return _known.setdefault(key, step.own_function())
+
+
+@cache
+def _plain(couples: bool, shrinks: bool) -> Kernel:
+    array = Array("size", flat=True)
+    options = {"couples": couples, "shrinks": shrinks}
+    return kernel("sgd.plain", build_plain, inputs=(array, array, *[Scalar()] * 3), outputs=(array,), options=options)
+
+
+@cache
+def _momentum(nesterov: bool, first: bool, couples: bool, shrinks: bool) -> Kernel:
+    array = Array("size", flat=True)
+    return kernel(
+        "sgd.momentum",
+        build_momentum,
+        inputs=(array, array, *[Scalar()] * 4, *(() if first else (Scalar(), array))),
+        outputs=(array, array),
+        options={"nesterov": nesterov, "couples": couples, "shrinks": shrinks},
+    )
+
+
+def build_plain(hl: Any, cpu: Cpu, weights: Any, grad: Any, lr: Any, coupled: Any, shrink: Any, couples: bool, shrinks: bool) -> Any:
+    """weights after a step."""
+    i = hl.Var("i")
+    w, g = _decayed(weights[i], grad[i], coupled, shrink, couples, shrinks)
+    return in_place(hl, cpu, i, [w - lr * g], weights.dim(0).extent(), PARALLEL, CHUNK)
+
+
+def build_momentum(
+    hl: Any,
+    cpu: Cpu,
+    weights: Any,
+    grad: Any,
+    lr: Any,
+    momentum: Any,
+    coupled: Any,
+    shrink: Any,
+    *earlier: Any,
+    nesterov: bool,
+    couples: bool,
+    shrinks: bool,
+) -> Any:
+    """(weights, velocity) after a step; ``earlier`` is what the gradient counts and the velocity so far, nothing at the first step."""
+    i = hl.Var("i")
+    w, g = _decayed(weights[i], grad[i], coupled, shrink, couples, shrinks)
+    speed = earlier[1][i] * momentum + earlier[0] * g if earlier else g
+    after = w - lr * (g + momentum * speed if nesterov else speed)
+    return in_place(hl, cpu, i, [after, speed], weights.dim(0).extent(), PARALLEL, CHUNK)
+
+
+def _decayed(w: Any, g: Any, coupled: Any, shrink: Any, couples: bool, shrinks: bool) -> tuple[Any, Any]:
+    return w * shrink if shrinks else w, g + coupled * w if couples else g

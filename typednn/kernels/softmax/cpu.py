@@ -1,0 +1,121 @@
+"""Softmax in Halide: each row is read once, and its exponentials wait on the stack for their sum.
+
+The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38, become 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from typednn.arrays import Array2
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, record
+from typednn.kernels.elementwise import decay
+
+# Threads take turns at pieces of about this many elements, and only where there are several.
+_PIECE = 4096
+# A row of one is 1 whatever x is: the compiler sees x - x, and forgets NaN and infinity.
+LEAST_FEATURES = 2
+
+
+def across(hl: Any, cpu: Cpu, y: Any, f: Any, features: int) -> Any:
+    """``y`` along a row of so many ``features``: whole vectors, the last of which overlaps the one before."""
+    return y.vectorize(f, min(cpu.lanes, features), hl.TailStrategy.ShiftInwards)
+
+
+def by_rows(hl: Any, cpu: Cpu, y: Any, f: Any, b: Any, batch: Any, features: int) -> Any:
+    """The schedule of an op on rows: along each row, and several threads for many rows."""
+    rows = max(_PIECE // features, 1)
+    several = y.specialize(batch >= 4 * rows)
+    piece = hl.Var("piece")
+    several.split(b, piece, b, rows, hl.TailStrategy.GuardWithIf).parallel(piece)
+    across(hl, cpu, several, f, features)
+    return across(hl, cpu, y, f, features)
+
+
+def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], features: int, y: Any, b: Any, largest: bool = False) -> Any:
+    """The sum, or the largest, of value(f, b) over f, for each row b of y.
+
+    Long rows have running sums, some in each lane; what doesn't fill them is added to their sum.
+    """
+    lanes = cpu.lanes * (4 if features >= 16 * cpu.lanes else 1)
+    whole = hl.Func(name)
+
+    def combined(before: Any, other: Any) -> Any:
+        return hl.max(before, other) if largest else before + other
+
+    def add(values: Callable[[Any], Any], count: int) -> None:
+        over = hl.RDom([(0, count)])
+        whole[b] = combined(whole[b], values(over.x))
+        whole.update(whole.num_update_definitions() - 1).atomic().vectorize(over.x, count)
+
+    whole[b] = hl.f32(float("-inf")) if largest else hl.f32(0)
+    full = features // lanes
+    if full > 1:
+        running, lane = hl.Func(f"{name}_running"), hl.Var("lane")
+        turn = hl.RDom([(1, full - 1)])
+        running[lane, b] = value(lane, b)
+        running[lane, b] = combined(running[lane, b], value(lane + turn.x * lanes, b))
+        running.compute_at(y, b).store_in(hl.MemoryType.Stack).bound(lane, 0, lanes).vectorize(lane, cpu.lanes).unroll(lane)
+        running.update().reorder(lane, turn.x).vectorize(lane, cpu.lanes).unroll(lane)
+        add(lambda at: running[at, b], lanes)
+        if features % lanes:
+            add(lambda at: value(at + full * lanes, b), features % lanes)
+    else:
+        add(lambda at: value(at, b), features)
+    return whole.compute_at(y, b)
+
+
+def exponentials(hl: Any, cpu: Cpu, x: Any, features: int, y: Any, f: Any, b: Any) -> tuple[Any, Any, Any]:
+    """exp(x - max x) [f, b], its sum [b] and max x [b], computed for each row of ``y``.
+
+    A NaN, wherever it is, makes the whole row NaN, whatever the maximum then is.
+    """
+    top = total(hl, cpu, "top", lambda at, row: x[at, row], features, y, b, largest=True)
+    raised = hl.Func("raised")
+    raised[f, b] = decay(hl, x[f, b] - top[b])
+    across(hl, cpu, raised.compute_at(y, b).store_in(hl.MemoryType.Stack), f, features)
+    return raised, total(hl, cpu, "sum", lambda at, row: raised[at, row], features, y, b), top
+
+
+def _build_forward(hl: Any, cpu: Cpu, x: Any, features: int) -> Any:
+    f, b, y = hl.Var("f"), hl.Var("b"), hl.Func("y")
+    raised, whole, _ = exponentials(hl, cpu, x, features, y, f, b)
+    y[f, b] = raised[f, b] / whole[b]
+    return by_rows(hl, cpu, y, f, b, x.dim(1).extent(), features)
+
+
+def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, y: Any, features: int) -> Any:
+    f, b, dx = hl.Var("f"), hl.Var("b"), hl.Func("dx")
+    mean = total(hl, cpu, "mean", lambda at, row: next_grad[at, row] * y[at, row], features, dx, b)
+    dx[f, b] = (next_grad[f, b] - mean[b]) * y[f, b]
+    return by_rows(hl, cpu, dx, f, b, y.dim(1).extent(), features)
+
+
+@cache
+def _forward(features: int) -> Kernel:
+    rows = Array("batch", features)
+    return kernel("softmax.forward", _build_forward, inputs=(rows,), outputs=(rows,), options={"features": features})
+
+
+@cache
+def _backward(features: int) -> Kernel:
+    rows = Array("batch", features)
+    return kernel("softmax.backward", _build_backward, inputs=(rows, rows), outputs=(rows,), options={"features": features})
+
+
+def forward(x: Array2) -> Array2:
+    """y (batch, features)."""
+    y: Array2 = empty(x.shape)
+    _forward(x.shape[1])(x, y)
+    record("softmax.forward", "halide")
+    return y
+
+
+def backward(next_grad: Array2, y: Array2) -> Array2:
+    """dx, from what `forward` gave."""
+    dx: Array2 = empty(y.shape)
+    _backward(y.shape[1])(next_grad, y, dx)
+    record("softmax.backward", "halide")
+    return dx

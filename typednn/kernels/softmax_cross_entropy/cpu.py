@@ -1,0 +1,66 @@
+"""Cross entropy of logits in Halide: each row is read once for the loss, and once for its gradient.
+
+The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38, count as 0.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from typednn.arrays import Array2
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, record
+from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
+
+LEAST_CLASSES = LEAST_FEATURES
+
+
+def _build_elementwise(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int) -> Any:
+    c, b, loss = hl.Var("c"), hl.Var("b"), hl.Func("loss")
+    _, whole, top = exponentials(hl, cpu, logits, classes, loss, c, b)
+    # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't know.
+    log = hl.Func("log")
+    log[b] = hl.select(nan.is_nan(hl, whole[b]), whole[b], hl.log(whole[b]))
+    log.compute_at(loss, b)
+    # Strictly in this order: top + log loses the logarithm beside large logits.
+    log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
+    loss[c, b] = hl.select(target[c, b] == 0, hl.f32(0), log_softmax) * -target[c, b]
+    return by_rows(hl, cpu, loss, c, b, logits.dim(1).extent(), classes)
+
+
+def _build_gradient(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int) -> Any:
+    c, b, grad = hl.Var("c"), hl.Var("b"), hl.Func("grad")
+    raised, whole, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
+    wanted = total(hl, cpu, "wanted", lambda at, row: target[at, row], classes, grad, b)
+    grad[c, b] = (raised[c, b] / whole[b] * wanted[b] - target[c, b]) * scale
+    return by_rows(hl, cpu, grad, c, b, logits.dim(1).extent(), classes)
+
+
+@cache
+def _elementwise(classes: int) -> Kernel:
+    rows = Array("batch", classes)
+    name, options = "softmax_cross_entropy.elementwise", {"classes": classes}
+    return kernel(name, _build_elementwise, inputs=(rows, rows), outputs=(rows,), options=options)
+
+
+@cache
+def _gradient(classes: int) -> Kernel:
+    rows = Array("batch", classes)
+    name, options = "softmax_cross_entropy.gradient", {"classes": classes}
+    return kernel(name, _build_gradient, inputs=(rows, rows, Scalar()), outputs=(rows,), options=options)
+
+
+def elementwise(logits: Array2, target: Array2) -> Array2:
+    """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
+    loss: Array2 = empty(logits.shape)
+    _elementwise(logits.shape[1])(logits, target, loss)
+    record("softmax_cross_entropy.elementwise", "halide")
+    return loss
+
+
+def gradient(logits: Array2, target: Array2, scale: float) -> Array2:
+    """The scaled loss by each logit."""
+    grad: Array2 = empty(logits.shape)
+    _gradient(logits.shape[1])(logits, target, scale, grad)
+    record("softmax_cross_entropy.gradient", "halide")
+    return grad
