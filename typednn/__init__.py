@@ -12,6 +12,7 @@ Importing this package imports no array library; each name is loaded when it is 
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from typednn.module import Module
     from typednn.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
     from typednn.stack import Dyn, DynGrad, Stack, StackGrad
+
+# An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so it is set
+# before NumPy is; what the user has set stays.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 _HOMES = {
     "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",

@@ -14,10 +14,12 @@ import numpy as np
 import typednn
 from typednn.backends.select import available
 from typednn.cli.output import say
+from typednn.engines import available as kernels_run
+from typednn.engines import blas, cpu, get_threads
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*$")
-_OURS = ("dev", "parity")  # for those who work on typednn
+_OURS = ("bench", "dev", "parity", "torture")  # for those who work on typednn
 
 
 def info(options: Namespace) -> int:
@@ -35,13 +37,28 @@ def facts() -> dict[str, str]:
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "machine": f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs",
         "numpy": np.__version__,
-        "blas": _blas(),
-        "threads": ", ".join(threads) or f"as many as BLAS takes; {' or '.join(_THREADS)} would say",
+        "processor": _processor(),
+        "kernels": _kernels(),
+        "products": blas.why(),
+        "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or typednn.engines.set_threads would say",
+        "numpy's blas": _blas() + (f" with {', '.join(threads)}" if threads else ""),
         "devices": ", ".join(available()),
     }
     required, extras = _requirements()
     known["needs"] = ", ".join(map(_installed, required)) or "unknown: typednn is not installed"
     return known | {f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()}
+
+
+def _processor() -> str:
+    processor = cpu.processor()
+    widest = "AVX-512" if processor.has(cpu.AVX512) else "AVX2" if processor.has({"avx2", "fma"}) else processor.machine
+    return f"{processor.model or 'unknown'}: {widest}, {cpu.for_schedules(processor).lanes} float32 lanes, {cpu.cores()} cores to use"
+
+
+def _kernels() -> str:
+    if kernels_run():
+        return f"Halide {metadata.version('halide')}, compiled for each shape and kept on disk"
+    return "NumPy's, as Halide is not installed or switched off; pip install 'typednn[fast]'"
 
 
 def _blas() -> str:
