@@ -43,9 +43,9 @@ PAUSE = 0.01  # seconds before a contestant's turn
 SAMPLE = 0.002  # seconds of a timed sample, at least one run
 TURN = 5  # samples
 BEGUN = "TYPEDNN_BENCHMARK_BEGUN"  # where a process finds when it was started
-# jaxtyping imports JAX where it is installed, here as a peer: 130 MB and a second that are not those of a user without it.
-WITHOUT_JAX = "import sys; sys.modules['jax'] = None"
-OWN_COMMAND = f"{WITHOUT_JAX}; from typednn.cli import main; sys.exit(main())"
+# jaxtyping imports JAX where it is installed, tensorboardX imports PyTorch: 130 MB and seconds that users without them don't have.
+HIDDEN = ("jax", "torch")
+OWN_COMMAND = f"import sys; sys.modules.update(dict.fromkeys({HIDDEN})); from typednn.cli import main; sys.exit(main())"
 ALLOWED = 0.01  # between accuracies after an epoch
 
 # What would change the measured libraries' own choices.
@@ -434,7 +434,7 @@ def told_shares(processes: Mapping[str, Sequence[Found]], costs: Sequence[Found]
             share = calls * cost / step
             kept &= share <= SHARE
             told = f"{calls} checked calls x {cost * 1e6:.2f} µs of {_time(step)}"
-            print(f"  checks, {TITLES[row]:41.41}{engine:15}  {told:50}{share:8.2%}  goal {SHARE:.0%}  {_verdict(share <= SHARE, judged)}")
+            print(f"  checks, {TITLES[row]:48}{engine:15}  {told:46}{share:8.2%}  goal {SHARE:.0%}  {_verdict(share <= SHARE, judged)}")
     return kept
 
 
@@ -504,7 +504,8 @@ def _work(options: argparse.Namespace) -> None:
         work = WORKS[row]
         profile(work, options.engine, max(20, round(2e9 / work.flops())) if work.flops() > 1e8 else 2000)
     elif kind == "memory":
-        sys.modules["jax"] = cast(Any, None)
+        if options.engine in BOTH:
+            sys.modules.update(cast(Any, dict.fromkeys(HIDDEN)))
         work = WORKS["lenet5-step"]
         print(json.dumps(memory(options.engine, replace(work, batch=4) if options.quick else work, 3 if options.quick else 30)))
     elif kind == "checks":

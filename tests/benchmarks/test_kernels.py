@@ -40,7 +40,7 @@ def test_quick(tmp_path: Path) -> None:
     assert all(found["lenet5-one"][0]["times"]["typednn"])
 
 
-def test_every_goal_of_the_issue_has_a_row() -> None:
+def test_every_goal_has_a_row() -> None:
     assert {goal.row for goal in kernels.GOALS} | {"checks"} == set(kernels.ROWS)
     for goal in kernels.GOALS:
         if goal.row in works.WORKS:
