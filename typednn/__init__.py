@@ -13,6 +13,7 @@ Importing this package imports no array library; each name is loaded when it is 
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 # An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so it is set
 # before NumPy is; what the user has set stays.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
+if "numpy" not in sys.modules:
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 _HOMES = {
     "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",

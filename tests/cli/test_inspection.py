@@ -92,7 +92,8 @@ def test_info(typednn: Command) -> None:
     assert f"typednn       {package.__version__}\n" in done.stdout
     assert "OPENBLAS_NUM_THREADS=1" in done.stdout
     assert re.search(r"^devices +cpu", done.stdout, re.MULTILINE)
-    assert re.search(r"^blas +\S", done.stdout, re.MULTILINE)
+    for fact in ("processor", "kernels", "products", "threads", "numpy's blas"):
+        assert re.search(rf"^{fact} +\S", done.stdout, re.MULTILINE), fact
 
 
 def test_help_is_by_example_and_quick(typednn: Command) -> None:
