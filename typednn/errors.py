@@ -17,6 +17,7 @@
     ├── DataError        ValueError     a data file is missing, or not what it should be
     ├── CheckpointError  ValueError     a run's files cannot be written, or are not what they should be
     ├── ConfigError      ValueError     a model config cannot be read; has file:line:column
+    ├── EngineError      RuntimeError   a kernel that could not be compiled, or that failed while it ran
     └── MissingExtra     ImportError    a feature needs an optional package
 
 A message says *where*, which *rule*, what it *got*, and the *cure*: see `explain`.
@@ -121,6 +122,10 @@ class ConfigError(TypednnError, ValueError):
         self.path = path
         self.line = line
         self.column = column
+
+
+class EngineError(TypednnError, RuntimeError):
+    """A kernel that could not be compiled, or that failed while it ran; wrong arrays are Shape- and DTypeErrors."""
 
 
 class MissingExtra(TypednnError, ImportError):

@@ -64,23 +64,16 @@ machines that a kernel has to compile for (``toolchain.compile_object(kernel.pla
 
 from __future__ import annotations
 
-import os
-import sys
-
-if "numpy" not in sys.modules:
-    # NumPy's own OpenBLAS reads it when it is loaded: its idle workers must not take a core from ours.
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
-
 from typednn.engines import nan, pool, threads
 from typednn.engines.blas import sgemm
 from typednn.engines.compiled import Kernel, kernel
 from typednn.engines.counters import counting, record
 from typednn.engines.cpu import Cpu
 from typednn.engines.dispatch import fast, fits, using
-from typednn.engines.errors import EngineError
 from typednn.engines.pool import empty
 from typednn.engines.threads import get_threads, set_threads
 from typednn.engines.toolchain import Array, Scalar, available
+from typednn.errors import EngineError
 
 __all__ = [
     "Array",

@@ -18,9 +18,9 @@ from typing import Any, final
 
 from typednn.engines import cache as on_disk
 from typednn.engines import runtime, sources, toolchain
-from typednn.engines.errors import EngineError
 from typednn.engines.frames import Frame, caller_of
 from typednn.engines.toolchain import Argument, Array, Build, Plan
+from typednn.errors import EngineError
 
 _kernels: dict[Plan, Kernel] = {}
 _lock = threading.Lock()

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from typednn.engines import memory
-from typednn.engines.errors import EngineError
 from typednn.engines.toolchain import Array, Plan
-from typednn.errors import DTypeError, ShapeError, explain
+from typednn.errors import DTypeError, EngineError, ShapeError, explain
 
 _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
 _BUFFER = 7  # words of a halide_buffer_t: device, device interface, host, flags, type and rank, dimensions, padding

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from typednn.engines.cache import digest
-from typednn.engines.errors import EngineError
+from typednn.errors import EngineError
 
 
 def digest_of(build: Callable[..., Any]) -> str:

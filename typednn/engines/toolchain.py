@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from typednn.engines import cpu
-from typednn.engines.errors import EngineError
+from typednn.errors import EngineError
 
 # The interface between our objects, their runtime and `runtime.py`: another number makes every cached entry another one.
 ABI = "1"
