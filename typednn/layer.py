@@ -22,6 +22,7 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2
+from typednn.calls import walking
 from typednn.checks import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.gradients import ChainGrad, ElementwiseGrad
@@ -53,6 +54,7 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
     @abstractmethod
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
 
+    @walking
     def update(self, optimizer: Optimizer, grad: G) -> None:
         """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
         self.step_parameters(optimizer, grad)
@@ -86,6 +88,7 @@ class Elementwise(Module, Generic[P]):
     @abstractmethod
     def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, P]: ...
 
+    @walking
     def update(self, optimizer: Optimizer, grad: ElementwiseGrad[AnyArray, P]) -> None:
         """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
         self.step_parameters(optimizer, grad)
@@ -110,6 +113,7 @@ class FirstLayer(Module, Generic[In, Out, G, S]):
     @abstractmethod
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
 
+    @walking
     def update(self, optimizer: Optimizer, grad: G) -> None:
         """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
         self.step_parameters(optimizer, grad)
@@ -136,6 +140,7 @@ class MultiInput(Module, Generic[Out, P]):
     @abstractmethod
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> P: ...
 
+    @walking
     def update(self, optimizer: Optimizer, grad: P) -> None:
         """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
         self.step_parameters(optimizer, grad)

@@ -422,7 +422,7 @@ class Module(Enforced):
 
 # What every module has, beside what its class declares; and the kinds of value that hold no module.
 _BOOKKEEPING = frozenset(Module.__annotations__)
-_PLAIN = frozenset({bool, int, float, str, type(None), object, np.dtype})
+_PLAIN = frozenset({bool, int, float, str, type(None), object})
 
 
 def _modules_in(name: str, value: object) -> Iterator[tuple[str, Module]]:

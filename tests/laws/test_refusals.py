@@ -8,7 +8,7 @@ import strict_array
 from law_tools import WRONG, bits, ready, values
 
 from tests.layer_cases import CASES, LayerCase
-from typednn import calls, checking, checks, fields
+from typednn import calls, checking, checks, derivatives, fields
 from typednn.engines import using
 from typednn.errors import ShapeError
 from typednn.shapes import Flow
@@ -38,9 +38,10 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*arguments: Any, **named: Any) -> None:
         return None
 
-    for module in (checks, calls, fields):
+    for module in (checks, calls, derivatives, fields):
         monkeypatch.setattr(module, "judge", nothing, raising=True)
-    monkeypatch.setattr(calls, "_check_derivative", nothing)
+    for module in (calls, derivatives):
+        monkeypatch.setattr(module, "check_derivative", nothing)
     monkeypatch.setattr(calls, "_check_inputs", nothing)
     monkeypatch.setattr(calls, "_check_output", nothing)
     monkeypatch.setattr(calls, "_refuse_update", nothing)
