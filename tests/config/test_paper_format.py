@@ -5,33 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.paper import LENET5
 from typednn import Input
 from typednn.config import ConfigError, loads
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU, Softmax
 from typednn.optim import SGD
 from typednn.random import PCG32
 from typednn.stack import Stack
-
-LENET5 = """\
-600,28,28,1
-####################
-Pad2D,2,2,0
-Conv2D,1,6,5,5,1,1,1,1
-ReLU
-MaxPool2D,2,2,2,2,1,1
-Conv2D,6,16,5,5,1,1,1,1
-ReLU
-MaxPool2D,2,2,2,2,1,1
-Flatten
-Linear,400,120
-ReLU
-Linear,120,84
-ReLU
-Linear,84,10
-Softmax
-####################
-SGD,1.0
-"""
 
 LENET5_TOML = """\
 format = 1

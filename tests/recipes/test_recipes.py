@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.paper import LENET5
 from typednn.errors import ArgumentError
 from typednn.losses import CrossEntropy
 from typednn.metrics import ClassificationReport
@@ -16,27 +17,6 @@ from typednn.recipes import RECIPES, Recipe, Samples, beside_the_paper, find, pa
 from typednn.recipes.paper_table import ACCURACIES, TABLE_I
 from typednn.recipes.recipe import from_json
 from typednn.recipes.running import generator, targets, which
-
-PAPER = """\
-600,28,28,1
-####################
-Pad2D,2,2,0
-Conv2D,1,6,5,5,1,1,1,1
-ReLU
-MaxPool2D,2,2,2,2,1,1
-Conv2D,6,16,5,5,1,1,1,1
-ReLU
-MaxPool2D,2,2,2,2,1,1
-Flatten
-Linear,400,120
-ReLU
-Linear,120,84
-ReLU
-Linear,84,10
-Softmax
-####################
-SGD,1.0
-"""
 
 
 def _pictures(rows: int, seed: int) -> tuple[Any, Any]:
@@ -78,7 +58,7 @@ def test_the_papers_recipe_is_the_papers(samples: Samples) -> None:
 
 def test_the_papers_format_gives_the_same_bits(samples: Samples, tmp_path: Path) -> None:
     """P-E4, P-D6: the model in the paper's own format, trained likewise."""
-    (tmp_path / "lenet5.config").write_text(PAPER, encoding="utf-8")
+    (tmp_path / "lenet5.config").write_text(LENET5, encoding="utf-8")
     fewer = {"epochs": 2, "batch_size": 24}
     named = train(recipe("lenet5-paper").changed(fewer), samples, progress=False)
     read = train(recipe_of_config(tmp_path / "lenet5.config").changed(fewer), samples, progress=False)
