@@ -48,9 +48,6 @@ HIDDEN = ("jax", "torch")
 OWN_COMMAND = f"import sys; sys.modules.update(dict.fromkeys({HIDDEN})); from typednn.cli import main; sys.exit(main())"
 ALLOWED = 0.01  # between accuracies after an epoch
 
-# What would change the measured libraries' own choices.
-LEFT_OUT = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_THREAD_TIMEOUT", "MKL_DEBUG_CPU_TYPE", "TYPEDNN_ENGINE", "TYPEDNN_CHECKS")
-
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -233,19 +230,12 @@ def profile(work: Work, engine: str, runs: int) -> None:
 # ---------------------------------------------------------------------------------------------------- from outside
 
 
-def environment(threads: int) -> dict[str, str]:
-    """The measured processes': the same threads for everybody, and libraries free to choose their kernels."""
-    names = ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
-    kept = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
-    return kept | {name: str(threads) for name in names}
-
-
 def asked(arguments: Sequence[str], threads: int, **more: str) -> Found:
     """What a fresh process of this program answers."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.kernels", *arguments],
         cwd=REPOSITORY,
-        env=environment(threads) | more | {BEGUN: repr(time.time())},
+        env=machine.environment(threads) | more | {BEGUN: repr(time.time())},
         capture_output=True,
         text=True,
         check=False,
@@ -294,7 +284,7 @@ def epoch(threads: int) -> Found:
     absent = {engine: works.missing(engine) for engine in LAYOUTS if works.missing(engine)}
     times: dict[str, list[float]] = {}
     accuracies: dict[str, float] = {}
-    variables = environment(threads) | {"TYPEDNN_DATA": str(folder), "PYTHONPATH": str(REPOSITORY)}
+    variables = machine.environment(threads) | {"TYPEDNN_DATA": str(folder), "PYTHONPATH": str(REPOSITORY)}
     for engine in ("typednn", *(engine for engine in LAYOUTS if engine not in absent)):
         with tempfile.TemporaryDirectory() as temporary:
             command = ["-c", OWN_COMMAND, "train", "lenet5", "--data", "mnist", "--epochs", "1", "--run", "run", "-q"]
@@ -461,7 +451,7 @@ def main(arguments: Sequence[str]) -> int:
                     subprocess.run(
                         [sys.executable, "-m", "benchmarks.kernels", "--worker", f"profile {row}", "--engine", engine],
                         cwd=REPOSITORY,
-                        env=environment(options.threads),
+                        env=machine.environment(options.threads),
                         check=True,
                     )
         return 0
@@ -472,7 +462,7 @@ def main(arguments: Sequence[str]) -> int:
     how = f"{count} process{'es' if count > 1 else ''} per row, {seconds:g} s of alternating runs each; medians"
     print(f"Kernels: {options.threads} threads for everybody, float32, {how}")
     print(f"  {machine.described()}")
-    ignored = [f"{name}={os.environ[name]}" for name in LEFT_OUT if name in os.environ]
+    ignored = [f"{name}={os.environ[name]}" for name in machine.LEFT_OUT if name in os.environ]
     if ignored:
         print(f"  left out of the measured processes' environment: {', '.join(ignored)}")
     noise = machine.Noise.now()

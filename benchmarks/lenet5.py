@@ -131,15 +131,13 @@ class Typednn:
         return {"output": output, "input": grad.input, **self.model.named_gradients(grad)}
 
     def described(self) -> str:
-        from typednn import __version__, get_checks, kernels
+        from typednn import __version__, get_checks
+        from typednn.engines import counting
 
-        used = {
-            import_module(f"{kernels.__name__}.{name}").forward.__module__.rpartition(".")[2]
-            for name in ("conv2d", "linear", "max_pool2d", "relu")
-        }
-        return (
-            f"typednn {__version__}, {' and '.join(sorted(used))} kernels, checks {get_checks()!r}, NumPy {np.__version__} with {_blas()}"
-        )
+        with counting() as ran:
+            self.backward(self.forward())
+        used = sorted({engine for _, engine in ran})
+        return f"typednn {__version__}, {', '.join(used)} kernels, checks {get_checks()!r}, NumPy {np.__version__} with {_blas()}"
 
 
 class Torch:
@@ -278,17 +276,14 @@ def _timed_step(trained: Trained) -> dict[str, float]:
 class Worker:
     """The process of one engine, seen from outside."""
 
-    def __init__(self, engine: Engine, batch: int, threads: int) -> None:
-        variables = {
-            name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-        }
+    def __init__(self, engine: Engine, batch: int, threads: int, kernels: str) -> None:
         command = [sys.executable, "-m", "benchmarks.lenet5", "--worker", engine, "--batch", str(batch)]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **variables},
+            env=machine.environment(threads) | {"TYPEDNN_ENGINE": kernels},
             cwd=Path(__file__).resolve().parent.parent,
         )
         self.described: str = self._answer()
@@ -354,12 +349,14 @@ def compare(workers: Mapping[Engine, Worker]) -> bool:
 Times = dict[Engine, dict[str, list[float]]]
 
 
-def measure(engines: Sequence[Engine], batch: int, threads: int, processes: int, rounds: int, warm_up: int) -> tuple[bool, Times]:
+def measure(
+    engines: Sequence[Engine], batch: int, threads: int, kernels: str, processes: int, rounds: int, warm_up: int
+) -> tuple[bool, Times]:
     """Whether the engines agree; then, for every engine, each phase's median of each process, and each one's peak memory."""
     agree = True
     times: Times = {engine: {what: [] for what in (*PHASES, "memory")} for engine in engines}
     for turn in range(processes):
-        workers = {engine: Worker(engine, batch, threads) for engine in engines}
+        workers = {engine: Worker(engine, batch, threads, kernels) for engine in engines}
         try:
             if turn == 0:
                 for worker in workers.values():
@@ -424,6 +421,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--threads", type=int, nargs="+", default=sorted({1, machine.cores()}), help="numbers of threads to try (default: %(default)s)"
     )
+    parser.add_argument("--kernels", choices=("fast", "reference"), default="fast", help="typednn's (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=3, help="fresh processes per engine (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=7, help="steps timed in each (default: %(default)s)")
     parser.add_argument("--warm-up", type=int, default=2, help="steps before that (default: %(default)s)")
@@ -448,7 +446,7 @@ def main(arguments: Sequence[str]) -> int:
     for threads in options.threads:
         print(f"\n{threads} thread{'s' if threads > 1 else ''} per engine")
         noise = machine.Noise.now()
-        agree, times = measure(engines, options.batch, threads, options.processes, options.rounds, options.warm_up)
+        agree, times = measure(engines, options.batch, threads, options.kernels, options.processes, options.rounds, options.warm_up)
         if not agree:
             print(f"  the results differ by more than {AGREEMENT:g}: no times")
             agreed = False

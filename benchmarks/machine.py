@@ -10,6 +10,9 @@ from pathlib import Path
 # Of a processor's hundred features, those that decide how fast a matrix product is.
 _TELLING = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "sve")
 
+# What would change the measured libraries' own choices.
+LEFT_OUT = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_THREAD_TIMEOUT", "MKL_DEBUG_CPU_TYPE", "TYPEDNN_ENGINE", "TYPEDNN_CHECKS")
+
 
 def cores() -> int:
     """How many cores this process may use."""
@@ -29,6 +32,13 @@ def described() -> str:
                 processor["flags"] = " ".join(flag for flag in _TELLING if flag in value.split())
     flags = f" ({processor['flags']})" if processor["flags"] else ""
     return f"{cores()} cores, {processor['name']}{flags}, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The measured processes': the same threads for everybody, and libraries free to choose their kernels."""
+    names = ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
+    kept = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    return kept | {name: str(threads) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

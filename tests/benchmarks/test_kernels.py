@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import kernels, works
+from benchmarks import kernels, machine, works
 from benchmarks.limits import Limits, limits
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -166,7 +166,7 @@ def test_checked_calls_of_a_step() -> None:
 def test_the_measured_processes_choose_their_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    variables = kernels.environment(2)
+    variables = machine.environment(2)
     assert "OPENBLAS_CORETYPE" not in variables
     assert {variables[name] for name in ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")} == {"2"}
 

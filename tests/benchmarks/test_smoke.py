@@ -31,6 +31,25 @@ def test_lenet5_alone() -> None:
     assert "ratio" not in done.stdout
 
 
+def test_lenet5_on_the_reference_kernels() -> None:
+    done = run(
+        "benchmarks.lenet5",
+        "--without-torch",
+        "--batch",
+        "1",
+        "--threads",
+        "1",
+        "--processes",
+        "1",
+        "--rounds",
+        "1",
+        "--kernels",
+        "reference",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", reference kernels, checks 'cached'" in done.stdout
+
+
 def test_checks() -> None:
     done = run("benchmarks.checks", "--rounds", "1", "--calls", "1")
     # One call of each is no measurement: either verdict will do, a crash will not.
