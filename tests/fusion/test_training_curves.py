@@ -1,0 +1,53 @@
+"""LeNet5 learns the same, step by step, on the reference kernels, on the compiled ones and fused: real digits, a real optimizer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from typednn import Input, fuse
+from typednn.engines import available, counting, using
+from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU
+from typednn.losses import SoftmaxCrossEntropy
+from typednn.optim import SGD, Adam
+from typednn.optim.optimizer import GradientOptimizer
+from typednn.recipes.samples import load_data
+
+STEPS, BATCH = 70, 32
+
+
+def curve(how: str, optimizer: GradientOptimizer, dtype: type[np.floating[Any]] = np.float32) -> tuple[npt.NDArray[np.float64], set[str]]:
+    """The loss of every step, and the engines that ran."""
+    data = load_data("digits")
+    x = (data.x.astype(np.float64) / 255.0).astype(dtype)
+    images = Input(28, 28, 1) >> Pad2d(2) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) >> Conv2d(6, 16, 5) >> ReLU() >> MaxPool2d(2)
+    plain = images >> Flatten() >> Linear(400, 120) >> ReLU() >> Linear(120, 84) >> ReLU() >> Linear(84, 10)
+    plain.init(np.random.default_rng(3)).astype(dtype)
+    model: Any = fuse(plain) if how == "fused" else plain
+    loss = SoftmaxCrossEntropy()
+    seen: list[float] = []
+    with using("reference" if how == "reference" else "fast"), counting() as ran:
+        for step in range(STEPS):
+            batch = slice(step * BATCH % (len(x) - BATCH), step * BATCH % (len(x) - BATCH) + BATCH)
+            scores = model.forward(x[batch])
+            seen.append(float(loss.loss(scores, data.y[batch])))
+            model.update(optimizer, model.backward(loss.loss_grad(scores, data.y[batch])))
+    return np.array(seen), {engine for _, engine in ran}
+
+
+@pytest.mark.skipif(not available(), reason="compiled kernels need the extra [fast]")
+@pytest.mark.parametrize("kind", [lambda: SGD(lr=0.2), lambda: Adam(lr=1e-3)], ids=["SGD", "Adam"])
+def test_training_curves_agree(kind: Callable[[], GradientOptimizer]) -> None:
+    """Each is as near to a float64 run as float32 is: what separates the kernels is no more than what separates the precisions."""
+    exact, _ = curve("reference", kind(), np.float64)
+    reference, slow = curve("reference", kind())
+    assert slow == {"reference"}
+    assert exact[-1] < 0.9 * exact[0]
+    rounding = np.maximum.accumulate(np.abs(reference - exact)) + 1e-6
+    for how in ("fast", "fused"):
+        losses, ran = curve(how, kind())
+        assert "halide" in ran
+        far = np.abs(losses - exact)
+        assert (far <= 10 * rounding).all(), (how, (far / rounding).max())
