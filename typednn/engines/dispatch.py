@@ -32,6 +32,11 @@ _wanted = _check("TYPEDNN_ENGINE", os.environ.get("TYPEDNN_ENGINE") or "fast")
 _on: bool | None = None  # None until somebody asks: looking for the compiler is not for import time
 
 
+def wanted() -> str:
+    """The engine that was asked for: "fast", whether it is at hand or not, or "reference"."""
+    return _wanted
+
+
 def fast(*arrays: object) -> bool:
     """Whether kernels may run on ``arrays``: NumPy's, float32, C-contiguous, not empty, and no one asked for the reference."""
     if not _on and not _decide():

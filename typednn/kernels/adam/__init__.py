@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typednn.arrays import AnyArray
 from typednn.engines import fast, record
-from typednn.kernels.adam import cpu, reference
+from typednn.kernels.adam import cpu, cuda, reference
 
 __all__ = ["step"]
 
@@ -26,6 +26,9 @@ def step(
     """Move ``weights`` for the ``step``-th time, counted from 1; ``coupled`` and ``shrink`` are weight decay."""
     if fast(weights, grad, m, v):
         cpu.step(weights, grad, m, v, lr, beta1, beta2, eps, step, coupled, shrink)
+        return
+    if cuda.covers(weights, grad, m, v):
+        cuda.step(weights, grad, m, v, lr, beta1, beta2, eps, step, coupled, shrink)
         return
     record("adam.step", "reference")
     reference.step(weights, grad, m, v, lr=lr, beta1=beta1, beta2=beta2, eps=eps, step=step, coupled=coupled, shrink=shrink)

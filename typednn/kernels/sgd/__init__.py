@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typednn.arrays import AnyArray
 from typednn.engines import fast, record
-from typednn.kernels.sgd import cpu, reference
+from typednn.kernels.sgd import cpu, cuda, reference
 
 __all__ = ["step"]
 
@@ -27,8 +27,14 @@ def step(
         if fast(weights, grad):
             cpu.plain_step(weights, grad, lr, coupled, shrink)
             return
+        if cuda.covers(weights, grad):
+            cuda.plain_step(weights, grad, lr, coupled, shrink)
+            return
     elif fast(weights, grad, velocity):
         cpu.momentum_step(weights, grad, velocity, lr, momentum, dampening, nesterov, first, coupled, shrink)
+        return
+    elif cuda.covers(weights, grad, velocity):
+        cuda.momentum_step(weights, grad, velocity, lr, momentum, dampening, nesterov, first, coupled, shrink)
         return
     record("sgd.step", "reference")
     reference.step(

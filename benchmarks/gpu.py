@@ -1,0 +1,208 @@
+"""Networks on a GPU, beside PyTorch on the same GPU: ``python -m benchmarks.gpu``. Needs CuPy; PyTorch with CUDA is the peer.
+
+The networks are those of `benchmarks.kernels` (`benchmarks.works`), layer by layer. Everybody gets the same weights and data, and nobody
+is timed whose outputs, losses, gradients or steps differ. Then all take turns: a few runs that are not counted, then samples of many runs
+each, with a wait for the GPU at the end. A step reads the loss's value, so that it waits for the GPU once. PyTorch is eager, in both memory
+layouts (the faster one is the peer), with cuDNN's search for the best algorithm, in float32 without TF32, as typednn is.
+Ends with 1 where results differ, or where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from statistics import median
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from benchmarks import machine, works
+from benchmarks.kernels import engines_used
+from benchmarks.works import Results, Work
+from typednn.backends import select, synchronize, to_device, to_numpy
+from typednn.errors import DeviceError, MissingExtra
+
+ROWS = ("lenet5-forward", "lenet5-step", "control-step", "mlp-step", "vgg-step")
+SAMPLES = 7
+
+
+class Contestant(Protocol):
+    """One engine with one work, on a device."""
+
+    def results(self) -> Results:
+        """As `benchmarks.works.Contestant.results`, on NumPy."""
+        ...
+
+    def run(self, times: int) -> None:
+        """Do the work so many times, and wait for the device."""
+        ...
+
+    def described(self) -> str: ...
+
+
+class Ours:
+    """typednn."""
+
+    def __init__(self, work: Work, device: str) -> None:
+        self.inner = works.Typednn(work, fused=False)
+        self.inner.model.to(device)
+        self.inner.x, self.inner.y = (to_device(array, device) for array in (self.inner.x, self.inner.y))
+        self.work, self.device = work, device
+
+    def run(self, times: int) -> None:
+        self.inner.run(times)
+        synchronize(self.device)
+
+    def results(self) -> Results:
+        model = self.inner.model
+        if not self.work.optimizer:
+            return {"output": to_numpy(model.forward(self.inner.x))}
+        before = works.weights(self.work)
+        output, loss, grad = self.inner.step()
+        found = {"output": to_numpy(output.copy()), "loss": np.array(loss)}
+        found |= {f"gradient {name}": to_numpy(array.copy()) for name, array in model.named_gradients(grad).items()}
+        for _ in range(works.STEPS - 1):
+            self.inner.step()
+        return found | {f"way {name}": to_numpy(array) - before[name] for name, array in model.named_parameters().items()}
+
+    def described(self) -> str:
+        ran = [[op, engine, count] for (op, engine), count in self.inner.ran().items()]
+        return f"typednn: {engines_used(ran)}"
+
+
+class Theirs:
+    """PyTorch."""
+
+    def __init__(self, work: Work, device: str, layout: Literal["contiguous_format", "channels_last"]) -> None:
+        self.inner = works.Torch(work, layout)
+        self.inner.model.to(device)
+        self.inner.x, self.inner.y = (tensor.to(device) for tensor in (self.inner.x, self.inner.y))
+        self.work, self.device = work, device
+        self.torch: Any = self.inner.torch
+        self.torch.backends.cudnn.benchmark = True
+        self.torch.backends.cudnn.allow_tf32 = self.torch.backends.cuda.matmul.allow_tf32 = False
+
+    def run(self, times: int) -> None:
+        if self.work.optimizer:
+            for _ in range(times):
+                _, loss = self.inner.step()
+                loss.item()
+        else:
+            self.inner.run(times)
+        if self.device == "cuda":
+            self.torch.cuda.synchronize()
+
+    def results(self) -> Results:
+        if not self.work.optimizer:
+            with self.torch.inference_mode():
+                return {"output": self._host(self.inner.model(self.inner.x))}
+        before = works.weights(self.work)
+        output, loss = self.inner.step()
+        found = {"output": self._host(output), "loss": self._host(loss)}
+        named = dict(self.inner.model.named_parameters())
+        for ours, theirs in self.inner.names.items():
+            found[f"gradient {ours}"] = works.channels_last(self.work, ours, self._host(named[theirs].grad)).copy()
+        for _ in range(works.STEPS - 1):
+            self.inner.step()
+        for ours, theirs in self.inner.names.items():
+            found[f"way {ours}"] = works.channels_last(self.work, ours, self._host(named[theirs])) - before[ours]
+        return found
+
+    @staticmethod
+    def _host(tensor: Any) -> Any:
+        return tensor.detach().cpu().contiguous().numpy()
+
+    def described(self) -> str:
+        return f"PyTorch {self.torch.__version__}, eager, {self.inner.layout if self.work.images else 'rows'}"
+
+
+def contestants(work: Work, device: str, peer: bool) -> dict[str, Contestant]:
+    """Who takes part: typednn, and PyTorch in its layouts where ``peer`` says so."""
+    found: dict[str, Contestant] = {"typednn": Ours(work, device)}
+    if peer:
+        found["torch"] = Theirs(work, device, "contiguous_format")
+        if work.images:
+            found["torch-channels-last"] = Theirs(work, device, "channels_last")
+    return found
+
+
+def disagreements(work: Work, everyone: Mapping[str, Contestant]) -> list[str]:
+    """Who differs from typednn by more than rounding allows."""
+    ours = everyone["typednn"].results()
+    found: list[str] = []
+    for name, contestant in everyone.items():
+        difference, where = works.apart(ours, contestant.results(), work.slack) if name != "typednn" else (0.0, "")
+        if difference > 1:
+            found.append(f"{name} differs {difference:.1f} times as much as is allowed ({where})")
+    return found
+
+
+def timed(everyone: Mapping[str, Contestant], seconds: float) -> dict[str, list[float]]:
+    """Seconds of one run: a few samples of each contestant, in turns, of about ``seconds`` in all."""
+    times: dict[str, int] = {}
+    for name, contestant in everyone.items():
+        contestant.run(3)
+        one = _clocked(contestant.run, 3) / 3
+        times[name] = max(int(seconds / SAMPLES / one), 1)
+    samples: dict[str, list[float]] = {name: [] for name in everyone}
+    for _ in range(SAMPLES):
+        for name, contestant in everyone.items():
+            samples[name].append(_clocked(contestant.run, times[name]) / times[name])
+    return samples
+
+
+def _clocked(run: Callable[[int], None], times: int) -> float:
+    started = time.perf_counter()
+    run(times)
+    return time.perf_counter() - started
+
+
+def line(work: Work, samples: Mapping[str, Sequence[float]]) -> str:
+    """A row of the table: medians, and the ratios of medians and of the fastest samples. Below 1 typednn is faster."""
+    peers = [name for name in samples if name != "typednn"]
+    text = f"  {work.title:46}{median(samples['typednn']) * 1e3:9.3f} ms"
+    if not peers:
+        return text
+    peer = min(peers, key=lambda name: median(samples[name]))
+    ratio, least = (one(samples["typednn"]) / one(samples[peer]) for one in (median, min))
+    return f"{text}{median(samples[peer]) * 1e3:9.3f} ms  {peer:20}{ratio:7.2f}{least:7.2f}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the benchmark; 0 where there is a GPU and results agree."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="networks (default: all)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each engine and network (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    try:
+        gpu: Any = select("cuda").namespace
+    except (DeviceError, MissingExtra) as error:
+        print(f"nothing measured: {error}")
+        return 1
+    print(f"{gpu.cuda.runtime.getDeviceProperties(0)['name'].decode()}, CuPy {gpu.__version__}; {machine.described()}")
+    peer = find_spec("torch") is not None and import_module("torch").cuda.is_available()
+    if not peer:
+        print("no PyTorch that can use this GPU: typednn alone, nothing to compare with")
+    os.environ.setdefault("OMP_NUM_THREADS", str(machine.cores()))
+    table: list[str] = []
+    agreed = True
+    for row in options.rows:
+        work = works.WORKS[row]
+        everyone = contestants(work, "cuda", peer)
+        for contestant in everyone.values():
+            print(f"  {work.title}: {contestant.described()}")
+        complaints = disagreements(work, everyone)
+        agreed &= not complaints
+        table.append(f"  {work.title:46} {'; '.join(complaints)}" if complaints else line(work, timed(everyone, options.seconds)))
+    print(f"\n  {'work':46}{'typednn':>12}{'PyTorch':>12}  {'layout':20}{'ratio':>7}{'least':>7}")
+    print("\n".join(table))
+    return 0 if agreed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,115 @@
+"""Every kernel goes through NVIDIA's compilers, as CuPy hands it over: nvcc to machine code, NVRTC, which knows no headers, likewise."""
+
+import ctypes
+import importlib
+import importlib.util
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import cuda_on_cpu
+import numpy as np
+import pytest
+from strict_array import to_strict
+
+import typednn.kernels
+from typednn.engines.cuda import CudaKernel
+from typednn.kernels import adam, conv2d, max_pool2d, pad2d, sgd, softmax_cross_entropy
+
+OLD, NEW = 70, 90  # architectures that kernels are compiled for, or those next to them that a compiler knows
+
+pytestmark = pytest.mark.skipif(not cuda_on_cpu.RUNS_HERE, reason="what is compiled is recorded on a stand-in, which needs a C++ compiler")
+
+
+def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
+    """The texts and options of one call of every kernel."""
+
+    def array(*shape: int) -> Any:
+        return to_strict(np.ones(shape, dtype))
+
+    window: Any = ((3, 3), (2, 1), (1, 2))
+    cuda_on_cpu.launches.clear()
+    with cuda_on_cpu.strict_arrays_on_cuda():
+        for kernel_size in ((3, 3), (17, 17)):  # winners in a byte, and in four
+            y, index = max_pool2d.forward(array(1, 17, 17, 2), kernel_size, (2, 1), (1, 1))
+            max_pool2d.backward(y, index, (1, 17, 17, 2), kernel_size, (2, 1), (1, 1))
+        x, weight = array(1, 7, 7, 2), array(4, *window[0], 2)
+        conv2d.backward(conv2d.forward(x, weight, array(4), *window[1:]), x, weight, *window[1:])
+        pad2d.backward(pad2d.forward(x, (1, 1, 2, 0), "constant", 0.0), (1, 1, 2, 0), "constant")
+        pad2d.backward(pad2d.forward(x, (1, 1, 2, 0), "replicate", 0.0), (1, 1, 2, 0), "replicate")
+        for classes in (10, 300):
+            softmax_cross_entropy.elementwise(array(2, classes), array(2, classes))
+            softmax_cross_entropy.gradient(array(2, classes), array(2, classes), 0.5)
+        adam.step(array(3), array(3), array(3), array(3), lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, step=1)
+        for momentum in (0.0, 0.9):
+            sgd.step(array(3), array(3), array(3), lr=0.1, momentum=momentum, dampening=0, nesterov=False, first=False)
+    names = {launch.name for launch in cuda_on_cpu.launches}
+    assert names == written(), "every kernel is launched above"
+    return {(launch.code, launch.options) for launch in cuda_on_cpu.launches}
+
+
+def written() -> set[str]:
+    """The names of all kernels that there are."""
+    files = sorted(Path(typednn.kernels.__file__).parent.glob("*/cuda.py"))
+    modules = [importlib.import_module(f"typednn.kernels.{file.parent.name}.cuda") for file in files]
+    return {value.name for module in modules for value in vars(module).values() if isinstance(value, CudaKernel)}
+
+
+def architectures(known: Iterable[int]) -> set[int]:
+    sorts = sorted(known)
+    return {min(max(sorts[0], OLD), sorts[-1]), min(NEW, sorts[-1])}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nvcc(dtype: Any, tmp_path: Path) -> None:
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("needs nvcc")
+    known = subprocess.run([nvcc, "--list-gpu-arch"], check=True, capture_output=True, text=True).stdout.split()
+    for number, (code, options) in enumerate(sorted(launched(dtype))):
+        source = tmp_path / f"{number}.cu"
+        source.write_text(code)
+        for architecture in architectures(int(name.removeprefix("compute_")) for name in known):
+            to_machine_code = ("-cubin", f"-arch=sm_{architecture}", "-o", str(tmp_path / "out"))
+            command = [nvcc, *to_machine_code, "--Werror=all-warnings", "-Wno-deprecated-gpu-targets", *options, str(source)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+
+def nvrtc() -> ctypes.CDLL:
+    """The compiler that CuPy uses, out of NVIDIA's package."""
+    found = importlib.util.find_spec("nvidia")
+    places = [Path(place) for place in (found.submodule_search_locations or [] if found else [])]
+    libraries = [library for place in places for library in sorted(place.glob("*/lib/libnvrtc.so.*"))]
+    if not libraries:
+        pytest.skip("needs NVRTC, as pip install nvidia-cuda-nvrtc-cu12 brings it")
+    return ctypes.CDLL(str(libraries[0]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nvrtc(dtype: Any) -> None:
+    library = nvrtc()
+    count = ctypes.c_int()
+    assert library.nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0
+    known = (ctypes.c_int * count.value)()
+    assert library.nvrtcGetSupportedArchs(known) == 0
+    for code, options in sorted(launched(dtype)):
+        for architecture in architectures(known):
+            complaint = complaints(library, code, (*options, f"-arch=sm_{architecture}", "--device-as-default-execution-space"))
+            assert complaint == ""
+    assert "undefined" in complaints(library, 'extern "C" __global__ void wrong() { nothing(); }', ())
+
+
+def complaints(library: ctypes.CDLL, code: str, options: tuple[str, ...]) -> str:
+    """What the compiler says of ``code`` that it refuses; nothing where it compiles."""
+    program, length = ctypes.c_void_p(), ctypes.c_size_t()
+    assert library.nvrtcCreateProgram(ctypes.byref(program), code.encode(), b"kernel.cu", 0, None, None) == 0
+    words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    failed = library.nvrtcCompileProgram(program, len(options), words)
+    assert library.nvrtcGetProgramLogSize(program, ctypes.byref(length)) == 0
+    log = ctypes.create_string_buffer(length.value)
+    assert library.nvrtcGetProgramLog(program, log) == 0
+    assert library.nvrtcDestroyProgram(ctypes.byref(program)) == 0
+    return (log.value.decode() or f"error {failed}") if failed else ""

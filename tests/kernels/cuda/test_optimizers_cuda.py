@@ -1,0 +1,108 @@
+"""adam and sgd in CUDA against the reference: in place, any state, weight decay included; NaN and infinities."""
+
+import numpy as np
+import pytest
+from fast_ops import numbers, seeds
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from typednn.engines import counting
+from typednn.kernels import adam, sgd
+
+DECAYS = [{}, {"coupled": 0.3}, {"shrink": 0.9}, {"coupled": 0.3, "shrink": 0.9}]
+MOMENTA = [
+    {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "first": True},
+    {"momentum": 0.9, "dampening": 0.0, "nesterov": False, "first": True},
+    {"momentum": 0.9, "dampening": 0.2, "nesterov": False, "first": False},
+    {"momentum": 0.9, "dampening": 0.0, "nesterov": True, "first": False},
+]
+ADAM = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "step": 3}
+
+shapes = st.one_of(st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple), st.sampled_from([(255,), (256,), (257,), (3, 6001)]))
+
+
+def state(shape, seed, dtype, special=False):
+    """weights, grad, m and v; the gradient read-only. Unless ``special`` none is large, and v is not near 0."""
+    arrays = [numbers(seed + place, *shape, special=special).astype(dtype) for place in range(4)]
+    arrays[3] = np.abs(arrays[3]) + (0 if special else 0.1)
+    for array in arrays:
+        array.setflags(write=True)
+    arrays[1].setflags(write=False)
+    return arrays
+
+
+def agree(gpu, op, function, arrays, **rule):
+    """The step as CUDA and as the reference makes it, in place: the same bits, or where products are joined with sums nearly."""
+    theirs = [array.copy() for array in arrays]
+    gpu.run(op, function, *arrays, **rule)
+    gpu.reference(function, *theirs, **rule)
+    for got, wanted in zip(arrays, theirs, strict=True):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=256 * np.finfo(got.dtype).eps if gpu.contracts else 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    shape=shapes,
+    step=st.sampled_from([1, 2, 1000]),
+    beta1=st.sampled_from([0.0, 0.5, 0.9]),
+    decay=st.sampled_from(DECAYS),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    special=st.booleans(),
+    seed=seeds,
+)
+def test_adam_is_the_reference(gpu, shape, step, beta1, decay, dtype, special, seed):
+    assume(not (special and gpu.contracts))
+    agree(gpu, "adam.step", adam.step, state(shape, seed, dtype, special), **{**ADAM, "beta1": beta1, "step": step, **decay})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    shape=shapes,
+    momentum=st.sampled_from(MOMENTA),
+    decay=st.sampled_from(DECAYS),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    special=st.booleans(),
+    seed=seeds,
+)
+def test_sgd_is_the_reference(gpu, shape, momentum, decay, dtype, special, seed):
+    assume(not (special and gpu.contracts))
+    arrays = state(shape, seed, dtype, special)[:3]
+    if momentum["momentum"] == 0:
+        arrays = arrays[:2]
+
+        def step(weights, grad, **rule):
+            sgd.step(weights, grad, None, **rule)
+    else:
+        step = sgd.step
+    agree(gpu, "sgd.step", step, arrays, lr=0.1, **momentum, **decay)
+
+
+@pytest.mark.parametrize("decay", DECAYS, ids=str)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_stay_where_they_are(gpu, bad, decay):
+    """In each array at a place of its own; the decay that is not wanted must not turn an infinite weight into NaN."""
+    for op, function, count, rule in (
+        ("adam.step", adam.step, 4, ADAM),
+        ("sgd.step", sgd.step, 3, {"lr": 0.1, **MOMENTA[2]}),
+        ("sgd.step", sgd.step, 3, {"lr": 0.1, **MOMENTA[1]}),  # the first step, which doesn't read the velocity
+    ):
+        arrays = [array.copy() for array in state((37,), 0, np.float32)[:count]]
+        for place, array in enumerate(arrays):
+            array[3 + 5 * place] = abs(bad) if place == 3 else bad
+        arrays[1].setflags(write=False)
+        agree(gpu, op, function, arrays, **rule, **decay)
+
+
+def test_what_does_not_fit_is_left_to_the_reference(gpu):
+    """A gradient that would be broadcast, arrays with gaps, two dtypes; a momentum without a velocity is the reference's error."""
+    weights, grad, m, v = (gpu.put(array) for array in state((4, 6), 0, np.float32))
+    rule = {"lr": 0.1, **MOMENTA[2]}
+    with counting() as counts:
+        adam.step(weights, grad[:1], m, v, **ADAM)
+        adam.step(weights[:, ::2], grad[:, ::2], m[:, ::2], v[:, ::2], **ADAM)
+        sgd.step(weights, grad[:1], m, **rule)
+        sgd.step(weights.astype(np.float64), grad, None, lr=0.1, **MOMENTA[0])
+        with pytest.raises(ValueError, match="keeps a velocity"):
+            sgd.step(weights, grad, None, **rule)
+    assert dict(counts) == {("adam.step", "reference"): 2, ("sgd.step", "reference"): 3}

@@ -1,0 +1,117 @@
+"""The GPU's engine: CUDA C kernels that CuPy compiles when they are first used, and launches on its arrays.
+
+For whoever writes ``kernels/<op>/cuda.py``. The file holds the kernels' text, says which arrays they cover, and calls them::
+
+    _relu = CudaKernel("relu", '''
+    extern "C" __global__ void relu(const REAL* __restrict__ x, REAL* __restrict__ y, int size) {
+        FOR_EACH(i, size) {
+            y[i] = x[i] > 0 ? x[i] : 0;
+        }
+    }
+    ''')
+
+    def covers(x):
+        return on_gpu(x)
+
+    def forward(x):
+        y = namespace(x).empty_like(x)
+        _relu.each(x.size, x, y)
+        record("relu.forward", "cuda")
+        return y
+
+- ``REAL`` is the type of the first array: one text serves float32 and float64. Further names are given as keywords, and compiled in: what a
+  model has few of (a window's size, its stride), not what changes with the data.
+- A whole number is an ``int``, another one a ``REAL``. Sizes of arrays stay below 2³¹, products of them are for `covers` to look at.
+- Each thread writes numbers of its own, in an order that the text fixes. No atomics: results have the same bits every time.
+- A kernel doesn't look at shapes. What `covers` lets through fits together; the reference complains about the rest.
+
+This module imports no CuPy: it asks the array for the module that it belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from typednn.arrays import device_of, is_array, namespace
+from typednn.engines.dispatch import wanted
+
+# Kernels count elements in 32 bits.
+LIMIT = 2**31
+
+_THREADS = 256  # in a block; each writes a number, and then the next that no other takes
+_MOST_BLOCKS = 65535
+_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+
+_PRELUDE = """
+typedef unsigned char uint8;
+typedef unsigned int uint32;
+#define LOWEST (-(REAL)(1.0 / 0.0))
+// i = 0 .. size - 1, shared out among all threads.
+#define FOR_EACH(i, size) for (uint32 i = blockIdx.x * blockDim.x + threadIdx.x; i < (uint32)(size); i += gridDim.x * blockDim.x)
+"""
+
+
+class Launch(Protocol):
+    """A compiled kernel, as ``cupy.RawKernel`` is called."""
+
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], *, shared_mem: int = 0) -> None: ...
+
+
+def on_gpu(*arrays: object, dtype: np.dtype[Any] | None = None) -> bool:
+    """Whether kernels may run on ``arrays``: CuPy's, all of ``dtype``, C-contiguous, not empty, and no one asked for the reference.
+
+    Without ``dtype``, all of float32 or all of float64.
+    """
+    first: Any = arrays[0]
+    if type(first) is np.ndarray or wanted() == "reference" or not is_array(first) or device_of(first) != "cuda":
+        return False
+    expected = dtype or first.dtype
+    if dtype is None and expected not in _REAL:
+        return False
+    for array in arrays:
+        one: Any = array
+        if type(one) is not type(first) or one.dtype != expected or not one.flags.c_contiguous or not 0 < one.size < LIMIT:
+            return False
+    return True
+
+
+@final
+class CudaKernel:
+    """The ``__global__`` function ``name`` of ``code``: compiled once for each dtype and set of constants."""
+
+    __slots__ = ("_launches", "code", "name")
+
+    def __init__(self, name: str, code: str) -> None:
+        self.name: str = name
+        self.code: str = _PRELUDE + code
+        self._launches: dict[tuple[Any, ...], Launch] = {}
+
+    def each(self, size: int, *arguments: Any, **constants: int | str) -> None:
+        """Run with about a thread for each of ``size`` numbers; ``size`` is the last argument."""
+        blocks = min(-(-size // _THREADS), _MOST_BLOCKS)
+        self._run(blocks, _THREADS, (*arguments, size), constants)
+
+    def rows(self, rows: int, columns: int, *arguments: Any, **constants: int | str) -> None:
+        """Run with a block of ``THREADS`` threads, a power of two, for each row; ``rows`` and ``columns`` are the last arguments."""
+        threads = min(max(32, 1 << (columns - 1).bit_length()), _THREADS)
+        self._run(min(rows, _MOST_BLOCKS), threads, (*arguments, rows, columns), {**constants, "THREADS": threads})
+
+    def _run(self, blocks: int, threads: int, arguments: tuple[Any, ...], constants: dict[str, int | str]) -> None:
+        first = arguments[0]
+        key = (namespace(first), first.dtype, *constants.items())
+        launch = self._launches.get(key) or self._launches.setdefault(key, self._compiled(first, constants))
+        launch((blocks,), (threads,), tuple(_passed(argument, first.dtype) for argument in arguments))
+
+    def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
+        options = (f"-DREAL={_REAL[first.dtype]}", *(f"-D{name}={value}" for name, value in constants.items()))
+        kernel: Launch = namespace(first).RawKernel(self.code, self.name, options)
+        return kernel
+
+
+def _passed(argument: Any, real: np.dtype[Any]) -> Any:
+    """A Python number in the size that the kernel reads: by itself CuPy would pass 64 bits."""
+    if isinstance(argument, int):
+        return np.int32(argument)
+    return real.type(argument) if isinstance(argument, float) else argument
