@@ -31,18 +31,7 @@ class Mutant(TypednnPlugin):
 def plugin(version):
     return Mutant
 """
-LIBRARIES = """
-import dataclasses
-import numpy as np
-import jaxtyping
-import typednn
-import typednn.arguments
-import typednn.layers
-import typednn.losses
-import typednn.models
-import typednn.optim
-import typednn.random
-"""
+LIBRARIES = "import dataclasses, jaxtyping, numpy\nfrom typednn import arguments, layers, losses, models, optim, random\n"
 
 
 @dataclass(frozen=True)
@@ -144,26 +133,26 @@ MUTATIONS = (
         "        pass",
         ("faulty/function_axes",),
     ),
-    Mutation("known loops are not unrolled", "evaluator.py", "_UNROLLED = 64", "_UNROLLED = -1", ("faulty/window_padding_sides",)),
+    Mutation("known loops are not unrolled", "python.py", "UNROLLED = 64", "UNROLLED = -1", ("faulty/window_padding_sides",)),
     Mutation(
         "broadcasting is not checked",
-        "calls.py",
+        "arrays.py",
         "            elif x.value is not None and y.value is not None:\n                why",
         "            elif False:\n                why",
         ("faulty/residual_by_hand_sum",),
     ),
     Mutation(
         "products are not checked",
-        "calls.py",
+        "arrays.py",
         "        if inner is not None and outer is not None and differ(inner, outer):",
         "        if False:",
         ("faulty/matrix_product",),
     ),
     Mutation(
         "arithmetic of sizes is unknown",
-        "calls.py",
-        "                size = _arithmetic(op, left.size, right.size)",
-        "                size = None",
+        "python.py",
+        "            size = _arithmetic(op, left.size, right.size)",
+        "            size = None",
         ("faulty/mlp_wrong_input",),
     ),
     Mutation(
@@ -197,8 +186,8 @@ MUTATIONS = (
     Mutation(
         "no >>",
         "calls.py",
-        "        if not isinstance(right, Layer) or not isinstance(left, Layer | Sample):",
-        "        if True:",
+        "                return self._stacked(left, right, node.right)",
+        "                return UNKNOWN",
         ("faulty/autoencoder_code",),
     ),
     Mutation(
@@ -217,14 +206,14 @@ MUTATIONS = (
     ),
     Mutation(
         "branches are not merged: the first counts",
-        "evaluator.py",
+        "statements.py",
         "        return either(self.run(body, dict(env)), self.run(orelse, dict(env)))",
         "        return self.run(body, dict(env)) or self.run(orelse, dict(env))",
         ("faulty/after_redefinition_by_branch",),
     ),
     Mutation(
         "loops run once",
-        "evaluator.py",
+        "statements.py",
         "            widened = either(dict(env), after)",
         "            return after\n            widened = either(dict(env), after)",
         ("correct/loop_until_small",),
@@ -287,14 +276,14 @@ MUTATIONS = (
     ),
     Mutation(
         "where a size comes from is not told",
-        "calls.py",
+        "arrays.py",
         '    return "" if mismatch.axis_index is None else _axiswhy(array, mismatch.axis_index)',
         '    return ""',
         ("faulty/alias_promises_scores",),
     ),
     Mutation(
         "precisions are not compared",
-        "calls.py",
+        "arrays.py",
         "    return a == b or not any(a in family and b in family for family in _PRECISIONS)",
         "    return True",
         ("faulty/double_precision",),
@@ -315,7 +304,7 @@ MUTATIONS = (
     ),
     Mutation(
         "try always ends well",
-        "evaluator.py",
+        "statements.py",
         "            after = either(after, self.run(handler.body, entered))",
         "            pass",
         ("correct/cut_short",),
@@ -336,7 +325,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what a loop changes before continue stays",
-        "evaluator.py",
+        "statements.py",
         "        if _leaves(body):  # continue",
         "        if False:  # continue",
         ("correct/cut_short",),
@@ -357,9 +346,9 @@ MUTATIONS = (
     ),
     Mutation(
         "elements of a list are lost",
-        "evaluator.py",
-        "if index is not None and -len(items) <= index < len(items):\n                return items[index]",
-        "if False:\n                return items[index]",
+        "python.py",
+        "if index is not None and -len(items) <= index < len(items):\n            return items[index]",
+        "if False:\n            return items[index]",
         ("faulty/reshaped_images",),
     ),
     Mutation(
@@ -372,12 +361,12 @@ MUTATIONS = (
     Mutation(
         "parameters and kept arrays have no sizes",
         "evaluator.py",
-        "        return self.calls.promised(text, kind, lookup(layer.attributes))",
+        "        return self.arrays.promised(text, kind, lookup(layer.attributes))",
         "        return UNKNOWN",
         ("faulty/update_wrong_layer",),
     ),
     Mutation(
-        "reshape is lost", "calls.py", "        return Array(self._flow(sizes))", "        return UNKNOWN", ("faulty/reshaped_images",)
+        "reshape is lost", "arrays.py", "        return Array(self._flow(sizes))", "        return UNKNOWN", ("faulty/reshaped_images",)
     ),
     Mutation(
         "layers that a module holds are known by type alone",
@@ -388,7 +377,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the size of an array is no number",
-        "calls.py",
+        "arrays.py",
         "                return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)",
         "                return UNKNOWN",
         ("faulty/reshaped_images",),
@@ -435,6 +424,14 @@ def copied(folder: Path) -> Path:
     return Path(shutil.copytree(ROOT / "typednn" / "mypy_plugin", folder / "typednn" / "mypy_plugin"))
 
 
+def mutate(folder: Path, name: str, before: str, after: str) -> None:
+    """typednn in ``folder``, one text of its plugin another."""
+    file = copied(folder) / name
+    source = file.read_text(encoding="utf-8")
+    assert source.count(before) == 1, f"{name} has changed: say anew what to take out"
+    file.write_text(source.replace(before, after), encoding="utf-8")
+
+
 def verdicts(programs: tuple[str, ...], plugin: Path, library: Path, folder: Path) -> dict[str, str]:
     """What mypy says about each of the programs."""
     shutil.copytree(library / "cache", folder / "cache")
@@ -466,9 +463,35 @@ def test_the_plugin_itself_judges_as_recorded(library: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=identify)
 def test_a_mutant_is_noticed(mutation: Mutation, library: Path, tmp_path: Path) -> None:
-    file = copied(tmp_path) / mutation.file
-    source = file.read_text(encoding="utf-8")
-    assert source.count(mutation.before) == 1, f"{mutation.file} has changed: say anew what to take out"
-    file.write_text(source.replace(mutation.before, mutation.after), encoding="utf-8")
+    mutate(tmp_path, mutation.file, mutation.before, mutation.after)
     found = verdicts(mutation.programs, tmp_path, library, tmp_path)
     assert found != {program: expected(program) for program in mutation.programs}, mutation.name
+
+
+def test_a_hook_that_fails_leaves_mypys_own_answer(library: Path, tmp_path: Path) -> None:
+    """Annotations are read through what mypy does not promise to keep: without it they are types, and say nothing of sizes."""
+    mutate(tmp_path, "classes.py", "analyser.try_analyze_special_unbound_type(", "analyser.renamed(")
+    imports = "from jaxtyping import Float\nfrom typednn import Array2\n"
+    (tmp_path / "program.py").write_text(f'{imports}def length(x: Float[Array2, "batch 4"]) -> int:\n    return x\n')
+    shutil.copytree(library / "cache", tmp_path / "cache")
+    found = mypy(tmp_path, tmp_path, tmp_path / "cache", library / "mypy.ini", "program.py")
+    got = "ndarray[tuple[int, int], dtype[floating[Any]]]"
+    assert found == f'program.py:4: error: Incompatible return value type (got "{got}", expected "int")  [return-value]\n'
+
+
+def test_a_module_of_many_scopes_keeps_what_its_names_hold(library: Path, tmp_path: Path) -> None:
+    """How a layer was built is told from any method, however many mypy has left by then."""
+    lines = [
+        "from jaxtyping import Float",
+        "from typednn import Array2",
+        "from typednn.layers import Linear, ReLU",
+        "net = Linear(4, 8) >> ReLU() >> Linear(8, 2)",
+        "class Many:",
+    ]
+    for place in range(60):
+        lines += [f'    def method{place}(self, x: Float[Array2, "batch 5"]) -> None:', "        x.sum()"]
+    (tmp_path / "held.py").write_text("\n".join([*lines, "        net.forward(x)", ""]))
+    shutil.copytree(library / "cache", tmp_path / "cache")
+    found = mypy(tmp_path, ROOT, tmp_path / "cache", library / "mypy.ini", "held.py")
+    words = "Linear(4, 8) cannot follow an array of shape (batch, 5): expects 4 features, gets 5"
+    assert found == f"held.py:{len(lines) + 1}: error: {words}  [shape]\n"

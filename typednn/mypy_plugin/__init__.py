@@ -7,8 +7,13 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     classes      what a class says about sizes, kept in mypy's cache
     values       what is known of a value
     types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
-    evaluator    follows constructors and bodies
-    calls        what calls and operators do to sizes, and what is wrong with them
+    constructors what constructors leave on an instance
+    names        what the names of a module mean
+    python       what Python's own operators and functions give
+    arrays       what operators, methods and functions do to the sizes of arrays
+    calls        what calls and ``>>`` do to sizes, and what is wrong with them
+    statements   runs the statements of a constructor or a body
+    evaluator    follows a constructor or a body with what is known
     body         one scope while mypy checks it
     options      ``[tool.typednn-mypy]``
 
@@ -34,7 +39,7 @@ from mypy.plugin import (
     Plugin,
     ReportConfigContext,
 )
-from mypy.types import CallableType, FunctionLike, Type
+from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 
 from typednn import shapes
 from typednn.mypy_plugin import classes, options
@@ -72,7 +77,7 @@ class TypednnPlugin(Plugin):
         return lambda ctx: self._safely(lambda: classes.read_class(ctx), None, ctx)
 
     def get_type_analyze_hook(self, fullname: str) -> Callable[[AnalyzeTypeContext], Type] | None:
-        return classes.annotate if fullname in ("typing.Annotated", "typing_extensions.Annotated") else None
+        return self._annotated if fullname in ("typing.Annotated", "typing_extensions.Annotated") else None
 
     # ------------------------------------------------------------------ following
 
@@ -113,6 +118,11 @@ class TypednnPlugin(Plugin):
         return None
 
     # ------------------------------------------------------------------ what the hooks do
+
+    def _annotated(self, ctx: AnalyzeTypeContext) -> Type:
+        """``Float[Array2, "batch 10"]``: the string goes into the type; else the type is what stands first."""
+        made = self._safely(lambda: classes.annotate(ctx), None, ctx)
+        return next(map(ctx.api.analyze_type, ctx.type.args), AnyType(TypeOfAny.from_error)) if made is None else made
 
     def _constructed(self, ctx: FunctionContext) -> Type:
         """``Linear(784, 10)``: the contract goes into the type."""
@@ -166,9 +176,9 @@ class TypednnPlugin(Plugin):
             if self._bodies[place].binder is binder:
                 del self._bodies[place + 1 :]
                 return self._bodies[place]
-        if len(self._bodies) > 40:  # scopes that mypy left
-            del self._bodies[:20]
-        module = next((body for body in self._bodies if body.function is None and body.of_module and body.api is api), None)
+        module = next((body for body in self._bodies if body.of_module and body.api is api), None)
+        if len(self._bodies) > 40:  # scopes that mypy left, all but the module
+            self._bodies = [body for body in self._bodies[:20] if body is module] + self._bodies[20:]
         run = api.msg.errors.error_info_map  # mypy begins each check, the daemon each update, with a new one
         if run is not self._run:
             self._run, self._workshop = run, Workshop()

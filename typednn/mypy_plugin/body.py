@@ -8,90 +8,40 @@ So every complaint comes while mypy is in the scope, as one of its own errors, a
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mypy import nodes
 from mypy.nodes import TypeInfo
-from mypy.server.trigger import make_trigger
 from mypy.types import Instance, TupleType, Type, get_proper_type
 
 from typednn.errors import TypednnError
 from typednn.mypy_plugin import classes, syntax
-from typednn.mypy_plugin.calls import same_precision, why
+from typednn.mypy_plugin.arrays import same_precision, why
 from typednn.mypy_plugin.classes import SHAPE, changed
 from typednn.mypy_plugin.constructors import Workshop
-from typednn.mypy_plugin.evaluator import Environment, Evaluator, World, forget
+from typednn.mypy_plugin.evaluator import Evaluator
+from typednn.mypy_plugin.names import Names, meaning
+from typednn.mypy_plugin.statements import forget
 from typednn.mypy_plugin.types import of_class, value_of
-from typednn.mypy_plugin.values import DOT, UNKNOWN, Array, Gradient, Layer, Pack, Reference, Value, known, lookup, number, printed, symbol
+from typednn.mypy_plugin.values import (
+    DOT,
+    UNKNOWN,
+    Array,
+    Environment,
+    Gradient,
+    Layer,
+    Pack,
+    Reference,
+    Value,
+    known,
+    lookup,
+    printed,
+    symbol,
+)
 from typednn.shapes import Dim, Lookup, Slot, Unifier, parse, unknown
-
-
-class Names:
-    """What the names of a module mean: classes, functions, modules, and constants that are final."""
-
-    def __init__(self, api: Any, module: str, workshop: Workshop) -> None:
-        self.api = api
-        self.module = module
-        self.workshop = workshop
-
-    def resolve(self, name: str, node: ast.expr | None = None) -> Value:
-        tree = self.api.modules.get(self.module)
-        return UNKNOWN if tree is None else self.within(tree, name)
-
-    def within(self, module: Any, name: str) -> Value:
-        found = module.names.get(name)
-        if found is None:
-            return UNKNOWN
-        if found.node is not None:
-            self.depend(found.node.fullname)
-        return meaning(found.node)
-
-    def depend(self, fullname: str) -> None:
-        """What mypy is checking depends on a name, of another module perhaps: for its cache, and for its daemon."""
-        self.workshop.note(fullname)
-        self.api.module_refs.add(fullname.rpartition(".")[0])
-        self.api.tree.plugin_deps.setdefault(make_trigger(fullname), set()).add(self.api.tscope.current_target())
-
-    def defines(self, name: str, node: ast.expr) -> bool:
-        tree = self.api.modules.get(self.module)
-        return tree is not None and name in tree.names
-
-    def inside(self, module: str) -> World:
-        return Names(self.api, module, self.workshop)
-
-    def typed(self, node: ast.expr) -> Value:
-        return UNKNOWN
-
-    def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None:
-        return None
-
-    def complain(self, message: str, node: ast.AST) -> None: ...
-
-    def note(self, message: str, node: ast.AST) -> None: ...
-
-    def lost(self, what: str, node: ast.AST) -> None: ...
-
-    def rank(self, node: ast.AST) -> int | None:
-        return None
-
-    def class_name(self, node: ast.AST) -> str:
-        return ""
-
-
-def meaning(node: Any) -> Value:
-    """What a symbol stands for."""
-    if isinstance(node, nodes.Var):
-        if node.is_final and type(node.final_value) is int:
-            return number(node.final_value)
-        return value_of(node.type)
-    if isinstance(node, nodes.TypeAlias):
-        target = get_proper_type(node.target)
-        return Reference(target.type) if isinstance(target, Instance) else UNKNOWN
-    if isinstance(node, nodes.Decorator):
-        node = node.func
-    return UNKNOWN if node is None or isinstance(node, nodes.PlaceholderNode) else Reference(node)
 
 
 class Body(Names):
@@ -108,8 +58,9 @@ class Body(Names):
         function = api.scope.current_function()
         self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
         self.followed: bool = function is None or self.function is not None  # not the body of a lambda
+        module_says = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
-            classes.signature(self.function, syntax.aliases(api.tree.defs)) if self.function is not None else None
+            classes.signature(self.function, module_says.aliases) if self.function is not None else None
         )
         active = api.scope.active_class() if self.function is None else None
         self.of_module: bool = function is None and active is None
@@ -119,15 +70,15 @@ class Body(Names):
         if self.function is None:  # what a module or a class defines is found by its name
             defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
             self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
-        assigned = list(changed(self.statements))
-        self.shared: frozenset[str] = self.rebound | {name for name in assigned if assigned.count(name) > 1} | classes.copied(api.tree)
+        often = {name for name, times in Counter(changed(self.statements)).items() if times > 1}
+        self.shared: frozenset[str] = self.rebound | often | module_says.copied
         self.position: int = 0
         self.at: int = -1
         self.memo: dict[int, Value] = {}
         self._shape: tuple[int, Shape | None] = (-1, None)
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
         self.evaluator: Evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)), workshop)
-        self.evaluator.returns = self._returned
+        self.evaluator.statements.returns = self._returned
         self.evaluator.rebound = self.rebound
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
@@ -162,7 +113,7 @@ class Body(Names):
         texts: syntax.Alternatives = said.get(name, [])
         if len(texts) == 1:
             kind, text = texts[0]
-            return self.evaluator.calls.promised(text, kind, self.attributes)
+            return self.evaluator.arrays.promised(text, kind, self.attributes)
         declared = value_of(argument.variable.type)
         if declared is not UNKNOWN:
             return declared
@@ -178,7 +129,7 @@ class Body(Names):
         if not self._reach(context):
             return self.evaluator.evaluate(syntax.expression(context), {})
         statement = self.statements[self.at]
-        env = self._now()
+        env = dict(self.env)
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return | ast.AugAssign):
             shape = self._statement()
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
@@ -188,7 +139,7 @@ class Body(Names):
             finally:
                 self.evaluator.memo = None
         self.evaluator.values = {}
-        self.evaluator.step(statement, env)
+        self.evaluator.statements.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
 
     def _statement(self) -> Shape:
@@ -253,10 +204,10 @@ class Body(Names):
         if not self._reach(context):
             self.evaluator.evaluate(syntax.expression(context), {})
             return
-        env = self._now()
+        env = dict(self.env)
         end = len(self.statements) if self.function is not None else self.at + 1
         self.evaluator.values = {}
-        self.evaluator.run(self.statements[self.at : end], env)
+        self.evaluator.statements.run(self.statements[self.at : end], env)
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
@@ -273,9 +224,7 @@ class Body(Names):
         if place != self.at:
             self.memo = {}
         while self.position < place:
-            after = self.evaluator.step(self.statements[self.position], self.env)
-            self.env = after if after is not None else {}
-            self.position += 1
+            self._step()
         self.at = place
         return True
 
@@ -283,12 +232,12 @@ class Body(Names):
         """Follow the module up to a function that mypy begins to check."""
         if self.followed:
             while self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line:
-                after = self.evaluator.step(self.statements[self.position], self.env)
-                self.env = {} if after is None else after
-                self.position += 1
+                self._step()
 
-    def _now(self) -> Environment:
-        return dict(self.env)
+    def _step(self) -> None:
+        after = self.evaluator.statements.step(self.statements[self.position], self.env)
+        self.env = {} if after is None else after
+        self.position += 1
 
     # ------------------------------------------------------------------ the world of its evaluator
 

@@ -1,4 +1,4 @@
-"""What calls and operators do to sizes, and what is said when they cannot.
+"""What calls and ``>>`` do to sizes, and what is said when they cannot.
 
 Every rule is `typednn.shapes`'s, which definition time and the config loader ask too: a layer's forward is
 `Flow.through`, a function's arguments are unified one after another with its parameters' axes.
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from mypy.nodes import TypeInfo
 
 from typednn.errors import TypednnError
-from typednn.mypy_plugin import classes
+from typednn.mypy_plugin import classes, python
+from typednn.mypy_plugin.arrays import same_precision, why
 from typednn.mypy_plugin.syntax import Alternatives
 from typednn.mypy_plugin.values import (
     OWN,
@@ -34,22 +35,12 @@ from typednn.mypy_plugin.values import (
     known,
     lookup,
 )
-from typednn.shapes import Dim, Flow, Lookup, Mismatch, Shape, Unifier, differ, evaluate, parse, same, unknown
+from typednn.shapes import Dim, Flow, Lookup, Shape, Unifier, differ, parse, unknown
 
 if TYPE_CHECKING:
     from typednn.mypy_plugin.evaluator import Evaluator
 
 _CHAIN = "typednn.layer.Chain"
-# jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are mypy's affair.
-_PRECISIONS = (
-    {"Float16", "Float32", "Float64", "BFloat16"},
-    {"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"},
-)
-_LONGEST = 32  # terms of a polynomial; what grows beyond is given up
-_SAME_SHAPE = (
-    "exp", "log", "tanh", "sqrt", "abs", "absolute", "sign", "square", "negative", "maximum", "minimum", "clip", "asarray",
-    "ascontiguousarray", "zeros_like", "ones_like", "empty_like", "copy",
-)  # fmt: skip
 
 
 class Calls:
@@ -199,10 +190,17 @@ class Calls:
 
     # ------------------------------------------------------------------ stacks
 
-    def stack(self, left: Value, right: Value, node: ast.AST) -> Value:
-        """``left >> right``."""
-        if not isinstance(right, Layer) or not isinstance(left, Layer | Sample):
-            return UNKNOWN
+    def binary(self, op: ast.operator, left: Value, right: Value, node: ast.BinOp) -> Value:
+        """``>>`` of layers, and what arrays, and Python's own integers and lists, do with an operator."""
+        match left, right:
+            case ((Layer() | Sample()), Layer()) if isinstance(op, ast.RShift):
+                return self._stacked(left, right, node.right)
+            case (Array(), _) | (_, Array()):
+                return self.body.arrays.binary(op, left, right, node)
+            case _:
+                return python.binary(op, left, right)
+
+    def _stacked(self, left: Layer | Sample, right: Layer, node: ast.AST) -> Value:
         if isinstance(left, Sample):
             chain = Layer(f"{_sample(left)} >> {right.shown}", _CHAIN, parts=(right,), sample=left)
         else:
@@ -354,163 +352,6 @@ class Calls:
                 break
         return Gradient(info.name, values)
 
-    # ------------------------------------------------------------------ arrays
-
-    def promised(self, text: str, kind: str, attributes: Lookup) -> Value:
-        """The array that an annotation of this function, or of a field, describes."""
-        try:
-            slots = parse(text)
-        except TypednnError:
-            return UNKNOWN
-        if any(slot.variadic for slot in slots):
-            return UNKNOWN
-        named = {slot.text for slot in slots if slot.is_name} & self.body.names
-
-        def name(each: str) -> Dim | None:
-            return Dim.named(each) if each in named or each in self.body.names else None
-
-        sizes = [None if not slot.text or slot.broadcast else evaluate(slot.text, name, attributes) for slot in slots]
-        flow = Flow.of(sizes)
-        symbols = {**{each: Dim.named(each) for each in self.body.names}, **flow.symbols}  # so that no layer's own name is one of them
-        return Array(replace(flow, symbols=symbols), kind)
-
-    def binary(self, op: ast.operator, left: Value, right: Value, node: ast.BinOp) -> Value:
-        """Arithmetic of sizes, ``>>`` of layers, ``+`` and ``@`` of arrays."""
-        match left, right:
-            case Number(), Number():
-                size = _arithmetic(op, left.size, right.size)
-                return UNKNOWN if size is None or len(size.terms) > _LONGEST else Number(size, left.positive and right.positive)
-            case (Pack(items=items, keys=()), Number()) if (
-                isinstance(op, ast.Mult) and (times := integer_of(right)) is not None and times < 64
-            ):
-                return Pack(items * times, frozen=left.frozen)
-            case Pack(keys=()), Pack(keys=()) if isinstance(op, ast.Add):
-                return Pack(left.items + right.items, frozen=left.frozen and right.frozen)
-            case ((Layer() | Sample()), Layer()) if isinstance(op, ast.RShift):
-                return self.stack(left, right, node.right)
-            case Array(), Array() if isinstance(op, ast.MatMult):
-                return self._product(left, right, node)
-            case Array(), Array():
-                return self._broadcast(left, right, node)
-            case (Array(), Number() | Constant()) | (Number() | Constant(), Array()):
-                array = left if isinstance(left, Array) else right
-                return replace(array, kind="") if isinstance(array, Array) else UNKNOWN
-            case _:
-                return UNKNOWN
-
-    def _broadcast(self, left: Array, right: Array, node: ast.BinOp) -> Value:
-        a, b = known(left.flow.shape, self.body.names), known(right.flow.shape, self.body.names)
-        if a is None or b is None:
-            return UNKNOWN
-        rank = max(len(a), len(b))
-        ones: list[Dim | None] = [Dim.of(1)] * rank
-        a, b = ones[: rank - len(a)] + a, ones[: rank - len(b)] + b
-        result: list[Dim | None] = []
-        for place, (x, y) in enumerate(zip(a, b, strict=True)):
-            if x is None or y is None:
-                result.append(None)
-            elif x.value == 1 or y.value == 1 or same(x, y):
-                result.append(y if x.value == 1 else x)
-            elif x.value is not None and y.value is not None:
-                why = _axiswhy(right, place) or _axiswhy(left, place)
-                text = f"{_written(left)} and {_written(right)} do not fit together: axis {place} is {x} and {y}{why}"
-                self.body.world.complain(text, node)
-                return UNKNOWN
-            else:
-                result.append(None)
-        return Array(self._flow(result))
-
-    def _product(self, left: Array, right: Array, node: ast.BinOp) -> Value:
-        a, b = known(left.flow.shape, self.body.names), known(right.flow.shape, self.body.names)
-        if a is None or b is None or len(b) != 2 or len(a) < 2:
-            return UNKNOWN
-        inner, outer = a[-1], b[0]
-        if inner is not None and outer is not None and differ(inner, outer):
-            self.body.world.complain(f"{_written(left)} @ {_written(right)}: {inner} columns meet {outer} rows", node)
-            return UNKNOWN
-        return Array(self._flow([*a[:-1], b[1]]))
-
-    def _flow(self, shape: Shape) -> Flow:
-        flow = Flow.of(shape)
-        return replace(flow, symbols={**{each: Dim.named(each) for each in self.body.names}, **flow.symbols})
-
-    def array_attribute(self, array: Array, name: str) -> Value:
-        shape = known(array.flow.shape, self.body.names)
-        if shape is None:
-            return UNKNOWN
-        match name:
-            case "shape":
-                return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)
-            case "T":
-                return Array(self._flow(shape[::-1]), array.kind)
-            case "ndim":
-                return Number(Dim.of(len(shape)))
-            case _:
-                return UNKNOWN
-
-    def array_method(self, array: Array, name: str, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
-        shape = known(array.flow.shape, self.body.names)
-        if shape is None or (keywords and name not in ("sum", "mean", "max", "min", "astype", "copy")):
-            return UNKNOWN
-        match name:
-            case "copy" | "clip" | "round":
-                return array
-            case "astype":
-                return replace(array, kind="")
-            case "reshape":
-                wanted = arguments[0].items if len(arguments) == 1 and isinstance(arguments[0], Pack) else tuple(arguments)
-                return self._reshaped(shape, wanted)
-            case "transpose" if arguments and all(integer_of(each) is not None for each in arguments):
-                order = [integer_of(each) or 0 for each in arguments]
-                return (
-                    Array(self._flow([shape[place] for place in order]), array.kind)
-                    if sorted(order) == list(range(len(shape)))
-                    else UNKNOWN
-                )
-            case "transpose" if not arguments:
-                return Array(self._flow(shape[::-1]), array.kind)
-            case "sum" | "mean" | "max" | "min" if not arguments or len(arguments) == 1:
-                place = integer_of(arguments[0] if arguments else keywords.get("axis", UNKNOWN))
-                if place is None or not -len(shape) <= place < len(shape) or set(keywords) - {"axis", "keepdims"}:
-                    return UNKNOWN
-                kept: list[Dim | None] = [Dim.of(1)] if keywords.get("keepdims") == Constant(True) else []
-                if "keepdims" in keywords and keywords["keepdims"] not in (Constant(True), Constant(False)):
-                    return UNKNOWN
-                place %= len(shape)
-                return Array(self._flow([*shape[:place], *kept, *shape[place + 1 :]]))
-            case _:
-                return UNKNOWN
-
-    def _reshaped(self, shape: Shape, wanted: Sequence[Value]) -> Value:
-        sizes = [each.size if isinstance(each, Number) else None for each in wanted]
-        open_places = [place for place, size in enumerate(sizes) if size is not None and size.value == -1]
-        if len(open_places) == 1:
-            total = _total(shape)
-            rest = _total([size for place, size in enumerate(sizes) if place != open_places[0]])
-            share = total // rest if total is not None and rest is not None and rest.terms else None
-            sizes[open_places[0]] = share if share is not None and rest is not None and share * rest == total else None
-        return Array(self._flow(sizes))
-
-    def numpy_function(self, name: str, arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
-        """New arrays, and functions that keep a shape."""
-        if name in ("zeros", "ones", "empty", "full", "standard_normal", "random"):
-            given = arguments[0] if arguments else keywords.get("shape", keywords.get("size", UNKNOWN))
-            items = given.items if isinstance(given, Pack) else (given,) if isinstance(given, Number) else None
-            if items is None:
-                return UNKNOWN
-            return Array(self._flow([each.size if isinstance(each, Number) else None for each in items]))
-        arrays = [each for each in arguments if isinstance(each, Array)]
-        others = [each for each in arguments if not isinstance(each, Array | Number | Constant)]
-        if name in _SAME_SHAPE and len(arrays) == 1 and not others and not keywords.keys() - {"dtype", "order"}:
-            return replace(arrays[0], kind="")
-        return UNKNOWN
-
-    def reveal(self, value: Value, node: ast.AST) -> None:
-        """``reveal_type(x)`` also says the sizes of an array."""
-        if isinstance(value, Array) and value.flow.shape is not None:
-            sizes = " ".join("_" if size is None else str(size) for size in value.flow.shape)
-            self.body.world.note(f'Revealed sizes are "{sizes}"', node)
-
 
 # ------------------------------------------------------------------ pieces
 
@@ -581,52 +422,5 @@ def _product_text(shape: Shape) -> str:
     return "x".join("_" if size is None else str(size) for size in shape)
 
 
-def why(array: Array, mismatch: Mismatch) -> str:
-    """`` (= 5*5*16, from MaxPool2d on 10x10x16)`` of the axis that does not fit, or nothing."""
-    return "" if mismatch.axis_index is None else _axiswhy(array, mismatch.axis_index)
-
-
-def _axiswhy(array: Array, place: int) -> str:
-    axes = array.flow.axes
-    return axes[place].why if axes is not None and place < len(axes) else ""
-
-
-def _written(array: Array) -> str:
-    shape = array.flow.shape or []
-    return f"({', '.join('_' if size is None else str(size) for size in shape)})"
-
-
 def _sample(sample: Sample) -> str:
     return f"Input({', '.join(map(str, sample.sizes or ()))})"
-
-
-def same_precision(a: str, b: str) -> bool:
-    """Whether arrays of two kinds may be one: Float32 is a Float, and no Float64."""
-    return a == b or not any(a in family and b in family for family in _PRECISIONS)
-
-
-def _total(shape: Shape) -> Dim | None:
-    total = Dim.of(1)
-    for size in shape:
-        if size is None:
-            return None
-        total = total * size
-    return total
-
-
-def _arithmetic(op: ast.operator, a: Dim, b: Dim) -> Dim | None:
-    match op:
-        case ast.Add():
-            return a + b
-        case ast.Sub():
-            return a - b
-        case ast.Mult():
-            return a * b
-        case ast.FloorDiv() if b.terms:
-            return a // b
-        case ast.Mod() if b.terms:
-            return a - b * (a // b)
-        case ast.Pow() if a.value is not None and b.value is not None and 0 <= b.value < 32:
-            return Dim.of(a.value**b.value)
-        case _:
-            return None

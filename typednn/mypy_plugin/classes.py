@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, TypedDict, cast
 
 from mypy import nodes
@@ -30,7 +32,6 @@ MODULE = "typednn.module.Module"
 LAYER = "typednn.layer.Layer"
 ELEMENTWISE = "typednn.layer.Elementwise"
 FIRST_LAYER = "typednn.layer.FirstLayer"
-MULTI_INPUT = "typednn.layer.MultiInput"
 INPUT = "typednn.layer.Input"
 STACK = "typednn.stack.Stack"
 SEQUENTIAL = "typednn.layer.Sequential"
@@ -95,25 +96,26 @@ def _place(kind: nodes.ArgKind) -> str:
 def read_class(ctx: ClassDefContext) -> None:
     """Keep what a class body says, if it is a layer, speaks of arrays, or may hold layers."""
     info = ctx.cls.info
-    tree = cast(Any, ctx.api).modules.get(cast(Any, ctx.api).cur_mod_id)
-    if tree is not None and tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
+    tree: nodes.MypyFile | None = cast(Any, ctx.api).modules.get(cast(Any, ctx.api).cur_mod_id)
+    if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
         return
+    module = in_module(tree)
     is_layer = info.has_base(MODULE)
     functions = syntax.functions(ctx.cls.defs)
-    aliases = syntax.aliases(tree.defs) if tree is not None else {}
-    methods = {name: found for name, function in functions.items() if (found := signature(function, aliases)) is not None}
-    fields = _fields(ctx.cls.defs, aliases)
-    holds = "__init__" in functions and tree is not None and any("typednn" in _imported(each) for each in tree.imports)
+    methods = {name: found for name, function in functions.items() if (found := signature(function, module.aliases)) is not None}
+    fields = _fields(ctx.cls.defs, module.aliases)
+    holds = "__init__" in functions and any("typednn" in _imported(each) for each in tree.imports)
     if not (is_layer or methods or fields or holds):
         return
-    foreign: frozenset[str] = _of_module(tree)[0] if tree is not None else frozenset()
     facts: ClassFacts = {
         "module": info.module_name,
         "methods": methods,
         "fields": fields,
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
-        "assigned": sorted({name for key, function in functions.items() if key != "__init__" for name in _assigned(function)} | foreign),
+        "assigned": sorted(
+            {name for key, function in functions.items() if key != "__init__" for name in _assigned(function)} | module.assigned
+        ),
         "handed": sorted({name for function in functions.values() for name in _handed(function)}),
         "dataclass": _dataclass(ctx.cls),
     }
@@ -125,19 +127,41 @@ def read_class(ctx: ClassDefContext) -> None:
         info.bases[0] = _marked(first, text, ctx.api.named_type("builtins.str"))
 
 
-def copied(tree: nodes.MypyFile) -> frozenset[str]:
-    """The names whose value some assignment of a module hands to another name: the types of both must stay compatible."""
-    return _of_module(tree)[1]
+@dataclass
+class InModule:
+    """What the statements of a whole module say, each read when it is first asked for."""
+
+    statements: list[nodes.Statement]
+
+    @cached_property
+    def aliases(self) -> syntax.Aliases:
+        """Its aliases of annotations."""
+        return syntax.aliases(self.statements)
+
+    @property
+    def assigned(self) -> frozenset[str]:
+        """The attributes that it assigns on anything but self."""
+        return self._handed_about[0]
+
+    @property
+    def copied(self) -> frozenset[str]:
+        """The names whose value some assignment hands to another name: the types of both must stay compatible."""
+        return self._handed_about[1]
+
+    @cached_property
+    def _handed_about(self) -> tuple[frozenset[str], frozenset[str]]:
+        return syntax.handed_about(self.statements)
 
 
-_modules: dict[int, tuple[nodes.MypyFile, frozenset[str], frozenset[str]]] = {}
+_modules: dict[int, InModule] = {}
 
 
-def _of_module(tree: nodes.MypyFile) -> tuple[frozenset[str], frozenset[str]]:
-    if id(tree) not in _modules:
-        _modules.clear()  # one module at a time
-        _modules[id(tree)] = (tree, *syntax.handed_about(tree.defs))
-    return _modules[id(tree)][1:]
+def in_module(tree: nodes.MypyFile) -> InModule:
+    """Of one module at a time; the daemon puts new statements into a tree that it keeps."""
+    if id(tree.defs) not in _modules:
+        _modules.clear()
+        _modules[id(tree.defs)] = InModule(tree.defs)
+    return _modules[id(tree.defs)]
 
 
 def _marked(instance: Instance, text: str, string: Instance) -> Instance:
@@ -161,13 +185,13 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     """The names that a class body assigns once, as text; what it changes again is unknown."""
     found: dict[str, str] = {}
     statements = syntax.block(body.body)
-    times = list(changed(statements))
+    times = Counter(changed(statements))
     for statement in statements:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 if isinstance(target, ast.Name):
                     found[target.id] = ast.unparse(ast.fix_missing_locations(statement.value))
-    return {name: found[name] if name in found and times.count(name) == 1 else "..." for name in times if not name.startswith("self.")}
+    return {name: found[name] if name in found and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
 
 
 def changed(body: Sequence[ast.stmt]) -> Iterator[str]:
@@ -325,12 +349,6 @@ def handed(info: TypeInfo) -> frozenset[str]:
 def constructor_owner(info: TypeInfo) -> TypeInfo | None:
     """The class whose constructor builds an instance."""
     return next((base for base in info.mro if "__init__" in base.names and base.fullname != "builtins.object"), None)
-
-
-def defines_trace(info: TypeInfo) -> bool:
-    """Whether a class of somebody else works its shapes out by itself."""
-    owner = next((base for base in info.mro if "trace" in base.names), None)
-    return owner is not None and owner.fullname != MODULE
 
 
 # ------------------------------------------------------------------ functions

@@ -16,10 +16,10 @@ from mypy.nodes import TypeInfo
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.types import of_class
-from typednn.mypy_plugin.values import UNKNOWN, Layer, Pack, Sample, Value, integer_of, show, symbol
+from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Pack, Sample, Value, integer_of, show, symbol
 
 if TYPE_CHECKING:
-    from typednn.mypy_plugin.evaluator import Environment, Evaluator
+    from typednn.mypy_plugin.evaluator import Evaluator
 
 _SAME_CLASS = 3  # a class may build itself, a tree of blocks for one
 _CONSTRUCTIONS = 20_000  # in one scope; what comes after is unknown
@@ -142,7 +142,7 @@ class Constructors:
         env |= {f"self.{name}": value for name, value in self.constants(info).items()}
         handed = classes.handed(info)
         found: dict[str, Value] = {}
-        for name, value in inner.outcome(function.body, env).items():
+        for name, value in inner.statements.outcome(function.body, env).items():
             if name.startswith("self.") and name[5:] not in inner.hidden:
                 shared = isinstance(value, Pack) and not value.frozen and name[5:] in handed
                 found[name[5:]] = UNKNOWN if shared else value

@@ -18,7 +18,7 @@ from mypy.types import AnyType, CallableType, Instance, LiteralType, TupleType, 
 from mypy.typevars import fill_typevars
 
 from typednn.mypy_plugin import classes
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Layer, Many, Pack, Reference, Value, number, of_contract
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Layer, Many, Pack, Value, number, of_contract
 
 _PLACE = {classes.LAYER: 3, classes.FIRST_LAYER: 3}
 _MANY = ("builtins.list", "builtins.tuple", "typing.Sequence", "typing.Iterable", "collections.abc.Sequence")
@@ -134,6 +134,3 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
     outputs = forward["result"]
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
     return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {})
-
-
-__all__ = ["Reference", "contract_in", "layer_of", "of_class", "value_of", "with_contract"]

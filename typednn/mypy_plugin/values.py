@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -151,6 +151,7 @@ class Layer:
 
 
 Value: TypeAlias = "Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer"
+Environment: TypeAlias = "dict[str, Value]"  # by name; attributes of self as ``self.name``
 
 
 def number(value: int) -> Number:
@@ -232,6 +233,13 @@ def join_all(values: Sequence[Value]) -> Value:
     return joined
 
 
+def either(a: Environment | None, b: Environment | None) -> Environment | None:
+    """Where two paths meet."""
+    if a is None or b is None:
+        return b if a is None else a
+    return {name: join(a[name], b[name]) if name in a and name in b else UNKNOWN for name in a.keys() | b.keys()}
+
+
 def of_contract(shown: str, class_name: str, contract: str) -> Layer:
     """A layer of which only the contract in its type is known."""
     inputs, output, where = split_contract(contract)
@@ -274,6 +282,3 @@ def known(shape: Sequence[Dim | None] | None, names: frozenset[str]) -> list[Dim
     if shape is None:
         return None
     return [size if size is not None and all(name in names or DOT in name for name in size.names()) else None for size in shape]
-
-
-Resolve: TypeAlias = "Callable[[str], Value]"

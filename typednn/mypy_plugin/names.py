@@ -1,0 +1,85 @@
+"""What the names of a module mean: classes, functions, modules, and constants that are final.
+
+The world of a constructor is its module's names, and silent: wrong arguments show where its layers are used. A scope
+that mypy is checking (`body.Body`) knows more, and complains.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from mypy import nodes
+from mypy.server.trigger import make_trigger
+from mypy.types import Instance, get_proper_type
+
+from typednn.mypy_plugin import classes
+from typednn.mypy_plugin.constructors import Workshop
+from typednn.mypy_plugin.types import value_of
+from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number
+
+
+class Names:
+    """Where an evaluator learns about names and calls, and where its complaints go."""
+
+    def __init__(self, api: Any, module: str, workshop: Workshop) -> None:
+        self.api = api
+        self.module = module
+        self.workshop = workshop
+
+    def resolve(self, name: str, node: ast.expr | None = None) -> Value:
+        tree = self.api.modules.get(self.module)
+        return UNKNOWN if tree is None else self.within(tree, name)
+
+    def within(self, module: Any, name: str) -> Value:
+        found = module.names.get(name)
+        if found is None:
+            return UNKNOWN
+        if found.node is not None:
+            self.depend(found.node.fullname)
+        return meaning(found.node)
+
+    def depend(self, fullname: str) -> None:
+        """What mypy is checking depends on a name, of another module perhaps: for its cache, and for its daemon."""
+        self.workshop.note(fullname)
+        self.api.module_refs.add(fullname.rpartition(".")[0])
+        self.api.tree.plugin_deps.setdefault(make_trigger(fullname), set()).add(self.api.tscope.current_target())
+
+    def defines(self, name: str, node: ast.expr) -> bool:
+        tree = self.api.modules.get(self.module)
+        return tree is not None and name in tree.names
+
+    def inside(self, module: str) -> Names:
+        return Names(self.api, module, self.workshop)
+
+    def typed(self, node: ast.expr) -> Value:
+        return UNKNOWN
+
+    def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None:
+        return None
+
+    def complain(self, message: str, node: ast.AST) -> None: ...
+
+    def note(self, message: str, node: ast.AST) -> None: ...
+
+    def lost(self, what: str, node: ast.AST) -> None: ...
+
+    def rank(self, node: ast.AST) -> int | None:
+        return None
+
+    def class_name(self, node: ast.AST) -> str:
+        return ""
+
+
+def meaning(node: Any) -> Value:
+    """What a symbol stands for."""
+    if isinstance(node, nodes.Var):
+        if node.is_final and type(node.final_value) is int:
+            return number(node.final_value)
+        return value_of(node.type)
+    if isinstance(node, nodes.TypeAlias):
+        target = get_proper_type(node.target)
+        return Reference(target.type) if isinstance(target, Instance) else UNKNOWN
+    if isinstance(node, nodes.Decorator):
+        node = node.func
+    return UNKNOWN if node is None or isinstance(node, nodes.PlaceholderNode) else Reference(node)

@@ -1,0 +1,173 @@
+"""Runs statements in order on what is known of each name.
+
+Where a branch cannot be decided both sides run and what they agree on is kept; a loop over known elements is unrolled,
+another runs until nothing changes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from typednn.mypy_plugin import python
+from typednn.mypy_plugin.classes import changed
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either
+
+if TYPE_CHECKING:
+    from typednn.mypy_plugin.evaluator import Evaluator
+
+
+class Statements:
+    """The statements of one body."""
+
+    def __init__(self, body: Evaluator) -> None:
+        self.body = body
+        self.returns: Callable[[Value, ast.Return], None] | None = None
+        self._breaks: list[list[Environment]] = []
+        self._exits: list[Environment] = []  # at each return
+
+    def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
+        """The environment after a whole body, whichever return it left by."""
+        after = self.run(statements, env)
+        for left in self._exits:
+            after = either(after, left)
+        return after or {}
+
+    def run(self, statements: Sequence[ast.stmt], env: Environment) -> Environment | None:
+        """The environment afterwards; None where nothing comes after."""
+        for statement in statements:
+            after = self.step(statement, env)
+            if after is None:
+                return None
+            env = after
+        return env
+
+    def step(self, statement: ast.stmt, env: Environment) -> Environment | None:
+        """One statement; ``env`` is its to change."""
+        match statement:
+            case ast.Assign(targets=targets, value=right):
+                value = self.body.evaluate(right, env)
+                if len(targets) > 1 and isinstance(value, Pack) and not value.frozen:
+                    value = UNKNOWN  # two names for one list
+                for target in targets:
+                    self.body.assign(target, value, env)
+            case ast.AugAssign(target=target, op=op, value=right):
+                self.body.assign(target, self.body.evaluate(ast.BinOp(left=target, op=op, right=right), env), env)
+            case ast.Expr(value=value):
+                self.body.evaluate(value, env)
+            case ast.Return(value=value):
+                found = Constant(None) if value is None else self.body.evaluate(value, env)
+                if self.returns is not None:
+                    self.returns(found, statement)
+                self._exits.append(env)
+                return None
+            case ast.If(test=test, body=body, orelse=orelse):
+                return self._branch(python.truth(self.body.peek(test, env)), body, orelse, env)
+            case ast.For():
+                return self._for(statement, env)
+            case ast.While(test=test, body=body, orelse=orelse):
+                return self._loop([], [ast.Expr(value=test), *body], orelse, env, None, always=[ast.Expr(value=test)])
+            case ast.With(items=items, body=body):
+                for item in items:
+                    self.body.evaluate(item.context_expr, env)
+                    if item.optional_vars is not None:
+                        self.body.assign(item.optional_vars, UNKNOWN, env)
+                after = self.run(body, dict(env))
+                if all(python.transparent(item.context_expr) for item in items):
+                    return after
+                return either(forget(env, body), after)  # a manager may cut its body short
+            case ast.Try():
+                return self._try(statement, env)
+            case ast.Raise():
+                return None
+            case ast.Break():
+                if self._breaks:
+                    self._breaks[-1].append(env)
+                return None
+            case ast.Continue():
+                return None
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                for name in names:
+                    env[name] = UNKNOWN
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                env[name] = UNKNOWN
+            case _:
+                pass
+        return env
+
+    def _branch(self, decided: bool | None, body: list[ast.stmt], orelse: list[ast.stmt], env: Environment) -> Environment | None:
+        if decided is not None:
+            return self.run(body if decided else orelse, env)
+        return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
+
+    def _for(self, statement: ast.For, env: Environment) -> Environment | None:
+        items = python.elements(self.body.peek(statement.iter, env))
+        if isinstance(items, Pack) and len(items.items) <= python.UNROLLED and not _leaves(statement.body):
+            current: Environment | None = env
+            for item in items.items:
+                if current is None:
+                    return None
+                self.body.assign(statement.target, item, current)
+                current = self.run(statement.body, current)
+            return None if current is None else self.run(statement.orelse, current)
+        return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
+
+    def _loop(
+        self,
+        targets: list[ast.expr],
+        body: list[ast.stmt],
+        orelse: list[ast.stmt],
+        env: Environment,
+        item: Value | None,
+        always: Sequence[ast.stmt] = (),
+    ) -> Environment | None:
+        if _leaves(body):  # continue skips what follows it: what the body changes is not followed
+            env = forget(env, body)
+        entry = dict(env)
+        left: list[Environment] = []
+        for _ in range(4):
+            self._breaks.append([])
+            start = dict(entry)
+            for target in targets:
+                self.body.assign(target, item if item is not None else UNKNOWN, start)
+            after = self.run(body, start)
+            left = self._breaks.pop()
+            widened = either(dict(env), after)
+            if widened is None or widened == entry:
+                break
+            entry = widened
+        else:
+            entry = forget(env, body)
+        result: Environment | None = self.run([*always, *orelse], dict(entry))
+        for broken in left:
+            result = either(result, broken)
+        return result
+
+    def _try(self, statement: ast.Try, env: Environment) -> Environment | None:
+        inside = self.run(statement.body, dict(env))
+        if inside is not None:
+            inside = self.run(statement.orelse, inside)
+        shaken = forget(env, statement.body)
+        after = inside
+        for handler in statement.handlers:
+            entered = dict(shaken)
+            if handler.name:
+                entered[handler.name] = UNKNOWN
+            after = either(after, self.run(handler.body, entered))
+        if not statement.finalbody:
+            return after
+        final = self.run(statement.finalbody, dict(shaken if after is None else after))
+        return None if after is None else final
+
+
+def forget(env: Environment, body: Sequence[ast.stmt]) -> Environment:
+    """The environment with everything unknown that some statements may assign or change."""
+    shaken = dict(env)
+    for name in changed(body):
+        shaken[name] = UNKNOWN
+    return shaken
+
+
+def _leaves(body: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.Continue | ast.Break) for statement in body for node in ast.walk(statement))
