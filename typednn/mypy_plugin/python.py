@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join_all, number, show
-from typednn.shapes import Dim
+from typednn.shapes import Dim, operation
 
 UNROLLED = 64  # elements at most that are looked at one by one
 _LONGEST = 32  # terms of a polynomial; what grows beyond is given up
@@ -36,7 +36,9 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     """Arithmetic of integers, ``+`` and ``*`` of tuples and lists."""
     match left, right:
         case Number(), Number():
-            size = _arithmetic(op, left.size, right.size)
+            if isinstance(op, ast.Pow) and not 0 <= (integer_of(right) or 0) < _LONGEST:
+                return UNKNOWN
+            size = operation(op, left.size, right.size)
             return UNKNOWN if size is None or len(size.terms) > _LONGEST else Number(size, left.positive and right.positive)
         case Pack(items=items, keys=()), Number() if (
             isinstance(op, ast.Mult) and (times := integer_of(right)) is not None and times < UNROLLED
@@ -46,24 +48,6 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
             return Pack(left.items + right.items, frozen=left.frozen and right.frozen)
         case _:
             return UNKNOWN
-
-
-def _arithmetic(op: ast.operator, a: Dim, b: Dim) -> Dim | None:
-    match op:
-        case ast.Add():
-            return a + b
-        case ast.Sub():
-            return a - b
-        case ast.Mult():
-            return a * b
-        case ast.FloorDiv() if b.terms:
-            return a // b
-        case ast.Mod() if b.terms:
-            return a - b * (a // b)
-        case ast.Pow() if a.value is not None and b.value is not None and 0 <= b.value < 32:
-            return Dim.of(a.value**b.value)
-        case _:
-            return None
 
 
 def compared(op: ast.cmpop, a: Value, b: Value) -> Value:
@@ -181,8 +165,16 @@ def _size(value: Value, least: int | None) -> Value:
         return UNKNOWN
     if value.size.value is not None:
         return value if least is None or value.size.value >= least else UNKNOWN
-    alone = str(value.size).replace("·", "").isidentifier()
-    return Number(value.size, value.positive or (alone and least is not None and least >= 1))
+    return Number(value.size, value.positive or (_multiple(value.size) and least is not None and least >= 1))
+
+
+def _multiple(size: Dim) -> bool:
+    """Whether ``size`` is one name, or a number of times one: then the name is positive where the size is."""
+    match size.terms:
+        case (((str(),), int() as times),):
+            return times > 0
+        case _:
+            return False
 
 
 def _is_instance(value: Value, kinds: str) -> Value:

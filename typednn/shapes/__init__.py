@@ -16,7 +16,7 @@ what differs is refused; what is open is decided by the first array. So nothing 
 
 from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, label, parse, rank, sizes
 from typednn.shapes.dims import Dim, differ, same, solve
-from typednn.shapes.expressions import Lookup, evaluate, unknown, write
+from typednn.shapes.expressions import Lookup, evaluate, operation, unknown, write
 from typednn.shapes.flow import Axis, Constraint, Flow, split_contract
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "differ",
     "evaluate",
     "label",
+    "operation",
     "parse",
     "rank",
     "same",

@@ -114,7 +114,7 @@ def _value(node: ast.expr, names: Lookup, attributes: Lookup) -> Dim | None:
             return None if size is None else -size
         case ast.BinOp(left=left, op=op, right=right):
             a, b = _value(left, names, attributes), _value(right, names, attributes)
-            return None if a is None or b is None else _operation(op, a, b, pasted=isinstance(left, ast.Set))
+            return None if a is None or b is None else operation(op, a, b, pasted=isinstance(left, ast.Set))
         case ast.Call(func=ast.Name(id=name), args=args) if _is_numeric(node):
             sizes = [_value(argument, names, attributes) for argument in args]
             numbers = [size.value for size in sizes if size is not None and size.value is not None]
@@ -123,7 +123,8 @@ def _value(node: ast.expr, names: Lookup, attributes: Lookup) -> Dim | None:
             return None
 
 
-def _operation(op: ast.operator, a: Dim, b: Dim, *, pasted: bool) -> Dim | None:
+def operation(op: ast.operator, a: Dim, b: Dim, *, pasted: bool = False) -> Dim | None:
+    """``a op b``, as Python's integers have it; None where that is no integer for sure. ``pasted``: ``a`` was written out before it."""
     match op:
         case ast.Add():
             return a + b
