@@ -25,7 +25,7 @@ help: ## show this list
 setup: $(VENV)/.dev-installed ## install typednn and everything that its development needs
 
 demo: $(VENV)/.demo-installed ## train LeNet5 on real digits, to a report with pictures
-	@$(ONE_THREAD) $(PY) -m typednn train lenet5 --data digits
+	@$(ONE_THREAD) $(PY) -m typednn train lenet5 --data digits --report
 
 test: lint types floors coverage-fresh suite ## everything but the comparison with PyTorch
 	$(call headline,all passed)

@@ -11,7 +11,15 @@ from pathlib import Path
 _TELLING = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "sve")
 
 # What would change the measured libraries' own choices.
-LEFT_OUT = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_THREAD_TIMEOUT", "MKL_DEBUG_CPU_TYPE", "TYPEDNN_ENGINE", "TYPEDNN_CHECKS")
+LEFT_OUT = (
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_L2_SIZE",
+    "OPENBLAS_THREAD_TIMEOUT",
+    "MKL_DEBUG_CPU_TYPE",
+    "TYPEDNN_ENGINE",
+    "TYPEDNN_CHECKS",
+    "PYTHONDONTWRITEBYTECODE",
+)
 
 
 def cores() -> int:

@@ -95,7 +95,7 @@ def overhead(rows: int, batch_size: int, rounds: int) -> float:
     with tempfile.TemporaryDirectory() as temporary, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         # A terminal whose text goes nowhere: the bar is made and drawn as for a person.
         terminal = partial(Console, file=nowhere, force_terminal=True, width=120)
-        with patch("typednn.training.progress.Console", lambda **_: terminal()):
+        with patch("rich.console.Console", lambda **_: terminal()):
             _, first = bare(x, y, batch_size)
             _, second = fitted(x, y, batch_size, Path(temporary, "first"))
             for mine, its in zip(first.parameters(), second.parameters(), strict=True):

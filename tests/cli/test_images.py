@@ -1,5 +1,6 @@
 """typednn on images: a run on digits, and PNG, NPY and IDX files to be named."""
 
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from typednn.data import digits
+from typednn.training.plots import PICTURES
 
 Command = Callable[..., Any]
 
@@ -93,3 +95,17 @@ def test_folders_of_images(typednn: Command, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert typednn("predict", "run", "pictures/test/light/0.png").stdout.startswith("pictures/test/light/0.png[0]  light  ")
     assert typednn("resume", "run", "-q").returncode == 0
+
+
+def test_pictures_when_they_are_asked_for(typednn: Command, digit_run: Path, tmp_path: Path) -> None:
+    """`report` draws every picture from what the run kept, without its data; `--report` does so at the end of a training."""
+    pytest.importorskip("matplotlib")
+    assert not (digit_run / "plots").exists()
+    shutil.copytree(digit_run, tmp_path / "kept")
+    reported = typednn("report", "kept")
+    trained = typednn("train", "mlp", "--data", "digits", "--epochs", "1", "--report", "--run", "drawn", "-q")
+    for done, run in ((reported, "kept"), (trained, "drawn")):
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == str(Path(run, "report.html"))
+        drawn = {path.name for path in (tmp_path / run / "plots").iterdir()}
+        assert drawn == set(PICTURES) - {"filters.png"}, "this model has no filters"

@@ -1,5 +1,6 @@
 """typednn eval, predict and report, on a run that `typednn train` made."""
 
+import importlib.util
 import json
 import re
 import shutil
@@ -97,7 +98,7 @@ def test_a_run_of_another_model(typednn: Command, trained: tuple[Path, Any], tmp
 @pytest.mark.parametrize(
     ("old", "new", "part"),
     [
-        ('"format": 1', '"format": 2', "reads formats up to 1, got format 2; update typednn"),
+        ('"format": 2', '"format": 3', "reads formats up to 2, got format 3; update typednn"),
         ('"scaling"', '"scalding"', "must be what typednn wrote, got no 'scaling'"),
         ('"epochs": 8', '"epochs": "8"', "epochs must be an integer"),
         ("{", "", "must be what typednn wrote, got no JSON"),
@@ -112,8 +113,13 @@ def test_a_damaged_recipe(typednn: Command, trained: tuple[Path, Any], tmp_path:
 
 
 def test_report(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """Training draws nothing: this command does, or says why it can't."""
     shutil.copytree(trained[0], tmp_path / "run")
+    assert not (tmp_path / "run" / "plots").exists()
     done = typednn("report", "run")
+    drawn = importlib.util.find_spec("matplotlib") is not None
+    assert ("no pictures: " in done.stderr) != drawn
+    assert (tmp_path / "run" / "plots" / "confusion.png").exists() == drawn
     assert done.returncode == 0, done.stderr
     page = tmp_path / done.stdout.strip()
     assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_data import write_small_mnist as write_small
 
-from typednn.data import find_mnist, mnist
+from typednn.data import Pixels, find_mnist, mnist, mnist_pixels
 from typednn.errors import ArgumentError, DataError
 
 
@@ -36,6 +36,20 @@ def test_images_and_labels(tmp_path: Path, packed: bool) -> None:
     np.testing.assert_array_equal(data.test_labels, [0, 1, 2])
     assert data.test_labels.dtype == np.int64
     assert data.classes == 10
+
+
+def test_pixels_as_the_files_hold_them(tmp_path: Path) -> None:
+    """A quarter of the memory; the same numbers, and the same complaints."""
+    folder = write_small(tmp_path)
+    data, pixels = mnist(folder), mnist_pixels(folder)
+    assert pixels.train_images.dtype == pixels.test_images.dtype == np.uint8
+    np.testing.assert_array_equal(pixels.train_images, data.train_images)
+    np.testing.assert_array_equal(pixels.test_images, data.test_images)
+    np.testing.assert_array_equal(pixels.dataset().train_labels, data.train_labels)
+    with pytest.raises(ArgumentError, match=r"Pixels: train_images must be uint8 of shape \(n, height, width, channels\), got float32"):
+        Pixels(data.train_images, data.train_labels, data.test_images, data.test_labels)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="Pixels: test has a label for each image, got 3 images and 2 labels"):
+        Pixels(pixels.train_images, data.train_labels, pixels.test_images, data.test_labels[:2])
 
 
 def test_incomplete_folder(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from small_data import cifar_archive, small_cifar
 from small_data import write_small_mnist as write_small
 
 import typednn.data.named as named
-from typednn.data import DATASETS, Dataset, cache_folder, class_names, find, load, spiral
+from typednn.data import DATASETS, PIXELS, Dataset, cache_folder, class_names, find, load, load_pixels, spiral
 from typednn.errors import ArgumentError, DataError
 
 
@@ -67,6 +67,21 @@ def test_fetched_once_and_kept(name: str, mirror: str, tmp_path: Path) -> None:
     assert find(name) == cache_folder() / name == tmp_path / "cache" / "typednn" / name
     assert load(name, mirror="http://127.0.0.1:1", download=False).train_images.shape == SIZES[name]
     assert not list(cache_folder().rglob("*.part"))
+
+
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_the_same_in_bytes(name: str, mirror: str) -> None:
+    data, pixels = load(name, mirror=mirror), load_pixels(name)
+    assert pixels.train_images.dtype == np.uint8
+    np.testing.assert_array_equal(pixels.train_images, data.train_images)
+    np.testing.assert_array_equal(pixels.test_images, data.test_images)
+    np.testing.assert_array_equal(pixels.test_labels, data.test_labels)
+
+
+def test_only_sets_with_files_have_bytes() -> None:
+    assert sorted(PIXELS) == sorted(SIZES)
+    with pytest.raises(ArgumentError, match="load_pixels: name must be one of 'mnist', 'fashion-mnist', 'cifar-10', got 'digits'"):
+        load_pixels("digits")
 
 
 def test_the_environment_names_a_mirror(mirror: str, monkeypatch: pytest.MonkeyPatch) -> None:

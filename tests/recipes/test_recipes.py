@@ -1,5 +1,7 @@
 """Recipes: what they are, how they change, and that the paper's is the paper's."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,16 +9,22 @@ import numpy as np
 import pytest
 
 from tests.support.paper import LENET5
+from typednn import Fused, fuse
+from typednn.config import loads
 from typednn.errors import ArgumentError
 from typednn.losses import CrossEntropy
 from typednn.metrics import ClassificationReport
 from typednn.models import lenet5
 from typednn.optim import SGD, CosineLR
 from typednn.random import PCG32
-from typednn.recipes import RECIPES, Recipe, Samples, beside_the_paper, find, parsed_settings, recipe, recipe_of_config, train
+from typednn.recipes import RECIPES, Recipe, Samples, beside_the_paper, find, parsed_settings, plan, recipe, recipe_of_config, resume, train
+from typednn.recipes.fused import computed
 from typednn.recipes.paper_table import ACCURACIES, TABLE_I
+from typednn.recipes.plan import plan_for
 from typednn.recipes.recipe import from_json
 from typednn.recipes.running import generator, targets, which
+from typednn.recipes.scaling import Scaling
+from typednn.stack import Stack
 
 
 def _pictures(rows: int, seed: int) -> tuple[Any, Any]:
@@ -36,12 +44,14 @@ def samples() -> Samples:
 # ---------------------------------------------------------------------------------------------------- the paper
 
 
-def test_the_papers_recipe_is_the_papers(samples: Samples) -> None:
+@pytest.mark.parametrize("fused", [True, False])
+def test_the_papers_recipe_is_the_papers(samples: Samples, fused: bool) -> None:
     """P-E4: as written out here by hand from the paper: PCG(42, 6), rate 1.0, smoothed targets, cross entropy averaged over all."""
-    one = recipe("lenet5-paper").changed({"epochs": 2, "batch_size": 24})
+    one = recipe("lenet5-paper").changed({"epochs": 2, "batch_size": 24, "fuse": fused})
     result = train(one, samples, progress=False)
 
     model = lenet5().init(PCG32(42, 6))
+    quick: Any = fuse(model) if fused else model
     optimizer, loss, rng = SGD(lr=1.0, decay=1e-7), CrossEntropy("mean"), PCG32(42, 6)
     mean, deviation = np.float32(samples.x.mean(dtype=np.float64)), np.float32(samples.x.std(dtype=np.float64))
     wanted = np.full((64, 10), 0.01, np.float32)
@@ -50,8 +60,8 @@ def test_the_papers_recipe_is_the_papers(samples: Samples) -> None:
         order = rng.permutation(64)
         for start in range(0, 64, 24):
             rows = order[start : start + 24]
-            prediction = model.forward((samples.x[rows] - mean) / deviation)
-            model.update(optimizer, model.backward(loss.loss_grad(prediction, wanted[rows])))
+            prediction = quick.forward((samples.x[rows] - mean) / deviation)
+            quick.update(optimizer, quick.backward(loss.loss_grad(prediction, wanted[rows])))
     for name, weights in model.named_parameters().items():
         np.testing.assert_array_equal(result.model.named_parameters()[name], weights, err_msg=name)
 
@@ -201,11 +211,11 @@ def test_early_stopping_takes_the_best(samples: Samples) -> None:
 
 
 def test_validation_is_kept_apart(samples: Samples) -> None:
-    kept, x, y = samples.split(0.25, seed=3)
-    assert (len(kept.x), len(x), len(y)) == (48, 16, 16)
-    assert {image.tobytes() for image in kept.x}.isdisjoint(image.tobytes() for image in x)
-    again = samples.split(0.25, seed=3)[1]
-    np.testing.assert_array_equal(x, again)
+    kept, apart = samples.split(0.25, seed=3)
+    assert (len(kept), len(apart)) == (48, 16)
+    assert sorted([*kept, *apart]) == list(range(64))
+    np.testing.assert_array_equal(apart, samples.split(0.25, seed=3)[1])
+    assert set(samples.split(0.25, seed=4)[1]) != set(apart)
     result = train(recipe("mlp").changed({"epochs": 2, "validation": 0.25}), samples, progress=False)
     assert {measured.split for measured in result.history.evaluations} == {"validation"}
     plain = train(recipe("mlp").changed({"epochs": 2, "validation": 0.0}), samples, progress=False)
@@ -217,3 +227,83 @@ def test_a_recipe_of_ones_own(samples: Samples) -> None:
     result = train(mine, samples, progress=False)
     assert result.folder is None
     assert result.history.losses[-1] < result.history.losses[0]
+
+
+# ---------------------------------------------------------------------------------------------------- fused, and in bytes
+
+
+def test_fused_or_not_the_same_training(samples: Samples, tmp_path: Path) -> None:
+    """The losses agree to rounding, and so does everything that a run writes down about layers and parameters."""
+    one = recipe("lenet5").changed({"epochs": 3, "validation": 0.25, "batch_size": 8})
+    fused = train(one, samples, run=tmp_path / "fused", progress=False)
+    plain = train(one.changed({"fuse": False}), samples, run=tmp_path / "plain", progress=False)
+    np.testing.assert_allclose(fused.history.losses, plain.history.losses, rtol=1e-4)
+    norms = [_first_norms(tmp_path / name / "metrics.jsonl") for name in ("fused", "plain")]
+    assert list(norms[0]) == list(norms[1]) == ["conv1", "conv2", "fc1", "fc2", "fc3"]
+    np.testing.assert_allclose(list(norms[0].values()), list(norms[1].values()), rtol=1e-4)
+    assert list(fused.model.state_dict()) == list(plain.model.state_dict())
+    assert type(fused.model) is type(plain.model) is Stack
+    scores = fused.model.forward(fused.plan.scaling(samples.test_x).reshape(20, -1))
+    assert ClassificationReport.from_scores(scores, samples.test_y).accuracy == fused.test.accuracy
+
+
+def _first_norms(metrics: Path) -> dict[str, float]:
+    norms: dict[str, float] = json.loads(metrics.read_text(encoding="utf-8").splitlines()[0])["gradient_norms"]
+    return norms
+
+
+def test_what_runs_for_a_model() -> None:
+    """A chain of fused layers that shares the parameters; a stack within a stack, which no chain can hold, stays as it is."""
+    model = recipe("lenet5").checked().model().init(PCG32(0))
+    quick, sizes = computed(model, fused=True)
+    assert isinstance(quick, Fused)
+    assert sizes == (28, 28, 1)
+    assert all(quick.state_dict()[name] is array for name, array in model.state_dict().items())
+    assert computed(model, fused=False) == (model, (784,))
+    linear = '[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 4\n'
+    within = f'format = 1\ninput = [4]\n{linear}[[layer]]\ntype = "Stack"\ninput = [2, 2]\nlayers = [{{ type = "ReLU" }}]\n'
+    nested = loads(within).model()
+    assert computed(nested, fused=True) == (nested, (4,))
+
+
+def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Format 1 knew nothing of fusing: such a run is resumed unfused, to the bits of one that was never stopped."""
+    one = recipe("mlp").changed({"epochs": 4, "validation": 0.0, "fuse": False, "batch_size": 10})
+    whole = train(one, samples, run=tmp_path / "whole", progress=False)
+    train(one, samples, run=tmp_path / "older", progress=False, time_limit=1e-9)
+    path = tmp_path / "older" / "recipe.json"
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert saved["format"] == 2
+    saved["format"] = 1
+    del saved["recipe"]["fuse"]
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    monkeypatch.setattr(plan, "load_data", lambda name: samples)
+    resumed = resume(tmp_path / "older", progress=False)
+    assert resumed.plan.recipe.fuse is False
+    assert resumed.history.steps == whole.history.steps > 1
+    for name, weights in whole.model.named_parameters().items():
+        np.testing.assert_array_equal(resumed.model.named_parameters()[name], weights, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["lenet5", "mlp"])
+def test_bytes_train_as_floats_do(samples: Samples, name: str) -> None:
+    """Pixels kept as bytes are scaled batch by batch, to the bits of an array scaled as a whole."""
+    in_bytes = replace(samples, x=samples.x.astype(np.uint8), test_x=samples.test_x.astype(np.uint8))
+    one = recipe(name).changed({"epochs": 2, "batch_size": 10})
+    plans = [plan_for(one, each, {"name": "pictures"}) for each in (samples, in_bytes)]
+    assert plans[0].to_text() == plans[1].to_text(), "scaling and checksum are those of the numbers"
+    scaling = plans[0].scaling
+    whole = (samples.x - np.float32(scaling.mean)) / np.float32(scaling.deviation)
+    np.testing.assert_array_equal(np.concatenate([scaling(in_bytes.x[row : row + 7]) for row in range(0, 64, 7)]), whole)
+    floats, read = (train(one, each, progress=False) for each in (samples, in_bytes))
+    assert floats.history.losses == read.history.losses
+    np.testing.assert_array_equal(floats.test.confusion, read.test.confusion)
+    for key, weights in floats.model.named_parameters().items():
+        np.testing.assert_array_equal(read.model.named_parameters()[key], weights, err_msg=key)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_mean_and_deviation(dtype: Any) -> None:
+    x = np.random.default_rng(0).integers(0, 256, (3000, 9, 7, 1)).astype(dtype)
+    found = Scaling.of(x)
+    np.testing.assert_allclose([found.mean, found.deviation], [x.mean(dtype=np.float64), x.std(dtype=np.float64)], rtol=1e-7)

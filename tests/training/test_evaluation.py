@@ -35,6 +35,20 @@ def test_same_as_in_one_piece(model: Chain[Array2, Array2, str, *tuple[Any, ...]
     np.testing.assert_allclose(scores, model.forward(X), rtol=1e-5, atol=1e-6)
 
 
+def test_batches_may_be_transformed(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
+    """Stored in bytes, read as floats, a batch at a time: the same scores as of the whole, transformed before."""
+    stored = np.random.default_rng(1).integers(0, 256, (23, 4), dtype=np.uint8)
+    sizes: list[int] = []
+
+    def scaled(batch: Any) -> Array2:
+        sizes.append(len(batch))
+        numbers: Array2 = batch.astype(np.float32) / np.float32(255)
+        return numbers
+
+    np.testing.assert_array_equal(evaluate(model, stored, 10, transform=scaled), evaluate(model, scaled(stored), 10))
+    assert sizes == [10, 10, 3, 23]
+
+
 def test_each_part_returns_to_its_mode(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
     evaluate(model, X)
     assert _modes(model) == [True] * 4

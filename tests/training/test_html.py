@@ -135,7 +135,7 @@ def test_config_and_recipe_are_both_shown(tmp_path: Path) -> None:
 def test_same_run_same_page(whole_run: Path) -> None:
     first = write_report(whole_run).read_bytes()
     assert write_report(whole_run).read_bytes() == first
-    assert not [path for path in whole_run.iterdir() if path.name.endswith(".part")]
+    assert not [path for path in whole_run.iterdir() if path.name.startswith(".new-")]
 
 
 def test_an_empty_folder_has_a_page_that_says_what_is_missing(tmp_path: Path) -> None:
@@ -321,7 +321,9 @@ def test_a_full_disk_leaves_the_page_as_it_was(tmp_path: Path, monkeypatch: pyte
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
-        st.sampled_from(["metrics.jsonl", "report.json", "environment.json", "model.txt", "config.toml", "recipe.json"]),
+        st.sampled_from(
+            ["metrics.jsonl", "report.json", "pictures.safetensors", "environment.json", "model.txt", "config.toml", "recipe.json"]
+        ),
         st.binary(max_size=60),
     )
 )

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from typednn import Input
+from typednn import Input, fuse
 from typednn.arrays import Array2, IntArray1
 from typednn.data import Loader, batches
 from typednn.errors import ArgumentError, NotForwarded, StateError
@@ -294,7 +294,7 @@ def test_a_bar_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: py
     def terminal(**options: Any) -> Console:
         return Console(force_terminal=True, width=120, **options)
 
-    monkeypatch.setattr("typednn.training.progress.Console", terminal)
+    monkeypatch.setattr("rich.console.Console", terminal)
     _fit(_model(), *_data(), epochs=2)
     _fit(_model(), *_data(), epochs=2, progress=True)
     shown = " ".join(Text.from_ansi(capsys.readouterr().err).plain.split())
@@ -394,15 +394,17 @@ def test_nan_in_a_parameter_is_named() -> None:
     assert 'first in the parameter "2.weight"' in _error(model, *_data())
 
 
+@pytest.mark.parametrize("form", [lambda model: model, fuse], ids=["parts", "fused"])
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
-def test_infinity_in_a_layer_is_named() -> None:
+def test_infinity_in_a_layer_is_named(form: Any) -> None:
     x, y = _data()
     model = _model()
     model.parts[2].weight[...] = 3e38
-    assert 'first in the output of layer "2"' in _error(model, x, y)
-    model = _model()
+    assert 'first in the output of layer "2"' in _error(form(model), x, y)
+    model = form(_model())
     model.parts[0].weight[...] = 3e38
     assert 'first in the output of layer "0"' in _error(model, x * 10, y)
+    assert "forward" not in vars(model)
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")

@@ -20,6 +20,7 @@ from typednn.training.curves import accuracy_curve, gradient_norm_curves, loss_c
 from typednn.training.grids import confusion_picture, filter_picture, worst_picture
 from typednn.training.plots import PICTURES, write_plots
 from typednn.training.recorded import Metrics, read_metrics
+from typednn.training.shown import worst_mistakes
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
 agg: Any = pytest.importorskip("matplotlib.backends.backend_agg")
@@ -260,7 +261,7 @@ def test_the_worst_come_first(figures: Figures) -> None:
     probabilities = np.array([[0.9, 0.1, 0.0], [0.6, 0.3, 0.1], [0.2, 0.8, 0.0], [0.7, 0.2004, 0.0996]])
     labels = np.array([1, 1, 1, 2])
     images = np.arange(4)[:, None, None] * np.ones((4, 6, 6))
-    worst_picture(images, labels, probabilities, ["cat", "dog", "owl"])
+    worst_picture(worst_mistakes(images, labels, probabilities), ["cat", "dog", "owl"])
     tiles = [axes for axes in figures[0].axes if axes.images]
     assert [axes.images[0].get_array()[0, 0] for axes in tiles] == [3, 0, 1]
     assert tiles[0].get_title() == "true owl: 10.0 %\ncalled cat: 70.0 %"
@@ -269,7 +270,7 @@ def test_the_worst_come_first(figures: Figures) -> None:
 
 
 def test_scores_become_probabilities(figures: Figures) -> None:
-    worst_picture(np.zeros((2, 4, 4)), np.array([0, 0]), np.array([[0.0, np.log(3.0)], [800.0, -800.0]]))
+    worst_picture(worst_mistakes(np.zeros((2, 4, 4)), np.array([0, 0]), np.array([[0.0, np.log(3.0)], [800.0, -800.0]])))
     assert "true 0: 25.0 %\ncalled 1: 75.0 %" in words(figures[0])
 
 
@@ -279,7 +280,7 @@ def test_images_of_many_shapes(figures: Figures, shape: tuple[int, ...]) -> None
     images[0] = np.nan
     names = ["aeroplane in the sky", "automobile number one", "$\\frac{"]
     labels = np.arange(40) % 3
-    pixels(worst_picture(images, labels, np.eye(3)[(labels + 1) % 3], names))
+    pixels(worst_picture(worst_mistakes(images, labels, np.eye(3)[(labels + 1) % 3]), names))
     assert_readable(figures[0])
 
 
@@ -296,12 +297,14 @@ def test_only_the_rows_that_are_drawn_are_read(tmp_path: Path) -> None:
             return np.zeros((4, 4))
 
     images: Any = Counting()
-    worst_picture(images, np.zeros(1000, int), np.eye(2)[np.ones(1000, int)], count=9)
-    assert Counting.reads == 9
+    mistakes = worst_mistakes(images, np.zeros(1000, int), np.eye(2)[np.ones(1000, int)], count=9)
+    worst_picture(mistakes)
+    assert Counting.reads == len(mistakes.images) == 9
+    assert (mistakes.wrong, mistakes.total) == (1000, 1000)
 
 
 def test_no_mistake_is_said(figures: Figures) -> None:
-    shown = pixels(worst_picture(np.zeros((3, 4, 4)), np.array([0, 1, 1]), np.eye(2)[[0, 1, 1]]))
+    shown = pixels(worst_picture(worst_mistakes(np.zeros((3, 4, 4)), np.array([0, 1, 1]), np.eye(2)[[0, 1, 1]])))
     assert (shown < 128).any()
 
 
@@ -318,8 +321,8 @@ def test_no_mistake_is_said(figures: Figures) -> None:
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(images: Any, labels: Any, scores: Any) -> None:
-    with pytest.raises(ArgumentError, match="worst_picture: "):
-        worst_picture(images, labels, scores)
+    with pytest.raises(ArgumentError, match=r"worst_(mistakes|picture): "):
+        worst_picture(worst_mistakes(images, labels, scores))
 
 
 @pytest.mark.parametrize(

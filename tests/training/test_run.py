@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn import Input
+from typednn import Input, engines, fuse
 from typednn.arrays import Array2
 from typednn.data import Loader
 from typednn.errors import ArgumentError, CheckpointError, DataError, StateError
-from typednn.layer import Chain
+from typednn.layer import Chain, Sequential
 from typednn.layers import Linear, ReLU, Tanh
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam
@@ -239,6 +239,23 @@ def test_generators_of_layers_go_on_too(tmp_path: Path) -> None:
         _fit(run)
 
 
+def test_fused_and_unfused_share_checkpoints(tmp_path: Path) -> None:
+    """How a chain is run is not what it is; the same bits again only come from the same one."""
+    alone = _fused(tmp_path / "alone", 3)
+    with Run.create(tmp_path / "run", "") as run, pytest.raises(LookupError):
+        _fit(run, model=fuse(_model()), callbacks=[Break(10)])
+    assert _final(_fused(tmp_path / "run", 3)) == _final(alone)
+    with Run.open(alone) as run:
+        _fit(run, model=_model(), epochs=4)
+        assert Run.open(alone, lock=False).load_weights(Sequential([*_model().parts]), "latest").state.step == 28
+
+
+def _fused(folder: Path, epochs: int) -> Path:
+    with Run.open(folder) if folder.exists() else Run.create(folder, "") as run:
+        _fit(run, model=fuse(_model()), epochs=epochs)
+    return folder
+
+
 def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:
     run = _trained(tmp_path / "run")
     before = {path: path.read_bytes() for path in sorted((run / "checkpoints").rglob("*")) if path.is_file()}
@@ -393,6 +410,16 @@ def test_differences() -> None:
     before, now = {"a": 1, "threads": {"cores": 4, "X": ""}}, {"a": 1, "threads": {"cores": 2, "X": "1"}, "b": "new"}
     assert differences(before, now) == ["threads was cores=4, is cores=2, X=1", "b was None, is new"]
     assert set(environment()) == {"python", "numpy", "typednn", "system", "processor", "threads", "engine"}
+
+
+def test_the_engine_is_noted() -> None:
+    """What computes decides the bits: the kernels, or the reference where it was asked for."""
+    with engines.using("reference"):
+        reference = environment()["engine"]
+    assert reference.startswith("reference kernels; NumPy with ")
+    if engines.fast():
+        assert environment()["engine"].startswith("Halide ")
+    assert environment()["threads"]["kernels"] == engines.get_threads()
 
 
 def test_without_tensorboardx_it_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ understood, 130 stopped by Ctrl-C, 143 by SIGTERM.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -42,9 +43,7 @@ def main(given: Sequence[str] | None = None) -> int:
 def _guarded(options: Namespace) -> int:
     """The command's exit code; what it raises becomes one message."""
     try:
-        module = importlib.import_module(f"typednn.cli.{_MODULES[options.command]}")
-        run: Callable[[Namespace], int] = getattr(module, "evaluate" if options.command == "eval" else options.command)
-        code = run(options)
+        code = _command(options.command)(options)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -61,6 +60,18 @@ def _guarded(options: Namespace) -> int:
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
         sys.stderr.write(f"typednn {options.command}: {message}\n")
         return 1
+
+
+def _command(name: str) -> Callable[[Namespace], int]:
+    """The command's function. What is imported for it stays to the end, so the garbage collector neither runs meanwhile nor looks at it."""
+    gc.disable()
+    try:
+        module = importlib.import_module(f"typednn.cli.{_MODULES[name]}")
+    finally:
+        gc.freeze()
+        gc.enable()
+    command: Callable[[Namespace], int] = getattr(module, "evaluate" if name == "eval" else name)
+    return command
 
 
 def _warned(

@@ -29,7 +29,7 @@ examples:
   typednn train lenet5 --set optimizer.lr=0.02 --set batch_size=128
   typednn train lenet5-paper --data mnist       the paper's experiment, its Table I beside ours
   typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label first, then the inputs
-  typednn train model.toml --data pictures/
+  typednn train model.toml --data pictures/ --report
 
 data: mnist, fashion-mnist, cifar-10 (downloaded unless found), digits (scikit-learn's), spiral; or a folder that holds the files
 of such a set, or train and test with a folder of PNG images per class.
@@ -37,7 +37,7 @@ TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIS
 
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every
+  evaluate_every checkpoint_every fuse
 """
 
 _RESUME = """\
@@ -92,7 +92,7 @@ examples:
 
 _REPORT = """\
 examples:
-  typednn report runs/lenet5-1                  one HTML page with curves, tables and pictures; prints its path
+  typednn report runs/lenet5-1                  the pictures in plots/, and one HTML page with them; prints its path
 """
 
 _SLUGGISH = re.compile(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
@@ -166,7 +166,7 @@ def parser() -> Parser:
 
     command("info", "versions, machine, BLAS, threads, devices, extras: what a bug report needs")
 
-    one = command("report", "write a run's report as one self-contained HTML page", _REPORT)
+    one = command("report", "draw a run's pictures, and write its report as one self-contained HTML page", _REPORT)
     _run(one)
     return top
 
@@ -178,6 +178,7 @@ def _run(one: Parser) -> None:
 def _settings(one: Parser, *, sets: bool = True) -> None:
     one.add_argument("--epochs", type=_positive, metavar="N", help="passes over the data in all")
     one.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="save and stop after this time")
+    one.add_argument("--report", action="store_true", help="in the end draw the pictures and write the page, as `typednn report` does")
     if sets:
         one.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="change a setting; repeat for more"

@@ -1,17 +1,29 @@
-"""The command that writes a run's page: report."""
+"""The command that draws a run's pictures and writes its page: report."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
-from typednn.cli.output import say
+from typednn.cli.output import hint, say
+from typednn.errors import MissingExtra
+from typednn.training.canvas import matplotlib
 from typednn.training.html import write_report
 
 
 def report(options: Namespace) -> int:
-    """One HTML page; its path."""
-    say(str(write_report(options.run)))
+    """The pictures, and one HTML page; its path."""
+    tell_page(options.run)
     return 0
 
 
-__all__ = ["report"]
+def tell_page(run: str | Path) -> None:
+    """Draw, write, and say where the page is; without matplotlib, a hint."""
+    try:
+        matplotlib()
+    except MissingExtra as error:
+        hint(f"no pictures: {error}")
+    say(str(write_report(run)))
+
+
+__all__ = ["report", "tell_page"]

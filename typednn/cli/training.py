@@ -38,7 +38,7 @@ def train(options: Namespace) -> int:
         )
     except (KeyboardInterrupt, SystemExit) as stop:
         return _stopped(folder, stop)
-    _tell(result, options.quiet, time.perf_counter() - start)
+    _tell(result, options, time.perf_counter() - start)
     return 0
 
 
@@ -49,7 +49,7 @@ def resume(options: Namespace) -> int:
         result = go_on(options.run, progress=False if options.quiet else "auto", time_limit=options.time_limit)
     except (KeyboardInterrupt, SystemExit) as stop:
         return _stopped(Path(options.run), stop)
-    _tell(result, options.quiet, time.perf_counter() - start)
+    _tell(result, options, time.perf_counter() - start)
     return 0
 
 
@@ -81,9 +81,8 @@ def _stopped(folder: Path, stop: KeyboardInterrupt | SystemExit) -> int:
     return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
 
 
-def _tell(result: Trained, quiet: bool, seconds: float) -> None:
-    for remark in result.remarks:
-        hint(f"no pictures: {remark}")
+def _tell(result: Trained, options: Namespace, seconds: float) -> None:
+    quiet: bool = options.quiet
     if not quiet:
         if result.plan.recipe.name == PAPER and result.test.classes == 10:
             say(beside_the_paper(result.train, result.test) + "\n")
@@ -98,6 +97,10 @@ def _tell(result: Trained, quiet: bool, seconds: float) -> None:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")
         file = "image.png" if len(result.plan.shape) == 3 else "rows.csv"
         hint(f"everything is in {result.folder}; next: typednn predict {result.folder} {file}, or typednn report {result.folder}")
+    if result.folder is not None and options.report:
+        from typednn.cli.report import tell_page  # with all that draws, which most trainings do without
+
+        tell_page(result.folder)
 
 
 __all__ = ["new_folder", "resume", "train"]

@@ -15,10 +15,8 @@ _SHOWN = 3
 
 def evaluate(options: Namespace) -> int:
     """Precision, recall, F1 and the confusion matrix."""
-    tested, samples, remarks = evaluate_run(options.run, options.data, options.weights)
+    tested, samples = evaluate_run(options.run, options.data, options.weights)
     hint(f"data: {samples.where}; {len(samples.test_x):,} to test")
-    for remark in remarks:
-        hint(f"no pictures: {remark}")
     say(str(tested))
     return 0
 

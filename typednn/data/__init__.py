@@ -1,9 +1,9 @@
 """Data: arrays in, arrays out. Readers, labels and batches; knows no layer."""
 
 from typednn.data.batches import batches, in_order
-from typednn.data.cifar import cifar10
+from typednn.data.cifar import cifar10, cifar10_pixels
 from typednn.data.csv import NotANumber, RowLength, labelled, read_csv, read_optdigits
-from typednn.data.dataset import Dataset
+from typednn.data.dataset import Dataset, Pixels
 from typednn.data.digits import digits
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.idx import read_idx
@@ -11,12 +11,12 @@ from typednn.data.images import ImageFolder, image_size, read_image, read_image_
 from typednn.data.inputs import read_inputs
 from typednn.data.labels import one_hot
 from typednn.data.loader import Batch, Loader
-from typednn.data.mnist import find_mnist, mnist
-from typednn.data.named import DATASETS, cache_folder, class_names, find, load
+from typednn.data.mnist import find_mnist, mnist, mnist_pixels
+from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, load, load_pixels
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
 
-__all__ = ["DATASETS", "Batch", "Dataset", "ImageFolder", "Loader", "NotANumber", "RowLength", "batches", "cache_folder", "cifar10"]
-__all__ += ["class_names", "digits", "find", "find_mnist", "generator_state", "image_size", "in_order", "labelled", "load", "mnist"]
-__all__ += ["one_hot", "read_csv", "read_idx", "read_image", "read_image_folder", "read_inputs", "read_npy", "read_npz"]
-__all__ += ["read_optdigits", "restore_generator", "spiral"]
+__all__ = ["DATASETS", "PIXELS", "Batch", "Dataset", "ImageFolder", "Loader", "NotANumber", "Pixels", "RowLength", "batches"]
+__all__ += ["cache_folder", "cifar10", "cifar10_pixels", "class_names", "digits", "find", "find_mnist", "generator_state", "image_size"]
+__all__ += ["in_order", "labelled", "load", "load_pixels", "mnist", "mnist_pixels", "one_hot", "read_csv", "read_idx", "read_image"]
+__all__ += ["read_image_folder", "read_inputs", "read_npy", "read_npz", "read_optdigits", "restore_generator", "spiral"]

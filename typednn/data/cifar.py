@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from typednn.arrays import Array4, IntArray1
-from typednn.data.dataset import Dataset
+from typednn.arrays import IntArray1
+from typednn.data.dataset import Bytes, Dataset, Pixels
 from typednn.errors import DataError, explain
 
 ARCHIVE = "cifar-10-binary.tar.gz"
@@ -32,13 +32,18 @@ _MOST = 1 << 28  # bytes that are unpacked of an archive; the real one has 184 m
 
 def cifar10(folder: str | Path) -> Dataset:
     """CIFAR-10 from ``folder``: its six .bin files, a folder ``cifar-10-batches-bin`` of them, or the archive. Pixels 0 to 255."""
+    return cifar10_pixels(folder).dataset()
+
+
+def cifar10_pixels(folder: str | Path) -> Pixels:
+    """The same, in the bytes that the files hold."""
     place = _place(Path(folder))
     if place is None:
         raise DataError(explain(f"cifar10({str(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
     files = _of_archive(place) if place.is_file() else {name: _content(place / name) for name in (*_TRAIN, _TEST)}
     parts = [_parsed(f"{place}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
     train = [images for images, _ in parts[:-1]], [labels for _, labels in parts[:-1]]
-    return Dataset(np.concatenate(train[0]), np.concatenate(train[1]), *parts[-1])
+    return Pixels(np.concatenate(train[0]), np.concatenate(train[1]), *parts[-1])
 
 
 def has_cifar10(folder: Path) -> bool:
@@ -98,7 +103,7 @@ class _Limited:
         return content
 
 
-def _parsed(where: str, content: bytes) -> tuple[Array4, IntArray1]:
+def _parsed(where: str, content: bytes) -> tuple[Bytes, IntArray1]:
     if not content or len(content) % _RECORD:
         raise DataError(explain(where, f"must be records of {_RECORD} bytes, a label and 3072 pixels", f"{len(content)} bytes"))
     records = np.frombuffer(content, np.uint8).reshape(-1, _RECORD)
@@ -106,7 +111,7 @@ def _parsed(where: str, content: bytes) -> tuple[Array4, IntArray1]:
     if labels.max() > 9:
         row = int((labels > 9).argmax())
         raise DataError(explain(where, "a label of CIFAR-10 is 0 to 9", f"{labels[row]} in record {row}"))
-    return np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), np.float32), labels
+    return np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)), labels
 
 
-__all__ = ["cifar10", "has_cifar10"]
+__all__ = ["cifar10", "cifar10_pixels", "has_cifar10"]

@@ -1,16 +1,19 @@
-"""Dataset: labelled images, one part to learn from and one to be tested on."""
+"""Dataset: labelled images, one part to learn from and one to be tested on. Pixels: the same as files hold them, in bytes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
+import numpy.typing as npt
 
 from typednn.arguments import integer
 from typednn.arrays import Array4, IntArray1, is_array
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 _CHUNK = 1024  # images whose float64 copy is held at once
 
@@ -28,17 +31,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         integer("Dataset", "classes", self.classes)
-        for part, images, labels in (
-            ("train", self.train_images, self.train_labels),
-            ("test", self.test_images, self.test_labels),
-        ):
-            _check_images(f"{part}_images", images)
-            count = len(checked_labels("Dataset", f"{part}_labels", labels, self.classes))
-            if count != len(images):
-                raise ArgumentError(explain("Dataset", f"{part} has a label for each image", f"{len(images)} images and {count} labels"))
-        if self.train_images.shape[1:] != self.test_images.shape[1:]:
-            got = f"{self.train_images.shape[1:]} to train and {self.test_images.shape[1:]} to test"
-            raise ArgumentError(explain("Dataset", "all images have one shape", got))
+        _check(self, np.dtype(np.float32))
 
     def moments(self) -> tuple[float, float]:
         """Mean and standard deviation over every number of the training images, summed in float64.
@@ -68,9 +61,47 @@ class Dataset:
         return replace(self, train_images=self.train_images[:train], train_labels=self.train_labels[:train])
 
 
-def _check_images(name: str, images: Any) -> None:
-    if not is_array(images) or images.ndim != 4 or images.dtype != np.float32:
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Pixels:
+    """Images (n, height, width, channels) in unsigned bytes, a quarter of what a `Dataset` takes, and their labels (n)."""
+
+    train_images: Bytes
+    train_labels: IntArray1
+    test_images: Bytes
+    test_labels: IntArray1
+    classes: int = 10
+
+    def __post_init__(self) -> None:
+        _check(self, np.dtype(np.uint8))
+
+    def dataset(self) -> Dataset:
+        """The same numbers in float32."""
+        train, test = _floats(self.train_images), _floats(self.test_images)
+        return Dataset(train, self.train_labels, test, self.test_labels, self.classes)
+
+
+def _floats(images: Bytes) -> Array4:
+    n, height, width, channels = images.shape
+    return images.astype(np.float32).reshape(n, height, width, channels)
+
+
+def _check(data: Dataset | Pixels, dtype: np.dtype[Any]) -> None:
+    where = type(data).__name__
+    parts = (("train", data.train_images, data.train_labels), ("test", data.test_images, data.test_labels))
+    for part, images, labels in parts:
+        _check_images(where, f"{part}_images", images, dtype)
+        count = len(checked_labels(where, f"{part}_labels", labels, data.classes))
+        if count != len(images):
+            raise ArgumentError(explain(where, f"{part} has a label for each image", f"{len(images)} images and {count} labels"))
+    if data.train_images.shape[1:] != data.test_images.shape[1:]:
+        got = f"{data.train_images.shape[1:]} to train and {data.test_images.shape[1:]} to test"
+        raise ArgumentError(explain(where, "all images have one shape", got))
+
+
+def _check_images(where: str, name: str, images: Any, dtype: np.dtype[Any]) -> None:
+    if not is_array(images) or images.ndim != 4 or images.dtype != dtype:
         got = f"{images.dtype} of shape {tuple(images.shape)}" if is_array(images) else type(images).__name__
-        raise ArgumentError(explain("Dataset", f"{name} must be float32 of shape (n, height, width, channels)", got))
+        raise ArgumentError(explain(where, f"{name} must be {dtype} of shape (n, height, width, channels)", got))
     if not images.size:
-        raise ArgumentError(explain("Dataset", f"{name} must hold at least one image", f"shape {images.shape}"))
+        raise ArgumentError(explain(where, f"{name} must hold at least one image", f"shape {images.shape}"))

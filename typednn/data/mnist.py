@@ -9,10 +9,9 @@ import os
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from typednn.arrays import Array4, IntArray1
-from typednn.data.dataset import Dataset
+from typednn.arrays import IntArray1
+from typednn.data.dataset import Bytes, Dataset, Pixels
 from typednn.data.idx import read_idx
 from typednn.errors import DataError, explain
 
@@ -22,8 +21,13 @@ _CURE = "set TYPEDNN_DATA to the folder that holds the four files, or to the one
 
 def mnist(folder: str | Path) -> Dataset:
     """MNIST (or another set in its format, such as Fashion-MNIST) from ``folder``; its four files may be gzipped or not."""
+    return mnist_pixels(folder).dataset()
+
+
+def mnist_pixels(folder: str | Path) -> Pixels:
+    """The same, in the bytes that the files hold."""
     images, labels, test_images, test_labels = (_found(Path(folder), name) for name in _FILES)
-    return Dataset(_images(images), _labels(labels), _images(test_images), _labels(test_labels))
+    return Pixels(_images(images), _labels(labels), _images(test_images), _labels(test_labels))
 
 
 def find_mnist() -> Path | None:
@@ -54,18 +58,18 @@ def _found(folder: Path, name: str) -> Path:
     return found[0]
 
 
-def _images(path: Path) -> Array4:
+def _images(path: Path) -> Bytes:
     pixels = _of_rank(path, 3, "images")
     if pixels.shape[1:] != (28, 28):
         raise DataError(explain(str(path), "images must be 28 x 28", f"{pixels.shape[1]} x {pixels.shape[2]}"))
-    return pixels.astype(np.float32).reshape(len(pixels), 28, 28, 1)
+    return pixels.reshape(len(pixels), 28, 28, 1)
 
 
 def _labels(path: Path) -> IntArray1:
     return _of_rank(path, 1, "labels").astype(np.int64).reshape(-1)
 
 
-def _of_rank(path: Path, rank: int, what: str) -> npt.NDArray[np.uint8]:
+def _of_rank(path: Path, rank: int, what: str) -> Bytes:
     numbers = read_idx(path)
     if numbers.dtype != np.uint8:
         raise DataError(explain(str(path), f"{what} of MNIST are unsigned bytes", str(numbers.dtype)))
@@ -75,4 +79,4 @@ def _of_rank(path: Path, rank: int, what: str) -> npt.NDArray[np.uint8]:
     return numbers
 
 
-__all__ = ["find_mnist", "has_mnist", "mnist"]
+__all__ = ["find_mnist", "has_mnist", "mnist", "mnist_pixels"]

@@ -1,6 +1,6 @@
 """Plan: a recipe that met its data. Saved as ``recipe.json`` in the run folder; everything that a run needs to be repeated or used.
 
-``{"format": 1, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
+``{"format": 2, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
 "test": …}, "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes'}``
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast, final
@@ -22,7 +23,7 @@ from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import Samples, load_data, load_tables
 from typednn.recipes.scaling import Scaling
 
-FORMAT = 1
+FORMAT = 2  # in format 1 no recipe said whether it is fused, and none was
 FILE = "recipe.json"
 
 
@@ -72,10 +73,12 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     if recipe.validation:
         rows -= samples.held_back(recipe.validation)
     settled = recipe.changed({"epochs": recipe.epochs_for(rows)})
-    scaling = Scaling.of(samples.x) if recipe.standardise else Scaling()
+    with ThreadPoolExecutor(1) as beside:  # two readings of all the data at once: neither needs the interpreter's lock
+        checksum = beside.submit(checksum_of, samples)
+        scaling = Scaling.of(samples.x) if recipe.standardise else Scaling()
     batches = -(-rows // settled.batch_size)
     config = settled.config(settled.epochs * -(-batches // settled.accumulate))
-    return Plan(settled, config, data, checksum_of(samples), scaling, samples.x.shape[1:], samples.names)
+    return Plan(settled, config, data, checksum.result(), scaling, samples.x.shape[1:], samples.names)
 
 
 def read_plan(folder: Path) -> Plan:
@@ -100,7 +103,7 @@ def read_plan(folder: Path) -> Plan:
     try:
         config, scaling = str(saved["config"]), saved["scaling"]
         return Plan(
-            from_json(saved["recipe"], config),
+            from_json({"fuse": False, **saved["recipe"]} if version == 1 else saved["recipe"], config),
             config,
             {str(key): str(value) for key, value in saved["data"].items()},
             int(saved["checksum"]),
@@ -115,11 +118,11 @@ def read_plan(folder: Path) -> Plan:
 
 
 def checksum_of(samples: Samples) -> int:
-    """CRC-32 of the training inputs and labels, a thousand rows at a time."""
+    """CRC-32 of the training inputs as float32 and of the labels, a thousand rows at a time."""
     checksum = 0
-    for array in (samples.x, samples.y):
+    for array, dtype in ((samples.x, np.float32), (samples.y, np.int64)):
         for start in range(0, len(array), 1000):
-            checksum = zlib.crc32(np.ascontiguousarray(array[start : start + 1000]).tobytes(), checksum)
+            checksum = zlib.crc32(np.ascontiguousarray(array[start : start + 1000], dtype).data, checksum)
     return checksum
 
 

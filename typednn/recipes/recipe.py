@@ -65,6 +65,8 @@ class Recipe:
     """Steps between evaluations; None for each epoch."""
     checkpoint_every: int | None = None
     """Steps between checkpoints; None for each epoch."""
+    fuse: bool = True
+    """Whether neighbouring layers run as one kernel (`typednn.fuse`): the same parameters and, to rounding, the same results, sooner."""
     imports: tuple[str, ...] = field(default=())
     """Modules that register the model's layers."""
 

@@ -18,17 +18,20 @@ from typing import Any, Literal, final
 
 import numpy as np
 
+from typednn.config.model_config import ModelConfig
 from typednn.data import Loader, one_hot
 from typednn.data.labels import checked_labels
-from typednn.errors import ArgumentError, MissingExtra, explain
+from typednn.errors import ArgumentError, explain
 from typednn.metrics import ClassificationReport
 from typednn.random import PCG32, Rng
+from typednn.recipes.fused import computed
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Labels, Samples, found_by, load_data
+from typednn.stack import Stack
 from typednn.training import Callback, EarlyStopping, Evaluation, History, Run, evaluate, fit
-from typednn.training.plots import write_plots
 from typednn.training.run_files import write_whole
+from typednn.training.shown import worst_mistakes, write_shown
 
 
 @final
@@ -42,7 +45,6 @@ class Trained:
     train: ClassificationReport
     test: ClassificationReport
     folder: Path | None
-    remarks: tuple[str, ...] = ()
 
 
 def train(
@@ -67,12 +69,14 @@ def train(
     else:
         samples = data
     plan = plan_for(recipe, samples, source or {"name": samples.name})
-    _check(plan, samples)
+    config = plan.model_config()
+    model = config.model()
+    _check(recipe, samples, model)
     if run is None:
-        return _trained(plan, samples, None, progress, time_limit, callbacks)
-    with Run.create(run, plan.to_text(), plan.model_config().model(), config=FILE) as opened:
+        return _trained(plan, config, samples, None, progress, time_limit, callbacks)
+    with Run.create(run, plan.to_text(), model, config=FILE) as opened:
         write_whole(opened.folder / "config.toml", plan.config.encode())
-        return _trained(plan, samples, opened, progress, time_limit, callbacks)
+        return _trained(plan, config, samples, opened, progress, time_limit, callbacks)
 
 
 def resume(
@@ -85,33 +89,40 @@ def resume(
     """Go on with the run in a folder, from its last checkpoint or from the start, to the bits it would have had."""
     plan = read_plan(Path(run))
     with Run.open(run) as opened:
-        return _trained(plan, plan.samples(), opened, progress, time_limit, callbacks)
+        return _trained(plan, plan.model_config(), plan.samples(), opened, progress, time_limit, callbacks)
 
 
 def _trained(
     plan: Plan,
+    config: ModelConfig,
     samples: Samples,
     run: Run | None,
     progress: bool | Literal["auto"],
     time_limit: float | None,
     callbacks: Sequence[Callback],
 ) -> Trained:
-    recipe, config = plan.recipe, plan.model_config()
-    model: Any = config.model().init(config.rng())
+    recipe, scaling = plan.recipe, plan.scaling
+    model = config.model().init(config.rng())
+    running, sizes = computed(model, fused=recipe.fuse)
     optimizer: Any = config.optimizer()
-    data = samples.scaled(plan.scaling).rows(model.in_features)
-    kept, classes = data, int(model.out_features)
-    watched: Evaluation[Any, Any] = Evaluation(data.test_x, targets(recipe, data.test_y, classes), data.test_y, split="test")
-    if recipe.validation:
-        kept, x, y = data.split(recipe.validation, recipe.seed)
-        watched = Evaluation(x, targets(recipe, y, classes), y)
-    loader = Loader(kept.x, targets(recipe, kept.y, classes), batch_size=recipe.batch_size, rng=generator(recipe))
+    data = samples.shaped(*sizes)
+    kept, apart = data.split(recipe.validation, recipe.seed)
+    x, y, split = (data.x[apart], data.y[apart], "validation") if recipe.validation else (data.test_x, data.test_y, "test")
+    classes = model.out_features
+    watched: Evaluation[Any, Any] = Evaluation(scaling(x), targets(recipe, y, classes), y, split=split)
+    batches: Any = Loader(
+        kept,
+        targets(recipe, data.y[kept], classes),
+        batch_size=recipe.batch_size,
+        rng=generator(recipe),
+        transform=lambda rows: scaling(data.x[rows]),
+    )
     loss: Any = recipe.made_loss()
     history = fit(
-        model,
+        running,
         loss,
-        optimizer.bind(model),
-        loader,
+        optimizer.bind(running),
+        batches,
         epochs=recipe.epochs,
         run=run,
         callbacks=callbacks,
@@ -126,28 +137,22 @@ def _trained(
     )
     if run is not None:
         run.load_weights(model, which(recipe))
-    scores = evaluate(model, data.test_x)
-    learned = ClassificationReport.from_scores(evaluate(model, data.x), data.y)
+    scores = evaluate(running, data.test_x, transform=scaling)
+    learned = ClassificationReport.from_scores(evaluate(running, data.x, transform=scaling), data.y)
     tested = ClassificationReport.from_scores(scores, data.test_y)
-    remarks: tuple[str, ...] = ()
     if run is not None:
-        remarks = write_results(run.folder, plan, model, samples, scores, tested, learned)
-    return Trained(plan, model, history, learned, tested, None if run is None else run.folder, remarks)
+        write_results(run.folder, plan, model, samples, scores, tested, learned)
+    return Trained(plan, model, history, learned, tested, None if run is None else run.folder)
 
 
 def write_results(
     folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: ClassificationReport, train: ClassificationReport | None
-) -> tuple[str, ...]:
-    """``report.json`` and the pictures; what could not be drawn, and why."""
+) -> None:
+    """``report.json``, and what pictures are drawn from (`typednn.training.shown`)."""
     write_whole(folder / "report.json", (json.dumps(as_json(plan, test, train), indent=1) + "\n").encode())
-    images = samples.test_x if samples.test_x.ndim == 4 and samples.test_x.shape[3] in (1, 3) else None
+    images = samples.test_x.ndim == 4 and samples.test_x.shape[3] in (1, 3)
     filters = next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None)
-    shown: dict[str, Any] = {} if images is None else {"images": images, "labels": samples.test_y, "scores": scores}
-    try:
-        write_plots(folder, filters=filters, **shown)
-    except MissingExtra as error:
-        return (str(error),)
-    return ()
+    write_shown(folder, worst_mistakes(samples.test_x, samples.test_y, scores) if images else None, filters)
 
 
 def as_json(plan: Plan, report: ClassificationReport, train: ClassificationReport | None) -> dict[str, Any]:
@@ -184,13 +189,12 @@ def which(recipe: Recipe) -> Literal["best", "latest"]:
     return "best" if recipe.validation and recipe.patience is not None else "latest"
 
 
-def _check(plan: Plan, samples: Samples) -> None:
+def _check(recipe: Recipe, samples: Samples, model: Stack[Any]) -> None:
     """Before a folder is made: the data must fit the model."""
-    model: Any = plan.model_config().model()
-    samples.rows(model.in_features)
+    samples.shaped(model.in_features)
     for labels in (samples.y, samples.test_y):
-        checked_labels(f"data {samples.name!r}", "labels", labels, int(model.out_features))
-    if plan.recipe.validation and len(samples.x) < 2:
+        checked_labels(f"data {samples.name!r}", "labels", labels, model.out_features)
+    if recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,13 +11,29 @@ from typing import Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from typednn.data import DATASETS, Dataset, NotANumber, cifar10, class_names, find_mnist, load, mnist, read_csv, read_image_folder
+from typednn.data import (
+    DATASETS,
+    PIXELS,
+    Dataset,
+    NotANumber,
+    Pixels,
+    cifar10_pixels,
+    class_names,
+    find_mnist,
+    load,
+    load_pixels,
+    mnist_pixels,
+    read_csv,
+    read_image_folder,
+)
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
 from typednn.recipes.recipe import did_you_mean
-from typednn.recipes.scaling import Floats, Scaling
+from typednn.recipes.scaling import Floats
 
 Labels: TypeAlias = npt.NDArray[np.int64]
+Rows: TypeAlias = npt.NDArray[np.int64]
+Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
 
 NAMES: tuple[str, ...] = ("auto", *DATASETS)
 _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spiral": "three arms of a spiral"}
@@ -25,42 +42,35 @@ _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spira
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Inputs (n, ...) in float32 and labels (n); ``where`` says in words what they are."""
+    """Inputs (n, ...) in float32, or in bytes where files hold those, and labels (n); ``where`` says in words what they are."""
 
     name: str
     where: str
-    x: Floats
+    x: Inputs
     y: Labels
-    test_x: Floats
+    test_x: Inputs
     test_y: Labels
     names: tuple[str, ...] = ()
     """Of the classes; their numbers where there are none."""
 
-    def scaled(self, scaling: Scaling) -> Samples:
-        """The same with every input scaled."""
-        return replace(self, x=scaling(self.x), test_x=scaling(self.test_x))
-
-    def rows(self, features: int) -> Samples:
-        """Each input as one row of ``features`` numbers, as models from a config read them."""
+    def shaped(self, *sizes: int) -> Samples:
+        """Each input as an array of ``sizes``: what the model reads as one sample."""
+        features = math.prod(sizes)
         for part, x in (("train", self.x), ("test", self.test_x)):
-            if int(np.prod(x.shape[1:])) != features:
-                sizes = " x ".join(map(str, x.shape[1:]))
-                rule = f"the model reads {features} numbers per sample"
-                raise ArgumentError(
-                    explain(f"data {self.name!r}", rule, f"{sizes} in the {part} set", "choose other data or another model")
-                )
-        return replace(self, x=self.x.reshape(len(self.x), features), test_x=self.test_x.reshape(len(self.test_x), features))
+            if math.prod(x.shape[1:]) != features:
+                rule, got = f"the model reads {features} numbers per sample", " x ".join(map(str, x.shape[1:]))
+                raise ArgumentError(explain(f"data {self.name!r}", rule, f"{got} in the {part} set", "choose other data or another model"))
+        return replace(self, x=self.x.reshape(len(self.x), *sizes), test_x=self.test_x.reshape(len(self.test_x), *sizes))
 
     def held_back(self, share: float) -> int:
         """How many training samples a ``share`` of them is: one at least, and never all."""
         return min(max(1, round(share * len(self.x))), len(self.x) - 1)
 
-    def split(self, share: float, seed: int) -> tuple[Samples, Floats, Labels]:
-        """Without a ``share`` of the training samples, and those; chosen by ``seed``, the same ones every time."""
-        count = self.held_back(share)
+    def split(self, share: float, seed: int) -> tuple[Rows, Rows]:
+        """The rows of the training samples without a ``share`` of them, and that; chosen by ``seed``, the same ones every time."""
+        count = self.held_back(share) if share else 0
         order = PCG32(seed, 1).permutation(len(self.x))
-        kept, apart = np.sort(order[count:]), np.sort(order[:count])
-        return replace(self, x=self.x[kept], y=self.y[kept]), self.x[apart], self.y[apart]
+        return np.sort(order[count:]), np.sort(order[:count])
 
 
 def load_data(name: str, announce: Callable[[str], object] | None = None) -> Samples:
@@ -72,12 +82,13 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
     if name == "auto":
         name = "digits" if find_mnist() is None else "mnist"
     if name in DATASETS:
+        read: Callable[..., Dataset | Pixels] = load_pixels if name in PIXELS else load
         try:
-            data = load(name, download=False)
+            data = read(name, download=False)
         except DataError:
             if announce is not None:
                 announce(f"{name} is not whole on this machine: fetching it from the network")
-            data = load(name)
+            data = read(name)
         place = find_mnist() if name == "mnist" else None
         where = _ABOUT.get(name, name) if place is None else f"{name} from {place}"
         return _of(name, data, where, class_names(name))
@@ -87,7 +98,7 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
     if (folder / "train").is_dir() and (folder / "test").is_dir():
         return _of_images(folder)
     try:
-        data = cifar10(folder) if _holds(folder, "*.bin", "*.tar.gz") else mnist(folder)
+        data = cifar10_pixels(folder) if _holds(folder, "*.bin", "*.tar.gz") else mnist_pixels(folder)
     except DataError as error:
         if _holds(folder, "*ubyte*", "*.bin", "*.tar.gz"):
             raise
@@ -149,8 +160,8 @@ def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
         return read_csv(path, header=1)
 
 
-def _of(name: str, data: Dataset, where: str, names: tuple[str, ...]) -> Samples:
-    x, test_x = _floats(data.train_images), _floats(data.test_images)
+def _of(name: str, data: Dataset | Pixels, where: str, names: tuple[str, ...]) -> Samples:
+    x, test_x = (images if images.dtype == np.uint8 else _floats(images) for images in (data.train_images, data.test_images))
     return Samples(name, where, x, _ints(data.train_labels), test_x, _ints(data.test_labels), names)
 
 
@@ -162,4 +173,4 @@ def _ints(array: Any) -> Labels:
     return np.asarray(array, np.int64)
 
 
-__all__ = ["NAMES", "Labels", "Samples", "found_by", "load_data", "load_tables", "read_numbers", "read_table"]
+__all__ = ["NAMES", "Inputs", "Labels", "Samples", "found_by", "load_data", "load_tables", "read_numbers", "read_table"]

@@ -12,7 +12,7 @@ from typednn.errors import ArgumentError, explain
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 
-_CHUNK = 1024
+_AT_ONCE = 1 << 16  # numbers whose float64 copies are held at once, in a cache
 
 
 @final
@@ -26,9 +26,10 @@ class Scaling:
     @classmethod
     def of(cls, x: npt.NDArray[Any]) -> Scaling:
         """Mean and deviation over every number of ``x``, summed in float64, some rows at a time."""
-        starts = range(0, len(x), _CHUNK)
-        mean = sum(float(x[start : start + _CHUNK].sum(dtype=np.float64)) for start in starts) / x.size
-        squares = sum(float(np.square(x[start : start + _CHUNK] - mean, dtype=np.float64).sum()) for start in starts)
+        rows = max(1, _AT_ONCE * len(x) // x.size)
+        chunks = [x[start : start + rows] for start in range(0, len(x), rows)]
+        mean = sum(float(np.asarray(chunk, np.float32).sum(dtype=np.float64)) for chunk in chunks) / x.size
+        squares = sum(float(np.square(np.asarray(chunk, np.float32) - mean, dtype=np.float64).sum()) for chunk in chunks)
         deviation = float(np.sqrt(squares / x.size))
         if not 0.0 < deviation < float("inf"):
             rule = "training inputs must be finite and differ somewhere"
@@ -37,7 +38,8 @@ class Scaling:
 
     def __call__(self, x: npt.NDArray[Any]) -> Floats:
         """``x`` scaled, as a new array."""
-        scaled: Floats = (x.astype(np.float32) - np.float32(self.mean)) / np.float32(self.deviation)
+        scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
+        scaled /= np.float32(self.deviation)
         return scaled
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from typednn.data.labels import checked_labels
 from typednn.kernels.softmax import reference as softmax
 from typednn.metrics import ClassificationReport
+from typednn.recipes.fused import computed
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import Plan, read_plan
 from typednn.recipes.running import which, write_results
@@ -46,19 +47,19 @@ def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) ->
 
 def evaluate_run(
     run: str | Path, data: str | None = None, weights: Literal["best", "latest"] | None = None
-) -> tuple[ClassificationReport, Samples, tuple[str, ...]]:
-    """The report on the run's own test set, which is also written into its folder, or on other data; and what could not be drawn."""
+) -> tuple[ClassificationReport, Samples]:
+    """The report on the run's own test set, which is also written into its folder, or on other data; and those samples."""
     plan, model = opened(run, weights)
     samples = plan.samples() if data is None else _others(data)
-    scaled = samples.scaled(plan.scaling).rows(model.in_features)
+    running, sizes = computed(model, fused=plan.recipe.fuse)
+    shaped = samples.shaped(*sizes)
     checked_labels(f"data {samples.name!r}", "labels", samples.test_y, int(model.out_features))
-    scores = evaluate(model, scaled.test_x)
+    scores = evaluate(running, shaped.test_x, transform=plan.scaling)
     report = ClassificationReport.from_scores(scores, samples.test_y)
-    remarks: tuple[str, ...] = ()
     if data is None:
-        learned = ClassificationReport.from_scores(evaluate(model, scaled.x), samples.y)
-        remarks = write_results(Path(run), plan, model, samples, scores, report, learned)
-    return report, samples, remarks
+        learned = ClassificationReport.from_scores(evaluate(running, shaped.x, transform=plan.scaling), samples.y)
+        write_results(Path(run), plan, model, samples, scores, report, learned)
+    return report, samples
 
 
 def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = False) -> list[Answer]:

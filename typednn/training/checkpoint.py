@@ -30,6 +30,7 @@ import safetensors.numpy
 
 from typednn.backends import to_numpy
 from typednn.errors import CheckpointError, explain
+from typednn.training.run_files import sync_folder, write_file
 from typednn.training.state import Json, TrainingState, count, inner, part
 
 FORMAT = "typednn checkpoint"
@@ -73,40 +74,6 @@ def storing(where: Path, cure: str = "") -> Generator[None, None, None]:
         told = "; ".join(text for text in (known.get(error.errno or 0, ""), cure) if text)
         got = f"{error.strerror or type(error).__name__} (errno {error.errno})"
         raise CheckpointError(explain(str(where), "must be written", got, told)) from None
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """A new file with that content, on the disk when this returns."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(handle, view) :]
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """The file with that content, or as it was; on the disk when this returns."""
-    new = path.with_name(f".new-{path.name}")
-    new.unlink(missing_ok=True)
-    try:
-        write_file(new, content)
-        os.rename(new, path)
-    except OSError:
-        _forget(new)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """What was created or renamed in it is on the disk when this returns."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _forget(path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -20,19 +20,24 @@ from typednn.module import Module
 
 In = TypeVar("In", bound=AnyArray)
 Out = TypeVar("Out", bound=AnyArray)
+Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
 Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 
 
-def evaluate(model: Layer[In, Out, Any], x: In, batch_size: int = 500) -> Out:
+@overload
+def evaluate(model: Layer[In, Out, Any], x: In, batch_size: int = 500, *, transform: None = None) -> Out: ...
+@overload
+def evaluate(model: Layer[In, Out, Any], x: Stored, batch_size: int = 500, *, transform: Callable[[Stored], In]) -> Out: ...
+def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[Any], Any] | None = None) -> Any:
     """``model.forward(x)`` in eval mode; afterwards every part is in the mode it was in, also after an error.
 
+    ``transform`` makes of a batch of ``x`` what the model reads, as a `typednn.data.Loader`'s does.
     Going into eval drops what forward kept: call it between steps, not between a forward and its backward.
     """
-    rows = in_order(len(x), batch_size)
+    batches = (_taken(x, rows, "") for rows in in_order(len(x), batch_size))
     with evaluating(model):
-        outputs: Any = [model.forward(_taken(x, some, "")) for some in rows]
-    scores: Out = namespace(outputs[0]).concatenate(outputs)
-    return scores
+        outputs = [model.forward(batch if transform is None else transform(batch)) for batch in batches]
+    return namespace(outputs[0]).concatenate(outputs)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import namespace
+from typednn.fusion import Fused
 from typednn.gradients import Gradient
 from typednn.module import Module
 from typednn.training.evaluation import evaluating
@@ -51,8 +52,9 @@ def place_in_forward(model: Module, x: Any) -> str:
 
 @contextmanager
 def _watched(model: Module, found: list[str]) -> Generator[None, None, None]:
-    """Within, each layer that has no sublayers notes its path when its output is not finite."""
+    """Within, each layer that has no sublayers notes its path when its output is not finite; what is fused runs part by part."""
     leaves = [(path, module) for path, module in model.named_modules() if next(module.children(), None) is None]
+    fused: list[Any] = [module for _, module in model.named_modules() if isinstance(module, Fused)]
 
     def watch(path: str, module: Module) -> Callable[..., Any]:
         forward = module.forward
@@ -67,11 +69,15 @@ def _watched(model: Module, found: list[str]) -> Generator[None, None, None]:
 
     for path, module in leaves:
         vars(module)["forward"] = watch(path, module)
+    for module in fused:
+        vars(module)["forward"] = module.run
     try:
         yield
     finally:
         for _, module in leaves:
             vars(module).pop("forward", None)
+        for module in fused:
+            del module.forward
 
 
 __all__ = ["finite", "finite_gradient", "place_in_forward", "place_in_gradient"]

@@ -5,17 +5,14 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from typednn.arguments import integer
 from typednn.errors import ArgumentError, explain
 from typednn.training.canvas import PALETTE, drawing, figure, label, message, png
 from typednn.training.recorded import Numbers
-
-AnyNumbers: TypeAlias = npt.NDArray[Any]
+from typednn.training.shown import AnyNumbers, Mistakes, described
 
 _NUMBERED = 100
 _FILTERS = 64
@@ -30,7 +27,7 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
     classes = len(names)
     if counts.shape != (classes, classes) or not classes or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ArgumentError(
-            explain("confusion_picture", f"needs counts of shape ({classes}, {classes}), one row for each name", _described(counts))
+            explain("confusion_picture", f"needs counts of shape ({classes}, {classes}), one row for each name", described(counts))
         )
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     with drawing():
@@ -67,37 +64,25 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
         return png(drawn)
 
 
-def worst_picture(
-    images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, names: Sequence[str] | None = None, *, count: int = 25
-) -> bytes:
-    """The ``count`` misclassified images whose true class got the least probability, the worst first.
+def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None) -> bytes:
+    """The misclassified images, the worst first, each with the probabilities of its true and of its predicted class.
 
-    ``images`` (batch, height, width), with channels last or without, or flat (batch, pixels), which are drawn as squares where they
-    can be; only the rows that are drawn are read. ``scores`` (batch, classes): probabilities, or what a softmax turns into them.
+    Images are (batch, height, width), with channels last or without, or flat (batch, pixels), which are drawn as squares where they
+    can be. If none was misclassified, the picture says so.
     """
-    where = "worst_picture"
-    truth, given = np.asarray(labels), np.asarray(scores)
-    if given.ndim != 2 or given.dtype.kind not in "fiu" or truth.shape != given.shape[:1] or len(images) != len(truth) or not len(truth):
-        got = f"images {_described(np.asarray(images))}, labels {_described(truth)}, scores {_described(given)}"
-        raise ArgumentError(explain(where, "needs an image, a label and a row of scores for each sample", got))
-    if truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= given.shape[1]:
-        raise ArgumentError(explain(where, f"labels must be classes from 0 to {given.shape[1] - 1}", _described(truth)))
-    probabilities = _probabilities(given)
-    called = probabilities.argmax(axis=1)
-    wrong = np.flatnonzero(called != truth)
-    if not len(wrong):
+    if not len(mistakes.labels):
         with drawing():
-            return message(f"None of {len(truth):,} images was misclassified.")
-    worst = wrong[np.argsort(probabilities[wrong, truth[wrong]], kind="stable")][: integer(where, "count", count)]
-    tiles = _as_images(where, np.stack([np.asarray(images[row]) for row in worst.tolist()]))
-    known = names if names is not None and len(names) == given.shape[1] else [str(place) for place in range(given.shape[1])]
+            return message(f"None of {mistakes.total:,} images was misclassified.")
+    tiles = _as_images("worst_picture", mistakes.images)
+    classes = mistakes.probabilities.shape[1]
+    known = names if names is not None and len(names) == classes else [str(place) for place in range(classes)]
     captions: list[str] = []
-    for row in worst.tolist():
-        true, taken = int(truth[row]), int(called[row])
-        first = f"true {label(known[true], 16)}: {_percent(probabilities[row, true])}"
-        captions.append(f"{first}\ncalled {label(known[taken], 16)}: {_percent(probabilities[row, taken])}")
+    for place, shares in zip(mistakes.labels, mistakes.probabilities, strict=True):
+        true, taken = int(place), int(shares.argmax())
+        first = f"true {label(known[true], 16)}: {_percent(shares[true])}"
+        captions.append(f"{first}\ncalled {label(known[taken], 16)}: {_percent(shares[taken])}")
     with drawing():
-        title = f"The worst {len(worst)} of {len(wrong):,} misclassified images (of {len(truth):,})"
+        title = f"The worst {len(captions)} of {mistakes.wrong:,} misclassified images (of {mistakes.total:,})"
         return png(
             _tiled(tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0)
         )
@@ -111,7 +96,7 @@ def filter_picture(weight: AnyNumbers) -> bytes:
     """
     values = np.asarray(weight)
     if values.ndim not in (2, 4) or values.dtype.kind not in "fiu" or not values.size:
-        raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", _described(values)))
+        raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", described(values)))
     values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     limit = float(np.abs(values).max()) or 1.0
     if values.ndim == 2:
@@ -163,7 +148,7 @@ def _tiled(
 def _as_images(where: str, images: AnyNumbers) -> Numbers:
     """(batch, height, width) between any two numbers, or (batch, height, width, 3) between 0 and 1."""
     if images.dtype.kind not in "fiub" or images.ndim not in (2, 3, 4) or not images.size:
-        raise ArgumentError(explain(where, "images must be numbers of 2, 3 or 4 axes, the batch first", _described(np.asarray(images))))
+        raise ArgumentError(explain(where, "images must be numbers of 2, 3 or 4 axes, the batch first", described(np.asarray(images))))
     values = np.nan_to_num(images.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     if values.ndim == 2:
         side = math.isqrt(values.shape[1])
@@ -176,22 +161,8 @@ def _as_images(where: str, images: AnyNumbers) -> Numbers:
     return grey
 
 
-def _probabilities(scores: AnyNumbers) -> Numbers:
-    """``scores`` themselves where each row is a distribution, else their softmax; what is not finite counts as very small."""
-    values = np.nan_to_num(scores.astype(np.float64), nan=-1e300, posinf=1e300, neginf=-1e300)
-    if (values >= 0).all() and np.allclose(values.sum(axis=1), 1.0, atol=1e-3):
-        return values
-    powers = np.exp(values - values.max(axis=1, keepdims=True))
-    shares: Numbers = powers / powers.sum(axis=1, keepdims=True)
-    return shares
-
-
 def _percent(share: float) -> str:
     return "< 0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
-
-
-def _described(value: AnyNumbers) -> str:
-    return f"{value.dtype} of shape {value.shape}"
 
 
 __all__ = ["confusion_picture", "filter_picture", "worst_picture"]

@@ -4,8 +4,8 @@
     accuracy.png         share of right answers          from metrics.jsonl
     gradient_norms.png   length of each layer's gradient from metrics.jsonl
     confusion.png        what was taken for what         from report.json
-    worst.png            the worst mistakes              from images, labels and scores
-    filters.png          weights of the first layer      from filters
+    worst.png            the worst mistakes              from pictures.safetensors, or images, labels and scores
+    filters.png          weights of the first layer      from pictures.safetensors, or filters
 
 The same measurements give the same bytes. `docs/reports.md` says how to read each.
 """
@@ -25,6 +25,7 @@ from typednn.training.curves import accuracy_curve, gradient_norm_curves, loss_c
 from typednn.training.grids import confusion_picture, filter_picture, worst_picture
 from typednn.training.recorded import Scores, read_metrics, read_scores
 from typednn.training.run_files import existing_run, write_whole
+from typednn.training.shown import Mistakes, read_shown, worst_mistakes
 
 PICTURES = ("curves.png", "accuracy.png", "confusion.png", "worst.png", "filters.png", "gradient_norms.png")
 
@@ -39,21 +40,29 @@ def write_plots(
 ) -> list[Path]:
     """Draw all that the run folder and the arrays allow; the files that were written, in the order of `PICTURES`.
 
-    ``images``, ``labels`` and ``scores`` (those of `worst_picture`) come together or not at all; ``filters`` is a first layer's
-    weight. What is missing is not drawn, and older pictures of it stay. A damaged ``report.json`` is a `DataError`, after
-    everything else was drawn. `MissingExtra` without matplotlib.
+    ``images``, ``labels`` and ``scores`` (those of `worst_mistakes`) come together or not at all; ``filters`` is a first layer's
+    weight. Without them the run's own are drawn. What is missing is not drawn, and older pictures of it stay. A damaged
+    ``report.json`` or ``pictures.safetensors`` is a `DataError`, after everything else was drawn. `MissingExtra` without matplotlib.
     """
     folder = existing_run("write_plots", run_folder)
     together = [name for name, value in (("images", images), ("labels", labels), ("scores", scores)) if value is not None]
     if together and (images is None or labels is None or scores is None):
         raise ArgumentError(explain("write_plots", "images, labels and scores come together", f"only {' and '.join(together)}"))
     matplotlib()
-    damage: DataError | None = None
+    damages: list[DataError] = []
     report: Scores | None = None
+    mistakes: Mistakes | None = None
     try:
         report = read_scores(folder)
     except DataError as error:
-        damage = error
+        damages.append(error)
+    try:
+        mistakes, kept = read_shown(folder)
+        filters = kept if filters is None else filters
+    except DataError as error:
+        damages.append(error)
+    if images is not None and labels is not None and scores is not None:
+        mistakes = worst_mistakes(images, labels, scores)
     metrics = read_metrics(folder)
     makers: dict[str, Callable[[], bytes | None]] = {
         "curves.png": lambda: loss_curve(metrics),
@@ -62,8 +71,8 @@ def write_plots(
     }
     if report is not None:
         makers["confusion.png"] = lambda: confusion_picture(report.confusion, report.names)
-    if images is not None and labels is not None and scores is not None:
-        makers["worst.png"] = lambda: worst_picture(images, labels, scores, None if report is None else report.names)
+    if mistakes is not None:
+        makers["worst.png"] = lambda: worst_picture(mistakes, None if report is None else report.names)
     if filters is not None:
         makers["filters.png"] = lambda: filter_picture(filters)
     written: list[Path] = []
@@ -73,8 +82,8 @@ def write_plots(
             path = _inside(folder, name)
             write_whole(path, drawn)
             written.append(path)
-    if damage is not None:
-        raise damage
+    if damages:
+        raise damages[0]
     return written
 
 

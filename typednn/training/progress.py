@@ -4,68 +4,73 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Self, final
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING, Self, final
 
 from typednn.training.state import Epoch, Measured
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 _REFRESH = 0.25  # seconds between two looks at the bar
 
 
 @final
 class Display:
-    """Shows a training of ``total`` steps, ``done`` of them before; a context manager."""
+    """Shows a training of ``total`` steps, ``done`` of them before; a context manager. What is not shown imports nothing."""
 
-    console: Console
-    shown: bool
-    _bar: Progress
+    _console: Console | None = None
+    _bar: Progress | None = None
     _task: TaskID
     _drawn: float
 
     def __init__(self, *, shown: bool, total: int, done: int, epochs: int) -> None:
-        self.console = Console(stderr=True, highlight=False)
-        self.shown = shown
         self.epochs: int = epochs
-        text, numbers = TextColumn("{task.description}"), TextColumn("{task.fields[numbers]}")
-        columns = (text, BarColumn(), MofNCompleteColumn(), numbers, TextColumn("ETA"), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=self.console, disable=not (shown and self.console.is_terminal), auto_refresh=False)
-        self._task = self._bar.add_task("", total=total, completed=done, numbers="")
         self._drawn = 0.0
+        if not shown:
+            return
+        from rich.console import Console
+
+        self._console = Console(stderr=True, highlight=False)
+        if self._console.is_terminal:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            text, numbers = TextColumn("{task.description}"), TextColumn("{task.fields[numbers]}")
+            columns = (text, BarColumn(), MofNCompleteColumn(), numbers, TextColumn("ETA"), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=self._console, auto_refresh=False)
+            self._task = self._bar.add_task("", total=total, completed=done, numbers="")
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if not self._bar.disable:
+        if self._bar is not None:
             self._bar.refresh()
-        self._bar.stop()
+            self._bar.stop()
 
     def step(self, step: int, epoch: int, loss: float, speed: float) -> None:
         """After a step: four times a second the bar is drawn anew."""
-        now = time.perf_counter()
-        if self._bar.disable or now - self._drawn < _REFRESH:
-            return
-        self._drawn = now
-        self._draw(step, f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed:,.0f} samples/s")
+        if self._bar is not None and time.perf_counter() - self._drawn >= _REFRESH:
+            self._drawn = time.perf_counter()
+            self._draw(self._bar, step, f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed:,.0f} samples/s")
 
-    def _draw(self, step: int, description: str, numbers: str) -> None:
-        self._bar.update(self._task, completed=step, description=description, numbers=numbers)
-        self._bar.refresh()
+    def _draw(self, bar: Progress, step: int, description: str, numbers: str) -> None:
+        bar.update(self._task, completed=step, description=description, numbers=numbers)
+        bar.refresh()
 
     def epoch(self, epoch: Epoch, step: int, measured: Measured | None, speed: float) -> None:
         """After an epoch: the bar, or a line."""
-        if not self._bar.disable:
-            self._draw(step, f"epoch {epoch.number}/{self.epochs}", f"loss {epoch.loss:.4f}  {speed:,.0f} samples/s")
+        if self._bar is not None:
+            self._draw(self._bar, step, f"epoch {epoch.number}/{self.epochs}", f"loss {epoch.loss:.4f}  {speed:,.0f} samples/s")
         line = f"epoch {epoch.number}/{self.epochs}  loss {epoch.loss:.4f}"
         self.note("  ".join(each for each in (line, "" if measured is None else told(measured), f"{epoch.seconds:.1f} s") if each))
 
     def note(self, text: str) -> None:
         """A line of its own."""
-        if self.shown:
-            self._bar.console.print(text, soft_wrap=True, markup=False)
+        if self._console is not None:
+            self._console.print(text, soft_wrap=True, markup=False)
 
 
 def told(measured: Measured) -> str:

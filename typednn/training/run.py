@@ -21,13 +21,15 @@ from typing import Any, Literal, Self, TypeAlias, final
 
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
 from typednn.module import Module
-from typednn.training import checkpoint as files
-from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, replace_file, rotate, storing, write_checkpoint
+from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.training.environment import environment
+from typednn.training.run_files import replace_file, sync_folder
 from typednn.training.state import Best, Json, TrainingState
 
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
+_LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_CHAINS = ("Chain", "Sequential", "Stack", "Fused")
 
 
 class RunLocked(StateError):
@@ -80,7 +82,7 @@ class Run:
                 if model is not None:
                     replace_file(run.folder / "model.txt", f"{model}\n".encode())
                 replace_file(run.folder / config, config_text.encode())
-                files.sync_folder(run.folder.absolute().parent)
+                sync_folder(run.folder.absolute().parent)
         except BaseException:
             run.close()
             raise
@@ -191,7 +193,7 @@ class Run:
         """Append one line; a reader sees it at once, and it is on the disk before the next checkpoint is."""
         if self._metrics is None:
             raise StateError(explain(str(self.folder), "metrics are written while training", "no start_metrics before"))
-        content = memoryview(json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+        content = memoryview(_LINE.encode(line).encode() + b"\n")
         with storing(self.folder / "metrics.jsonl", "resuming goes on from the last checkpoint, which is whole"):
             while content:
                 written = os.write(self._metrics, content)
@@ -280,14 +282,20 @@ class Run:
 
 
 def check_model(found: Checkpoint, model: Module) -> None:
-    """A `CheckpointError` where the checkpoint is of a model that prints otherwise, with the first line that differs."""
-    printed = str(model)
-    if found.model and found.model != printed:
-        pairs = zip([*found.model.splitlines(), ""], [*printed.splitlines(), ""], strict=False)
-        theirs, mine = next(((" ".join(a.split()), " ".join(b.split())) for a, b in pairs if a != b), ("", ""))
-        raise CheckpointError(
-            explain(str(found.folder), f"is of a model with {theirs!r}", repr(mine), "use the config it was trained with")
-        )
+    """A `CheckpointError` where the checkpoint is of a model that prints otherwise, with the first line that differs.
+
+    A chain may be a `Chain`, a `Sequential`, a `Stack` or fused: the same parts have the same parameters and results.
+    """
+    theirs, mine = _lines(found.model), _lines(str(model))
+    if found.model and theirs != mine:
+        their, my = next((a, b) for a, b in zip([*theirs, ""], [*mine, ""], strict=False) if a != b)
+        raise CheckpointError(explain(str(found.folder), f"is of a model with {their!r}", repr(my), "use the config it was trained with"))
+
+
+def _lines(printed: str) -> list[str]:
+    """A printed model's lines, the words without their columns."""
+    words = (line.split() for line in printed.splitlines())
+    return [" ".join([*line[:-1], "Chain"] if line and line[-1] in _CHAINS else line) for line in words]
 
 
 def load_weights(found: Checkpoint, model: Module) -> None:

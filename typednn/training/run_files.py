@@ -60,21 +60,38 @@ def read_json(run_folder: Path, name: str) -> dict[str, Any] | None:
     return read
 
 
+def write_file(path: Path, content: bytes) -> None:
+    """A new file with that content, on the disk when this returns."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """The file with that content, or as it was; on the disk when this returns."""
+    new = path.with_name(f".new-{path.name}")
+    new.unlink(missing_ok=True)
+    try:
+        write_file(new, content)
+        os.rename(new, path)
+    except OSError:
+        with contextlib.suppress(OSError):  # it is cleaned at the next start
+            new.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
 def write_whole(path: Path, content: bytes) -> None:
-    """``content`` as ``path``, all of it or none: written beside it, fsynced, renamed."""
-    beside = path.with_name(f".{path.name}.part")
+    """As `replace_file`, in a folder that is made where it is missing; a `DataError` where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.unlink(missing_ok=True)
-        with beside.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(path)
-        sync_folder(path.parent)
+        replace_file(path, content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
         cure = "make room, or make the folder writable, and try again"
         raise DataError(explain(str(path), "must be writable", reason(error), cure)) from None
 
@@ -146,6 +163,8 @@ __all__ = [
     "read_json",
     "read_text",
     "reason",
+    "replace_file",
     "sync_folder",
+    "write_file",
     "write_whole",
 ]

@@ -1,0 +1,121 @@
+"""What pictures are drawn from beside ``metrics.jsonl`` and ``report.json``: ``RUN/pictures.safetensors``.
+
+    worst.images, worst.labels, worst.probabilities   the worst mistakes, the worst first: rows of inputs, labels, shares by class
+    worst.counts                                      how many inputs were misclassified, and how many there were
+    filters                                           weights of the first layer that has filters
+
+Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.training.plots` draws when it is asked to.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from typednn.arguments import integer
+from typednn.errors import ArgumentError, DataError, explain
+from typednn.training.run_files import existing_run, read_bytes, write_whole
+
+AnyNumbers: TypeAlias = npt.NDArray[Any]
+Numbers: TypeAlias = npt.NDArray[np.float64]
+
+FILE = "pictures.safetensors"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Mistakes:
+    """The worst of ``wrong`` misclassified inputs among ``total``: images, labels, and the probability of each class."""
+
+    images: AnyNumbers
+    labels: AnyNumbers
+    probabilities: Numbers
+    wrong: int
+    total: int
+
+
+def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *, count: int = 25) -> Mistakes:
+    """The ``count`` misclassified images whose true class got the least probability, the worst first; no others are read.
+
+    ``scores`` (batch, classes): probabilities, or what a softmax turns into them.
+    """
+    where = "worst_mistakes"
+    truth, given = np.asarray(labels), np.asarray(scores)
+    if given.ndim != 2 or given.dtype.kind not in "fiu" or truth.shape != given.shape[:1] or len(images) != len(truth) or not len(truth):
+        got = f"images {described(np.asarray(images))}, labels {described(truth)}, scores {described(given)}"
+        raise ArgumentError(explain(where, "needs an image, a label and a row of scores for each sample", got))
+    if truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= given.shape[1]:
+        raise ArgumentError(explain(where, f"labels must be classes from 0 to {given.shape[1] - 1}", described(truth)))
+    probabilities = _probabilities(given)
+    wrong = np.flatnonzero(probabilities.argmax(axis=1) != truth)
+    worst = wrong[np.argsort(probabilities[wrong, truth[wrong]], kind="stable")][: integer(where, "count", count)]
+    tiles = np.array([np.asarray(images[row]) for row in worst.tolist()])
+    return Mistakes(tiles, truth[worst], probabilities[worst], len(wrong), len(truth))
+
+
+def write_shown(run_folder: str | os.PathLike[str], mistakes: Mistakes | None, filters: AnyNumbers | None) -> None:
+    """Keep them in the run folder, as they are needed when pictures are drawn; a `DataError` where it cannot be written."""
+    arrays: dict[str, AnyNumbers] = {}
+    if mistakes is not None:
+        counts = np.array([mistakes.wrong, mistakes.total], np.int64)
+        arrays = {"images": mistakes.images, "labels": mistakes.labels, "probabilities": mistakes.probabilities, "counts": counts}
+        arrays = {f"worst.{name}": np.ascontiguousarray(array) for name, array in arrays.items()}
+    if filters is not None:
+        arrays["filters"] = np.ascontiguousarray(filters)
+    write_whole(existing_run("write_shown", run_folder) / FILE, safetensors.numpy.save(arrays))
+
+
+def read_shown(run_folder: Path) -> tuple[Mistakes | None, AnyNumbers | None]:
+    """What `write_shown` kept, None for what it was not given; a `DataError` where the file is damaged."""
+    content = read_bytes(run_folder, FILE)
+    if content is None:
+        return None, None
+    try:
+        arrays: dict[str, Any] = safetensors.numpy.load(content)
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(str(error)[:80]) from None
+    filters = arrays.get("filters")
+    if filters is not None and (filters.ndim not in (2, 4) or filters.dtype.kind not in "fiu" or not filters.size):
+        raise _damaged(f"filters {described(filters)}")
+    names = [f"worst.{name}" for name in ("images", "labels", "probabilities", "counts")]
+    if not any(name in arrays for name in names):
+        return None, filters
+    try:
+        images, labels, probabilities, counts = (arrays[name] for name in names)
+    except KeyError as error:
+        raise _damaged(f"no {error}") from None
+    rows = labels.shape
+    sound = counts.shape == (2,) and counts.dtype == np.int64 and probabilities.ndim == 2 and probabilities.dtype == np.float64
+    sound = sound and len(rows) == 1 and images.shape[:1] == probabilities.shape[:1] == rows and labels.dtype.kind in "iu"
+    if not sound or (len(labels) and not (images.ndim in (2, 3, 4) and 0 <= labels.min() <= labels.max() < probabilities.shape[1])):
+        raise _damaged("parts that do not fit each other")
+    return Mistakes(images, labels, probabilities, int(counts[0]), int(counts[1])), filters
+
+
+def described(value: AnyNumbers) -> str:
+    """``float32 of shape (3, 4)``."""
+    return f"{value.dtype} of shape {value.shape}"
+
+
+def _probabilities(scores: AnyNumbers) -> Numbers:
+    """``scores`` themselves where each row is a distribution, else their softmax; what is not finite counts as very small."""
+    values = np.nan_to_num(scores.astype(np.float64), nan=-1e300, posinf=1e300, neginf=-1e300)
+    if (values >= 0).all() and np.allclose(values.sum(axis=1), 1.0, atol=1e-3):
+        return values
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    shares: Numbers = powers / powers.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _damaged(got: str) -> DataError:
+    return DataError(explain(FILE, "must hold what pictures are drawn from", got, "write it anew with `typednn eval`"))
+
+
+__all__ = ["FILE", "Mistakes", "described", "read_shown", "worst_mistakes", "write_shown"]
