@@ -12,7 +12,7 @@ import math
 import operator
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from numbers import Real
 from typing import Any, ClassVar, Generic, Self
 
@@ -80,10 +80,17 @@ def _leaves(gradient: Any, prefix: str) -> Iterator[tuple[str, AnyArray]]:
     elif isinstance(gradient, tuple | list):
         for place, part in enumerate(typing.cast("Sequence[Any]", gradient)):
             yield from _leaves(part, _joined(prefix, str(place)))
-    elif dataclasses.is_dataclass(gradient):
-        for field in dataclasses.fields(gradient):
-            if field.name not in getattr(gradient, "__inputs__", ("input",)):
-                yield from _leaves(getattr(gradient, field.name), _joined(prefix, field.name))
+    else:
+        for name in _own_fields(gradient.__class__):
+            yield from _leaves(getattr(gradient, name), _joined(prefix, name))
+
+
+@cache
+def _own_fields(kind: type) -> tuple[str, ...]:
+    """The fields of a gradient dataclass that don't belong to an input; none of anything else."""
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in getattr(kind, "__inputs__", ("input",)))
 
 
 def _joined(prefix: str, name: str) -> str:
@@ -102,9 +109,7 @@ def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
         return tuple(parts) if isinstance(first, tuple) else parts
     if dataclasses.is_dataclass(first) and not isinstance(first, type):
         changed = {
-            field.name: _combined(combine, getattr(first, field.name), *(getattr(other, field.name) for other in others))
-            for field in dataclasses.fields(first)
-            if field.name not in getattr(first, "__inputs__", ("input",))
+            name: _combined(combine, getattr(first, name), *(getattr(other, name) for other in others)) for name in _own_fields(type(first))
         }
         return dataclasses.replace(first, **changed)
     return first
