@@ -164,7 +164,7 @@ def test_a_step_does_not_compute_the_input_gradient(monkeypatch: pytest.MonkeyPa
     real = conv_act_pool.backward
 
     def spy(*arguments: Any) -> Any:
-        wanted.append(arguments[5] if len(arguments) > 5 else True)
+        wanted.append(arguments[7] if len(arguments) > 7 else True)
         return real(*arguments)
 
     monkeypatch.setattr(conv_act_pool, "backward", spy)

@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fast_ops import on_every_target
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from typednn.engines import available, counting, get_threads, set_threads, toolchain, using
+from typednn.engines import available, counting, get_threads, set_threads, using
 from typednn.kernels import linear
+from typednn.kernels.activations import IDENTITY
 from typednn.kernels.linear import cpu, reference
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
@@ -133,17 +135,10 @@ def test_the_rest_is_the_references() -> None:
     assert counts["linear.forward", "reference"] == 1
 
 
-@pytest.mark.parametrize("target", toolchain.targets_for_tests())
 @pytest.mark.parametrize(("in_features", "out_features"), [(17, 33), (3, 2)])
-def test_compiles_for_other_machines(target: str, in_features: int, out_features: int, tmp_path: Any) -> None:
+def test_on_every_target(in_features: int, out_features: int, tmp_path: Any) -> None:
     private: Any = cpu
-    for number, kernel in enumerate(
-        (
-            private._rows(in_features, out_features, True),
-            private._tiles(in_features, out_features, True),
-            private._backward(in_features, out_features),
-        )
-    ):
-        path = tmp_path / f"{number}.o"
-        toolchain.compile_object(kernel.plan, path, f"k{number}", toolchain.targets_for_tests()[target])
-        assert path.stat().st_size > 0
+    weight = out_features, in_features
+    kernels = [private._chosen_forward(batch, weight, True, IDENTITY) for batch in (1, 9)]
+    for kernel in (*kernels, *(private._chosen_backward(9, weight, IDENTITY, wanted) for wanted in (False, True))):
+        on_every_target(kernel, tmp_path, extent=9)

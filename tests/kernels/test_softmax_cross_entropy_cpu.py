@@ -6,7 +6,7 @@ from fast_ops import agree, batches, every_target, needs_halide, numbers, quiet,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.engines import counting
+from typednn.engines import counting, using
 from typednn.kernels import softmax_cross_entropy
 from typednn.kernels.softmax_cross_entropy import cpu
 
@@ -42,6 +42,35 @@ def test_both(batch, classes, special, soft, scale, seed):
     agree("softmax_cross_entropy.gradient", softmax_cross_entropy.gradient, logits, target, 1 / batch, magnitude=error_of_gradient)
 
 
+@settings(max_examples=25, deadline=None)
+@given(batch=batches, classes=classes, special=st.booleans(), stray=st.booleans(), seed=seeds)
+def test_labels_are_rows_of_probabilities(batch, classes, special, stray, seed):
+    """A label that names no class is a row of zeros, as in `one_hot`."""
+    logits = numbers(seed, batch, classes, special=special)
+    labels = np.random.default_rng(seed).integers(0, classes, batch)
+    if stray:
+        labels[:: batch // 2 + 1] = np.random.default_rng(seed).choice([-1, classes, 2**32, -(2**40), 2**63 - 1])
+    rows = softmax_cross_entropy.one_hot(labels, classes, logits.dtype, logits)
+    for function, more in ((softmax_cross_entropy.elementwise, ()), (softmax_cross_entropy.gradient, (0.25,))):
+        with counting() as counts:
+            found, wanted = function(logits, labels, *more), function(logits, rows, *more)
+        assert {engine for _, engine in counts} == {"halide"}
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
+        with using("reference"):
+            np.testing.assert_array_equal(function(logits, labels, *more), function(logits, rows, *more))
+
+
+def test_other_labels_are_left_to_the_reference():
+    logits = numbers(0, 6, 5)
+    labels = np.arange(12) % 5
+    for other in (labels[:6].astype(np.uint8), labels[::2], labels[:6].astype(">i8")):
+        rows = softmax_cross_entropy.one_hot(other, 5, logits.dtype, logits)
+        with counting() as counts:
+            found = softmax_cross_entropy.elementwise(logits, other)
+        assert dict(counts) == {("softmax_cross_entropy.elementwise", "reference"): 1}
+        np.testing.assert_allclose(found, softmax_cross_entropy.elementwise(logits, rows), rtol=1e-5)
+
+
 @pytest.mark.parametrize("classes", [2, 5, 16, 17, 64, 700])
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, 1e30])
 def test_each_place(classes, special):
@@ -64,5 +93,6 @@ def test_one_class_is_left_to_the_reference():
 @pytest.mark.parametrize("classes", [3, 10, 37, 300])
 def test_on_every_target(classes, tmp_path):
     logits, target, shapes = numbers(0, 9, classes), targets(1, 9, classes, True), [((9, classes), np.float32)]
-    every_target(cpu._elementwise(classes), (logits, target), shapes, tmp_path)
-    every_target(cpu._gradient(classes), (logits, target, 0.1), shapes, tmp_path, rtol=1e-4)
+    for wanted in (target, np.arange(9, dtype=np.int64) % classes):
+        every_target(cpu._elementwise(classes, wanted.ndim == 1), (logits, wanted), shapes, tmp_path)
+        every_target(cpu._gradient(classes, wanted.ndim == 1), (logits, wanted, 0.1), shapes, tmp_path, rtol=1e-4)

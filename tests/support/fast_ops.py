@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from typednn.engines import counting, cpu, get_threads, set_threads, toolchain, using
 from typednn.engines.compiled import Kernel
+from typednn.engines.toolchain import Argument, Array
 
 EPS = 2.0**-23
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 88.7, -88.7, 1e30, -1e30], np.float32)
@@ -101,15 +102,48 @@ def every_target(kernel: Kernel, arguments: Sequence[Any], shapes: Sequence[tupl
     """
     wanted = [np.empty(*shape) for shape in shapes]
     kernel(*arguments, *wanted)
-    flags = cpu.processor().flags
+    for name, found in _on_targets(kernel, arguments, shapes, folder):
+        for here, there in zip(wanted, found, strict=True):
+            np.testing.assert_allclose(there, here, rtol=rtol, atol=1e-6, err_msg=name)
+
+
+def on_every_target(kernel: Kernel, folder: Path, extent: int = 3, least: float = -1.0) -> None:
+    """`every_target` with random arguments from ``least`` to 1, bytes up to 3, and ``extent`` for every extent that a call brings."""
+    rng = np.random.default_rng(0)
+
+    def shape(argument: Array) -> tuple[Any, ...]:
+        return tuple(extent if isinstance(size, str) else size for size in argument.shape), argument.dtype
+
+    def drawn(argument: Argument) -> Any:
+        if not isinstance(argument, Array):
+            return 0.25
+        sizes, dtype = shape(argument)
+        return rng.integers(0, 4, sizes).astype(dtype) if dtype == "uint8" else rng.uniform(least, 1, sizes).astype(dtype)
+
+    arguments = [drawn(argument) for argument in kernel.plan.inputs]
+    ran = _on_targets(kernel, arguments, [shape(argument) for argument in kernel.plan.outputs], folder)
+    first, wanted = next(ran)
+    for name, found in ran:
+        for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
+            apart = np.abs(one.astype(np.float64) - other).max()
+            assert apart <= 1e-5 * max(np.abs(one).max(), 1e-3), (
+                f"{kernel.plan.name}, output {number}: {name} is {apart} from {first}"
+            )
+
+
+def _on_targets(
+    kernel: Kernel, arguments: Sequence[Any], shapes: Sequence[tuple[Any, ...]], folder: Path
+) -> Iterator[tuple[str, list[Any]]]:
+    """Compile for each target; the outputs of those that run here."""
+    flat = [getattr(argument, "flat", False) for argument in (*kernel.plan.inputs, *kernel.plan.outputs)]
+    here = cpu.processor()
     for name, target in toolchain.targets_for_tests().items():
-        toolchain.compile_object(kernel.plan, folder / f"{name}.o", "symbol", target)
-        if target.cpu.machine != cpu.processor().machine or {"avx2": "avx2", "avx512": "avx512vl"}.get(name, "fpu") not in flags:
+        if target.cpu.machine != here.machine or {"avx2": "avx2", "avx512": "avx512vl"}.get(name, "fpu") not in here.flags:
+            toolchain.compile_object(kernel.plan, folder / f"{name}.o", "symbol", target)
+            assert (folder / f"{name}.o").stat().st_size > 0
             continue
-        flat = [getattr(argument, "flat", False) for argument in (*kernel.plan.inputs, *kernel.plan.outputs)]
         found = [np.empty(*shape) for shape in shapes]
         with mock.patch.object(toolchain, "host", lambda target=target: target), mock.patch.dict(os.environ, HL_JIT_TARGET=target.text):
             run = toolchain.compile_in_memory(kernel.plan)
         run(*(value.reshape(-1) if is_flat else value for value, is_flat in zip((*arguments, *found), flat, strict=True)))
-        for here, there in zip(wanted, found, strict=True):
-            np.testing.assert_allclose(there, here, rtol=rtol, atol=1e-6, err_msg=name)
+        yield name, found

@@ -27,8 +27,8 @@ and ``cpu.py`` is a description of the kernel, and a function that calls it::
 
     @cache
     def _forward(features: int) -> Kernel:
-        batch = Array("batch", features)                                  # a name: any extent, the same in every array of a call
-        return kernel("bias_relu.forward", _bias_relu, inputs=(batch, Array(features), Scalar()), outputs=(batch,))
+        batch, bias = Array("batch", features), Array(features, steady=True)   # a name: any extent, the same in every array of a call
+        return kernel("bias_relu.forward", _bias_relu, inputs=(batch, bias, Scalar()), outputs=(batch,))
 
     def forward(x, bias, slope):
         y = empty(x.shape)                                                # from the pool; free again when nobody refers to it
@@ -40,6 +40,11 @@ and ``cpu.py`` is a description of the kernel, and a function that calls it::
   file of ``build`` and those that it takes names from in this package: an edit compiles anew. Let ``build`` read nothing else.
 - ``Array("batch", 28, 28, 6)``, ``Array(10, dtype="int64")``, ``Array()`` for one number in an array of rank 0, and
   ``Array("size", flat=True)`` for element-by-element ops on any shape. Numbers become constants in the kernel: use them.
+  ``Array(10, steady=True)`` is an input that is the same array in most calls, a layer's parameter: it is checked when it is another one.
+- ``kernel(..., written=(0, 2))``: the first outputs are written over inputs 0 and 2, which a call names once (optimizers). Each element
+  may depend on its own place alone; other overlaps of inputs and outputs are not noticed.
+- A call finds what it has prepared by the shape of ``x``: shapes may take turns. ``kernel(...).call(x, y)`` is ``kernel(...)(x, y)``,
+  0.1 µs earlier.
 - In ``build``, ``x[i, j]`` reads an input, a ``Scalar`` is an expression as it stands. Write numbers as ``hl.f32(0.5)``.
 - Outputs are pure Funcs: put a reduction in a Func of its own, ``compute_at`` or ``compute_root``, and let the output read it. An
   output that is itself vectorised in an update crashes on arrays that are not aligned.
@@ -52,7 +57,7 @@ and ``cpu.py`` is a description of the kernel, and a function that calls it::
 - NaN: ``hl.max``, ``hl.min`` and ``select(x <= 0, 0, x)`` lose it, ``hl.is_nan`` may be folded away on what is computed. `nan` has tests of
   the bits: ``nan.is_nan``, ``nan.maximum``, ``nan.relu``, ``nan.exp``. ``hl.tanh`` is scalar, and slow.
 - Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` float32 numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4).
-- The same array may be an input and an output where each element depends on itself alone (optimizers). Other overlaps are not noticed.
+- An activation as the end or the beginning of another op: `typednn.kernels.activations`, whose expressions are those of the ops.
 - ``sgemm(a, b, out, transpose_a, transpose_b, alpha, beta)`` multiplies. Beats a kernel from a few hundred columns on.
 - `fast` says yes to float32 arrays only; ``fits(np.dtype("int64"), labels)`` asks about others. A wrong argument is a ShapeError or
   DTypeError and runs nothing.

@@ -1,8 +1,8 @@
 """Kernels: described once, compiled at the first call or found on disk, then called at little cost with NumPy arrays.
 
 A call is checked (kind, dtype, layout, shape), fills in the arrays' addresses, and runs with the interpreter's lock released. What
-it fills in is a frame: the C structures that a kernel reads its arguments from, prepared for the shapes of the last call. A call takes a
-frame out of the kernel's list and puts it back afterwards, so that two threads never share one.
+it fills in is a frame: the C structures that a kernel reads its arguments from, prepared for the shapes of an earlier call. A call takes
+a frame out of the list for its shapes and puts it back afterwards, so that two threads never share one.
 """
 
 from __future__ import annotations
@@ -33,52 +33,40 @@ def kernel(
     inputs: tuple[Argument, ...],
     outputs: tuple[Array, ...],
     options: dict[str, Any] | None = None,
+    written: tuple[int, ...] = (),
 ) -> Kernel:
     """The kernel that ``build(hl, cpu, *inputs, **options)`` describes; asked for again, the same one. Nothing is compiled yet.
 
     ``build`` gets the module ``halide``, a `Cpu` for tile sizes, and a parameter for each of ``inputs``; it returns the output Func, or a
     list of them. ``options`` are hashable, with a ``repr`` that says their whole value: they are part of what the kernel is.
+    The first outputs are written over the inputs numbered ``written``, and a call does not name them again.
     """
-    plan = Plan(name, build, inputs, outputs, tuple(sorted((options or {}).items())))
+    plan = Plan(name, build, inputs, outputs, tuple(sorted((options or {}).items())), written)
     with _lock:
         return _kernels.setdefault(plan, Kernel(plan))
 
 
 @final
 class Kernel:
-    """Call it with one argument for each input, then each output: NumPy arrays, and numbers for scalars."""
+    """Call it with one argument for each input, then each output that is not written over one: NumPy arrays, and numbers for scalars."""
 
-    __slots__ = ("_call", "_lock", "_run", "plan")
+    __slots__ = ("_lock", "call", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan: Plan = plan
         self._lock = threading.RLock()
-        self._run: Callable[[int], int] | None = None  # the compiled code, where it takes a frame
-        self._call: Callable[..., None] = self._first_call
+        # What `__call__` calls, for callers that count nanoseconds: ask for it at each call, the first one changes it.
+        self.call: Callable[..., None] = self._first_call
 
     def __call__(self, *arguments: Any) -> None:
         """Compute the outputs in place; an argument that is not what the plan says is a ShapeError or DTypeError."""
-        self._call(*arguments)
-
-    @property
-    def function(self) -> Callable[..., None]:
-        """What `__call__` calls, compiled now if it has to be: for callers that count nanoseconds."""
-        self.compile()
-        return self._call
-
-    def own_function(self) -> Callable[..., None]:
-        """Another function like `function`, with frames of its own.
-
-        For a caller that keeps one for each shape: where shapes take turns, preparing a frame anew each time costs 10 µs.
-        """
-        self.compile()
-        return self._call if self._run is None else caller_of(self.plan, self._run, runtime.complaint)
+        self.call(*arguments)
 
     def compile(self) -> None:
         """Compile, or load from disk, before the first call."""
         with self._lock:
-            if self._call == self._first_call:
-                self._call = self._compiled()
+            if self.call == self._first_call:
+                self.call = self._compiled()
 
     def after_fork(self) -> None:
         """Forget, in the child, a compilation that another thread of the parent was in the middle of."""
@@ -86,13 +74,11 @@ class Kernel:
 
     def _first_call(self, *arguments: Any) -> None:
         self.compile()
-        self._call(*arguments)
+        self.call(*arguments)
 
     def _compiled(self) -> Callable[..., None]:
-        self._run = _load(self.plan) if toolchain.linkers() else None
-        if self._run is not None:
-            return caller_of(self.plan, self._run, runtime.complaint)
-        return _in_memory(self.plan)
+        run = _load(self.plan) if toolchain.linkers() else None
+        return _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
 
 
 def _load(plan: Plan) -> Callable[[int], int] | None:
@@ -126,7 +112,8 @@ def _in_memory(plan: Plan) -> Callable[..., None]:
     flat = [isinstance(argument, Array) and argument.flat for argument in arguments]
     frame = Frame(plan)
 
-    def call(*given: Any) -> None:
+    def call(*named: Any) -> None:
+        given = (*named[: len(plan.inputs)], *(named[number] for number in plan.written), *named[len(plan.inputs) :])
         frame.check(given)
         try:
             compiled(*(value.reshape(-1) if is_flat else value for value, is_flat in zip(given, flat, strict=True)))

@@ -6,6 +6,7 @@ import ctypes
 import math
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -17,10 +18,15 @@ _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
 _BUFFER = 7  # words of a halide_buffer_t: device, device interface, host, flags, type and rank, dimensions, padding
 _HOST, _TYPE, _DIMENSIONS = 2, 4, 5
 _LIMIT = 2**31  # Halide counts elements in 32 bits
+_SHAPES = 256  # so many are remembered
+
+
+def _nothing() -> None:
+    return None
 
 
 class Frame:
-    """Argument structures of one kernel, for the shapes of the last call that used them."""
+    """Argument structures of one kernel, for the shapes that it was last fitted to."""
 
     __slots__ = (
         "_arguments",
@@ -34,6 +40,7 @@ class Frame:
         "floats",
         "integers",
         "shapes",
+        "steady",
         "words",
     )
 
@@ -53,6 +60,8 @@ class Frame:
         self.floats: Any = (ctypes.c_float * (2 * size)).from_buffer(self.words)
         self.address: int = ctypes.addressof(self.words)
         self.shapes: list[tuple[int, ...] | None] = [None] * len(self._arguments)
+        # The arrays that the steady arguments were filled in from. They are not kept alive; as long as they live, they can't be resized.
+        self.steady: tuple[Callable[[], Any], ...] = ()
         for number, (argument, at, dtype) in enumerate(zip(self._arguments, self._at, self._dtypes, strict=True)):
             self.words[number] = self.address + 8 * at
             if isinstance(argument, Array):
@@ -119,7 +128,9 @@ class Frame:
 def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str]) -> Callable[..., None]:
     """A function that calls ``run`` with a frame of ``plan``'s arguments.
 
-    It is written for these arguments, one line each, as ``dataclass`` writes an ``__init__``: a loop over them takes half as long again.
+    Frames lie idle under the shapes of the arrays that bring an extent of their own (``x`` of a layer, and not its parameters): arrays
+    of some shapes may take turns. The others' shapes are compared. The function is written for these arguments, one line each, as
+    ``dataclass`` writes an ``__init__``: a loop over them takes half as long again.
     """
 
     def failed(code: int) -> None:
@@ -127,51 +138,87 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
             raise MemoryError(f"{plan.name}: {complaint()}")
         raise EngineError(f"{plan.name} failed: {complaint()}")
 
-    idle: list[Frame] = [Frame(plan)]
-    slots = [idle[0].slot(number) for number in range(len(plan.inputs) + len(plan.outputs))]
-    arguments = (*plan.inputs, *plan.outputs)
-    names = [f"a{number}" for number in range(len(arguments))]
-    tests: list[str] = []
-    fills: list[str] = []
-    checked: set[int] = set()
+    def new(*arguments: Any) -> Frame:
+        frame = Frame(plan)
+        frame.fit(arguments)
+        frame.steady = (_nothing,) * len(steady)
+        if len(frames) >= _SHAPES:
+            frames.clear()
+        return frame
+
+    frames: dict[Any, list[Frame]] = {}
     scope: dict[str, Any] = {
-        "pop": idle.pop,
-        "push": idle.append,
+        "frames": frames,
         "run": run,
-        "new": lambda: Frame(plan),
+        "new": new,
         "memory": memory.words,
         "address_of": memory.address,
         "ndarray": np.ndarray,
         "failed": failed,
+        "ref": ref,
     }
-    for number, (name, slot, argument) in enumerate(zip(names, slots, arguments, strict=True)):
+    blank = Frame(plan)
+    inputs = len(plan.inputs)
+    # The names of all arguments: an output that is written over an input has that one's.
+    names = [f"a{number}" for number in range(inputs)]
+    names += [f"a{number}" for number in (*plan.written, *range(inputs + len(plan.written), inputs + len(plan.outputs)))]
+    leading: list[str] = []
+    extents: set[str] = set()
+    shapes: list[str] = []
+    tests: list[str] = []
+    fills: list[str] = []
+    steady: dict[str, tuple[str, str]] = {}
+    for number, (name, argument) in enumerate(zip(names, (*plan.inputs, *plan.outputs), strict=True)):
+        shapes.append("_")
         if not isinstance(argument, Array):
-            fills.append(f"frame.{'floats' if argument.dtype == 'float32' else 'integers'}[{slot}] = {name}")
+            fills.append(f"frame.{'floats' if argument.dtype == 'float32' else 'integers'}[{blank.slot(number)}] = {name}")
+            continue
+        if names.index(name) < number:
             continue
         scope[f"d{number}"] = np.dtype(argument.dtype)
-        layout = "carray" if number >= len(plan.inputs) else "c_contiguous"
-        tests.append(
-            f"{name}.__class__ is not ndarray or {name}.dtype is not d{number} or {name}.shape != s{number} or not {name}.flags.{layout}"
-        )
+        test = f"{name}.__class__ is not ndarray or {name}.dtype is not d{number}"
+        own = {extent for extent in argument.shape if isinstance(extent, str)} - extents
+        if own:
+            extents |= own
+            leading.append(f"{name}.shape")
+        else:
+            shapes[number] = f"s{number}"
+            test += f" or {name}.shape != s{number}"
+        reads = number < inputs and number not in plan.written
+        test += f" or not {name}.flags.{'c_contiguous' if reads else 'carray'}"
         address = f"address_of({name})" if memory.DATA is None else f"memory[(id({name}) >> 3) + {memory.DATA}]"
-        fills.append(f"words[{slot}] = {address}")
-        checked.add(number)
+        places = [f"words[{blank.slot(place)}] = " for place, other in enumerate(names) if other == name]
+        if argument.steady and reads and not own:
+            steady[name] = test, f"{''.join(places)}{address}"
+        else:
+            tests.append(test)
+            fills.append(f"{''.join(places)}{address}")
 
-    every = ", ".join(names)
-    shapes = ", ".join(f"s{number}" if number in checked else "_" for number in range(len(names)))
+    where = leading[0] if len(leading) == 1 else f"({', '.join(leading)})"
+    changed = [
+        f"    {', '.join(f'r{name}' for name in steady)}, = frame.steady",
+        f"    if {' or '.join(f'{name} is None or r{name}() is not {name}' for name in steady)}:",
+        f"        if {' or '.join(test for test, _ in steady.values())}:",
+        f"            frame.fit(({', '.join(names)}))",
+        *(f"        {fill}" for _, fill in steady.values()),
+        f"        frame.steady = {', '.join(f'ref({name})' for name in steady)},",
+    ]
     lines = [
-        f"def call({every}):",
+        f"def call({', '.join(dict.fromkeys(names))}):",
         "    try:",
-        "        frame = pop()",
-        "    except IndexError:",
-        "        frame = new()",
-        f"    {shapes}, = frame.shapes",
+        f"        idle = frames[{where}]",
+        "        frame = idle.pop()",
+        "    except (KeyError, IndexError, AttributeError, TypeError):",
+        f"        frame = new({', '.join(names)})",
+        f"        idle = frames.setdefault({where}, [])",
+        f"    {', '.join(shapes)}, = frame.shapes",
         f"    if {' or '.join(tests)}:",
-        f"        frame.fit(({every},))",
+        f"        frame.fit(({', '.join(names)}))",
         "    words = frame.words",
         *(f"    {fill}" for fill in fills),
+        *(changed if steady else []),
         "    code = run(frame.address)",
-        "    push(frame)",
+        "    idle.append(frame)",
         "    if code:",
         "        failed(code)",
     ]

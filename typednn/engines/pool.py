@@ -26,6 +26,7 @@ ALIGNMENT = 64
 _Owner = np.ndarray[tuple[int], np.dtype[np.uint8]]
 _getrefcount = sys.getrefcount
 _ndarray = np.ndarray
+_fresh: Any = np.empty
 
 
 def _idle_references() -> int:
@@ -40,7 +41,8 @@ _IDLE = _idle_references()
 _COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 _sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes -> owners, each with the offset of its first aligned byte
-_shapes: dict[tuple[tuple[int, ...], Any], list[tuple[_Owner, int]]] = {}  # the same lists, found without arithmetic
+# The same lists, found without arithmetic, by (shape, dtype), and by the shape alone where the dtype is float32.
+_shapes: dict[tuple[Any, ...], list[tuple[_Owner, int]]] = {}
 _small: list[tuple[_Owner, int]] = []  # stands for every small shape, and stays empty
 _lock = Lock()
 _limit = 2 * 1024**3
@@ -56,7 +58,9 @@ class PoolStatistics:
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any] = FLOAT32) -> Any:
     """A C-contiguous array with arbitrary values; from 16 KB on aligned to 64 bytes, with memory from the pool."""
-    owners = _shapes.get((shape, dtype))
+    owners = _shapes.get(shape if dtype is FLOAT32 else (shape, dtype))
+    if owners is _small:
+        return _fresh(shape, dtype)
     if owners is None:
         return _first(shape, dtype)
     # Two threads here at once see each other's reference in the count, and each passes that owner by.
@@ -73,13 +77,12 @@ def _first(shape: tuple[int, ...], dtype: Any) -> Any:
             _shapes.clear()
             for unused in [size for size, owners in _sizes.items() if not owners]:
                 del _sizes[unused]
-        _shapes[shape, dtype] = _small if size < SMALL or not _COUNTS else _sizes.setdefault(size, [])
+        key = shape if dtype is FLOAT32 else (shape, dtype)
+        _shapes[key] = _small if size < SMALL or not _COUNTS else _sizes.setdefault(size, [])
     return empty(shape, dtype)
 
 
 def _grown(owners: list[tuple[_Owner, int]], shape: tuple[int, ...], dtype: Any) -> Any:
-    if owners is _small:
-        return np.empty(shape, dtype)
     size = math.prod(shape) * np.dtype(dtype).itemsize
     _trim(_limit)
     owner = np.empty(size + ALIGNMENT, np.uint8)

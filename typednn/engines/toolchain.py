@@ -34,17 +34,20 @@ class Array:
     """An array argument: C-contiguous, of this shape and dtype. A name instead of a number is an extent that each call brings.
 
     ``Array("batch", 28, 28, 6)`` takes any batch; all arrays of one call have the same. With ``flat``, an array of any rank is taken as
-    its elements in a row: ``Array("size", flat=True)``.
+    its elements in a row: ``Array("size", flat=True)``. ``steady`` is an input that is mostly the same array from call to call, as a
+    layer's parameters are: that one is checked when it changes.
     """
 
     shape: tuple[int | str, ...]
     dtype: str
     flat: bool
+    steady: bool
 
-    def __init__(self, *shape: int | str, dtype: str = "float32", flat: bool = False) -> None:
+    def __init__(self, *shape: int | str, dtype: str = "float32", flat: bool = False, steady: bool = False) -> None:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", np.dtype(dtype).name)
         object.__setattr__(self, "flat", flat)
+        object.__setattr__(self, "steady", steady)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Plan:
     inputs: tuple[Argument, ...]
     outputs: tuple[Array, ...]
     options: tuple[tuple[str, Any], ...]
+    written: tuple[int, ...] = ()  # the inputs that the first outputs are written over
 
 
 @dataclass(frozen=True, slots=True)

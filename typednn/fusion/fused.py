@@ -13,6 +13,7 @@ new: the derivative by the whole model's input is computed when ``grad.input`` i
 does not pay for it; and the parts of one kernel have no derivatives between them. Ask the model that was fused for those.
 """
 
+from collections.abc import Callable
 from typing import Any, Generic, Self, cast, overload
 
 import numpy as np
@@ -23,7 +24,7 @@ from typednn.arrays import device_of
 from typednn.errors import ArgumentError, DeviceError, DTypeError, explain
 from typednn.fields import Kept
 from typednn.fusion.gradients import FusedGrad
-from typednn.fusion.segments import Later, Segment, segments
+from typednn.fusion.segments import Later, Segment, for_inference, segments
 from typednn.layer import Chain, Sequential
 from typednn.module import Module
 
@@ -38,6 +39,7 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
 
     _kept_parts: Kept[tuple[Any, ...]]  # what each segment's backward needs
     _segments: tuple[Segment, ...]
+    _inference: tuple[Callable[[Any], Any], ...]  # in eval
 
     def __init__(self, model: Chain[In, Out, S0, *Gs] | Sequential[Any]) -> None:
         super().__init__([_inner(part.shared()) for part in model.parts], model.sample)
@@ -46,15 +48,23 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
         self.dtype: np.dtype[Any] = model.dtype
         self.device: str = model.device
         self._name = model._name
+        self._arrange()
+
+    def _arrange(self) -> None:
         self._segments = tuple(segments(self.parts))
+        self._inference = tuple(for_inference(self._segments))
 
     def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
-        kept: list[Any] = []
         y: Any = x
-        for segment in self._segments:
-            y, needed = segment.run(y)
-            kept.append(needed)
-        self._kept_parts = tuple(kept)
+        if self.training:
+            kept: list[Any] = []
+            for segment in self._segments:
+                y, needed = segment.run(y)
+                kept.append(needed)
+            self._kept_parts = tuple(kept)
+        else:
+            for infer in self._inference:
+                y = infer(y)
         output: Out = y
         return output
 
@@ -87,7 +97,7 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
 
     def shared(self) -> Self:
         twin = super().shared()
-        twin._segments = tuple(segments(twin.parts))
+        twin._arrange()
         return twin
 
     def __repr__(self) -> str:
@@ -108,7 +118,7 @@ def fuse(model: Chain[In, Out, S0, *Gs]) -> Fused[In, Out, S0]: ...
 @overload
 def fuse(model: Sequential[S0]) -> Fused[Any, Any, S0]: ...
 def fuse(model: Any) -> Fused[Any, Any, Any]:
-    """``model`` with convolution, ReLU and pooling, and linear and ReLU, run as single kernels; the parameters are shared."""
+    """``model`` with convolution, activation and pooling, and linear and activation, run as single kernels; the parameters are shared."""
     if not _is_chain(model):
         cure = "give it what >> or Sequential makes"
         raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(model).__name__, cure))

@@ -1,32 +1,47 @@
 """Segments: runs of a chain's parts that one op computes, and the search for them.
 
 =============================================================  =================
-[Pad2d with zeros] Conv2d, ReLU, MaxPool2d                     `conv_act_pool`
-Linear, ReLU                                                   `linear_act`
+[Pad2d with zeros] Conv2d [an activation] [MaxPool2d]          `conv_act_pool`
+Linear, ReLU, LeakyReLU, Sigmoid or Tanh                       `linear_act`
 any other part                                                 alone, as it is
+Linears with and without activation in a row, in eval          `linear_chain`
 =============================================================  =================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
+from typednn.fields import Cell
 from typednn.fusion.gradients import FusedPartGrad
-from typednn.kernels import conv_act_pool, linear_act
+from typednn.kernels import conv_act_pool, linear_act, linear_chain
+from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv_act_pool.geometry import Geometry
+from typednn.kernels.linear_chain.layout import Layout
 from typednn.layers.conv2d import Conv2d
+from typednn.layers.flatten import Flatten
+from typednn.layers.leaky_relu import LeakyReLU
 from typednn.layers.linear import Linear
 from typednn.layers.max_pool2d import MaxPool2d
 from typednn.layers.pad2d import Pad2d
 from typednn.layers.relu import ReLU
+from typednn.layers.sigmoid import Sigmoid
+from typednn.layers.tanh import Tanh
 from typednn.module import Module
 
 Later: TypeAlias = Callable[[], Any]
 
+_ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activation("sigmoid"), Tanh: Activation("tanh")}
+
 
 class Segment(Protocol):
-    """``run`` gives the output and what ``run_back`` needs; the derivative by the input is an array, or a way to get it later."""
+    """``run`` gives the output and what ``run_back`` needs; the derivative by the input is an array, or a way to get it later.
+
+    ``infer`` gives the output alone.
+    """
+
+    def infer(self, x: Any) -> Any: ...
 
     def run(self, x: Any) -> tuple[Any, Any]: ...
 
@@ -38,6 +53,9 @@ class Alone:
 
     def __init__(self, part: Any) -> None:
         self.part = part
+
+    def infer(self, x: Any) -> Any:
+        return self.part.forward(x)
 
     def run(self, x: Any) -> tuple[Any, Any]:
         return self.part.forward(x), None
@@ -51,51 +69,86 @@ _NOTHING = FusedPartGrad()
 
 
 class ConvActPool:
-    """Convolution, ReLU and pooling, and zeros around the image before them."""
+    """A convolution with zeros around the image before it, an activation, and pooling after it: those of them that are there."""
 
-    def __init__(self, pad: Pad2d[Any] | None, conv: Conv2d[Any], pool: MaxPool2d[Any]) -> None:
+    def __init__(self, pad: Pad2d[Any] | None, conv: Conv2d[Any], activation: Activation | None, pool: MaxPool2d[Any] | None) -> None:
         self.conv: Any = conv
-        self.before = 0 if pad is None else 1
-        self.geometry: Geometry = Geometry(
-            (0, 0, 0, 0) if pad is None else pad.padding, conv.stride, conv.dilation, pool.kernel_size, pool.stride, pool.dilation
-        )
+        self.activation: Activation = IDENTITY if activation is None else activation
+        self.before: tuple[FusedPartGrad, ...] = () if pad is None else (_NOTHING,)
+        self.after: tuple[FusedPartGrad, ...] = (_NOTHING,) * ((activation is not None) + (pool is not None))
+        self.geometry: Geometry = _geometry(pad, conv, pool)
+
+    def infer(self, x: Any) -> Any:
+        return conv_act_pool.infer(x, self.conv.weight, self.conv.bias, self.geometry, self.activation)
 
     def run(self, x: Any) -> tuple[Any, Any]:
-        y, winners = conv_act_pool.forward(x, self.conv.weight, self.conv.bias, self.geometry)
-        return y, (x, winners)
+        y, winners = conv_act_pool.forward(x, self.conv.weight, self.conv.bias, self.geometry, self.activation)
+        return y, (x, y, winners)
 
     def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
-        x, winners = kept
-        weight = self.conv.weight
-        dx, dweight, dbias = conv_act_pool.backward(next_grad, x, weight, winners, self.geometry, not later)
-        own = FusedPartGrad(dweight, None if self.conv.bias is None else dbias)
-        grads = (*(_NOTHING,) * self.before, own, _NOTHING, _NOTHING)
+        x, y, winners = kept
+        weight, geometry, activation = self.conv.weight, self.geometry, self.activation
+        dx, dweight, dbias = conv_act_pool.backward(next_grad, x, weight, y, winners, geometry, activation, not later)
+        grads = (*self.before, FusedPartGrad(dweight, None if self.conv.bias is None else dbias), *self.after)
         if not later:
             return grads, dx, None
         then = weight.copy()  # an optimizer may step before anybody asks
-        geometry = self.geometry
-        return grads, None, lambda: conv_act_pool.backward(next_grad, x, then, winners, geometry)[0]
+        return grads, None, lambda: conv_act_pool.backward(next_grad, x, then, y, winners, geometry, activation)[0]
 
 
 class LinearAct:
-    """An affine map and ReLU."""
+    """An affine map and an activation."""
 
-    def __init__(self, linear: Linear[Any]) -> None:
+    def __init__(self, linear: Linear[Any], activation: Activation) -> None:
         self.linear: Any = linear
+        self.activation: Activation = activation
+
+    def infer(self, x: Any) -> Any:
+        return linear_act.forward(x, self.linear.weight, self.linear.bias, self.activation)
 
     def run(self, x: Any) -> tuple[Any, Any]:
-        y = linear_act.forward(x, self.linear.weight, self.linear.bias)
+        y = self.infer(x)
         return y, (x, y)
 
     def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
         x, y = kept
         weight = self.linear.weight
-        dx, dweight, dbias = linear_act.backward(next_grad, x, y, weight, not later)
+        dx, dweight, dbias = linear_act.backward(next_grad, x, y, weight, self.activation, not later)
         grads = (FusedPartGrad(dweight, None if self.linear.bias is None else dbias), _NOTHING)
         if not later:
             return grads, dx, None
-        then = weight.copy()
-        return grads, None, lambda: linear_act.backward(next_grad, x, y, then)[0]
+        then, activation = weight.copy(), self.activation
+        return grads, None, lambda: linear_act.backward(next_grad, x, y, then, activation)[0]
+
+
+class LinearChain:
+    """Affine maps one after another, with and without activations: one kernel for few rows, where nothing has to be kept."""
+
+    def __init__(self, members: Sequence[Segment], linears: Sequence[Linear[Any]], activations: Sequence[Activation]) -> None:
+        self.members: tuple[Segment, ...] = tuple(members)
+        self.linears: tuple[Any, ...] = tuple(linears)
+        self.activations: tuple[Activation, ...] = tuple(activations)
+        self.known: tuple[Layout | None, list[Cell]] | None = None  # from the first call on
+
+    def infer(self, x: Any) -> Any:
+        known = self.known
+        if known is None:
+            known = self.known = self._look()
+        layout, cells = known
+        if layout is None or x.shape[0] > linear_chain.MOST_ROWS:
+            for member in self.members:
+                x = member.infer(x)
+            return x
+        return linear_chain.forward(x, layout, *[cell.array for cell in cells])
+
+    def _look(self) -> tuple[Layout | None, list[Cell]]:
+        """The layout, None where a map has so many weights that threads of its own pay, and the parameters' places."""
+        weights = [linear.weight for linear in self.linears]
+        biased = tuple(linear.bias is not None for linear in self.linears)
+        if max(weight.size for weight in weights) > linear_chain.MOST_WEIGHTS:
+            return None, []
+        layout = Layout((weights[0].shape[1], *(weight.shape[0] for weight in weights)), biased, self.activations)
+        return layout, [field.cell(linear) for linear in self.linears for _, field in Linear.learnt if not field.absent(linear)]
 
 
 def segments(parts: Sequence[Module]) -> Iterator[Segment]:
@@ -107,16 +160,76 @@ def segments(parts: Sequence[Module]) -> Iterator[Segment]:
         place += count
 
 
+def for_inference(found: Sequence[Segment]) -> Iterator[Callable[[Any], Any]]:
+    """What computes a chain's output where nothing is kept: `Segment.infer` of each, and one for linear segments in a row."""
+    members: list[Segment] = []
+    linears: list[Linear[Any]] = []
+    activations: list[Activation] = []
+    for segment in (*found, None):
+        linear, activation = _linear(segment)
+        if linear is not None and segment is not None:
+            members.append(segment)
+            linears.append(linear)
+            activations.append(activation)
+            continue
+        if len(members) > 1:
+            yield LinearChain(members, linears, activations).infer
+        else:
+            yield from (member.infer for member in members)
+        members, linears, activations = [], [], []
+        if segment is not None:
+            yield _flattened if isinstance(segment, Alone) and type(segment.part) is Flatten else segment.infer
+
+
+def _flattened(x: Any) -> Any:
+    """What `Flatten` gives: it has nothing to compute, and its checks would take longer than it does."""
+    return x.reshape(x.shape[0], -1)
+
+
+def _linear(segment: Segment | None) -> tuple[Linear[Any] | None, Activation]:
+    """The affine map that ``segment`` is, if it is one, and what follows it."""
+    match segment:
+        case LinearAct():
+            return segment.linear, segment.activation
+        case Alone(part=Linear() as linear):
+            return linear, IDENTITY
+        case _:
+            return None, IDENTITY
+
+
 def _found(parts: Sequence[Module], place: int) -> tuple[int, Segment]:
     first = parts[place]
     pad = _zeros_around(first)
-    match tuple(parts[place + (pad is not None) :][:3]):
-        case (Conv2d() as conv, ReLU(), MaxPool2d() as pool):
-            return 3 + (pad is not None), ConvActPool(pad, conv, pool)
-        case (Linear() as linear, ReLU(), *_) if pad is None:
-            return 2, LinearAct(linear)
-        case _:
-            return 1, Alone(first)
+    conv, *after = (*parts[place + (pad is not None) :][:3], None, None)
+    activation = activation_of(after[0])
+    if isinstance(conv, Conv2d):
+        pool = _side_by_side(after[0] if activation is None else after[1])
+        count = sum(part is not None for part in (pad, conv, activation, pool))
+        return (1, Alone(first)) if count == 1 else (count, ConvActPool(pad, conv, activation, pool))
+    if isinstance(first, Linear) and activation is not None:
+        return 2, LinearAct(cast("Any", first), activation)
+    return 1, Alone(first)
+
+
+def activation_of(part: object) -> Activation | None:
+    """What ``part`` computes, where that is an activation whose backward needs its output alone."""
+    kind = type(part)
+    found = Activation("leaky_relu", part.negative_slope) if isinstance(part, LeakyReLU) else _ACTIVATIONS.get(kind)
+    return found if found is not None and found.monotone else None
+
+
+def _side_by_side(part: Any) -> Any:
+    """``part`` where it is a MaxPool2d whose windows the kernel takes in; else None."""
+    return part if type(part) is MaxPool2d and _geometry(None, None, part).side_by_side else None
+
+
+def _geometry(pad: Any, conv: Any, pool: Any) -> Geometry:
+    """Where the windows lie; None in the place of what is not there."""
+    return Geometry(
+        (0, 0, 0, 0) if pad is None else pad.padding,
+        *((1, 1), (1, 1)) if conv is None else (conv.stride, conv.dilation),
+        *() if pool is None else (pool.kernel_size, pool.stride, pool.dilation),
+    )
 
 
 def _zeros_around(part: Any) -> Any:

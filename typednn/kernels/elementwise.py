@@ -12,6 +12,9 @@ from typednn.engines import Array, Cpu, nan
 
 ELEMENTS = Array("elements", flat=True)
 
+# Up to so many elements NumPy has its result, of a few operations, before a kernel is called.
+SMALL = 2048
+
 # Threads take turns at pieces of this many elements, and only where there are several pieces for each: waking one costs some microseconds.
 PIECE = 1 << 14
 CHEAP = 1 << 17

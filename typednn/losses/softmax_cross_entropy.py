@@ -38,24 +38,21 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
     def loss(
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Value:
-        value: Any = reduced(softmax_cross_entropy.elementwise(prediction, self._soft(target, prediction)), self.reduction)
+        self._check(target, prediction)
+        value: Any = reduced(softmax_cross_entropy.elementwise(prediction, target), self.reduction)
         result: Value = value
         return result
 
     def loss_grad(
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Float[Array2, "batch classes"]:
-        return softmax_cross_entropy.gradient(prediction, self._soft(target, prediction), 1.0 / alpha(prediction.shape, self.reduction))
+        self._check(target, prediction)
+        return softmax_cross_entropy.gradient(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
-    def _soft(self, target: Any, prediction: Array2) -> Array2:
-        """The target as probabilities; labels that name no class are refused with their row."""
-        if len(target.shape) == 2:
-            soft: Array2 = target
-            return soft
-        classes = prediction.shape[1]
-        if switch.mode != "off":
-            check_labels("SoftmaxCrossEntropy", target, classes)
-        return softmax_cross_entropy.one_hot(target, classes, prediction.dtype, prediction)
+    def _check(self, target: Any, prediction: Array2) -> None:
+        """Labels that name no class are refused with their row."""
+        if len(target.shape) == 1 and switch.mode != "off":
+            check_labels("SoftmaxCrossEntropy", target, prediction.shape[1])
 
     def __repr__(self) -> str:
         return f"SoftmaxCrossEntropy(reduction={self.reduction!r})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,13 +12,6 @@ from typednn.kernels.in_place import in_place
 
 PARALLEL = 1 << 18  # numbers from which a second thread pays
 CHUNK = 1 << 14  # numbers per task
-
-_MOST = 4096
-
-Call = Callable[..., None]
-
-# One for each shape: the parameters of a model take turns.
-_known: dict[tuple[tuple[int, ...], bool, bool], Call] = {}
 
 
 def step(
@@ -36,8 +28,7 @@ def step(
     shrink: float,
 ) -> None:
     """Move ``weights`` for the ``step``-th time, counted from 1; writes weights, m and v in place."""
-    run = _known.get((weights.shape, coupled != 0, shrink != 1)) or _new(weights.shape, coupled != 0, shrink != 1)
-    run(
+    _step(coupled != 0, shrink != 1).call(
         weights,
         grad,
         m,
@@ -50,17 +41,8 @@ def step(
         lr / (1 - beta1**step),
         coupled,
         shrink,
-        weights,
-        m,
-        v,
     )
     record("adam.step", "halide")
-
-
-def _new(shape: tuple[int, ...], couples: bool, shrinks: bool) -> Call:
-    if len(_known) >= _MOST:
-        _known.clear()
-    return _known.setdefault((shape, couples, shrinks), _step(couples, shrinks).own_function())
 
 
 @cache
@@ -71,6 +53,7 @@ def _step(couples: bool, shrinks: bool) -> Kernel:
         build_step,
         inputs=(array, array, array, array, *[Scalar()] * 8),
         outputs=(array, array, array),
+        written=(0, 2, 3),
         options={"couples": couples, "shrinks": shrinks},
     )
 

@@ -11,15 +11,25 @@ from typednn.kernels.elementwise import ELEMENTS, is_positive, scheduled
 P = TypeVar("P", bound=AnyArray)
 
 
+def value(hl: Any, x: Any, slope: Any) -> Any:
+    """y at ``x``."""
+    return hl.select(is_positive(hl, x), x, slope * x)
+
+
+def passed(hl: Any, next_grad: Any, x: Any, slope: Any) -> Any:
+    """dx from ``next_grad`` and ``x``, or y, which is positive where x is unless ``slope`` is negative."""
+    return hl.select(is_positive(hl, x), next_grad, slope * next_grad)
+
+
 def _build_forward(hl: Any, cpu: Cpu, x: Any, slope: Any) -> Any:
     i, y = hl.Var("i"), hl.Func("y")
-    y[i] = hl.select(is_positive(hl, x[i]), x[i], slope * x[i])
+    y[i] = value(hl, x[i], slope)
     return scheduled(hl, cpu, y, i, x.dim(0).extent())
 
 
 def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> Any:
     i, dx = hl.Var("i"), hl.Func("dx")
-    dx[i] = hl.select(is_positive(hl, x[i]), next_grad[i], slope * next_grad[i])
+    dx[i] = passed(hl, next_grad[i], x[i], slope)
     return scheduled(hl, cpu, dx, i, x.dim(0).extent())
 
 

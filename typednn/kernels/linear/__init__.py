@@ -12,7 +12,8 @@ __all__ = ["backward", "forward"]
 def forward(x: Array2, weight: Array2, bias: Array1 | None) -> Array2:
     """y (batch, out_features) = x weightᵀ + bias."""
     if fast(x, weight, weight if bias is None else bias):
-        return cpu.forward(x, weight, bias)
+        y: Array2 = cpu.forward(x, weight, bias)
+        return y
     record("linear.forward", "reference")
     return reference.forward(x, weight, bias)
 

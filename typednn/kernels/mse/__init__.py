@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.engines import fast, record
+from typednn.kernels.elementwise import SMALL
 from typednn.kernels.mse import cpu, reference
 
 P = TypeVar("P", bound=AnyArray)
@@ -15,7 +16,7 @@ __all__ = ["elementwise", "gradient"]
 
 def elementwise(prediction: P, target: P) -> P:
     """The loss of each element."""
-    if fast(prediction, target) and prediction.shape == target.shape:
+    if prediction.size > SMALL and fast(prediction, target) and prediction.shape == target.shape:
         return cpu.elementwise(prediction, target)
     record("mse.elementwise", "reference")
     return reference.elementwise(prediction, target)
@@ -23,7 +24,7 @@ def elementwise(prediction: P, target: P) -> P:
 
 def gradient(prediction: P, target: P, scale: float) -> P:
     """The scaled loss by each prediction."""
-    if fast(prediction, target) and prediction.shape == target.shape:
+    if prediction.size > SMALL and fast(prediction, target) and prediction.shape == target.shape:
         return cpu.gradient(prediction, target, scale)
     record("mse.gradient", "reference")
     return reference.gradient(prediction, target, scale)

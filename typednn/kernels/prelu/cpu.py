@@ -1,7 +1,7 @@
 """PReLU in Halide: one pass over memory forward. Backward makes two, one for dx and one for dslope.
 
 dslope is a sum of sums over pieces of a fixed length, each of several running sums: the same from run to run, whatever the number of
-threads. The other formulas are those of reference.py, and so are the bits.
+threads. The other formulas are LeakyReLU's, and so are the bits.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from typednn.arrays import AnyArray, Array1
 from typednn.engines import Array, Cpu, empty, kernel, record
 from typednn.kernels.elementwise import CHEAP, ELEMENTS, PIECE, is_positive, scheduled
+from typednn.kernels.leaky_relu.cpu import passed, value
 
 P = TypeVar("P", bound=AnyArray)
 
@@ -21,7 +22,7 @@ LEAST_SIZE = _SUMS
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any, slope: Any) -> Any:
     i, y = hl.Var("i"), hl.Func("y")
-    y[i] = hl.select(is_positive(hl, x[i]), x[i], slope[0] * x[i])
+    y[i] = value(hl, x[i], slope[0])
     return scheduled(hl, cpu, y, i, x.dim(0).extent())
 
 
@@ -29,7 +30,7 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     i, piece, lane = hl.Var("i"), hl.Var("piece"), hl.Var("lane")
     dx, running, pieces, whole, dslope = (hl.Func(name) for name in ("dx", "running", "pieces", "whole", "dslope"))
     size = x.dim(0).extent()
-    dx[i] = hl.select(is_positive(hl, x[i]), next_grad[i], slope[0] * next_grad[i])
+    dx[i] = passed(hl, next_grad[i], x[i], slope[0])
 
     # Whole rows of sums first; what is left of the last one is added at the end.
     rows = size / hl.i32(_SUMS)

@@ -6,19 +6,17 @@ from typing import TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.engines import fast, record
+from typednn.kernels.elementwise import SMALL
 from typednn.kernels.relu import cpu, reference
 
 P = TypeVar("P", bound=AnyArray)
 
 __all__ = ["backward", "forward"]
 
-# Up to here NumPy's maximum has its result before a kernel is called.
-_SMALL = 2048
-
 
 def forward(x: P) -> P:
     """y, shaped like x."""
-    if x.size > _SMALL and fast(x):
+    if x.size > SMALL and fast(x):
         return cpu.forward(x)
     record("relu.forward", "reference")
     return reference.forward(x)

@@ -11,15 +11,25 @@ from typednn.kernels.elementwise import ELEMENTS, is_positive, scheduled
 P = TypeVar("P", bound=AnyArray)
 
 
+def value(hl: Any, x: Any) -> Any:
+    """y at ``x``."""
+    return nan.relu(hl, x)
+
+
+def passed(hl: Any, next_grad: Any, x: Any) -> Any:
+    """dx from ``next_grad`` and ``x``, or y, which is positive where x is."""
+    return hl.select(is_positive(hl, x), next_grad, hl.f32(0))
+
+
 def _build_forward(hl: Any, cpu: Cpu, x: Any) -> Any:
     i, y = hl.Var("i"), hl.Func("y")
-    y[i] = nan.relu(hl, x[i])
+    y[i] = value(hl, x[i])
     return scheduled(hl, cpu, y, i, x.dim(0).extent())
 
 
 def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any) -> Any:
     i, dx = hl.Var("i"), hl.Func("dx")
-    dx[i] = hl.select(is_positive(hl, x[i]), next_grad[i], hl.f32(0))
+    dx[i] = passed(hl, next_grad[i], x[i])
     return scheduled(hl, cpu, dx, i, x.dim(0).extent())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,19 +12,10 @@ from typednn.kernels.in_place import in_place
 PARALLEL = 1 << 18  # numbers from which a second thread pays
 CHUNK = 1 << 14  # numbers per task
 
-_MOST = 4096
-
-Call = Callable[..., None]
-
-# One for each shape and rule: the parameters of a model take turns.
-_known: dict[tuple[Any, ...], Call] = {}
-
 
 def plain_step(weights: AnyArray, grad: AnyArray, lr: float, coupled: float, shrink: float) -> None:
     """Move ``weights`` against ``grad``, without momentum."""
-    key = weights.shape, coupled != 0, shrink != 1
-    run = _known.get(key) or _keep(key, _plain(*key[1:]))
-    run(weights, grad, lr, coupled, shrink, weights)
+    _plain(coupled != 0, shrink != 1).call(weights, grad, lr, coupled, shrink)
     record("sgd.step", "halide")
 
 
@@ -42,26 +32,19 @@ def momentum_step(
     shrink: float,
 ) -> None:
     """Move ``weights`` along ``velocity``, which is written too; on the first step it is not read."""
-    key = weights.shape, nesterov, first, coupled != 0, shrink != 1
-    run = _known.get(key) or _keep(key, _momentum(*key[1:]))
+    run = _momentum(nesterov, first, coupled != 0, shrink != 1).call
     if first:
-        run(weights, grad, lr, momentum, coupled, shrink, weights, velocity)
+        run(weights, grad, lr, momentum, coupled, shrink, velocity)
     else:
-        run(weights, grad, lr, momentum, coupled, shrink, 1 - dampening, velocity, weights, velocity)
+        run(weights, grad, lr, momentum, coupled, shrink, 1 - dampening, velocity)
     record("sgd.step", "halide")
-
-
-def _keep(key: tuple[Any, ...], step: Kernel) -> Call:
-    if len(_known) >= _MOST:
-        _known.clear()
-    return _known.setdefault(key, step.own_function())
 
 
 @cache
 def _plain(couples: bool, shrinks: bool) -> Kernel:
     array = Array("size", flat=True)
     options = {"couples": couples, "shrinks": shrinks}
-    return kernel("sgd.plain", build_plain, inputs=(array, array, *[Scalar()] * 3), outputs=(array,), options=options)
+    return kernel("sgd.plain", build_plain, inputs=(array, array, *[Scalar()] * 3), outputs=(array,), options=options, written=(0,))
 
 
 @cache
@@ -72,6 +55,7 @@ def _momentum(nesterov: bool, first: bool, couples: bool, shrinks: bool) -> Kern
         build_momentum,
         inputs=(array, array, *[Scalar()] * 4, *(() if first else (Scalar(), array))),
         outputs=(array, array),
+        written=(0,) if first else (0, 7),
         options={"nesterov": nesterov, "couples": couples, "shrinks": shrinks},
     )
 

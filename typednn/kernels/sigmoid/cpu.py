@@ -14,16 +14,26 @@ from typednn.kernels.elementwise import DEAR, ELEMENTS, decay, scheduled
 P = TypeVar("P", bound=AnyArray)
 
 
+def value(hl: Any, x: Any) -> Any:
+    """y at ``x``."""
+    small = decay(hl, -hl.abs(x))
+    return hl.select(x < 0, small, hl.f32(1)) / (hl.f32(1) + small)
+
+
+def passed(hl: Any, next_grad: Any, y: Any) -> Any:
+    """dx from ``next_grad`` and ``y``."""
+    return next_grad * (y * (hl.f32(1) - y))
+
+
 def _build_forward(hl: Any, cpu: Cpu, x: Any) -> Any:
     i, y = hl.Var("i"), hl.Func("y")
-    small = decay(hl, -hl.abs(x[i]))
-    y[i] = hl.select(x[i] < 0, small, hl.f32(1)) / (hl.f32(1) + small)
+    y[i] = value(hl, x[i])
     return scheduled(hl, cpu, y, i, x.dim(0).extent(), DEAR)
 
 
 def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, y: Any) -> Any:
     i, dx = hl.Var("i"), hl.Func("dx")
-    dx[i] = next_grad[i] * (y[i] * (hl.f32(1) - y[i]))
+    dx[i] = passed(hl, next_grad[i], y[i])
     return scheduled(hl, cpu, dx, i, y.dim(0).extent())
 
 

@@ -1,21 +1,35 @@
 """Cross entropy of logits in Halide: each row is read once for the loss, and once for its gradient.
 
-The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38, count as 0.
+The formulas are those of reference.py. A label stands for a row of probabilities that is never written. Numbers whose exponential is
+below the smallest normal one, 1.2e-38, count as 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from typednn.arrays import Array2
+from typednn.arrays import Array2, IntArray1
 from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, record
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
 LEAST_CLASSES = LEAST_FEATURES
 
 
-def _build_elementwise(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int) -> Any:
+def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable[[Any, Any], Any]:
+    """The target of class c and sample b; 0 for every class where the label is none of them."""
+    if not labelled:
+        return lambda c, b: target[c, b]
+
+    def at(c: Any, b: Any) -> Any:
+        label = hl.cast(hl.Int(32), hl.clamp(target[b], hl.i64(-1), hl.i64(classes)))
+        return hl.select(c == label, hl.f32(1), hl.f32(0))
+
+    return at
+
+
+def _build_elementwise(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, labelled: bool) -> Any:
     c, b, loss = hl.Var("c"), hl.Var("b"), hl.Func("loss")
     _, whole, top = exponentials(hl, cpu, logits, classes, loss, c, b)
     # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't know.
@@ -24,43 +38,47 @@ def _build_elementwise(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int
     log.compute_at(loss, b)
     # Strictly in this order: top + log loses the logarithm beside large logits.
     log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
-    loss[c, b] = hl.select(target[c, b] == 0, hl.f32(0), log_softmax) * -target[c, b]
+    wanted = _probability(hl, target, classes, labelled)(c, b)
+    loss[c, b] = hl.select(wanted == 0, hl.f32(0), log_softmax) * -wanted
     return by_rows(hl, cpu, loss, c, b, logits.dim(1).extent(), classes)
 
 
-def _build_gradient(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int) -> Any:
+def _build_gradient(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
     c, b, grad = hl.Var("c"), hl.Var("b"), hl.Func("grad")
     raised, whole, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
-    wanted = total(hl, cpu, "wanted", lambda at, row: target[at, row], classes, grad, b)
-    grad[c, b] = (raised[c, b] / whole[b] * wanted[b] - target[c, b]) * scale
+    probability = _probability(hl, target, classes, labelled)
+    wanted = total(hl, cpu, "wanted", probability, classes, grad, b)
+    grad[c, b] = (raised[c, b] / whole[b] * wanted[b] - probability(c, b)) * scale
     return by_rows(hl, cpu, grad, c, b, logits.dim(1).extent(), classes)
 
 
 @cache
-def _elementwise(classes: int) -> Kernel:
+def _elementwise(classes: int, labelled: bool) -> Kernel:
     rows = Array("batch", classes)
-    name, options = "softmax_cross_entropy.elementwise", {"classes": classes}
-    return kernel(name, _build_elementwise, inputs=(rows, rows), outputs=(rows,), options=options)
+    target = Array("batch", dtype="int64") if labelled else rows
+    name, options = "softmax_cross_entropy.elementwise", {"classes": classes, "labelled": labelled}
+    return kernel(name, _build_elementwise, inputs=(rows, target), outputs=(rows,), options=options)
 
 
 @cache
-def _gradient(classes: int) -> Kernel:
+def _gradient(classes: int, labelled: bool) -> Kernel:
     rows = Array("batch", classes)
-    name, options = "softmax_cross_entropy.gradient", {"classes": classes}
-    return kernel(name, _build_gradient, inputs=(rows, rows, Scalar()), outputs=(rows,), options=options)
+    target = Array("batch", dtype="int64") if labelled else rows
+    name, options = "softmax_cross_entropy.gradient", {"classes": classes, "labelled": labelled}
+    return kernel(name, _build_gradient, inputs=(rows, target, Scalar()), outputs=(rows,), options=options)
 
 
-def elementwise(logits: Array2, target: Array2) -> Array2:
+def elementwise(logits: Array2, target: Array2 | IntArray1) -> Array2:
     """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
     loss: Array2 = empty(logits.shape)
-    _elementwise(logits.shape[1])(logits, target, loss)
+    _elementwise(logits.shape[1], len(target.shape) == 1).call(logits, target, loss)
     record("softmax_cross_entropy.elementwise", "halide")
     return loss
 
 
-def gradient(logits: Array2, target: Array2, scale: float) -> Array2:
+def gradient(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
     """The scaled loss by each logit."""
     grad: Array2 = empty(logits.shape)
-    _gradient(logits.shape[1])(logits, target, scale, grad)
+    _gradient(logits.shape[1], len(target.shape) == 1).call(logits, target, scale, grad)
     record("softmax_cross_entropy.gradient", "halide")
     return grad

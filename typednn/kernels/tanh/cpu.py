@@ -17,24 +17,34 @@ P = TypeVar("P", bound=AnyArray)
 _POLYNOMIAL = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
 
 
-def _build_forward(hl: Any, cpu: Cpu, x: Any) -> Any:
-    i, y = hl.Var("i"), hl.Func("y")
-    size = hl.abs(x[i])
-    square = x[i] * x[i]
+def value(hl: Any, x: Any) -> Any:
+    """y at ``x``."""
+    size = hl.abs(x)
+    square = x * x
     series = hl.f32(_POLYNOMIAL[0])
     for factor in _POLYNOMIAL[1:]:
         series = series * square + hl.f32(factor)
-    near = x[i] + x[i] * square * series
+    near = x + x * square * series
     # From 10 on it is 1 in float32.
     far = hl.f32(1) - hl.f32(2) / (hl.exp(hl.f32(2) * hl.min(size, hl.f32(10))) + hl.f32(1))
-    signed = hl.select(x[i] < 0, -far, far)
-    y[i] = hl.select(nan.is_nan(hl, x[i]), x[i], hl.select(size < hl.f32(0.625), near, signed))
+    signed = hl.select(x < 0, -far, far)
+    return hl.select(nan.is_nan(hl, x), x, hl.select(size < hl.f32(0.625), near, signed))
+
+
+def passed(hl: Any, next_grad: Any, y: Any) -> Any:
+    """dx from ``next_grad`` and ``y``."""
+    return next_grad * (hl.f32(1) - y * y)
+
+
+def _build_forward(hl: Any, cpu: Cpu, x: Any) -> Any:
+    i, y = hl.Var("i"), hl.Func("y")
+    y[i] = value(hl, x[i])
     return scheduled(hl, cpu, y, i, x.dim(0).extent(), DEAR)
 
 
 def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, y: Any) -> Any:
     i, dx = hl.Var("i"), hl.Func("dx")
-    dx[i] = next_grad[i] * (hl.f32(1) - y[i] * y[i])
+    dx[i] = passed(hl, next_grad[i], y[i])
     return scheduled(hl, cpu, dx, i, y.dim(0).extent())
 
 

@@ -1,0 +1,270 @@
+"""Direct convolution in Halide: forward, and dx at stride 1.
+
+Accumulators of a tile of outputs stay in registers while the whole kernel window passes over them. Lanes lie along the output channels,
+whose weights are packed for that at each call, or along a row of pixels where channels are few and would leave lanes idle; for dx, with
+few channels as well, along the weights of a row of the window: what kernels at neighbouring pixels give overlaps, and is added up.
+
+Halide's axes run backwards: channels c, columns x, rows y, images n. Of a window: k across, l down, r its channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from typednn.engines import Cpu, nan
+from typednn.kernels.activations import Activation
+from typednn.kernels.conv2d.geometry import (
+    Geometry,
+    accumulators,
+    blocks,
+    cost_by_channels,
+    cost_by_pixels,
+    cost_by_taps,
+    divisor,
+    power,
+    round_up,
+    tile,
+)
+from typednn.kernels.conv2d.images import Derivative, Image, Planes, bordered, planes, store
+
+_Weights = Callable[[Any, Any, Any, Any], Any]
+_Finish = Callable[[Sequence[Any]], Any]
+_TASK = 1 << 20
+
+
+def build_forward(
+    hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, geometry: Geometry, activation: Activation, keeps: bool
+) -> Any:
+    """z[c, x, y, n] = bias[c] + Σ_rkl x[r, x·stride + k·dilation, y·stride + l·dilation, n] weight[r, k, l, c]; y, or y and winners."""
+
+    def finish(sums: Sequence[Any]) -> Any:
+        return activation.expression(hl, sums[0]) if len(sums) == 1 else _largest(hl, sums, activation, keeps)
+
+    def first(c: Any) -> Any:
+        return hl.f32(0) if bias is None else bias[c]
+
+    def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
+        return weight[r, k, l, c]
+
+    if cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1]):
+        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, first, finish)
+    return _by_pixels(hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, first, finish)
+
+
+def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
+    """dx[c, x, y, n] = Σ_rkl dz[r, x - k, y - l, n] weight[c, k, l, r], where dz has such a pixel (k, l times the dilation); stride 1."""
+    derivative = Derivative(hl, dy, kept, geometry, activation)
+    turned = geometry.turned()
+    taps_down, taps_across = geometry.kernel_size
+
+    def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
+        return weight[c, taps_across - 1 - k, taps_down - 1 - l, r]
+
+    way = way_of_dx(cpu, geometry)
+    if way == "taps":
+        return _by_taps(hl, cpu, geometry, derivative, weight)
+    if way == "channels":
+        return _by_channels(hl, cpu, turned, derivative.bordered(cpu), weights, lambda _: hl.f32(0), lambda sums: sums[0])
+    read = derivative.planes(hl, cpu, _computed(cpu, turned))
+    return _by_pixels(hl, cpu, turned, read, weights, lambda _: hl.f32(0), lambda sums: sums[0])
+
+
+def way_of_dx(cpu: Cpu, geometry: Geometry) -> str:
+    """What the lanes of dx's kernel lie along: "channels", "pixels", or "taps", which alone multiplies no zeros around dz with weights."""
+    costs = {
+        "channels": cost_by_channels(cpu, geometry.in_channels),
+        "pixels": cost_by_pixels(cpu, geometry.size[1]),
+        "taps": cost_by_taps(cpu, geometry),
+    }
+    return min(costs, key=lambda each: costs[each])
+
+
+def _by_channels(
+    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, first: Callable[[Any], Any], finish: _Finish
+) -> Any:
+    (height, width), lanes, channels, pool = geometry.out(), cpu.lanes, geometry.out_channels, geometry.pool
+    (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
+    vectors = blocks(cpu, channels)
+    while vectors > 1 and vectors * pool**2 > accumulators(cpu):
+        vectors -= 1
+    block = vectors * lanes
+    columns, rows = tile(width, height, accumulators(cpu) // vectors, vectors, pool)
+
+    c, r, k, l, o, x, y, n = (hl.Var(name) for name in "crkloxyn")  # noqa: E741
+    xo, yo = hl.Var("xo"), hl.Var("yo")
+    guard, inwards = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
+
+    def padded(value: Callable[[Any], Any], channel: Any) -> Any:
+        """``value`` of a channel; 0 of those that only fill the last block."""
+        if channels % block == 0:
+            return value(channel)
+        return hl.select(channel < channels, value(hl.min(channel, channels - 1)), hl.f32(0))
+
+    packed = hl.Func("packed")
+    packed[c, r, k, l, o] = padded(lambda channel: weights(channel, r, k, l), o * block + c)
+    window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
+    sums = hl.Func("sums")
+    sums[c, x, y, n, o] = padded(first, o * block + c)
+    sums[c, x, y, n, o] += packed[c, window.x, window.y, window.z, o] * image.at(
+        window.x, x * geometry.stride[1] + window.y * geometry.dilation[1], y * geometry.stride[0] + window.z * geometry.dilation[0], n
+    )
+    out = hl.Func("out")
+    out[c, x, y, n] = finish([sums[c % block, pool * x + i, pool * y + j, n, c / block] for j in range(pool) for i in range(pool)])
+
+    out.bound(c, 0, channels).bound(x, 0, width).bound(y, 0, height)
+    (
+        out.split(c, o, c, block, guard)
+        .split(x, xo, x, columns, inwards)
+        .split(y, yo, y, rows, inwards)
+        .reorder(c, x, y, xo, yo, o, n)
+        .vectorize(c, lanes, guard)
+        .unroll(c)
+        .unroll(x)
+        .unroll(y)
+    )
+    parallel(hl, out, n, geometry.flops())
+    sums.compute_at(out, xo).store_in(hl.MemoryType.Stack).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
+    update = sums.update().reorder(c, x, y, window.x, window.y, window.z).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
+    if in_channels % 4 == 0 or in_channels <= 8:
+        update.unroll(window.x, 4 if in_channels % 4 == 0 else in_channels)
+    packed.compute_root().vectorize(c, lanes)
+    if channels * in_channels * taps_across * taps_down >= 1 << 16:
+        packed.parallel(o)
+    image.compute_at(out, n)
+    return out
+
+
+def _by_pixels(
+    hl: Any, cpu: Cpu, geometry: Geometry, image: Planes, weights: _Weights, first: Callable[[Any], Any], finish: _Finish
+) -> Any:
+    (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
+    (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
+    (step_down, step), (apart_down, apart) = geometry.stride, geometry.dilation
+    most = max(accumulators(cpu) // pool**2, 1)
+    block, vectors = _tile_of_pixels(cpu, geometry)
+    rows = min(tile(height, 1, max(most // (block * vectors), 1), block)[0], 8)
+
+    c, o, x, y, n, i, j, f = (hl.Var(name) for name in "coxynijf")
+    xo, yo = hl.Var("xo"), hl.Var("yo")
+    window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
+    sums, planar, out = hl.Func("sums"), hl.Func("planar"), hl.Func("out")
+    sums[x, i, j, c, y, n] = first(c)
+    row = (pool * y + j) * step_down + window.z * apart_down
+    sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(x, i * step + window.y * apart, window.x, row, n)
+    # Rows of whole vectors on the stack first: their channels are shuffled together there, where scattered stores would take longer.
+    planar[c, x, y, n] = finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)])
+    one = planar[c, x, y, n]
+    out[c, x, y, n] = hl.Tuple([one[0], one[1]]) if planar.outputs() > 1 else one
+
+    guard, inwards = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
+    out.bound(c, 0, channels).bound(x, 0, width).bound(y, 0, height)
+    out.split(y, yo, y, rows, inwards).fuse(c, x, f).reorder(f, y, yo, n).vectorize(f, min(lanes, power(channels * width)), guard)
+    parallel(hl, out, n, geometry.flops())
+    planar.compute_at(out, yo).bound(c, 0, channels).bound(x, 0, _computed(cpu, geometry))
+    store(hl, planar, channels * _computed(cpu, geometry) * rows)
+    planar.split(c, o, c, block, inwards).split(x, xo, x, lanes * vectors).reorder(x, c, y, xo, o, n)
+    planar.vectorize(x, lanes).unroll(x).unroll(c).unroll(y)
+    sums.compute_at(planar, xo).store_in(hl.MemoryType.Stack).reorder(x, i, j, c, y, n).vectorize(x, lanes)
+    update = sums.update().reorder(x, i, j, c, y, window.x, window.y, window.z, n).vectorize(x, lanes)
+    for stage in (sums, update):
+        stage.unroll(x).unroll(i).unroll(j).unroll(c).unroll(y)
+    if taps_across <= 8 and in_channels == 1:
+        update.unroll(window.y)
+    image.compute_at(out, n)
+    return out
+
+
+def _tile_of_pixels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
+    """How many channels, of how many vectors of pixels, are summed at a time."""
+    most = max(accumulators(cpu) // geometry.pool**2, 1)
+    block = -(-geometry.out_channels // -(-geometry.out_channels // most))
+    return block, 2 if geometry.out()[1] % (2 * cpu.lanes) == 0 and 2 * block <= most else 1
+
+
+def _computed(cpu: Cpu, geometry: Geometry) -> int:
+    """A row of y in whole vectors."""
+    return round_up(geometry.out()[1], cpu.lanes * _tile_of_pixels(cpu, geometry)[1])
+
+
+def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weight: Any) -> Any:
+    lanes, stack, guard = cpu.lanes, hl.MemoryType.Stack, hl.TailStrategy.GuardWithIf
+    (taps_down, taps_across), channels, filters = geometry.kernel_size, geometry.in_channels, geometry.out_channels
+    (rows, columns), width, (left, _, top, _) = geometry.met(), geometry.size[1], geometry.padding
+    taps = taps_across * channels
+    vectors = round_up(taps, lanes) // lanes
+    block = -(-vectors // -(-vectors // (2 if cpu.registers < 32 else 4)))
+    wide = round_up(vectors, block) * lanes
+    pixels = divisor(columns, (cpu.registers - 4) // block)
+    t, c, k, x, y, n, f = (hl.Var(name) for name in "tckxynf")
+    to, xo = hl.Var("to"), hl.Var("xo")
+
+    dz = hl.Func("dz")
+    dz[c, x, y, n] = derivative.at(c, x, y, n)
+    bank = hl.Func("bank")
+    tap = hl.min(t, taps - 1)
+    bank[t, c, k] = hl.select(t < taps, weight[tap % channels, tap / channels, k, c], hl.f32(0))
+    r = hl.RDom([(0, filters), (0, taps_down)])
+    r.where(y - r.y >= 0)
+    r.where(y - r.y < rows)
+    met = hl.Func("met")
+    met[t, x, y, n] = hl.f32(0)
+    met[t, x, y, n] += dz[r.x, x, hl.clamp(y - r.y, 0, rows - 1), n] * bank[t, r.x, r.y]
+    each = hl.Func("each")
+    each[t, x, y, n] = hl.select(t < taps, met[t, x, y, n], hl.f32(0))  # beyond stands 0·dz, which may be NaN
+    # Kernels ``taps_across`` pixels apart touch without overlapping: that many rows of them, stored side by side, are added up.
+    turns = -(-columns // taps_across)
+    rows_of, rx = hl.Func("rows_of"), hl.RDom([(0, wide), (0, turns)])
+    column = rx.y * taps_across + k
+    rx.where(column < columns)
+    rows_of[f, k, y, n] = hl.f32(0)
+    rows_of[rx.x + channels * column, k, y, n] = each[rx.x, hl.min(column, columns - 1), y, n]
+    dx = hl.Func("dx")
+    dx[c, x, y, n] = _sum([rows_of[(x + left) * channels + c, place, y + top, n] for place in range(taps_across)])
+
+    length = round_up(max((turns * taps_across - 1) * channels + wide, channels * left + round_up(width * channels, lanes)), lanes)
+    dx.bound(c, 0, channels).bound(x, 0, width).fuse(c, x, f).vectorize(f, lanes, guard)
+    parallel(hl, dx, n, geometry.flops())
+    bank.compute_root().bound_extent(t, wide).vectorize(t, lanes)
+    rows_of.compute_at(dx, y).store_in(stack).bound(f, 0, length).bound(k, 0, taps_across).vectorize(f, lanes)
+    update = rows_of.update().reorder(rx.x, k, rx.y, y, n).allow_race_conditions().vectorize(rx.x, lanes)
+    if wide // lanes * columns <= 64:
+        update.unroll(rx.x).unroll(k).unroll(rx.y)
+    each.compute_at(dx, y)
+    store(hl, each, wide * columns)
+    each.split(t, to, t, block * lanes).split(x, xo, x, pixels).reorder(t, x, xo, to, y, n).vectorize(t, lanes).unroll(t).unroll(x)
+    met.compute_at(each, xo).vectorize(t, lanes).unroll(t).unroll(x)
+    met.update().reorder(t, x, r.x, r.y, y, n).vectorize(t, lanes).unroll(t).unroll(x)
+    if not derivative.stands:
+        dz.compute_at(dx, n).vectorize(c, min(lanes, power(filters)), hl.TailStrategy.ShiftInwards)
+        store(hl, dz, filters * rows * columns)
+    return dx
+
+
+def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> Any:
+    """(y, which one it came from), or y alone: NaN never wins, the first of equals does; -∞ and 0 if all are NaN."""
+    lowest = hl.f32(float("-inf"))
+    nothing = nan.is_nan(hl, z[0])
+    best, which = hl.select(nothing, lowest, z[0]), hl.i32(0)
+    for number, each in enumerate(z[1:], 1):
+        unknown = nan.is_nan(hl, each)
+        nothing = nothing & unknown
+        alive = hl.select(unknown, lowest, each)
+        which = hl.select(alive > best, hl.i32(number), which)
+        best = hl.max(best, alive)
+    y = hl.select(nothing, lowest, activation.expression(hl, best))
+    return hl.Tuple([y, hl.cast(hl.UInt(8), which)]) if keeps else y
+
+
+def _sum(terms: Sequence[Any]) -> Any:
+    total = terms[0]
+    for each in terms[1:]:
+        total += each
+    return total
+
+
+def parallel(hl: Any, function: Any, n: Any, flops: int) -> None:
+    """Images in tasks of about a million operations: with fewer there is one task, which starts no thread."""
+    chunk = hl.Var("chunk")
+    images = max(1, min(64, _TASK // flops))
+    function.split(n, chunk, n, images, hl.TailStrategy.GuardWithIf).parallel(chunk)

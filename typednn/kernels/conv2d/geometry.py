@@ -1,0 +1,114 @@
+"""The sizes of a convolution, and what tiles and tasks follow from them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from typednn.engines import Cpu
+from typednn.kernels.windows import output_sizes
+
+
+class Geometry(NamedTuple):
+    """All sizes of a convolution but the batch's: an option of its kernels. Pairs are (height, width)."""
+
+    size: tuple[int, int]
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Zeros around the image: left, right, top, bottom."""
+    pool: int = 1
+    """Afterwards, the largest number of each window of ``pool`` x ``pool`` that lie side by side; 1 for no pooling."""
+
+    def convolved(self) -> tuple[int, int]:
+        """Height and width of what the convolution makes."""
+        left, right, top, bottom = self.padding
+        padded = self.size[0] + top + bottom, self.size[1] + left + right
+        return output_sizes(padded, self.kernel_size, self.stride, self.dilation)
+
+    def out(self) -> tuple[int, int]:
+        """Height and width of y: after the pooling, where there is one."""
+        height, width = self.convolved()
+        return height // self.pool, width // self.pool
+
+    def met(self) -> tuple[int, int]:
+        """Height and width of that part of `convolved` that pooling windows meet."""
+        height, width = self.out()
+        return height * self.pool, width * self.pool
+
+    def reach(self) -> tuple[int, int]:
+        """How far the last tap lies from the first."""
+        return self.dilation[0] * (self.kernel_size[0] - 1), self.dilation[1] * (self.kernel_size[1] - 1)
+
+    def flops(self) -> int:
+        """Operations for one image."""
+        height, width = self.met()
+        return 2 * height * width * self.kernel_size[0] * self.kernel_size[1] * self.in_channels * self.out_channels
+
+    def turned(self) -> Geometry:
+        """The convolution that dx is at stride 1: of dy, with a border around it, with the weights turned round."""
+        down, across = self.reach()
+        size = self.size[0] + down, self.size[1] + across
+        return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, (1, 1), self.dilation)
+
+
+def cost_by_channels(cpu: Cpu, channels: int) -> float:
+    """Lanes computed for each one used, along channels."""
+    return round_up(channels, cpu.lanes) / channels
+
+
+def cost_by_pixels(cpu: Cpu, columns: int) -> float:
+    """Lanes computed for each one used, along a row of pixels; and something for turning channels into planes and back."""
+    return 1.25 * round_up(columns, cpu.lanes) / columns
+
+
+def cost_by_taps(cpu: Cpu, geometry: Geometry) -> float:
+    """Lanes computed for each one used, along the weights of a row of a window; and something for adding up what overlaps."""
+    taps = geometry.kernel_size[1] * geometry.in_channels
+    if geometry.dilation != (1, 1) or taps > 4 * cpu.lanes:
+        return float("inf")
+    return 1.15 * round_up(taps, cpu.lanes) / taps
+
+
+def accumulators(cpu: Cpu) -> int:
+    """How many registers sums may take: the others hold what they are multiplied from."""
+    return cpu.registers - max(4, cpu.registers // 4)
+
+
+def blocks(cpu: Cpu, channels: int) -> int:
+    """How many vectors of channels a tile takes: as many as fill up the last tile best, up to four."""
+    vectors = -(-channels // cpu.lanes)
+    return min((4, 3, 2, 1), key=lambda each: (round_up(vectors, each), -each))
+
+
+def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tuple[int, int]:
+    """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, those with the least to do for the whole image."""
+
+    def cost(tile: tuple[int, int]) -> float:
+        columns, rows = tile
+        pixels = columns * rows * pool**2
+        # Each step of a tile multiplies, and loads what it multiplies: weights once per tile, pixels once per tap.
+        return -(-width // columns) * -(-height // rows) * (pixels * vectors + vectors + 0.5 * pixels + 2)
+
+    most //= pool**2
+    tiles = [
+        (columns, rows) for columns in range(1, min(width, max(most, 1)) + 1) for rows in range(1, min(height, max(most // columns, 1)) + 1)
+    ]
+    return min(tiles, key=lambda tile: (cost(tile), tile[1]))
+
+
+def divisor(count: int, most: int) -> int:
+    """The largest divisor of ``count`` that is at most ``most``; 1 where ``most`` is less."""
+    return next(each for each in range(max(1, min(count, most)), 0, -1) if count % each == 0)
+
+
+def power(size: int) -> int:
+    """The largest power of two that is not above ``size``."""
+    return 1 << (size.bit_length() - 1)
+
+
+def round_up(size: int, factor: int) -> int:
+    """The least multiple of ``factor`` that is not below ``size``."""
+    return -(-size // factor) * factor

@@ -1,0 +1,233 @@
+"""What convolutions read: images with a border, planes of single channels, and the derivative by a convolution's output.
+
+What is laid out anew is so image by image, in a thread's own memory, just before it is read. Where channels are few, lanes lie along
+flat rows: number f = channels·column + channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from typednn.engines import Cpu
+from typednn.kernels.activations import IDENTITY, Activation
+from typednn.kernels.conv2d.geometry import Geometry, power, round_up
+
+STACK = 64 * 1024
+"""Bytes up to which a stage lies on the thread's stack; larger ones are allocated."""
+
+Read = Callable[[Any, Any, Any, Any], Any]
+"""A number of an image, of its channel, column, row, and the image's number."""
+
+
+class Image(NamedTuple):
+    """``at`` reads it; ``stages`` are what has to be computed before, image by image."""
+
+    at: Read
+    stages: tuple[Any, ...] = ()
+
+    def compute_at(self, function: Any, var: Any) -> None:
+        for stage in self.stages:
+            stage.compute_at(function, var)
+
+
+def pixels(x: Any) -> Read:
+    """The numbers of an array."""
+    return lambda channel, column, row, n: x[channel, column, row, n]
+
+
+def bordered(hl: Any, cpu: Cpu, x: Any, geometry: Geometry) -> Image:
+    """``x`` with the padding around it; ``x`` as it stands where there is none."""
+    if not any(geometry.padding):
+        return Image(pixels(x))
+    left, _, top, _ = geometry.padding
+    (height, width), channels = geometry.size, geometry.in_channels
+    f, y, n = hl.Var("f"), hl.Var("y"), hl.Var("n")
+    image, r = hl.Func("bordered"), hl.RDom([(0, width * channels), (0, height)])
+    image[f, y, n] = hl.f32(0)
+    image[r.x, r.y, n] = x[r.x % channels, r.x / channels, r.y, n]
+    image.vectorize(f, cpu.lanes, hl.TailStrategy.RoundUp)
+    image.update().vectorize(r.x, min(cpu.lanes, power(width * channels)), hl.TailStrategy.GuardWithIf)
+    store(hl, image, (width + geometry.reach()[1]) * channels * (height + geometry.reach()[0]))
+
+    def at(channel: Any, column: Any, row: Any, n: Any) -> Any:
+        return image[(column - left) * channels + channel, row - top, n]
+
+    return Image(at, (image,))
+
+
+def blocked(
+    hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], block: int, padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+) -> Image:
+    """What ``read`` reads of an image of ``size`` (height, width, channels), and zeros around it, by blocks of channels side by side.
+
+    Channels that only fill the last block are 0.
+    """
+    height, width, channels = size
+    left, right, top, bottom = padding
+    count = -(-channels // block)
+    c, x, y, o, n = (hl.Var(name) for name in "cxyon")
+    image = hl.Func("blocked")
+
+    def value(c: Any, x: Any, y: Any, o: Any) -> Any:
+        channel = o * block + c
+        if channels % block == 0:
+            return read(channel, x, y, n)
+        return hl.select(channel < channels, read(hl.min(channel, channels - 1), x, y, n), hl.f32(0))
+
+    lanes = min(cpu.lanes, power(block))
+    if any(padding):
+        r = hl.RDom([(0, block), (0, width), (0, height), (0, count)])
+        image[c, x, y, o, n] = hl.f32(0)
+        image[r.x, r.y + left, r.z + top, r.w, n] = value(r.x, r.y, r.z, r.w)
+        image.update().vectorize(r.x, lanes, hl.TailStrategy.GuardWithIf)
+        if block > lanes:
+            image.update().unroll(r.x)
+    else:
+        image[c, x, y, o, n] = value(c, x, y, o)
+    image.bound(c, 0, block).vectorize(c, lanes, hl.TailStrategy.ShiftInwards)
+    store(hl, image, block * count * (width + left + right) * (height + top + bottom))
+
+    def at(channel: Any, column: Any, row: Any, n: Any) -> Any:
+        return image[channel % block, column, row, channel / block, n]
+
+    return Image(at, (image,))
+
+
+class Derivative:
+    """dz, the derivative by what the convolution makes: dy through the activation, at the winner of each pooling window, 0 elsewhere.
+
+    ``kept`` is what forward leaves: y, unless the activation is the identity, and the winners, where something is pooled.
+    """
+
+    def __init__(self, hl: Any, dy: Any, kept: Sequence[Any], geometry: Geometry, activation: Activation) -> None:
+        self.hl, self.geometry, self.activation = hl, geometry, activation
+        self.dy, self.kept = dy, kept
+
+    def passed(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
+        """What passes the activation."""
+        dy = self.dy[channel, column, row, n]
+        if self.activation == IDENTITY:
+            return dy
+        return self.activation.gradient_expression(self.hl, dy, self.kept[0][channel, column, row, n])
+
+    def at(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
+        """dz at a pixel that some pooling window meets."""
+        pool = self.geometry.pool
+        place = channel, column / pool, row / pool, n
+        return self.part(self.passed(*place), self.winner(*place), column % pool, row % pool)
+
+    def winner(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
+        """Which pixel of a pooling window won."""
+        if self.geometry.pool == 1:
+            return self.hl.i32(0)
+        return self.hl.cast(self.hl.Int(32), self.kept[-1][channel, column, row, n])
+
+    def part(self, passed: Any, winner: Any, across: Any, down: Any) -> Any:
+        """dz at pixel (across, down) of a pooling window, of what `passed` and `winner` say of it."""
+        pool = self.geometry.pool
+        return passed if pool == 1 else self.hl.select(winner == across + pool * down, passed, self.hl.f32(0))
+
+    @property
+    def stands(self) -> bool:
+        """Whether dz is dy itself."""
+        return self.activation == IDENTITY and self.geometry.pool == 1
+
+    def planes(self, hl: Any, cpu: Cpu, columns: int) -> Planes:
+        """As `bordered`, by planes."""
+        geometry, turned = self.geometry, self.geometry.turned()
+        before = geometry.reach()[0] - geometry.padding[2], geometry.reach()[1] - geometry.padding[0]
+        return Planes(hl, cpu, self.at, turned, geometry.met(), before, columns + _beyond(turned))
+
+    def bordered(self, cpu: Cpu) -> Image:
+        """dz with zeros around it, for a convolution with the weights turned round, whose pixel (x, y) is dx at (x, y)."""
+        hl, geometry = self.hl, self.geometry
+        (down, across), (left, _, top, _) = geometry.reach(), geometry.padding
+        (rows, columns), channels, pool = geometry.met(), geometry.out_channels, geometry.pool
+        if self.stands and geometry.reach() == (0, 0) and not any(geometry.padding):
+            return Image(self.at)
+        f, y, n = hl.Var("f"), hl.Var("y"), hl.Var("n")
+        image, guard = hl.Func("dz"), hl.TailStrategy.GuardWithIf
+        image[f, y, n] = hl.f32(0)
+        if pool == 1:
+            r = hl.RDom([(0, columns * channels), (0, rows)])
+            image[r.x, r.y, n] = self.passed(r.x % channels, r.x / channels, r.y, n)
+            image.update().vectorize(r.x, min(cpu.lanes, power(columns * channels)), guard)
+        else:
+            r = hl.RDom([(0, channels), (0, pool), (0, columns // pool), (0, pool), (0, rows // pool)])
+            c, i, column, j, row = (r[axis] for axis in range(5))
+            dz = self.part(self.passed(c, column, row, n), self.winner(c, column, row, n), i, j)
+            image[(column * pool + i) * channels + c, row * pool + j, n] = dz
+            # No race: each number is written once, which Halide can't see.
+            image.update().allow_race_conditions().vectorize(c, min(cpu.lanes, power(channels)), guard).unroll(i)
+        image.vectorize(f, cpu.lanes, hl.TailStrategy.RoundUp)
+        store(hl, image, (columns + 2 * across) * channels * (rows + 2 * down))
+
+        def at(channel: Any, column: Any, row: Any, n: Any) -> Any:
+            return image[(column + left - across) * channels + channel, row + top - down, n]
+
+        return Image(at, (image,))
+
+
+class Planes:
+    """An image by planes of one channel each, for lanes along its columns.
+
+    The columns are dealt out to ``apart`` parts, as many as lie between two neighbours' windows: ``at(p, q, channel, row, n)`` is column
+    p·apart + q, of a q that is known when the kernel is made. ``length`` columns of each part can be read.
+    """
+
+    def __init__(self, hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int):
+        """``read`` reads an image of size ``source``, which lies ``before`` = (rows, columns) inside the one that windows meet."""
+        self._apart = apart = geometry.pool * geometry.stride[1]
+        channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.padding[2:]), before
+        length = round_up(length, cpu.lanes)
+        self._plane = hl.Func("plane")
+        self._split = self._plane
+        self.stages: tuple[Any, ...] = ()
+        p, q, m, y, n, j = (hl.Var(name) for name in ("p", "q", "m", "y", "n", "j"))
+        if apart == channels == 1 and before == (0, 0) and length <= source[1]:
+            self._plane[j, m, y, n] = read(0, j, y, n)
+            return
+        self._plane[j, m, y, n] = hl.f32(0)
+        x0, y0 = max(-left, 0), max(-above, 0)
+        columns, some = min(source[1], length * apart - left) - x0, min(source[0], rows - above) - y0
+        r = hl.RDom([(x0, max(columns, 0)), (0, channels), (y0, max(some, 0))])
+        self._plane[r.x + left, r.y, r.z + above, n] = read(r.y, r.x, r.z, n)
+        self._plane.bound(j, 0, length * apart).bound(m, 0, channels).bound(y, 0, rows).vectorize(j, cpu.lanes)
+        self._plane.update().vectorize(r.x, cpu.lanes, hl.TailStrategy.GuardWithIf)
+        self.stages = (self._plane,)
+        if apart > 1:
+            self._split = hl.Func("split")
+            self._split[p, q, m, y, n] = self._plane[p * apart + q, m, y, n]
+            self._split.bound(p, 0, length).bound(q, 0, apart).bound(y, 0, rows).bound(m, 0, channels)
+            self._split.vectorize(p, cpu.lanes).unroll(q)
+            self.stages = (self._plane, self._split)
+        for stage in self.stages:
+            store(hl, stage, length * apart * channels * rows)
+
+    def at(self, p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
+        if self._apart == 1:
+            return self._plane[p + q, channel, row, n]
+        return self._split[p + q / self._apart, q % self._apart, channel, row, n]
+
+    def compute_at(self, function: Any, var: Any) -> None:
+        for stage in self.stages:
+            stage.compute_at(function, var)
+
+
+def planes(hl: Any, cpu: Cpu, x: Any, geometry: Geometry, columns: int) -> Planes:
+    """``x`` with the padding around it, by planes; each tap can read ``columns`` columns of its part."""
+    left, _, top, _ = geometry.padding
+    return Planes(hl, cpu, pixels(x), geometry, geometry.size, (top, left), columns + _beyond(geometry))
+
+
+def _beyond(geometry: Geometry) -> int:
+    """How far the last tap reads beyond the first, in columns of a part."""
+    step = geometry.stride[1]
+    return ((geometry.pool - 1) * step + geometry.reach()[1]) // (geometry.pool * step)
+
+
+def store(hl: Any, function: Any, numbers: int) -> None:
+    """``numbers`` of float32 on the stack, where they are few."""
+    if 4 * numbers <= STACK:
+        function.store_in(hl.MemoryType.Stack)

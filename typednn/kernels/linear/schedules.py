@@ -1,0 +1,267 @@
+"""The schedules of linear's kernels. Axes run backwards: the last one of NumPy first.
+
+``rows`` puts a vector's lanes along a sum: for few rows, or few outputs. ``tiles`` copies the weights once, with the outputs side by
+side, and keeps a tile of sums in registers: for many rows. ``backward`` computes all derivatives in one call, in such tiles. An
+activation is applied to sums before they are stored, and backward takes dz from y before anything else. Every sum runs over its terms
+in a fixed order, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from typednn.engines import Cpu
+from typednn.kernels.activations import Activation
+
+PARALLEL = 1 << 21  # multiplications from which a second thread pays: waking it takes as long as some microseconds of work
+NUMBERS = 1 << 16  # numbers to pass over from which it does
+WEIGHTS = 1 << 18  # weights from which it pays for a single row: reading them is the work
+
+
+def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation) -> Any:
+    """y[o, b] = activation(bias[o] + Σ_i x[i, b]·weight[i, o]): lanes over i, some outputs at a time."""
+    y, outer, b = _row_products(hl, cpu, "y", x, weight, bias, in_features, out_features, activation)
+    batch = x.dim(1).extent()
+    if in_features * out_features >= WEIGHTS:
+        chunk = hl.Var("chunk")
+        y.specialize(batch < 8).split(outer, chunk, outer, 8, hl.TailStrategy.GuardWithIf).parallel(chunk)
+    y.specialize(batch >= max(8, PARALLEL // (in_features * out_features))).parallel(b, 8, hl.TailStrategy.GuardWithIf)
+    return y
+
+
+def chain(hl: Any, cpu: Cpu, x: Any, *parameters: Any, layout: Any) -> Any:
+    """Several affine maps one after another, each as in `rows`, a row at a time: what lies between them stays on the stack."""
+    rest = list(parameters)
+    y: Any = x
+    between: list[Any] = []
+    b: Any = None
+    for place, activation in enumerate(layout.activations):
+        weight, bias = rest.pop(0), ([rest.pop(0)] if layout.biased[place] else [])
+        between.append(y)
+        before, after = layout.features[place : place + 2]
+        y, _, b = _row_products(hl, cpu, f"y{place}", y, weight, bias, before, after, activation)
+    for hidden in between[1:]:
+        hidden.compute_at(y, b).store_in(hl.MemoryType.Stack)
+    return y
+
+
+def _row_products(
+    hl: Any, cpu: Cpu, name: str, x: Any, weight: Any, bias: Sequence[Any], in_features: int, out_features: int, activation: Activation
+) -> tuple[Any, Any, Any]:
+    """y, and its loops over groups of outputs and over rows.
+
+    Where in_features is no multiple of the lanes, the first vector is the last whole one, with what the others cover left out.
+    """
+    lane, o, b, outer = hl.Var("lane"), hl.Var("o"), hl.Var("b"), hl.Var("outer")
+    lanes = _fitting(cpu.lanes, in_features)
+    vectors, rest = divmod(in_features, lanes)
+    sums, y, stack = hl.Func(f"{name}_sums"), hl.Func(name), hl.MemoryType.Stack
+    if rest:
+        last = in_features - lanes + lane
+        sums[lane, o, b] = hl.select(lane >= lanes - rest, x[last, b] * weight[last, o], hl.f32(0))
+    else:
+        sums[lane, o, b] = x[lane, b] * weight[lane, o]
+    first = 0 if rest else 1
+    steps = hl.RDom([(first, vectors - first)])
+    if vectors > first:
+        sums[lane, o, b] += x[lane + lanes * steps.x, b] * weight[lane + lanes * steps.x, o]
+    each = hl.RDom([(0, lanes)])
+    totals = hl.Func(f"{name}_totals")
+    totals[o, b] = bias[0][o] if bias else hl.f32(0)
+    totals[o, b] += sums[each.x, o, b]
+    y[o, b] = activation.expression(hl, totals[o, b])
+
+    together = min(cpu.registers // 4, out_features)
+    y.split(o, outer, o, together, hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
+    if activation.dear:
+        y.vectorize(o)
+    else:
+        y.unroll(o)
+    totals.compute_at(y, outer).store_in(stack).unroll(o)
+    totals.update().atomic().vectorize(each.x, lanes).unroll(o)
+    sums.compute_at(y, outer).store_in(stack).vectorize(lane, lanes).unroll(o)
+    if vectors > first:
+        sums.update().reorder(lane, o, steps.x, b).vectorize(lane, lanes).unroll(o)
+    return y, outer, b
+
+
+def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation) -> Any:
+    """y[o, b] = activation(bias[o] + Σ_i x[i, b]·packed[o, i]), where packed is weight with its axes exchanged."""
+    o, i, inner_o, inner_i = hl.Var("o"), hl.Var("i"), hl.Var("oi"), hl.Var("ii")
+    packed = hl.Func("packed")
+    packed[o, i] = weight[i, o]
+    y = _product(
+        hl,
+        cpu,
+        "y",
+        lambda n, k: x[k, n],
+        lambda k, c: packed[c, k],
+        lambda c: bias[0][c] if bias else hl.f32(0),
+        in_features,
+        out_features,
+        end=lambda sum: activation.expression(hl, sum),
+    )
+    _parallel_over_batch(hl, y, x.dim(1).extent(), in_features * out_features)
+    along, across = _fitting(cpu.lanes, in_features), _fitting(cpu.lanes, out_features)
+    packed.compute_root().split(o, o, inner_o, across, hl.TailStrategy.ShiftInwards)
+    packed.split(i, i, inner_i, along, hl.TailStrategy.ShiftInwards)
+    packed.reorder(inner_i, inner_o, i, o).vectorize(inner_i).unroll(inner_o)
+    packed.specialize(x.dim(1).extent() >= max(16, PARALLEL // (in_features * out_features))).parallel(o)
+    return y
+
+
+def backward(
+    hl: Any, cpu: Cpu, dy: Any, *others: Any, in_features: int, out_features: int, activation: Activation, wants_input: bool
+) -> list[Any]:
+    """dx[i, b] = Σ_o dz[o, b]·weight[i, o] if wanted, dweight[i, o] = Σ_b dz[o, b]·x[i, b], dbias[o] = Σ_b dz[o, b].
+
+    ``others`` are y, unless the activation is none, x, and weight where dx is wanted.
+    """
+    rest = list(others)
+    y = None if activation.name == "identity" else rest.pop(0)
+    x = rest.pop(0)
+    batch = x.dim(1).extent()
+    size = in_features * out_features
+    if not wants_input and in_features < cpu.registers * 3 // 4:
+        return _narrow_backward(hl, cpu, dy, y, x, batch, in_features, out_features, activation)
+    dz = dy if y is None else _masked(hl, cpu, dy, y, batch, out_features, activation)
+
+    def zero(_: Any) -> Any:
+        return hl.f32(0)
+
+    dweight = _product(hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], zero, batch, in_features, out_features)
+    dweight.specialize(batch >= max(1, PARALLEL // size)).parallel(hl.Var("outer_n"))
+    outputs = [dweight, _column_sums(hl, cpu, dz, batch, out_features)]
+    if wants_input:
+        weight = rest.pop(0)
+        dx = _product(hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[c, k], zero, out_features, in_features)
+        _parallel_over_batch(hl, dx, batch, size)
+        outputs.insert(0, dx)
+    return outputs
+
+
+def _narrow_backward(
+    hl: Any, cpu: Cpu, dy: Any, y: Any, x: Any, batch: Any, in_features: int, out_features: int, activation: Activation
+) -> list[Any]:
+    """dweight and dbias where in_features sums of a vector of outputs fit in registers: dz is needed once, and never stored.
+
+    Lanes are over o. The bias is one more input, which is always 1.
+    """
+    o, i, outer, inner = hl.Var("o"), hl.Var("i"), hl.Var("outer"), hl.Var("inner")
+    over = hl.RDom([(0, batch)])
+    running, sums, dweight, dbias = (hl.Func(name) for name in ("running", "sums", "dweight", "dbias"))
+    dz = dy[o, over.x] if y is None else activation.gradient_expression(hl, dy[o, over.x], y[o, over.x])
+    running[o, i] = hl.f32(0)
+    running[o, i] += dz * hl.select(i == in_features, hl.f32(1), x[hl.min(i, in_features - 1), over.x])
+    sums[o, i] = running[o, i]
+    dweight[i, o] = sums[o, i]
+    dbias[o] = sums[o, in_features]
+
+    lanes = _fitting(cpu.lanes, out_features)
+    sums.compute_root().bound(i, 0, in_features + 1).split(o, outer, o, lanes, hl.TailStrategy.ShiftInwards)
+    sums.reorder(o, i, outer).vectorize(o).unroll(i)
+    sums.specialize(batch >= max(1, PARALLEL // (in_features * out_features))).parallel(outer)
+    running.compute_at(sums, outer).store_in(hl.MemoryType.Stack).vectorize(o, lanes).unroll(i)
+    running.update().reorder(o, i, over.x).vectorize(o, lanes).unroll(i)
+    dweight.split(o, outer, inner, lanes, hl.TailStrategy.ShiftInwards).reorder(inner, i, outer).vectorize(inner)
+    dbias.vectorize(o, lanes, hl.TailStrategy.ShiftInwards)
+    return [dweight, dbias]
+
+
+def finished(hl: Any, cpu: Cpu, z: Any, *bias: Any, out_features: int, activation: Activation) -> Any:
+    """y[o, b] = activation(z[o, b] + bias[o]), each written where z was: what follows a matrix product of BLAS."""
+    o, b, y = hl.Var("o"), hl.Var("b"), hl.Func("y")
+    y[o, b] = activation.expression(hl, z[o, b] + bias[0][o] if bias else z[o, b])
+    # Guarded: a vector that overlaps the one before would find what that one has written.
+    y.vectorize(o, _fitting(cpu.lanes, out_features), hl.TailStrategy.GuardWithIf)
+    return _by_rows(hl, y, b, z.dim(1).extent(), out_features)
+
+
+def passed_back(hl: Any, cpu: Cpu, dy: Any, *y: Any, out_features: int, activation: Activation) -> list[Any]:
+    """dz[o, b], where there is an activation to take it from, and dbias[o] = Σ_b dz[o, b]: what goes before BLAS."""
+    batch = dy.dim(1).extent()
+    dz = _masked(hl, cpu, dy, y[0], batch, out_features, activation) if y else dy
+    dbias = _column_sums(hl, cpu, dz, batch, out_features)
+    return [dz, dbias] if y else [dbias]
+
+
+def _masked(hl: Any, cpu: Cpu, dy: Any, y: Any, batch: Any, out_features: int, activation: Activation) -> Any:
+    """dz[o, b], computed before anything that reads it."""
+    o, b, dz = hl.Var("o"), hl.Var("b"), hl.Func("dz")
+    dz[o, b] = activation.gradient_expression(hl, dy[o, b], y[o, b])
+    dz.compute_root().vectorize(o, _fitting(cpu.lanes, out_features), hl.TailStrategy.ShiftInwards)
+    return _by_rows(hl, dz, b, batch, out_features)
+
+
+def _column_sums(hl: Any, cpu: Cpu, dz: Any, batch: Any, out_features: int) -> Any:
+    """dbias[o] = Σ_b dz[o, b]: whole rows of vectors at a time."""
+    lanes, vectors, _ = _tile(cpu, out_features)
+    o, outer = hl.Var("o"), hl.Var("outer")
+    over = hl.RDom([(0, batch)])
+    sums, dbias = hl.Func("dbias_sums"), hl.Func("dbias")
+    sums[o] = hl.f32(0)
+    sums[o] += dz[o, over.x]
+    dbias[o] = sums[o]
+    dbias.split(o, outer, o, lanes * vectors, hl.TailStrategy.ShiftInwards).vectorize(o, lanes).unroll(o)
+    sums.compute_at(dbias, outer).store_in(hl.MemoryType.Stack).vectorize(o, lanes).unroll(o)
+    sums.update().reorder(o, over.x).vectorize(o, lanes).unroll(o)
+    dbias.specialize(batch >= max(16, NUMBERS // out_features)).parallel(outer)
+    return dbias
+
+
+def _by_rows(hl: Any, out: Any, b: Any, batch: Any, features: int) -> Any:
+    """Some rows of an elementwise Func for each thread, where there are many numbers."""
+    rows = max(1, NUMBERS // 4 // features)
+    piece = hl.Var("piece")
+    out.specialize(batch >= 4 * rows).split(b, piece, b, rows, hl.TailStrategy.GuardWithIf).parallel(piece)
+    return out
+
+
+def _product(
+    hl: Any,
+    cpu: Cpu,
+    name: str,
+    left: Callable[[Any, Any], Any],
+    right: Callable[[Any, Any], Any],
+    start: Callable[[Any], Any],
+    depth: Any,
+    columns: int,
+    rows: int | None = None,
+    end: Callable[[Any], Any] = lambda sum: sum,
+) -> Any:
+    """out[c, n] = end(start(c) + Σ_k left(n, k)·right(k, c)): lanes over c, a tile of sums in registers; ``rows`` where they are known."""
+    c, n, outer_c, outer_n = hl.Var("c"), hl.Var("n"), hl.Var("outer_c"), hl.Var("outer_n")
+    k = hl.RDom([(0, depth)])
+    lanes, vectors, tall = _tile(cpu, columns)
+    sums, out = hl.Func(f"{name}_sums"), hl.Func(name)
+    sums[c, n] = start(c)
+    sums[c, n] += left(n, k.x) * right(k.x, c)
+    out[c, n] = end(sums[c, n])
+    out.split(c, outer_c, c, lanes * vectors, hl.TailStrategy.ShiftInwards)
+    if rows is None:
+        out.split(n, outer_n, n, tall, hl.TailStrategy.GuardWithIf)
+    else:
+        out.split(n, outer_n, n, min(tall, rows), hl.TailStrategy.ShiftInwards)
+    out.reorder(c, n, outer_c, outer_n).vectorize(c, lanes).unroll(c).unroll(n)
+    sums.compute_at(out, outer_c).store_in(hl.MemoryType.Stack).vectorize(c, lanes).unroll(c).unroll(n)
+    sums.update().reorder(c, n, k.x).vectorize(c, lanes).unroll(c).unroll(n)
+    return out
+
+
+def _parallel_over_batch(hl: Any, out: Any, batch: Any, size: int) -> None:
+    out.specialize(batch >= max(16, PARALLEL // size)).parallel(hl.Var("outer_n"))
+
+
+def _tile(cpu: Cpu, columns: int) -> tuple[int, int, int]:
+    """(lanes of a vector, vectors side by side, rows): as few columns as possible are computed twice, where the last tile overlaps."""
+    lanes = _fitting(cpu.lanes, columns)
+    widest = min(cpu.registers // 8, columns // lanes)
+    vectors = min(range(1, widest + 1), key=lambda count: (-(-columns // (count * lanes)) * count, -count))
+    return lanes, vectors, min(12, cpu.registers * 3 // 4 // vectors)
+
+
+def _fitting(lanes: int, extent: int) -> int:
+    while lanes > extent:
+        lanes //= 2
+    return lanes
