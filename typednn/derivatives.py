@@ -27,9 +27,9 @@ class GradientContract:
     """What each field of a layer's gradient is the derivative of; decided when the class is defined."""
 
     def __init__(self, owner: type[Module], function: Callable[..., Any]) -> None:
-        self.contract = Contract(function, f"{owner.__qualname__}.backward")
+        self.contract: Contract = Contract(function, f"{owner.__qualname__}.backward")
         hint = self.contract.result
-        self.type = typing.get_origin(hint) or hint
+        self.type: Any = typing.get_origin(hint) or hint
         self.fields: dict[str, Any] = {}
         self.inputs: tuple[str, ...] = ("input",)
         self.deferred: tuple[str, ...] = ()

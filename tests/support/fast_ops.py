@@ -126,9 +126,7 @@ def on_every_target(kernel: Kernel, folder: Path, extent: int = 3, least: float 
     for name, found in ran:
         for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
             apart = np.abs(one.astype(np.float64) - other).max()
-            assert apart <= 1e-5 * max(np.abs(one).max(), 1e-3), (
-                f"{kernel.plan.name}, output {number}: {name} is {apart} from {first}"
-            )
+            assert apart <= 1e-5 * max(np.abs(one).max(), 1e-3), f"{kernel.plan.name}, output {number}: {name} is {apart} from {first}"
 
 
 def _on_targets(

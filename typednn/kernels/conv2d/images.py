@@ -101,8 +101,11 @@ class Derivative:
     """
 
     def __init__(self, hl: Any, dy: Any, kept: Sequence[Any], geometry: Geometry, activation: Activation) -> None:
-        self.hl, self.geometry, self.activation = hl, geometry, activation
-        self.dy, self.kept = dy, kept
+        self.hl: Any = hl
+        self.dy: Any = dy
+        self.kept: Sequence[Any] = kept
+        self.geometry: Geometry = geometry
+        self.activation: Activation = activation
 
     def passed(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
         """What passes the activation."""
