@@ -151,7 +151,7 @@ MUTATIONS = (
     Mutation(
         "arithmetic of sizes is unknown",
         "python.py",
-        "            size = _arithmetic(op, left.size, right.size)",
+        "            size = operation(op, left.size, right.size)",
         "            size = None",
         ("faulty/mlp_wrong_input",),
     ),
