@@ -155,6 +155,7 @@ MUTATIONS = (
         "            size = None",
         ("faulty/mlp_wrong_input",),
     ),
+    Mutation("a multiple of a width is no width", "python.py", "return times > 0", "return times == 1", ("faulty/twice_as_wide",)),
     Mutation(
         "no Residual",
         "values.py",
