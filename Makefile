@@ -104,7 +104,7 @@ $(OLDEST_MYPY)/.installed: pyproject.toml | $(PY)
 
 $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(PY)
 	$(call headline,installing typednn)
-	@$(PIP) install --editable '.[demo]'
+	@$(PIP) install --editable '.[demo,fast]'
 	@touch $@
 
 $(VENV)/.torture-installed: $(VENV)/.dev-installed
