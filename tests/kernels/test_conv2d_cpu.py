@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from fast_ops import on_every_target
+from fast_ops import on_every_target, quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -145,6 +145,7 @@ def test_who_runs_what():
     assert set(counts) == {("conv2d.forward", "halide"), ("conv2d.backward", "halide")}
 
 
+@quiet
 @pytest.mark.parametrize(("way", "engine"), [("channels", "blas"), ("pixels", "blas"), ("taps", "halide")])
 def test_infinite_weights_meet_no_zeros(way, engine):
     """The zeros around dy would make NaN of them; lanes along taps need no such zeros."""
