@@ -289,21 +289,28 @@ def _in_child(context: str) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize("other_threads", [0, 1])
-def test_fork_after_use(other_threads: int) -> None:
+@pytest.mark.parametrize("other", ["no other thread", "waiting", "computing"])
+def test_fork_after_use(other: str) -> None:
     before = threads.get_threads()
     set_threads(2)
     assert big_relu()
     stop = threading.Event()
-    others = [threading.Thread(target=stop.wait) for _ in range(other_threads)]
-    for other in others:
-        other.start()
+
+    def compute() -> None:
+        while not stop.is_set():
+            big_relu()
+
+    others = [] if other == "no other thread" else [threading.Thread(target=compute if other == "computing" else stop.wait)]
+    for thread in others:
+        thread.start()
     child = os.fork()
     if child == 0:
         right = big_relu()
+        set_threads(3)
+        right = right and big_relu()
         # Alone at the fork, the child has a pool of its own; beside other threads it computes on one core.
         workers = len(os.listdir("/proc/self/task")) - 1 if os.path.isdir("/proc/self/task") else 1
-        os._exit(0 if right and (workers or other_threads) else 1)
+        os._exit(0 if right and (workers or others) else 1)
     stop.set()
     deadline = time.monotonic() + 60
     while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
@@ -312,6 +319,8 @@ def test_fork_after_use(other_threads: int) -> None:
             os.waitpid(child, 0)
             pytest.fail("the child hangs")
         time.sleep(0.01)
+    for thread in others:
+        thread.join()
     assert ended[1] == 0
     assert big_relu()
     set_threads(before)

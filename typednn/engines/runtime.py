@@ -20,6 +20,8 @@ _library: ctypes.CDLL | None = None
 _complaint = ""
 
 _Handler = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+_Task = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_Loop = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 
 
 def _keep(_context: int | None, text: bytes) -> None:
@@ -27,7 +29,18 @@ def _keep(_context: int | None, text: bytes) -> None:
     _complaint = text.decode(errors="replace").strip()
 
 
-_handler = _Handler(_keep)  # as long as the library may call it
+def _one_by_one(context: int | None, task: int, first: int, count: int, closure: int | None) -> int:
+    """A parallel loop on this thread alone."""
+    run = _Task(task)
+    return next((code for number in range(first, first + count) if (code := run(context, number, closure))), 0)
+
+
+# As long as the library may call them.
+_handler = _Handler(_keep)
+_loop = _Loop(_one_by_one)
+
+_left_to_child = False  # whether the last fork left the pool running
+_orphaned = False  # whether this process is a child of such a fork
 
 
 def complaint() -> str:
@@ -72,24 +85,27 @@ def load() -> None:
 
 
 def _set_threads(count: int) -> None:
-    if _library is not None:
+    if _library is not None and not _orphaned:
         # A pool that has started keeps its size: it has to end first.
         _library.halide_shutdown_thread_pool()
         _library.halide_set_num_threads(count)
 
 
 def _before_fork() -> None:
-    """End the pool, so that parent and child each start their own; a child that inherits a pool's record without its threads runs alone.
-
-    Only where no kernel can be running. In a program with several Python threads a forked child computes on one core.
-    """
-    if _library is not None and threading.active_count() == 1:
+    """End the pool, so that parent and child each start their own; not where another Python thread may be running a kernel."""
+    global _left_to_child
+    _left_to_child = threading.active_count() > 1
+    if _library is not None and not _left_to_child:
         _library.halide_shutdown_thread_pool()
 
 
 def _after_fork() -> None:
-    global _lock
+    """A child that inherits the pool's record, perhaps locked, without the pool's threads, leaves it alone: it computes on one core."""
+    global _lock, _orphaned
     _lock = threading.RLock()
+    if _library is not None and _left_to_child:
+        _orphaned = True
+        _library.halide_set_custom_do_par_for(_loop)
 
 
 if hasattr(os, "register_at_fork"):
