@@ -95,7 +95,7 @@ def _before_fork() -> None:
     """End the pool, so that parent and child each start their own; not where another Python thread may be running a kernel."""
     global _left_to_child
     _left_to_child = threading.active_count() > 1
-    if _library is not None and not _left_to_child:
+    if _library is not None and not _left_to_child and not _orphaned:
         _library.halide_shutdown_thread_pool()
 
 
