@@ -1,4 +1,4 @@
-"""What happens around a layer's forward, backward and update, whoever wrote it.
+"""What happens around a layer's forward and backward, whoever wrote it; around an update it is `typednn.updates`.
 
 ===========  ==============================================================================================
 forward      arguments and result are what the annotations promise; the batch is kept; a layer with parameters
@@ -6,7 +6,6 @@ forward      arguments and result are what the annotations promise; the batch is
              `LayerReused`, and the signatures of input and output are recorded.
 backward     something was recorded, else `NotForwarded`; ``next_grad`` is shaped as the recorded output; every
              field of the gradient is shaped as what it is the derivative of.
-update       every derivative fits its parameter.
 ===========  ==============================================================================================
 
 The promises are those of the annotations alone: ``grad.input`` is held to forward's ``x``, ``grad.weight`` to the
@@ -22,21 +21,19 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array
 from typednn.checks import Contract, is_array_hint, judge, remember, signature, size_getter, switch
 from typednn.derivatives import GradientContract, check_derivative, check_gradient
-from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
-from typednn.fields import Cell, not_forwarded
-from typednn.protocols import Optimizer
+from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
+from typednn.fields import not_forwarded
+from typednn.gradients import Gradient, set_shared
 
 if TYPE_CHECKING:
     from typednn.module import Module
-
-Update = TypeVar("Update", bound=Callable[..., None])
 
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
 _BATCH_IN = Shaped[AnyArray, "batch *input"]
@@ -134,7 +131,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
             )
         )
     parameters = inspect.signature(function)
-    read_sizes = size_getter((*contract.hints, contract.result), ("dtype", "device"))
+    read_sizes = size_getter((*contract.hints, contract.result), ("_placement.dtype", "_placement.device"))
 
     def judged(self: Module, inputs: tuple[Any, ...], key: Any) -> Any:
         """A call whose verdict is not known."""
@@ -200,6 +197,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
             if not self.training:
                 output = function(self, x)
             else:
+                self._record = None  # until the forward has ended: what an interrupted one kept is of two batches
                 token = _outer.token
                 if token is None:
                     _outer.token = self._token = object()
@@ -241,6 +239,7 @@ def _signature(value: Any) -> Any:
 
 def _held(module: Module, function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """Run a training forward as part of the outermost one; a layer holds one forward, so it may take part once."""
+    module._record = None  # until the forward has ended: what an interrupted one kept is of two batches
     token = _outer.token
     if token is not None:
         if module._token is token:
@@ -279,7 +278,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
                 raise not_forwarded(self)
             mode = switch.mode
             if mode == "off" or record is UNCHECKED:
-                return function(self, next_grad)
+                return _owned(self, function(self, next_grad))
             known = record.gradient if mode == "cached" else None
             if known is not None:
                 try:
@@ -293,11 +292,11 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
             if known is not None:
                 try:
                     if known[0](result) == known[1]:
-                        return result
+                        return _owned(self, result)
                 except AttributeError:
                     pass
             record.gradient = check_gradient(self, gradient, next_grad, result, record.inputs)
-            return result
+            return _owned(self, result)
         except LocatedError as error:
             locate(error, self)
             raise
@@ -306,75 +305,13 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
     return backward
 
 
+def _owned(module: Module, gradient: Any) -> Any:
+    """``gradient``, which from now on asks ``module`` for its shared leaves."""
+    if Gradient in gradient.__class__.__mro__:
+        set_shared(gradient, module.shared_leaves)
+    return gradient
+
+
 def _check_next_grad(module: Module, contract: Contract, next_grad: Any, record: Record) -> None:
     contract.check_arguments(module, [next_grad])
     check_derivative(f"{module.label()}.backward", module, contract.names[0], next_grad, record.output or (), "forward's output")
-
-
-# Updates that hand out the derivatives by `checked_updates`, which checks them while it walks.
-_walking: set[Callable[..., Any]] = set()
-
-
-def walking(update: Update) -> Update:
-    """Decorates an ``update`` that needs no check besides: it goes through `checked_updates`."""
-    _walking.add(update)
-    return update
-
-
-def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
-    """A hand-written ``update``, behind the same check of the gradient as the inherited one."""
-    contract = Contract(function, f"{owner.__qualname__}.update")
-    if function in _walking:
-        function.__typednn_contract__ = contract  # type: ignore[attr-defined]
-        return function
-
-    @functools.wraps(function)
-    def update(self: Module, optimizer: Any, grad: Any) -> None:
-        try:
-            if switch.mode != "off":
-                checked_updates(self, optimizer, grad)
-            function(self, optimizer, grad)
-        except LocatedError as error:
-            locate(error, self)
-            raise
-
-    update.__typednn_contract__ = contract  # type: ignore[attr-defined]
-    return update
-
-
-# Classes of optimizers that have passed: what can step once can step again.
-_optimizers: set[type] = set()
-
-
-def checked_updates(module: Module, optimizer: Any, grad: Any) -> list[tuple[str, Cell, AnyArray]]:
-    """`Module.updates` of an optimizer that can step, every derivative held to its parameter."""
-    try:
-        updates = list(module.updates(grad))
-    except LocatedError as error:
-        locate(error, module)
-        raise
-    if switch.mode == "off":
-        return updates
-    if isinstance(optimizer, type):
-        name = optimizer.__name__
-        where = f"{module.label()}.update"
-        raise CheckError(explain(where, "optimizer must be an Optimizer", f"the class {name}", f"write {name}(...)"), module)
-    kind: type = optimizer.__class__
-    if kind not in _optimizers or switch.mode == "full":
-        judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])
-        _optimizers.add(kind)
-    for path, cell, derivative in updates:
-        array = cell.array
-        try:
-            fits = derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__
-        except AttributeError:
-            fits = False
-        if not fits:
-            _refuse_update(module, path, cell.array, derivative)
-    return updates
-
-
-def _refuse_update(module: Module, path: str, parameter: Any, derivative: Any) -> None:
-    where = f"{module.label()}.update"
-    judge(where, module, [f"the gradient of {path!r}"], [Shaped[AnyArray, "..."]], [derivative])
-    check_derivative(where, module, f"the gradient of {path!r}", derivative, signature(parameter), "its parameter")

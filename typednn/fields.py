@@ -20,6 +20,8 @@ import typing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
+import numpy as np
+
 from typednn import shapes
 from typednn.arrays import device_of, is_array
 from typednn.checks import attribute_lookup, check_hint, is_array_hint, judge
@@ -43,13 +45,25 @@ Buffer: TypeAlias = Annotated[T, Marker("buffer")]
 Kept: TypeAlias = Annotated[T, Marker("kept")]
 
 
+class Placement:
+    """The dtype and the device of a module's arrays; layers that share all their arrays share it."""
+
+    __slots__ = ("device", "dtype")
+
+    def __init__(self, dtype: np.dtype[Any], device: str) -> None:
+        self.dtype: np.dtype[Any] = dtype
+        self.device: str = device
+
+
 class Cell:
     """The place of one array; layers that share a parameter share its cell."""
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "placements", "shared")
 
     def __init__(self, array: Any = None) -> None:
         self.array: Any = array
+        self.shared: bool = False  # whether another layer was given it
+        self.placements: tuple[Placement, ...] = ()  # of the modules that `Module.tie` made share it
 
 
 class StoredField:

@@ -8,21 +8,26 @@ gradients belong to one batch, and a result carries the left operand's.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import operator
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from numbers import Real
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Generic, Self, TypeAlias, cast
 
 import numpy as np
 from typing_extensions import TypeVar, TypeVarTuple
 
-from typednn.arrays import AnyArray, is_array
+from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, DefinitionError, explain
 
+# The names of the leaves that are one parameter's, for each shared parameter.
+Shared: TypeAlias = Sequence[tuple[str, ...]]
+
+AnyGradient = TypeVar("AnyGradient", bound="Gradient")
 Array = TypeVar("Array", covariant=True)
 In = TypeVar("In", covariant=True)
 P = TypeVar("P", covariant=True)
@@ -33,9 +38,13 @@ class Gradient:
     """Base of every gradient dataclass.
 
     A layer with several inputs names them: ``class BilinearGrad(Gradient, inputs=("left", "right"))``.
+
+    The gradient that a model's ``backward`` gives has one leaf per parameter: where layers share one, the sum of its uses, under the
+    name of the first. The parts hold the derivative of each use.
     """
 
-    __slots__ = ()
+    __slots__ = ("_shared",)
+    _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
     __deferred__: ClassVar[tuple[str, ...]] = ()  # inputs that are computed when they are read: no check reads them
 
@@ -46,12 +55,34 @@ class Gradient:
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
-        return dict(_leaves(self, ""))
+        found = dict(named_leaves(self))
+        for first, *others in self.shared_leaves():
+            found[first] = functools.reduce(operator.add, (found.pop(name) for name in others), found[first])
+        return found
 
     def map(self, change: Callable[[AnyArray], AnyArray]) -> Self:
-        """The same gradient with ``change`` applied to the derivative by every parameter."""
-        changed: Self = _combined(change, self)
-        return changed
+        """The same gradient with ``change`` applied to the derivative by every parameter.
+
+        Of a shared parameter that is the sum of its uses; what comes of it stands in the first use, and zeros in the others.
+        """
+        shared = self.shared_leaves()
+        if not shared:
+            changed: Self = _combined(change, self)
+            return with_shared(changed, self)
+        sums = self.leaves()
+        others = {name for _, *names in shared for name in names}
+        values = iter([namespace(leaf).zeros_like(leaf) if name in others else change(sums[name]) for name, leaf in named_leaves(self)])
+
+        def value_of(leaf: AnyArray) -> AnyArray:  # called for the leaves in the same order
+            return next(values)
+
+        replaced: Self = _combined(value_of, self)
+        return with_shared(replaced, self)
+
+    def shared_leaves(self) -> Shared:
+        """The names of the leaves that are one parameter's, the first use first; of each shared parameter a tuple."""
+        shared: Callable[[Any], Shared] | Shared | None = getattr(self, "_shared", None)
+        return (shared(self) if callable(shared) else shared) or ()
 
     def norm(self) -> float:
         """The Euclidean norm over all parameters together: sqrt(Σ g²)."""
@@ -63,26 +94,49 @@ class Gradient:
         if type(other) is not type(self):
             return NotImplemented
         total: Self = _combined(operator.add, self, other)
-        return total
+        return with_shared(total, self)
 
     def __mul__(self, factor: float) -> Self:
         if not isinstance(factor, Real):
             return NotImplemented
         scaled: Self = _combined(partial(operator.mul, factor), self)
-        return scaled
+        return with_shared(scaled, self)
 
     __rmul__ = __mul__
 
+    def __reduce__(self) -> Any:
+        """A copy, and what is read from a file of them, knows its shared leaves by name, without the model."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(cast("Any", self))}
+        return _rebuilt, (type(self), values, self.shared_leaves())
 
-def _leaves(gradient: Any, prefix: str) -> Iterator[tuple[str, AnyArray]]:
+
+def _rebuilt(kind: type[Gradient], values: dict[str, Any], shared: Shared) -> Gradient:
+    gradient = kind(**values)
+    set_shared(gradient, shared)
+    return gradient
+
+
+def set_shared(gradient: Gradient, shared: Callable[[Any], Shared] | Shared) -> None:
+    """Say which leaves of ``gradient`` are one parameter's, or who knows: the model whose ``backward`` returned it."""
+    object.__setattr__(gradient, "_shared", shared)
+
+
+def with_shared(gradient: AnyGradient, source: Gradient) -> AnyGradient:
+    """``gradient``, made of ``source``, with what is known of its shared leaves."""
+    object.__setattr__(gradient, "_shared", getattr(source, "_shared", None))
+    return gradient
+
+
+def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArray]]:
+    """Every array of ``gradient`` that is no input's, by its dotted name."""
     if is_array(gradient):
         yield prefix, gradient
     elif isinstance(gradient, tuple | list):
         for place, part in enumerate(typing.cast("Sequence[Any]", gradient)):
-            yield from _leaves(part, _joined(prefix, str(place)))
+            yield from named_leaves(part, _joined(prefix, str(place)))
     else:
         for name in _own_fields(gradient.__class__):
-            yield from _leaves(getattr(gradient, name), _joined(prefix, name))
+            yield from named_leaves(getattr(gradient, name), _joined(prefix, name))
 
 
 @cache

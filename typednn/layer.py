@@ -22,13 +22,13 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2
-from typednn.calls import walking
 from typednn.checks import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.gradients import ChainGrad, ElementwiseGrad
 from typednn.module import Module
 from typednn.protocols import Backward, Forward, InputGrad, Optimizer, Update
 from typednn.shapes import Flow
+from typednn.updates import inherited, update_parts
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -54,10 +54,10 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
     @abstractmethod
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
 
-    @walking
+    @inherited
     def update(self, optimizer: Optimizer, grad: G) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
-        self.step_parameters(optimizer, grad)
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
+        update_parts(self, optimizer, grad)
 
     def __call__(self, x: In) -> Out:
         return self.forward(x)
@@ -88,10 +88,10 @@ class Elementwise(Module, Generic[P]):
     @abstractmethod
     def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, P]: ...
 
-    @walking
+    @inherited
     def update(self, optimizer: Optimizer, grad: ElementwiseGrad[AnyArray, P]) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
-        self.step_parameters(optimizer, grad)
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
+        update_parts(self, optimizer, grad)
 
     def __call__(self, x: A) -> A:
         return self.forward(x)
@@ -113,10 +113,10 @@ class FirstLayer(Module, Generic[In, Out, G, S]):
     @abstractmethod
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
 
-    @walking
+    @inherited
     def update(self, optimizer: Optimizer, grad: G) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
-        self.step_parameters(optimizer, grad)
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
+        update_parts(self, optimizer, grad)
 
     def __call__(self, x: In) -> Out:
         return self.forward(x)
@@ -140,10 +140,10 @@ class MultiInput(Module, Generic[Out, P]):
     @abstractmethod
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> P: ...
 
-    @walking
+    @inherited
     def update(self, optimizer: Optimizer, grad: P) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
-        self.step_parameters(optimizer, grad)
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
+        update_parts(self, optimizer, grad)
 
 
 class Input(Generic[In]):

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from typednn import calls
+from typednn import calls, updates
 from typednn.arrays import AnyArray
 from typednn.backends import select, to_device, to_numpy
 from typednn.checks import attribute_lookup, enforced
-from typednn.errors import ArgumentError, DefinitionError, LocatedError, StateDictError, StateError, explain
-from typednn.fields import Cell, Field, StoredField, declared_fields, holds_undeclared_array
-from typednn.protocols import Enforced, Optimizer
+from typednn.errors import ArgumentError, DefinitionError, DTypeError, LocatedError, ShapeError, StateDictError, StateError, explain
+from typednn.fields import Cell, Field, Placement, StoredField, declared_fields, holds_undeclared_array
+from typednn.gradients import named_leaves
+from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, initialiser
 from typednn.shapes import Flow
 
@@ -36,12 +37,11 @@ class Module(Enforced):
     fields: ClassVar[dict[str, Field]] = {}
     declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
     learnt: ClassVar[tuple[tuple[str, StoredField], ...]] = ()  # the fields that are parameters
+    updates_by_hand: ClassVar[bool] = False  # whether ``update`` is written in the class, not inherited
     gradient_prefix: ClassVar[str] = ""
     promised: ClassVar[tuple[str, ...]] = ("forward", "backward", "update")  # enforced whatever their annotations say
 
     training: bool = True
-    dtype: np.dtype[Any] = np.dtype(np.float32)
-    device: str = "cpu"
     initialisers: Mapping[str, Initialiser]
 
     forward: Callable[..., Any]
@@ -49,6 +49,7 @@ class Module(Enforced):
     update: Callable[..., None]
 
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # the constructor's, as they were given
+    _placement: Placement  # the dtype and device of the arrays here
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
     _absent: set[str]  # optional fields that were switched off
     _kept: dict[str, Any]  # what backward needs
@@ -62,6 +63,7 @@ class Module(Enforced):
         def __new__(cls, *args, **kwargs):
             self = super().__new__(cls)
             self._arguments = (args, kwargs)
+            self._placement = Placement(np.dtype(np.float32), "cpu")
             self._cells = {}
             self._absent = set()
             self._kept = {}
@@ -82,6 +84,7 @@ class Module(Enforced):
         annotated = [name for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)]
         cls.declared = tuple(name for name in dict.fromkeys(annotated) if name not in Module.__annotations__)
         super().__init_subclass__(**keywords)
+        cls.updates_by_hand = hasattr(cls, "update") and not updates.is_inherited(cls.update)
 
     @classmethod
     def wrap_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,8 +93,18 @@ class Module(Enforced):
         if name == "backward":
             return calls.enforced_backward(function, cls)
         if name == "update":
-            return calls.enforced_update(function, cls)
+            return updates.enforced_update(function, cls)
         return enforced(function, cls.__qualname__)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the parameters; `astype` changes it."""
+        return self._placement.dtype
+
+    @property
+    def device(self) -> str:
+        """Where parameters and buffers are; `to` changes it."""
+        return self._placement.device
 
     # ------------------------------------------------------------------ the walk
 
@@ -134,15 +147,19 @@ class Module(Enforced):
         """This module's own declared parameters, without its sublayers'."""
         yield from type(self).learnt
 
+    def held_parameters(self) -> Iterator[tuple[str, StoredField]]:
+        """`own_parameters` without those that are switched off (``bias=False``)."""
+        return ((name, field) for name, field in type(self).learnt if name not in self._absent)
+
     @property
     def owns_parameters(self) -> bool:
         """Whether this module itself declares a parameter that is not switched off."""
-        return any(name not in self._absent for name, _ in type(self).learnt)
+        return next(self.held_parameters(), None) is not None
 
     @property
-    def learns(self) -> bool:
-        """Whether there is a parameter here or below."""
-        return self.owns_parameters or any(child.learns for _, child in self.children())
+    def takes_update(self) -> bool:
+        """Whether there is a parameter, or a hand-written ``update``, here or below."""
+        return self.updates_by_hand or self.owns_parameters or any(child.takes_update for _, child in self.children())
 
     def _stored(self, *kinds: str) -> Iterator[tuple[str, Module, StoredField, Cell]]:
         """Every stored field of the given kinds once, under its first name: shared cells are not repeated."""
@@ -182,21 +199,31 @@ class Module(Enforced):
             grad = grad[int(part)] if part.isdigit() else getattr(grad, part)
         return grad
 
-    def updates(self, grad: Any) -> Iterator[tuple[str, Cell, AnyArray]]:
-        """Each parameter's cell with its derivative, in the order of declaration, shared ones as often as they were used."""
+    def own_uses(self, grad: Any) -> Iterator[tuple[str, Cell, AnyArray]]:
+        """This module's own parameters: the name, the cell, and the derivative in ``grad``."""
         for name, field in type(self).learnt:
             if name not in self._absent:
                 cell = self._cells.get(name)
                 if cell is None or cell.array is None:
                     getattr(self, name)  # NotInitialised speaks first
                     cell = field.cell(self)
-                yield name, cell, self._part(grad, name)
-        for name, child in self.children():
-            if child.learns:
-                for path, cell, derivative in child.updates(self._part(grad, name)):
-                    yield f"{name}.{path}", cell, derivative
+                yield name, cell, self.part_of(grad, name)
 
-    def _part(self, grad: Any, name: str) -> Any:
+    def uses(self, grad: Any, uses: list[updates.Use], prefix: str = "") -> bool:
+        """Add each parameter here and below to ``uses``, in the order of declaration, shared ones as often as they are used.
+
+        Returns whether an ``update`` here or below is hand-written.
+        """
+        by_hand = self.updates_by_hand
+        for name, cell, derivative in self.own_uses(grad):
+            uses.append((prefix + name, cell, derivative, self))
+        for name, child in self.children():
+            if child.takes_update and child.uses(self.part_of(grad, name), uses, f"{prefix}{name}."):
+                by_hand = True
+        return by_hand
+
+    def part_of(self, grad: Any, name: str) -> Any:
+        """`gradient_of`, and `StateError` where the gradient has no such part."""
         try:
             return self.gradient_of(grad, name)
         except (AttributeError, IndexError, TypeError):
@@ -214,23 +241,30 @@ class Module(Enforced):
         """The derivative by every parameter under that parameter's name; uses of a shared parameter are summed."""
         names = {id(cell): path for path, _, _, cell in self._stored("parameter")}
         gradients: dict[str, AnyArray] = {}
-        for _, cell, derivative in self.updates(grad):
+        uses: list[updates.Use] = []
+        self.uses(grad, uses)
+        for _, cell, derivative, _ in uses:
             path = names[id(cell)]
             gradients[path] = gradients[path] + derivative if path in gradients else derivative
         return gradients
 
+    def shared_leaves(self, grad: Any) -> list[tuple[str, ...]]:
+        """Which leaves of this module's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
+        if len(self.parameter_shapes()) == sum(1 for _, module in self.named_modules() for _ in module.held_parameters()):
+            return []
+        names: dict[int, list[str]] = {}
+        for name, leaf in named_leaves(grad):
+            names.setdefault(id(leaf), []).append(name)
+        uses: list[updates.Use] = []
+        self.uses(grad, uses)
+        together: dict[int, list[str]] = {}
+        for _, cell, derivative, _ in uses:
+            together.setdefault(id(cell), []).append(names[id(derivative)].pop(0))
+        return [tuple(names) for names in together.values() if len(names) > 1]
+
     def gradients(self, grad: Any) -> list[AnyArray]:
         """The derivatives, paired with `parameters`."""
         return list(self.named_gradients(grad).values())
-
-    def step_parameters(self, optimizer: Optimizer, grad: Any) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
-        steps: dict[int, tuple[Cell, AnyArray]] = {}
-        for _, cell, derivative in calls.checked_updates(self, optimizer, grad):
-            earlier = steps.get(id(cell))
-            steps[id(cell)] = (cell, derivative if earlier is None else earlier[1] + derivative)
-        for cell, derivative in steps.values():
-            optimizer.step(cell.array, derivative)
 
     # ------------------------------------------------------------------ filling
 
@@ -274,12 +308,16 @@ class Module(Enforced):
             raise ArgumentError(explain(f"{self.label()}.astype", "a model's dtype is floating", repr(dtype), "such as numpy.float32"))
         return self._replaced(lambda array: array.astype(wanted) if array.dtype.kind == "f" else array, dtype=wanted)
 
-    def _replaced(self, change: Callable[[Any], Any], **state: Any) -> Self:
+    def _replaced(self, change: Callable[[Any], Any], *, dtype: np.dtype[Any] | None = None, device: str | None = None) -> Self:
+        """Every stored array changed, and what modules inside and outside, which share them, say of it."""
+        placements = {id(module._placement): module._placement for _, module in self.named_modules()}
         for _, _, _, cell in list(self._stored("parameter", "buffer")):
             if cell.array is not None:
                 cell.array = change(cell.array)
-        for _, module in self.named_modules():
-            vars(module).update(state)
+            placements |= {id(placement): placement for placement in cell.placements}
+        for placement in placements.values():
+            placement.dtype = placement.dtype if dtype is None else dtype
+            placement.device = placement.device if device is None else device
         self.free_cache()
         return self
 
@@ -355,9 +393,9 @@ class Module(Enforced):
 
     def shared(self) -> Self:
         """A second instance on the same parameter arrays with kept values of its own: use it where a layer is used twice."""
-        for name, field in type(self).fields.items():
+        for field in type(self).fields.values():
             if isinstance(field, StoredField) and not field.absent(self):
-                self._cells.setdefault(name, Cell())
+                field.cell(self).shared = True
         twin = copy.copy(self)
         for name, value in vars(self).items():
             if name not in Module.__annotations__:
@@ -367,6 +405,37 @@ class Module(Enforced):
         twin._record = None
         twin._token = None
         return twin
+
+    def tie(self, other: Module, /, **names: str) -> Self:
+        """Hold parameters of ``other``, a layer of any class, as one's own: ``head.tie(embedding, weight="weight")``.
+
+        Both have one array from now on, that of ``other``. It is counted, saved and printed once, where the model holds it first, and
+        stepped once, with the sum of its uses' derivatives. Tie before `shared` and `fuse`. Returns this layer.
+        """
+        where = f"{self.label()}.tie"
+        given: object = other
+        if not isinstance(given, Module) or other is self or not names:
+            got = "no parameter's name" if names == {} else "itself" if given is self else type(given).__name__
+            raise ArgumentError(explain(where, "takes another layer and names", got, 'such as head.tie(embedding, weight="weight")'))
+        cells: dict[str, Cell] = {}
+        for name, theirs in names.items():
+            mine, field = (_held_field(where, layer, own) for layer, own in ((self, name), (other, theirs)))
+            if mine.shape(self) != field.shape(other):
+                rule = f"{name} and {other.label()}'s {theirs} must have one shape"
+                raise ShapeError(explain(where, rule, f"{mine.shape(self)} and {field.shape(other)}"), self)
+            if (self.dtype, self.device) != (other.dtype, other.device):
+                got = f"{self.dtype} on {self.device} and {other.dtype} on {other.device}"
+                raise DTypeError(explain(where, "both layers have one dtype and one device", got, "use astype and to first"), self)
+            if mine.cell(self).shared and mine.cell(self) is not field.cell(other):
+                cure = "tie layers before shared() and fuse"
+                raise StateError(explain(where, f"{name} must be this layer's alone", "a parameter that is shared already", cure), self)
+            cells[name] = field.cell(other)
+        for name, cell in cells.items():
+            cell.array = self._cells[name].array if cell.array is None else cell.array
+            cell.shared = True
+            cell.placements = tuple({id(each): each for each in (*cell.placements, self._placement, other._placement)}.values())
+        self._cells.update(cells)
+        return self
 
     def named(self, name: str) -> Self:
         """Give this layer a name in the stack that it will be part of: ``fc1.weight`` instead of ``7.weight``."""
@@ -399,16 +468,18 @@ class Module(Enforced):
     def __str__(self) -> str:
         """One line per module: name, layer, shapes, count; a shared parameter is counted where it stands first."""
         lines: list[tuple[str, str, str, str]] = []
-        first: dict[int, str] = {}
+        first: dict[int, tuple[str, str]] = {}
         for path, module in self.named_modules():
             own: list[str] = []
             count = 0
-            for name, field in module.own_parameters():
-                if not field.absent(module):
-                    shape = field.shape(module)
-                    where = first.setdefault(id(field.cell(module)), path)
-                    own.append(f"{name} {shape}" if where == path else f"{name} shared with {where}")
-                    count += math.prod(shape) if where == path else 0
+            for name, field in module.held_parameters():
+                shape = field.shape(module)
+                where, theirs = first.setdefault(id(field.cell(module)), (path, name))
+                if (where, theirs) == (path, name):
+                    own.append(f"{name} {shape}")
+                    count += math.prod(shape)
+                else:
+                    own.append(f"{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
             layer = repr(module) if next(module.children(), None) is None else type(module).__name__
             depth = path.count(".") + 1 if path else 0
             lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), f"{count:,}" if count else ""))
@@ -423,6 +494,15 @@ class Module(Enforced):
 # What every module has, beside what its class declares; and the kinds of value that hold no module.
 _BOOKKEEPING = frozenset(Module.__annotations__)
 _PLAIN = frozenset({bool, int, float, str, type(None), object})
+
+
+def _held_field(where: str, layer: Module, name: str) -> StoredField:
+    """The parameter ``name`` of ``layer``; `ArgumentError` where there is none."""
+    held = dict(layer.held_parameters())
+    if name not in held:
+        there = ", ".join(held) or "there are none"
+        raise ArgumentError(explain(where, f"{name!r} must be a parameter of {layer.label()}", there))
+    return held[name]
 
 
 def _modules_in(name: str, value: object) -> Iterator[tuple[str, Module]]:

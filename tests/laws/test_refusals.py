@@ -8,7 +8,7 @@ import strict_array
 from law_tools import WRONG, bits, ready, values
 
 from tests.layer_cases import CASES, LayerCase
-from typednn import calls, checking, checks, derivatives, fields
+from typednn import calls, checking, checks, derivatives, fields, updates
 from typednn.engines import using
 from typednn.errors import ShapeError
 from typednn.shapes import Flow
@@ -38,13 +38,12 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*arguments: Any, **named: Any) -> None:
         return None
 
-    for module in (checks, calls, derivatives, fields):
+    for module in (checks, calls, derivatives, fields, updates):
         monkeypatch.setattr(module, "judge", nothing, raising=True)
-    for module in (calls, derivatives):
+    for module in (calls, derivatives, updates):
         monkeypatch.setattr(module, "check_derivative", nothing)
     monkeypatch.setattr(calls, "_check_inputs", nothing)
     monkeypatch.setattr(calls, "_check_output", nothing)
-    monkeypatch.setattr(calls, "_refuse_update", nothing)
     monkeypatch.setattr(checks.Contract, "check_agreement", nothing)
     monkeypatch.setattr("typednn.layer._Parts.check_sizes", nothing)
 

@@ -16,7 +16,6 @@ does not pay for it; and the parts of one kernel have no derivatives between the
 from collections.abc import Callable
 from typing import Any, Generic, Self, cast, overload
 
-import numpy as np
 from jaxtyping import Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
@@ -45,8 +44,7 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
         super().__init__([_inner(part.shared()) for part in model.parts], model.sample)
         self.names: tuple[str, ...] = model.names
         self.training: bool = model.training
-        self.dtype: np.dtype[Any] = model.dtype
-        self.device: str = model.device
+        self._placement = model._placement  # one model on the same arrays: `to` and `astype` of either are those of both
         self._name = model._name
         self._arrange()
 
@@ -86,7 +84,7 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
         """The parts' own checks do not run within a segment: theirs of dtype and device are made here, for the whole model."""
         super().check_sizes(inputs)
         x = inputs[0]
-        if not self.learns:
+        if not self.parameter_shapes():
             return
         if x.dtype != self.dtype:
             cure = f"convert one of them: x.astype(numpy.{self.dtype}) or model.astype(numpy.{x.dtype})"

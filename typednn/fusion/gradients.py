@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self, cast, final
+from typing import Any, ClassVar, NoReturn, Self, final
 
 from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.errors import StateError, explain
-from typednn.gradients import ChainGrad, Gradient
+from typednn.gradients import ChainGrad, Gradient, Shared, set_shared, with_shared
 
 In = TypeVar("In", covariant=True)
 
@@ -77,11 +77,20 @@ class FusedGrad(ChainGrad[In, *tuple[Any, ...]]):
 
     def _of_parameters(self) -> Any:
         """The same parts without the input."""
-        return cast("Any", ChainGrad(None, self.parts))
+        return with_shared(ChainGrad(None, self.parts), self)
 
     def _with(self, changed: Any) -> Self:
         """Other parts, the same input."""
-        return type(self)(changed.parts, lambda: self.input)
+        return with_shared(type(self)(changed.parts, lambda: self.input), self)
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.parts, self.input, self.shared_leaves())
 
     def __repr__(self) -> str:
         return f"FusedGrad(parts={self.parts!r})"
+
+
+def _rebuilt(parts: tuple[Any, ...], input: Any, shared: Shared) -> FusedGrad[Any]:
+    gradient: FusedGrad[Any] = FusedGrad(parts, lambda: input)
+    set_shared(gradient, shared)
+    return gradient

@@ -1,0 +1,345 @@
+"""Optimizers are driven through each layer's ``update``: every part's own runs, and a shared parameter is stepped once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from jaxtyping import Float
+
+from typednn import Array2, Gradient, Layer, fuse
+from typednn.checks import checking
+from typednn.errors import StateError
+from typednn.layer import Elementwise, Input, Sequential
+from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
+from typednn.optim import SGD, Adam
+from typednn.protocols import Optimizer
+from typednn.stack import Dyn, Stack
+
+
+@dataclass(frozen=True, slots=True)
+class AffineGrad(Gradient):
+    input: Float[Array2, "batch 3"]
+    weight: Float[Array2, "3 3"]
+
+
+class Affine(Layer[Array2, Array2, AffineGrad]):
+    """y = x weightᵀ, with an update of its own that counts itself and limits the weights after the step."""
+
+    from typednn.fields import Kept, Parameter
+
+    weight: Parameter[Float[Array2, "3 3"]]
+    _x: Kept[Float[Array2, "batch 3"]]
+
+    def __init__(self, limit: float = np.inf) -> None:
+        self.limit = limit
+        self.count = 0
+
+    def forward(self, x: Float[Array2, "batch 3"]) -> Float[Array2, "batch 3"]:
+        self._x = x
+        return x @ self.weight.T
+
+    def backward(self, next_grad: Float[Array2, "batch 3"]) -> AffineGrad:
+        return AffineGrad(next_grad @ self.weight, next_grad.T @ self._x)
+
+    def update(self, optimizer: Optimizer, grad: AffineGrad) -> None:
+        self.count += 1
+        optimizer.step(self.weight, grad.weight)
+        np.clip(self.weight, -self.limit, self.limit, out=self.weight)
+
+
+class Inherited(Affine):
+    """The same layer, whose update asks the inherited one for the step."""
+
+    def update(self, optimizer: Optimizer, grad: AffineGrad) -> None:
+        self.count += 1
+        super(Affine, self).update(optimizer, grad)
+        np.clip(self.weight, -self.limit, self.limit, out=self.weight)
+
+
+class Frozen(Affine):
+    """The same layer, whose weights are not learnt."""
+
+    def update(self, optimizer: Optimizer, grad: AffineGrad) -> None:
+        self.count += 1
+
+
+class Plain(Affine):
+    """The same layer, with the update that every layer inherits."""
+
+    update = Layer.update
+
+
+@dataclass(frozen=True)
+class PairGrad(Gradient):
+    input: Float[Array2, "batch 3"]
+    first: Any
+    second: Any
+
+
+class Pair(Layer[Array2, Array2, PairGrad]):
+    """Two layers by hand, with the update that every layer inherits."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self.first, self.second = first, second
+
+    def forward(self, x: Float[Array2, "batch 3"]) -> Float[Array2, "batch 3"]:
+        y: Any = self.second.forward(self.first.forward(x))
+        return y
+
+    def backward(self, next_grad: Float[Array2, "batch 3"]) -> PairGrad:
+        second = self.second.backward(next_grad)
+        first = self.first.backward(second.input)
+        return PairGrad(first.input, first, second)
+
+
+class CallsParts(Pair):
+    """The update by hand, as the paper writes it; the later layer first."""
+
+    def update(self, optimizer: Optimizer, grad: PairGrad) -> None:
+        self.second.update(optimizer, grad.second)
+        self.first.update(optimizer, grad.first)
+
+
+class StepsParts(Pair):
+    """The update by hand, down to the arrays."""
+
+    def update(self, optimizer: Optimizer, grad: PairGrad) -> None:
+        optimizer.step(self.first.weight, grad.first.weight)
+        optimizer.step(self.second.weight, grad.second.weight)
+
+
+CONTAINERS: dict[str, Callable[[Any], Any]] = {
+    "chain": lambda layer: Input(3) >> Linear(3, 3) >> layer >> ReLU(),
+    "chain of a chain": lambda layer: Sequential([(Linear(3, 3) >> layer).named("inner"), Tanh()]),
+    "sequential": lambda layer: Sequential([layer, Linear(3, 3)]),
+    "stack": lambda layer: Stack([Linear(3, 3), layer], input=(3,)),
+    "stack in a stack": lambda layer: Stack([Linear(3, 3), Stack([layer], input=(3,))], input=(3,)),
+    "residual": lambda layer: Residual(layer),
+    "residual of a chain": lambda layer: Input(3) >> Residual(layer >> Tanh()) >> Linear(3, 3),
+    "fused": lambda layer: fuse(Input(3) >> Linear(3, 3) >> ReLU() >> layer),
+    "by hand": lambda layer: Pair(Linear(3, 3), layer),
+    "by hand, update too": lambda layer: CallsParts(Linear(3, 3), layer),
+}
+
+
+def ready(model: Any) -> Any:
+    return model.init(np.random.default_rng(0))
+
+
+def gradient_of(model: Any, shape: tuple[int, ...] = (5, 3)) -> Any:
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    return model.backward(np.cos(model.forward(x)))
+
+
+def counted(model: Any) -> int:
+    return sum(module.count for _, module in model.named_modules() if isinstance(module, Affine))
+
+
+@pytest.mark.parametrize("mode", ["full", "cached", "off"])
+@pytest.mark.parametrize("kind", [Affine, Inherited])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_every_container_calls_its_parts_update(container: str, kind: type[Affine], mode: Any) -> None:
+    """The layer's own update runs once a step; what comes of it is what the layer alone would have come to."""
+    model = ready(CONTAINERS[container](kind(limit=0.2)))
+    before = {name: array.copy() for name, array in model.named_parameters().items()}
+    with checking(mode):
+        for step in range(1, 4):
+            grad = gradient_of(model)
+            by_name = {name: array.copy() for name, array in model.named_gradients(grad).items()}
+            model.update(SGD(0.5), grad)
+            assert counted(model) == step
+            for name, array in model.named_parameters().items():
+                expected = before[name] - np.float32(0.5) * by_name[name]
+                mine = isinstance(dict(model.named_modules())[name.rpartition(".")[0]], Affine)
+                np.testing.assert_allclose(array, np.clip(expected, -0.2, 0.2) if mine else expected, rtol=1e-6, atol=1e-7)
+            before = {name: array.copy() for name, array in model.named_parameters().items()}
+
+
+def test_per_position_calls_its_parts_update() -> None:
+    layer = Affine()
+    model = ready(PerPosition(layer))
+    model.update(SGD(0.1), gradient_of(model, (2, 4, 3)))
+    assert layer.count == 1
+
+
+def test_dyn_calls_its_layers_update() -> None:
+    layer = Affine()
+    model = Dyn(layer, (3,))
+    ready(layer)
+    model.update(SGD(0.1), gradient_of(model))
+    assert layer.count == 1
+
+
+def test_an_update_without_parameters_runs_too() -> None:
+    class Counting(Tanh):
+        def update(self, optimizer: Optimizer, grad: Any) -> None:
+            calls.append(type(grad).__name__)
+
+    calls: list[str] = []
+    model = ready(Input(3) >> Linear(3, 3) >> Residual(Sequential([Counting()])))
+    model.update(SGD(0.1), gradient_of(model))
+    assert calls == ["ElementwiseGrad"]
+
+
+class Watching(Optimizer):
+    """Hands on to another optimizer, and says which arrays were stepped how often."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.optimizer = optimizer
+        self.seen: list[int] = []
+
+    def step(self, weights: Any, grad: Any) -> None:
+        self.seen.append(id(weights))
+        self.optimizer.step(weights, grad)
+
+
+def shared_pair(kinds: tuple[type[Affine], type[Affine]], limit: float = np.inf) -> tuple[Affine, Affine]:
+    first, second = kinds[0](limit), kinds[1](limit)
+    second.tie(first, weight="weight")
+    return first, second
+
+
+MODELS: dict[str, Callable[[Any, Any], Any]] = {
+    "chain": lambda first, second: Input(3) >> first >> Tanh() >> second,
+    "stack": lambda first, second: Stack([first, Tanh(), second], input=(3,)),
+    "nested": lambda first, second: Input(3) >> Residual(first >> Tanh()) >> Sequential([Tanh(), second]),
+    "fused": lambda first, second: fuse(Input(3) >> Linear(3, 3) >> ReLU() >> first >> Tanh() >> second),
+    "by hand": Pair,
+    "by hand, update too": CallsParts,
+    "by hand, down to the arrays": StepsParts,
+    "wrapped once more": lambda first, second: Residual(CallsParts(first, second)),
+}
+
+
+@pytest.mark.parametrize("mode", ["cached", "off"])
+@pytest.mark.parametrize("kinds", [(a, b) for a in (Affine, Inherited, Plain) for b in (Affine, Inherited, Plain)])
+@pytest.mark.parametrize("model_of", MODELS)
+def test_a_shared_parameter_is_stepped_once_with_the_sum(model_of: str, kinds: tuple[type[Affine], type[Affine]], mode: Any) -> None:
+    """Both orders of two holders: one step of the sum of both uses; Adam counts one step; both updates run."""
+    first, second = shared_pair(kinds)
+    model = ready(MODELS[model_of](first, second))
+    alone = Plain()
+    alone.weight = first.weight.copy()
+    adam, lone = Adam(0.1), Adam(0.1)
+    with checking(mode):
+        for _ in range(3):
+            grad = gradient_of(model)
+            name = next(name for name, array in model.named_parameters().items() if array is first.weight)
+            total = model.named_gradients(grad)[name]
+            watching = Watching(adam)
+            model.update(watching, grad)
+            assert watching.seen.count(id(first.weight)) == 1
+            lone.step(alone.weight, total)
+            np.testing.assert_allclose(first.weight, alone.weight, rtol=1e-5, atol=1e-6)
+            assert second.weight is first.weight
+    by_hand = [layer for _, layer in model.named_modules() if isinstance(layer, Affine) and type(layer) is not Plain]
+    if model_of != "by hand, down to the arrays":
+        assert [layer.count for layer in by_hand] == [3] * len(by_hand)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("model_of", [name for name in MODELS if name != "by hand, down to the arrays"])
+def test_who_freezes_a_shared_parameter(model_of: str, place: int) -> None:
+    """The first holder decides: frozen there it stays; frozen in a later holder it learns from all its uses."""
+    kinds = (Frozen, Affine) if place == 0 else (Affine, Frozen)
+    first, second = shared_pair(kinds)
+    model = ready(MODELS[model_of](first, second))
+    before = first.weight.copy()
+    grad = gradient_of(model)
+    name = next(name for name, array in model.named_parameters().items() if array is first.weight)
+    total = model.named_gradients(grad)[name]
+    model.update(SGD(0.5), grad)
+    np.testing.assert_allclose(first.weight, before if place == 0 else before - np.float32(0.5) * total, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("model_of", [name for name in MODELS if name != "by hand, down to the arrays"])
+@pytest.mark.parametrize("kinds", [(Affine, Plain), (Plain, Affine), (Inherited, Affine)])
+def test_a_layer_that_limits_its_weights_after_the_step(model_of: str, kinds: tuple[type[Affine], type[Affine]]) -> None:
+    """Whichever holder limits them: that happens after the one step, or for a later holder at its turn."""
+    first, second = shared_pair(kinds, limit=0.1)
+    model = ready(MODELS[model_of](first, second))
+    grad = gradient_of(model)
+    model.update(SGD(50.0), grad)
+    if model_of in ("by hand, update too", "wrapped once more") and kinds[0] is Plain:
+        return  # here the later holder's update runs first, and the step comes after it
+    assert np.abs(first.weight).max() <= np.float32(0.1)
+
+
+def test_an_optimizer_around_the_one_that_was_handed_in() -> None:
+    """A hand-written update may put its own optimizer around the one it is given: the shared step goes through it once."""
+
+    class Doubled(Pair):
+        def update(self, optimizer: Optimizer, grad: PairGrad) -> None:
+            watching = Watching(optimizer)
+            self.first.update(watching, grad.first)
+            self.second.update(watching, grad.second)
+            seen.append(len(watching.seen))
+
+    for kinds in ((Plain, Plain), (Affine, Affine)):
+        seen: list[int] = []
+        first, second = shared_pair(kinds)
+        model = ready(Doubled(first, second))
+        before, grad = first.weight.copy(), gradient_of(model)
+        model.update(SGD(0.5), grad)
+        np.testing.assert_allclose(first.weight, before - np.float32(0.5) * (grad.first.weight + grad.second.weight), rtol=1e-6)
+        assert seen == [1]
+
+
+def test_another_model_is_updated_inside_an_update() -> None:
+    """Its shared parameters are its own."""
+
+    class Trains(Pair):
+        def update(self, optimizer: Optimizer, grad: PairGrad) -> None:
+            other.update(optimizer, other_grad)
+            self.first.update(optimizer, grad.first)
+
+    other = ready(Pair(*shared_pair((Plain, Plain))))
+    other_grad = gradient_of(other)
+    model = ready(Trains(*shared_pair((Plain, Plain))))
+    before = other.first.weight.copy()
+    model.update(SGD(1.0), gradient_of(model))
+    np.testing.assert_allclose(other.first.weight, before - other_grad.first.weight - other_grad.second.weight, rtol=1e-6)
+
+
+def test_an_update_that_fails_leaves_nothing_behind() -> None:
+    class Failing(Affine):
+        def update(self, optimizer: Optimizer, grad: Any) -> None:
+            raise RuntimeError("no")
+
+    first, second = shared_pair((Plain, Failing))
+    model = ready(Pair(first, second))
+    with pytest.raises(RuntimeError):
+        model.update(SGD(0.1), gradient_of(model))
+    test_a_shared_parameter_is_stepped_once_with_the_sum("by hand", (Plain, Affine), "cached")
+
+
+def test_an_elementwise_layers_own_update() -> None:
+    """P-P6: its gradient's own part lies one deeper."""
+
+    class Limited(PReLU):
+        def update(self, optimizer: Optimizer, grad: Any) -> None:
+            seen.append(float(grad.parameters.slope[0]))
+            super(PReLU, self).update(optimizer, grad)
+
+    seen: list[float] = []
+    first = Limited()
+    model = ready(Input(3) >> first >> Tanh() >> first.shared())
+    grad = gradient_of(model)
+    total = float(grad.parts[0].parameters.slope[0] + grad.parts[2].parameters.slope[0])
+    before = float(first.slope[0])
+    model.update(SGD(0.5), grad)
+    assert seen[0] == pytest.approx(total, rel=1e-6)
+    assert float(first.slope[0]) == pytest.approx(before - 0.5 * total, rel=1e-6)
+    assert isinstance(model.parts[0], Elementwise)
+
+
+def test_a_gradient_without_the_part_is_told() -> None:
+    @dataclass(frozen=True)
+    class OnlyInput(Gradient):
+        input: Float[Array2, "batch 3"]
+
+    model = ready(Pair(Linear(3, 3), Affine()))
+    with pytest.raises(StateError, match="its gradient must have a part for 'first', got OnlyInput"):
+        model.update(SGD(0.1), OnlyInput(np.zeros((5, 3), np.float32)))

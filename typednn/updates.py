@@ -1,0 +1,237 @@
+"""What an update does: one step per parameter, each layer's own ``update`` called, a shared parameter stepped once.
+
+An ``update`` that is inherited steps the parameters of its layer in the order of declaration, then those of its parts, by calling
+each part's ``update``. Where no part has one of its own, that is one walk and one loop.
+
+A parameter that several layers of one model share is stepped once, with the sum of its uses' derivatives, in the ``update`` of the layer
+that holds it first. That layer is handed a gradient with the sum in it. In the ``update`` of a later holder, the step of that
+parameter is left out; whatever else it does is done.
+"""
+
+# A module's cells are read here.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from jaxtyping import Shaped
+
+from typednn.arrays import AnyArray
+from typednn.calls import locate
+from typednn.checks import Contract, judge, signature, switch
+from typednn.derivatives import check_derivative
+from typednn.errors import CheckError, LocatedError, explain
+from typednn.fields import Cell
+from typednn.protocols import Optimizer
+
+if TYPE_CHECKING:
+    from typednn.module import Module
+
+Update = TypeVar("Update", bound=Callable[..., None])
+
+# One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
+Use: TypeAlias = "tuple[str, Cell, AnyArray, Module]"
+
+_ANY_SHAPE = Shaped[AnyArray, "..."]
+
+
+class _Tie:
+    """A parameter with several uses, during one update of the model."""
+
+    __slots__ = ("holder", "others", "state")
+
+    def __init__(self, holder: Module) -> None:
+        self.holder = holder
+        self.others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
+        self.state = "waiting"  # then "stepping", then "stepped"
+
+    def step(self, optimizer: Any, weights: Any, derivative: Any) -> None:
+        """The one step, with the sum of all uses."""
+        self.state = "stepping"
+        optimizer.step(weights, derivative if self.others is None else derivative + self.others)
+        self.state = "stepped"
+
+
+class _Running(threading.local):
+    """The outermost update of a model with shared parameters that runs in this thread."""
+
+    ties: dict[int, _Tie] | None = None  # by cell
+    members: frozenset[int] = frozenset()  # the model's modules: another model's update is its own
+
+
+_running = _Running()
+
+# The updates that `Layer` and its siblings have.
+_inherited: set[Callable[..., Any]] = set()
+
+
+def inherited(update: Update) -> Update:
+    """Decorates an ``update`` that is `update_parts` and nothing else."""
+    _inherited.add(update)
+    return update
+
+
+def is_inherited(update: Callable[..., Any]) -> bool:
+    """Whether ``update`` is that of `Layer` or of one of its siblings."""
+    return update in _inherited
+
+
+def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
+    """The inherited ``update``: ``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
+    if _running.ties is not None and id(module) in _running.members:
+        _step(module, optimizer, grad)
+        return
+    uses, by_hand = checked_uses(module, optimizer, grad)
+    if by_hand:
+        with _sharing(module, uses):
+            _step(module, optimizer, grad)
+        return
+    steps: dict[int, tuple[Cell, AnyArray]] = {}
+    for _, cell, derivative, _ in uses:
+        earlier = steps.get(id(cell))
+        steps[id(cell)] = (cell, derivative if earlier is None else earlier[1] + derivative)
+    for cell, derivative in steps.values():
+        optimizer.step(cell.array, derivative)
+
+
+def _step(module: Module, optimizer: Any, grad: Any) -> None:
+    """The parameters of ``module`` itself, then each part's ``update``."""
+    optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
+    for path, cell, derivative in module.own_uses(grad):
+        if switch.mode != "off":
+            _check_fit(module, path, cell, derivative)
+        tie = (_running.ties or {}).get(id(cell))
+        if tie is None:
+            optimizer.step(cell.array, derivative)
+        elif tie.holder is module and tie.state == "waiting":
+            tie.step(optimizer, cell.array, derivative)
+    for name, child in module.children():
+        if child.takes_update:
+            child.update(optimizer, module.part_of(grad, name))
+
+
+@contextmanager
+def _sharing(module: Module, uses: Sequence[Use]) -> Generator[None]:
+    """While ``module`` is updated: which parameters have several uses, and what the later ones add."""
+    ties: dict[int, _Tie] = {}
+    for _, cell, derivative, holder in uses:
+        tie = ties.get(id(cell))
+        if tie is None:
+            ties[id(cell)] = _Tie(holder)
+        else:
+            tie.others = derivative if tie.others is None else tie.others + derivative
+    ties = {cell: tie for cell, tie in ties.items() if tie.others is not None}
+    before = _running.ties, _running.members
+    _running.ties = ties or None
+    _running.members = frozenset(id(part) for _, part in module.named_modules()) if ties else frozenset()
+    try:
+        yield
+    finally:
+        _running.ties, _running.members = before
+
+
+class _OncePerShared(Optimizer):
+    """The optimizer that a hand-written ``update`` is handed in a model with shared parameters: see the top of this file."""
+
+    def __init__(self, optimizer: Any, module: Module, ties: dict[int, _Tie]) -> None:
+        self.optimizer = optimizer
+        self._parts = {id(part) for _, part in module.named_modules()}
+        self._ties = {id(cell.array): ties[id(cell)] for _, _, _, cell in module._stored("parameter") if id(cell) in ties}
+
+    def step(self, weights: Any, grad: Any) -> None:
+        tie = self._ties.get(id(weights))
+        if tie is None or tie.state == "stepping":
+            self.optimizer.step(weights, grad)
+        elif id(tie.holder) in self._parts and tie.state == "waiting":
+            tie.step(self.optimizer, weights, grad)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.optimizer, name)
+
+
+def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
+    """A hand-written ``update``: the gradient is checked first, shared parameters are stepped once."""
+    contract = Contract(function, f"{owner.__qualname__}.update")
+    if function in _inherited:
+        function.__typednn_contract__ = contract  # type: ignore[attr-defined]
+        return function
+
+    @functools.wraps(function)
+    def update(self: Module, optimizer: Any, grad: Any) -> None:
+        try:
+            optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
+            uses, _ = checked_uses(self, optimizer, grad)
+            if _running.ties is not None and id(self) in _running.members:
+                _by_hand(self, function, optimizer, grad)
+            else:
+                with _sharing(self, uses):
+                    _by_hand(self, function, optimizer, grad)
+        except LocatedError as error:
+            locate(error, self)
+            raise
+
+    update.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    return update
+
+
+def _by_hand(module: Module, function: Callable[..., Any], optimizer: Any, grad: Any) -> None:
+    ties = _running.ties
+    if ties is not None:
+        for name, cell, derivative in list(module.own_uses(grad)):
+            tie = ties.get(id(cell))
+            if tie is not None and tie.holder is module and tie.others is not None:
+                grad = _replaced(grad, module.gradient_prefix + name, derivative + tie.others)
+                tie.others = None
+        optimizer = _OncePerShared(optimizer, module, ties)
+    function(module, optimizer, grad)
+
+
+def _replaced(grad: Any, path: str, derivative: Any) -> Any:
+    """``grad`` with another derivative in the field ``path``."""
+    first, _, rest = path.partition(".")
+    return dataclasses.replace(grad, **{first: _replaced(getattr(grad, first), rest, derivative) if rest else derivative})
+
+
+# Classes of optimizers that have passed: what can step once can step again.
+_optimizers: set[type] = set()
+
+
+def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], bool]:
+    """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is hand-written."""
+    uses: list[Use] = []
+    try:
+        by_hand = module.uses(grad, uses)
+    except LocatedError as error:
+        locate(error, module)
+        raise
+    if switch.mode == "off":
+        return uses, by_hand
+    if isinstance(optimizer, type):
+        name = optimizer.__name__
+        where = f"{module.label()}.update"
+        raise CheckError(explain(where, "optimizer must be an Optimizer", f"the class {name}", f"write {name}(...)"), module)
+    kind: type = optimizer.__class__
+    if kind not in _optimizers or switch.mode == "full":
+        judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])
+        _optimizers.add(kind)
+    for path, cell, derivative, _ in uses:
+        _check_fit(module, path, cell, derivative)
+    return uses, by_hand
+
+
+def _check_fit(module: Module, path: str, cell: Cell, derivative: Any) -> None:
+    array = cell.array
+    try:
+        fits = derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__
+    except AttributeError:
+        fits = False
+    if not fits:
+        where = f"{module.label()}.update"
+        judge(where, module, [f"the gradient of {path!r}"], [_ANY_SHAPE], [derivative])
+        check_derivative(where, module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")
