@@ -154,7 +154,7 @@ class Module(Enforced):
     @property
     def owns_parameters(self) -> bool:
         """Whether this module itself declares a parameter that is not switched off."""
-        return next(self.held_parameters(), None) is not None
+        return any(name not in self._absent for name, _ in type(self).learnt)
 
     @property
     def takes_update(self) -> bool:
@@ -185,6 +185,14 @@ class Module(Enforced):
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every parameter; allocates nothing."""
         return {path: field.shape(module) for path, module, field, _ in self._stored("parameter")}
+
+    def shared_parameters(self) -> list[tuple[str, ...]]:
+        """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
+        names: dict[int, list[str]] = {}
+        for path, module in self.named_modules():
+            for name, field in module.held_parameters():
+                names.setdefault(id(field.cell(module)), []).append(f"{path}.{name}" if path else name)
+        return [tuple(together) for together in names.values() if len(together) > 1]
 
     def num_parameters(self) -> int:
         """How many numbers the model learns, shared ones counted once; allocates nothing."""
@@ -250,7 +258,7 @@ class Module(Enforced):
 
     def shared_leaves(self, grad: Any) -> list[tuple[str, ...]]:
         """Which leaves of this module's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
-        if len(self.parameter_shapes()) == sum(1 for _, module in self.named_modules() for _ in module.held_parameters()):
+        if not self.shared_parameters():
             return []
         names: dict[int, list[str]] = {}
         for name, leaf in named_leaves(grad):

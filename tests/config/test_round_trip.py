@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.layer_cases import CASES, LayerCase
 from typednn import AnyArray, Chain, Input, Sequential
 from typednn.config import dumps, loads
-from typednn.errors import ArgumentError
+from typednn.errors import ArgumentError, ConfigError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Tanh
 from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, GradientOptimizer, Group, StepLR
 from typednn.random import PCG32, Constant, HeNormal, Normal, Uniform, Zeros
@@ -117,6 +117,54 @@ def test_what_is_written() -> None:
 
 
 @pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Input(4) >> (first := Linear(4, 4)) >> ReLU() >> first.shared(),
+        lambda: Input(4) >> (first := Linear(4, 4)) >> Linear(4, 4, bias=False).named("out").tie(first, weight="weight"),
+        lambda: Input(4) >> Residual((first := Linear(4, 4)) >> Tanh()) >> Residual(Tanh() >> first.shared()) >> first.shared(),
+        lambda: Stack({"a": (first := Linear(4, 4)), "b": Stack([Linear(4, 4).tie(first, bias="bias")], input=(4,))}, input=(4,)),
+        lambda: Input(4) >> (first := Linear(4, 1)) >> PReLU().tie(first, slope="bias"),
+    ],
+)
+def test_shared_parameters_are_written_once(build: Any) -> None:
+    """The model that is loaded shares the same parameters: saved, counted and printed once, and trained alike."""
+    model = build()
+    loaded = loads(dumps(model), "m.toml").model()
+    assert loaded.shared_parameters() == model.shared_parameters() != []
+    assert loaded.parameter_shapes() == model.parameter_shapes()
+    assert dumps(loaded) == dumps(model)
+    model.init(np.random.default_rng(0))
+    loaded.init(np.random.default_rng(0))
+    x = np.random.default_rng(1).standard_normal((5, 4)).astype(np.float32)
+    for each in (model, loaded):
+        each.update(SGD(0.5), each.backward(np.cos(each.forward(x))))
+    for name, array in model.state_dict().items():
+        np.testing.assert_array_equal(loaded.state_dict()[name], array)
+
+
+@pytest.mark.parametrize(
+    ("shared", "words"),
+    [
+        ('"a.weight"', "m.toml:3:10: shared: a list of lists of parameters' names, two or more in each, got \"a.weight\""),
+        ('[["a.weight"]]', "m.toml:3:11: shared: a list of lists of parameters' names, two or more in each"),
+        ('[["a.weight", "b.weigt"]]', 'm.toml:3:24: shared: "b.weigt" is no parameter, or shared already; did you mean \'b.weight\'?'),
+        ('[["a.weight", 3]]', "m.toml:3:24: shared: 3 is no parameter"),
+        ('[["a.weight", "c.weight"]]', "m.toml:3:24: shared: Linear(4, 3).tie: weight and Linear(4, 4)'s weight must have one shape"),
+        ('[["a.weight", "a.weight"]]', "m.toml:3:24: shared: Linear(4, 4).tie: takes another layer and names, got itself"),
+        ('[["a.weight", "b.weight"], ["a.bias", "b.weight"]]', 'm.toml:3:48: shared: "b.weight" is no parameter, or shared already'),
+    ],
+)
+def test_complaints_about_shared(shared: str, words: str) -> None:
+    layers = "".join(
+        f'[[layer]]\ntype = "Linear"\nname = "{name}"\nin_features = 4\nout_features = {size}\n'
+        for name, size in zip("abc", (4, 4, 3), strict=True)
+    )
+    with pytest.raises(ConfigError) as raised:
+        loads(f"format = 1\ninput = [4]\nshared = {shared}\n{layers}", "m.toml")
+    assert str(raised.value).startswith(words)
+
+
+@pytest.mark.parametrize(
     "optimizer",
     [
         SGD(),
@@ -145,10 +193,6 @@ def test_optimizers(optimizer: GradientOptimizer) -> None:
     [
         (lambda: Chain([Linear(4, 3)]), "dumps: a config declares its input, got a model without one; build it as Input(...) >> ..."),
         (lambda: Linear(4, 3), "dumps: writes a Chain, a Sequential or a Stack, got Linear(4, 3); build one with >> or Sequential"),
-        (
-            lambda: Input(4) >> (first := Linear(4, 4)) >> first.shared(),
-            "dumps: a config has no word for shared parameters, got a model with layer.shared(); build such a model in code",
-        ),
         (
             lambda: Input(4) >> Linear(4, 3, weight_init=_halves),
             "dumps, weight_init of Linear: an argument must have a form in TOML, got {halves}; "

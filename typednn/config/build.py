@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from typednn.config.arguments import Arguments, layers_wanted, shortened, type_of
+from typednn.config.arguments import Arguments, layers_wanted, meant, shortened, type_of
 from typednn.config.registry import LAYERS, RESERVED
 from typednn.config.source import MOST_LAYERS, Item, Place, Source
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
@@ -50,6 +50,30 @@ def build_stack(source: Source, tables: Sequence[Item], sample: Input[Any]) -> S
         return Stack(layers, input=sample)
     finally:
         builder.forget()
+
+
+def tie_shared(source: Source, item: Item, model: Stack) -> None:
+    """The parameters of each list in ``shared`` become one: ``shared = [["first.weight", "second.weight"]]``."""
+    modules = dict(model.named_modules())
+    for group in item.parts or [item]:
+        names = group.parts or []
+        if len(names) < 2:
+            raise source.error(
+                group.place, f'shared: a list of lists of parameters\' names, two or more in each, got {shortened(group)}; '
+                'such as shared = [["first.weight", "second.weight"]]',
+            )  # fmt: skip
+        for name in names:
+            if name.value not in model.parameter_shapes():
+                known = tuple(model.parameter_shapes())
+                raise source.error(
+                    name.place, f"shared: {shortened(name)} is no parameter, or shared already; {meant(str(name.value), known)}"
+                )
+        first, *others = (str(name.value).rpartition(".") for name in names)
+        for name, (path, _, own) in zip(names[1:], others, strict=True):
+            try:
+                modules[path].tie(modules[first[0]], **{own: first[2]})
+            except TypednnError as error:
+                raise source.error(name.place, f"shared: {error}") from None
 
 
 class _Builder:

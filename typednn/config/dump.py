@@ -22,17 +22,13 @@ _RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES).items()}
 def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Sequential | Stack, optimizer: GradientOptimizer | None = None) -> str:
     """The TOML config of a model of registered layers, with its declared input, and of the optimizer if one is given.
 
-    Layers, arguments, names and rules for initial weights are written; weights, dtype and device are not.
+    Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and device are not.
     """
     sample = _declared_input(model)
-    shared = len(model.parameter_shapes()) < sum(
-        1 for _, module in model.named_modules() for _, field in module.own_parameters() if not field.absent(module)
-    )
-    if shared:
-        raise ArgumentError(
-            explain("dumps", "a config has no word for shared parameters", "a model with layer.shared()", "build such a model in code")
-        )
     lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}"]
+    shared = model.shared_parameters()
+    if shared:
+        lines += ["shared = [", *(f"    {written(names)}," for names in shared), "]"]
     for name, layer in model.children():
         lines += _layer("layer", name, layer)
     if optimizer is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from typednn.config.arguments import meant, shortened
-from typednn.config.build import build_stack
+from typednn.config.build import build_stack, tie_shared
 from typednn.config.paper_format import is_paper_format, read_paper_format
 from typednn.config.settings import build_optimizer, build_rng
 from typednn.config.source import Item, Place, Source, decoded, read
@@ -22,7 +22,7 @@ from typednn.stack import Stack
 
 FORMAT: Final = 1
 
-_KEYS = ("format", "input", "layer", "optimizer", "init")
+_KEYS = ("format", "input", "shared", "layer", "optimizer", "init")
 
 
 @final
@@ -44,7 +44,10 @@ class ModelConfig:
 
     def model(self) -> Stack:
         """The model, its parameters not yet filled: ``config.model().init(config.rng())``."""
-        return build_stack(self._source, _layers(self._source, self._tables.get("layer")), self.input)
+        model = build_stack(self._source, _layers(self._source, self._tables.get("layer")), self.input)
+        if "shared" in self._tables:
+            tie_shared(self._source, self._tables["shared"], model)
+        return model
 
     def optimizer(self) -> GradientOptimizer | None:
         """The optimizer, bound to no model yet; None if the config names none."""
