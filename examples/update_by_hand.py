@@ -1,4 +1,4 @@
-"""An ``update`` of one's own, as the paper writes it: which parameter is stepped, and what happens around it. python -m examples.update_by_hand
+"""An ``update`` of one's own, as the paper writes it. python -m examples.update_by_hand
 
 Optimizers are driven through each layer's ``update``, as only a layer knows its weights. Most layers inherit theirs. Here one layer
 limits the length of its weight's rows after each step (max-norm), and a model's ``update`` is written out: it clips one part's
