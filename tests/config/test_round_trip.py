@@ -145,9 +145,9 @@ def test_shared_parameters_are_written_once(build: Any) -> None:
 @pytest.mark.parametrize(
     ("shared", "words"),
     [
-        ('"a.weight"', "m.toml:3:10: shared: a list of lists of parameters' names, two or more in each, got \"a.weight\""),
+        ('"a.weight"', 'm.toml:3:10: shared: a list of lists of parameters\' names, two or more in each, got "a.weight"'),
         ('[["a.weight"]]', "m.toml:3:11: shared: a list of lists of parameters' names, two or more in each"),
-        ('[["a.weight", "b.weigt"]]', 'm.toml:3:24: shared: "b.weigt" is no parameter, or shared already; did you mean \'b.weight\'?'),
+        ('[["a.weight", "b.weigt"]]', "m.toml:3:24: shared: \"b.weigt\" is no parameter, or shared already; did you mean 'b.weight'?"),
         ('[["a.weight", 3]]', "m.toml:3:24: shared: 3 is no parameter"),
         ('[["a.weight", "c.weight"]]', "m.toml:3:24: shared: Linear(4, 3).tie: weight and Linear(4, 4)'s weight must have one shape"),
         ('[["a.weight", "a.weight"]]', "m.toml:3:24: shared: Linear(4, 4).tie: takes another layer and names, got itself"),
