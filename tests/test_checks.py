@@ -1,5 +1,6 @@
 """Annotations are enforced, or the class is not defined: never silently ignored."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jaxtyping import Float, Int
+from jaxtyping import AbstractArray, Float, Int
 from typing_extensions import TypeVar
 
 from typednn import (
@@ -674,3 +675,48 @@ def test_shaped_results_of_unregistered_arrays_are_refused() -> None:
         Own().forward(Foreign())  # type: ignore[type-var]
     with pytest.raises(DeviceError, match="x must be an array"):
         (Linear(3, 3) >> ReLU()).init(np.random.default_rng(0)).forward(Foreign())  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------ memory
+
+
+def _annotations() -> int:
+    gc.collect()
+    return len(AbstractArray.__subclasses__())
+
+
+def test_judging_makes_no_annotations() -> None:
+    """beartype and jaxtyping remember every annotation for ever: sizes that are always new must not make any."""
+    model = (Input(3) >> Linear(3, 5) >> ReLU() >> Linear(5, 2)).init(np.random.default_rng(0))
+    loss, optimizer = SoftmaxCrossEntropy(), SGD(0.01)
+
+    def right(batch: int) -> None:
+        y, labels = model.forward(array(batch, 3)), np.zeros(batch, np.int64)
+        loss.loss(y, labels)
+        grad = model.backward(loss.loss_grad(y, labels))
+        model.update(optimizer, grad)
+
+    def wrong(batch: int) -> None:
+        y = model.forward(array(batch, 3))
+        grad = model.backward(y)
+        with checking("off"):
+            foreign = grad.map(lambda derivative: np.ones((batch, 1), np.float32))
+        for call in (
+            lambda: model.forward(array(batch, 4)),
+            lambda: model.forward(array(batch, 3, dtype=np.float64)),
+            lambda: model.forward([batch]),
+            lambda: model.backward(array(batch + 1, 2)),
+            lambda: model.update(optimizer, foreign),
+            lambda: loss.loss(y, np.zeros(batch + 1, np.int64)),
+            lambda: loss.loss(y, np.zeros(batch, np.complex64)),
+        ):
+            with pytest.raises(CheckError):
+                call()
+
+    for calls in (right, wrong):
+        calls(1)
+        calls(2)
+        before = _annotations()
+        for batch in range(3, 60):
+            calls(batch)
+        assert _annotations() == before

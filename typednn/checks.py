@@ -244,12 +244,22 @@ def _described(hint: Any) -> str:
     return getattr(hint, "__name__", str(hint).replace("typing.", ""))
 
 
-def _fits_dtype(hint: Any, value: Any) -> bool:
-    class Probe:
-        shape = ()
-        dtype = value.dtype
+class _Number:
+    """Stands for an array where its dtype alone is asked about."""
 
-    return isinstance(Probe(), hint.dtype[Probe, ""])
+    shape = ()
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype: Any = dtype
+
+
+@functools.cache
+def _number_hint(kind: Any) -> Any:
+    return kind[_Number, ""]
+
+
+def _fits_dtype(hint: Any, value: Any) -> bool:
+    return isinstance(_Number(value.dtype), _number_hint(hint.dtype))
 
 
 def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> ShapeError:

@@ -22,6 +22,9 @@ from typednn.gradients import gradient_fields
 if TYPE_CHECKING:
     from typednn.module import Module
 
+# One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the memory.
+ANY_ARRAY: Any = Shaped[AnyArray, "..."]
+
 
 class GradientContract:
     """What each field of a layer's gradient is the derivative of; decided when the class is defined."""
@@ -137,7 +140,7 @@ def check_gradient(
             )
         paths += _signature_paths(field, derivative)
     for name, derivative, quantity in zip(names, values, quantities, strict=True):
-        judge(where, module, [name], [Shaped[AnyArray, "..."]], [derivative])
+        judge(where, module, [name], [ANY_ARRAY], [derivative])
         check_derivative(where, module, name, derivative, quantity, "the input")
     judge(where, module, [*names, "next_grad"], [*hints, forward.result], [*values, next_grad])
 

@@ -20,12 +20,10 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from jaxtyping import Shaped
-
 from typednn.arrays import AnyArray
 from typednn.calls import locate
 from typednn.checks import Contract, judge, signature, switch
-from typednn.derivatives import check_derivative
+from typednn.derivatives import ANY_ARRAY, check_derivative
 from typednn.errors import CheckError, LocatedError, explain
 from typednn.fields import Cell
 from typednn.protocols import Optimizer
@@ -37,9 +35,6 @@ Update = TypeVar("Update", bound=Callable[..., None])
 
 # One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Module]"
-
-_ANY_SHAPE = Shaped[AnyArray, "..."]
-
 
 class _Tie:
     """A parameter with several uses, during one update of the model."""
@@ -233,5 +228,5 @@ def _check_fit(module: Module, path: str, cell: Cell, derivative: Any) -> None:
         fits = False
     if not fits:
         where = f"{module.label()}.update"
-        judge(where, module, [f"the gradient of {path!r}"], [_ANY_SHAPE], [derivative])
+        judge(where, module, [f"the gradient of {path!r}"], [ANY_ARRAY], [derivative])
         check_derivative(where, module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")
