@@ -45,6 +45,7 @@ class Gradient:
 
     __slots__ = ("_shared",)
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
+    __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
     __deferred__: ClassVar[tuple[str, ...]] = ()  # inputs that are computed when they are read: no check reads them
 
@@ -97,9 +98,13 @@ class Gradient:
         return with_shared(total, self)
 
     def __mul__(self, factor: float) -> Self:
-        if not isinstance(factor, Real):
+        """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
+        handed: object = factor
+        single = is_array(handed) and not factor.shape and factor.dtype.kind in "fiub"  # type: ignore[attr-defined]
+        if not single and not isinstance(handed, Real | np.bool_):
             return NotImplemented
-        scaled: Self = _combined(partial(operator.mul, factor), self)
+        plain = float(to_numpy(factor)) if single else float(factor)  # a Python float: NumPy's float64 would change a float32 array's dtype
+        scaled: Self = _combined(partial(operator.mul, plain), self)
         return with_shared(scaled, self)
 
     __rmul__ = __mul__

@@ -2,6 +2,8 @@
 
 import json
 import math
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from law_tools import bits, values
 
+from typednn import Stack, fuse
 from typednn.engines import using
 from typednn.errors import ArgumentError, StateDictError, StateError
 from typednn.layer import Chain, Input
 from typednn.layers import Linear, PReLU, ReLU
 from typednn.losses import MSE
-from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, Group, StepLR, accumulate, clip_grad_norm
+from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, GradientOptimizer, Group, StepLR, accumulate, clip_grad_norm
 
 FACTORIES: dict[str, Any] = {
     "SGD": lambda **more: SGD(0.1, **more),
@@ -337,3 +340,201 @@ def test_an_apply_of_its_own_finds_the_decay_done(decay: str) -> None:
         SGD(0.1, **given).step(plain, g)
         Own(0.1, **given).step(own, g)
         np.testing.assert_allclose(own, plain, rtol=1e-6)
+
+
+# ------------------------------------------------------------------ settings after construction
+
+
+def test_a_rate_that_is_set_is_used() -> None:
+    """P-S4: number or schedule, from the next step on, in place of whatever was there."""
+    w, optimizer = np.zeros(1), SGD(StepLR(1.0, 1))
+    for rate, moved in ((0.5, 0.5), (lambda step: 0.25 * step, 0.25), (ConstantLR(2.0), 2.0), (np.float64(0.125), 0.125)):
+        optimizer.lr = rate
+        before = float(w[0])
+        optimizer.step(w, np.ones(1))
+        assert before - float(w[0]) == pytest.approx(moved)
+    assert optimizer.lr == 0.125
+    assert SGD(0.3).lr == 0.3
+    assert SGD(rate := StepLR(1.0, 2)).lr is rate
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_a_rate_that_is_set_leaves_the_groups_theirs(first: int) -> None:
+    """A group without a rate of its own follows, before and after the first step."""
+    net = model()
+    groups = [Group("0.bias", lr=0.25), Group("2.*", weight_decay=0.5)]
+    optimizer = SGD(0.1, groups=groups).bind(net)
+    train(net, optimizer, first)
+    optimizer.lr = 0.01
+    before = {name: array.copy() for name, array in net.named_parameters().items()}
+    gradient = net.backward(net.forward(values((5, 3), 0, np.float32)))
+    derivatives = {name: array.copy() for name, array in net.named_gradients(gradient).items()}
+    net.update(optimizer, gradient)
+    for name, array in net.named_parameters().items():
+        lr, decay = 0.25 if name == "0.bias" else 0.01, 0.5 if name.startswith("2.") else 0.0
+        np.testing.assert_allclose(array, before[name] - lr * (derivatives[name] + decay * before[name]), rtol=1e-5, atol=1e-7)
+
+
+def test_other_settings_take_effect_too() -> None:
+    one, other = model(), model()
+    adam, from_the_start = Adam(0.01), Adam(0.01, (0.5, 0.7), 1e-3)
+    adam.betas, adam.eps = (0.5, 0.7), 1e-3
+    train(one, adam, 3)
+    train(other, from_the_start, 3)
+    assert bits(tuple(one.parameters())) == bits(tuple(other.parameters()))
+    w, sgd = np.zeros(1), SGD(1.0, 0.5)
+    sgd.step(w, np.ones(1))  # v = 1
+    sgd.momentum, sgd.dampening = 0.25, 0.5
+    sgd.step(w, np.ones(1))  # v = 0.25 + 0.5
+    np.testing.assert_allclose(w, [-1.75], rtol=1e-15)
+    sgd.dampening, sgd.nesterov = 0.0, True
+    sgd.step(w, np.ones(1))  # v = 0.25*0.75 + 1
+    np.testing.assert_allclose(w, [-1.75 - (1 + 0.25 * 1.1875)], rtol=1e-15)
+
+
+class Averaging(GradientOptimizer):
+    """Has settings of its own, one of them checked."""
+
+    scale = 2.0
+
+    def __init__(self, lr: float, rho: float) -> None:
+        super().__init__(lr)
+        self.rho = rho
+        self.seen: list[Any] = []
+
+    def checked(self, name: str, value: Any) -> Any:
+        if name == "rho" and not 0 <= value < 1:
+            raise ArgumentError("rho is from 0 to 1")
+        return super().checked(name, value)
+
+    def apply(self, state: Any, grad: Any, lr: float) -> None:
+        self._last = grad
+        self.seen.append(grad)
+        state.weights -= lr * self.rho * self.scale * grad
+
+
+def test_a_users_own_optimizer_has_settings_of_its_own() -> None:
+    own, w = Averaging(1.0, 0.5), np.zeros(1)
+    own.rho, own.scale = 0.25, 4.0
+    own.step(w, np.ones(1))
+    np.testing.assert_allclose(w, [-1.0])
+    own.seen = []
+    with pytest.raises(ArgumentError, match="rho is from 0 to 1"):
+        own.rho = 3.0
+    with pytest.raises(ArgumentError, match="rho is from 0 to 1"):
+        Averaging(1.0, -1.0)
+    with pytest.raises(ArgumentError, match="Averaging: what can be set is lr, rho, scale, seen, got 'rate'"):
+        own.rate = 3.0
+    assert own.rho == 0.25
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value", "words"),
+    [
+        (SGD, "learning_rate", 0.1, "SGD: what can be set is dampening, lr, momentum, nesterov, got 'learning_rate'"),
+        (Adam, "momentum", 0.1, "Adam: what can be set is betas, eps, lr, got 'momentum'"),
+        (AdamW, "param_groups", [], "AdamW: what can be set is betas, eps, lr, got 'param_groups'"),
+        (
+            Adam,
+            "weight_decay",
+            0.1,
+            "weight_decay is said when the optimizer is built, got a value set later; build another Adam; lr can be set",
+        ),
+        (SGD, "decay", 0.1, "decay is said when the optimizer is built"),
+        (SGD, "l2", 0.1, "l2 is said when the optimizer is built"),
+        (SGD, "groups", (), "groups is said when the optimizer is built"),
+        (SGD, "settings", None, "settings is said when the optimizer is built"),
+        (SGD, "step", 3, "got 'step'"),
+        (SGD, "lr", -1.0, "lr must be a finite number with 0 <= lr"),
+        (SGD, "lr", math.nan, "lr must be a finite number"),
+        (SGD, "lr", "fast", "lr must be a finite number"),
+        (SGD, "lr", None, "lr must be a finite number"),
+        (SGD, "momentum", 0.9, "momentum is not switched on or off later, got 0.9 after 0.0; build another SGD"),
+        (lambda: SGD(0.1, 0.9), "momentum", 0.0, "momentum is not switched on or off later, got 0.0 after 0.9"),
+        (lambda: SGD(0.1, 0.9), "momentum", math.inf, "momentum must be a finite number"),
+        (
+            lambda: SGD(0.1, 0.9, nesterov=True),
+            "dampening",
+            0.5,
+            "nesterov needs momentum and no dampening, got momentum=0.9, dampening=0.5",
+        ),
+        (SGD, "nesterov", True, "nesterov needs momentum and no dampening"),
+        (SGD, "nesterov", "yes", "nesterov is True or False, got 'yes'"),
+        (Adam, "betas", (0.9, 1.0), "beta2 must be a finite number with 0 <= beta2 < 1"),
+        (Adam, "betas", 0.9, "betas are two numbers, got 0.9"),
+        (AdamW, "eps", -1e-8, "AdamW: eps must be a finite number with 0 <= eps"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_and_changes_nothing(make: Any, name: str, value: Any, words: str) -> None:
+    optimizer = make()
+    before = {key: repr(kept) for key, kept in vars(optimizer).items()}
+    with pytest.raises(ArgumentError) as caught:
+        setattr(optimizer, name, value)
+    assert words in str(caught.value)
+    assert {key: repr(kept) for key, kept in vars(optimizer).items()} == before
+
+
+@pytest.mark.parametrize("rate", [math.nan, math.inf, -0.1, None, "0.1", np.ones(2)])
+def test_a_schedule_that_gives_no_rate_changes_no_weight(rate: Any) -> None:
+    for optimizer in (SGD(lambda step: rate), Adam(lambda step: rate), AdamW(lambda step: rate)):
+        w = np.ones(3)
+        with pytest.raises(ArgumentError, match=r"at step 0: the schedule's lr must be a finite number with 0 <="):
+            optimizer.step(w, np.ones(3))
+        assert (w == 1).all()
+
+
+# ------------------------------------------------------------------ gradients times numbers
+
+
+FACTORS = [2, True, np.bool_(True), 0.5, np.float16(0.5), np.float32(0.5), np.float64(0.5), np.longdouble(0.5), np.int64(2), np.uint8(2)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("factor", [*FACTORS, Fraction(1, 2), np.asarray(0.5), np.asarray(2)], ids=repr)
+def test_a_number_of_any_kind_keeps_the_dtype(factor: Any, dtype: Any) -> None:
+    chain = model().astype(dtype)
+    for net in (chain, fuse(chain), Stack(chain)):
+        gradient = net.backward(net.forward(values((5, 3), 0, dtype)))
+        for product in (gradient * factor, factor * gradient):
+            for name, leaf in product.leaves().items():
+                assert leaf.dtype == dtype
+                np.testing.assert_array_equal(leaf, gradient.leaves()[name] * dtype(float(factor)))
+            net.update(SGD(0.1), product)
+
+
+@pytest.mark.parametrize("factor", [None, "2", 2j, np.complex64(2), [2.0], np.ones(1), np.ones(3), np.asarray("a"), Decimal(2)], ids=repr)
+def test_what_is_no_number_is_no_factor(factor: Any) -> None:
+    net = model()
+    for trained in (net, fuse(net)):
+        gradient = trained.backward(trained.forward(values((5, 3), 0, np.float32)))
+        with pytest.raises(TypeError):
+            gradient * factor
+        with pytest.raises(TypeError):
+            factor * gradient
+
+
+@pytest.mark.parametrize("max_norm", [np.float64(0.5), np.float32(0.5), np.float16(0.5), np.int64(1), Fraction(1, 2)], ids=repr)
+def test_a_norm_of_any_kind_clips(max_norm: Any) -> None:
+    net = model()
+    gradient = net.backward(net.forward(values((5, 3), 0, np.float32))) * 100.0
+    clipped = clip_grad_norm(gradient, max_norm)
+    assert clipped.norm() == pytest.approx(float(max_norm), rel=1e-4)
+    assert {leaf.dtype for leaf in clipped.leaves().values()} == {np.dtype(np.float32)}
+    net.update(SGD(0.1), clipped)
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+def test_a_gradient_that_is_not_finite_is_not_clipped(broken: float) -> None:
+    net = model()
+    gradient = net.backward(net.forward(values((5, 3), 0, np.float32)))
+    gradient.parts[2].bias[1] = broken
+    for max_norm in (0.1, 1e30):
+        with pytest.raises(ArgumentError, match=r"a gradient that is clipped is finite, got NaN or infinity in parts\.2\.bias; leave"):
+            clip_grad_norm(gradient, max_norm)
+
+
+def test_a_norm_that_overflows_is_not_clipped() -> None:
+    net = model().astype(np.float64)
+    gradient = net.backward(net.forward(values((5, 3), 0))).map(lambda leaf: leaf * 1e200)
+    with np.errstate(over="ignore"), pytest.raises(ArgumentError, match="a sum of squares beyond float64"):
+        clip_grad_norm(gradient, 1.0)

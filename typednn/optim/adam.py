@@ -7,6 +7,7 @@ Keeps m and v per parameter. Source: Kingma and Ba 2015; the order of operations
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray, namespace
@@ -32,15 +33,19 @@ class Adam(GradientOptimizer):
         decay: float = 0.0,
         groups: Sequence[Group] = (),
     ) -> None:
-        where = type(self).__name__
         super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, groups=groups)
-        pair: object = betas
-        if not isinstance(pair, list | tuple) or len(betas) != 2:
-            raise ArgumentError(explain(where, "betas are two numbers", repr(betas), "such as (0.9, 0.999)"))
-        beta1 = number(where, "beta1", betas[0], least=0.0, below=1.0)
-        beta2 = number(where, "beta2", betas[1], least=0.0, below=1.0)
-        self.betas: tuple[float, float] = (beta1, beta2)
-        self.eps: float = number(where, "eps", eps, least=0.0)
+        self.betas: tuple[float, float] = betas
+        self.eps: float = eps
+
+    def checked(self, name: str, value: Any) -> Any:
+        where = type(self).__name__
+        if name == "eps":
+            return number(where, name, value, least=0.0)
+        if name != "betas":
+            return super().checked(name, value)
+        if not isinstance(value, list | tuple) or len(value) != 2:
+            raise ArgumentError(explain(where, "betas are two numbers", repr(value), "such as (0.9, 0.999)"))
+        return tuple(number(where, f"beta{place}", beta, least=0.0, below=1.0) for place, beta in enumerate(value, 1))
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         if not state.arrays:

@@ -1,10 +1,13 @@
 """What is done to a gradient between backward and update: pure functions from gradient to gradient."""
 
+import math
 from collections.abc import Iterable
 
+import numpy as np
 from typing_extensions import TypeVar
 
 from typednn.arguments import number
+from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, explain
 from typednn.gradients import Gradient
 
@@ -12,10 +15,19 @@ G = TypeVar("G", bound=Gradient)
 
 
 def clip_grad_norm(grad: G, max_norm: float) -> G:
-    """``grad`` scaled so that its norm over all parameters is at most ``max_norm``, as torch.nn.utils.clip_grad_norm_ does."""
-    number("clip_grad_norm", "max_norm", max_norm, least=0.0)
-    _check_gradient("clip_grad_norm", grad)
-    factor = max_norm / (grad.norm() + 1e-6)
+    """``grad`` scaled so that its norm over all parameters is at most ``max_norm``, as torch.nn.utils.clip_grad_norm_ does.
+
+    A NaN or an infinity in it is an error, as with PyTorch's ``error_if_nonfinite=True``: no factor makes such a gradient small.
+    """
+    where = "clip_grad_norm"
+    largest = number(where, "max_norm", max_norm, least=0.0)
+    _check_gradient(where, grad)
+    norm = grad.norm()
+    if not math.isfinite(norm):
+        broken = [name for name, leaf in grad.leaves().items() if not np.isfinite(to_numpy(leaf)).all()]
+        got = f"NaN or infinity in {', '.join(broken)}" if broken else "a sum of squares beyond float64"
+        raise ArgumentError(explain(where, "a gradient that is clipped is finite", got, "leave this batch out, or lower the learning rate"))
+    factor = largest / (norm + 1e-6)
     return grad * factor if factor < 1.0 else grad
 
 

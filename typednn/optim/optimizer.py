@@ -4,6 +4,9 @@ An optimizer meets weights only through a layer's ``update``: ``step(weights, gr
 nothing else. Its state belongs to the array it stepped; after `bind` it belongs to the parameter's dotted name, can be
 saved, and follows the parameter when ``to`` or ``astype`` replaces the array. Steps are counted per parameter.
 
+Copied or pickled together with its model, an optimizer goes on with that copy; ``copy.copy(optimizer)`` is one more for
+the same model, with moments of its own. What a copy was not copied with, it refuses to step.
+
 =============  ======================================  ========================================
 l2             eq 46: g + 2·l2·w                       the loss has l2·Σw² added
 decay          eq 47: w·(1 - decay) before the step    whatever the learning rate
@@ -12,21 +15,24 @@ weight_decay   PyTorch's                               SGD, Adam: g + weight_dec
 =============  ======================================  ========================================
 """
 
+import copy
+import functools
+import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
 
-from typednn.arguments import number
+from typednn.arguments import integer, number
 from typednn.arrays import AnyArray, device_of
 from typednn.backends import to_device, to_numpy
-from typednn.errors import ArgumentError, StateDictError, StateError, explain
+from typednn.errors import ArgumentError, LocatedError, StateDictError, StateError, explain
 from typednn.module import Module
-from typednn.optim.schedule import Schedule, schedule
+from typednn.optim.schedule import ConstantLR, Schedule, schedule
 from typednn.protocols import Optimizer
 
 
@@ -91,9 +97,13 @@ class GradientOptimizer(Optimizer):
     # Whether `apply` does the weight decay itself, in the same pass over memory: g + state.coupled·w, then w·state.shrink.
     folds_decay: ClassVar[bool] = False
 
+    settings: Settings  # of every parameter that is in no group
+    groups: tuple[tuple[str, Settings], ...]
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         if "apply" in vars(cls) and "folds_decay" not in vars(cls):
             cls.folds_decay = False  # an `apply` of its own, whatever its base's does
+        setattr(cls, "__init__", _completing(cls.__init__))  # noqa: B010  # to checkers, a constructor is no variable
         super().__init_subclass__(**keywords)
 
     def __init__(
@@ -106,15 +116,62 @@ class GradientOptimizer(Optimizer):
         groups: Sequence[Group] = (),
     ) -> None:
         where = type(self).__name__
-        self.settings: Settings = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
+        common = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
         handed: Sequence[object] = groups
         stray = next((group for group in handed if not isinstance(group, Group)), None)
         if stray is not None:
             raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'))
-        self.groups: tuple[tuple[str, Settings], ...] = tuple((group.names, group.settings(where, self.settings)) for group in groups)
+        self._given: tuple[Group, ...] = tuple(groups)
         self._states: dict[int, ParameterState] = {}
         self._model: Module | None = None
         self._named: dict[str, ParameterState] = {}
+        self._copied: bool = False
+        self._configure(common)
+
+    # ------------------------------------------------------------------ settings
+
+    @property
+    def lr(self) -> float | Schedule:
+        """The rate, a number or a schedule. Setting it replaces either, for all parameters whose group has no rate of its own."""
+        rate = self.settings.lr
+        return rate.lr if isinstance(rate, ConstantLR) else rate
+
+    @lr.setter
+    def lr(self, rate: float | Schedule) -> None:
+        self._configure(replace(self.settings, lr=schedule(type(self).__name__, rate)))
+
+    def _configure(self, common: Settings) -> None:
+        """Give every parameter, those that were stepped already too, these settings or its group's."""
+        groups = tuple((group.names, group.settings(type(self).__name__, common)) for group in self._given)
+        vars(self).update(settings=common, groups=groups)
+        for state in self._states.values():
+            state.settings = common
+        for name, state in self._named.items():
+            state.settings = self._settings_of(name)
+
+    def checked(self, name: str, value: Any) -> Any:
+        """``value`` as the attribute ``name``, in the constructor and whenever it is set; `ArgumentError` where it cannot be that.
+
+        Derive to check the settings of your own optimizer.
+        """
+        if "_complete" not in vars(self) or name.startswith("_"):
+            return value
+        where = type(self).__name__
+        if name in _FIXED:
+            raise ArgumentError(
+                explain(where, f"{name} is said when the optimizer is built", "a value set later", f"build another {where}; lr can be set")
+            )
+        member = getattr(type(self), name, None)
+        replaced = isinstance(member, property) or (member is not None and callable(member) == callable(value))
+        if name not in vars(self) and not replaced:
+            known = sorted({"lr", *(name for name in vars(self) if not name.startswith("_"))} - _FIXED)
+            raise ArgumentError(explain(where, f"what can be set is {', '.join(known)}", repr(name)))
+        return value
+
+    if not TYPE_CHECKING:  # checkers take a class that has this for one whose attributes can have any name
+
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, self.checked(name, value))
 
     @abstractmethod
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
@@ -126,6 +183,8 @@ class GradientOptimizer(Optimizer):
             state = self._new_state(weights)
         settings = state.settings
         lr = settings.lr(state.step)
+        if lr.__class__ is not float or not 0.0 <= lr < math.inf:
+            lr = number(f"{type(self).__name__}, at step {state.step}", "the schedule's lr", lr, least=0.0)
         if settings.l2 or settings.decay or settings.weight_decay:
             coupled, shrink = self.decay(settings, lr)
             if self.folds_decay:
@@ -145,7 +204,7 @@ class GradientOptimizer(Optimizer):
     # ------------------------------------------------------------------ whose state is it
 
     def bind(self, model: Module) -> Self:
-        """Know the model's parameters by name: needed for groups and for saving. Returns the optimizer."""
+        """Know the model's parameters by name: needed for groups and for saving. What was stepped is kept. Returns the optimizer."""
         names = list(model.parameter_shapes())
         for pattern, _ in self.groups:
             if not any(fnmatchcase(name, pattern) for name in names):
@@ -157,39 +216,93 @@ class GradientOptimizer(Optimizer):
                         f"there are {', '.join(names)}",
                     )
                 )
+        kept = self._kept_in(model)
+        self._named = {name: kept.get(name) or ParameterState(None, self.settings) for name in names}
         self._model = model
-        self._states = {}
-        self._named = {name: ParameterState(None, self._settings_of(name)) for name in names}
+        self._states = {id(state.weights): state for state in kept.values() if state.weights is not None}
+        self._configure(self.settings)
         return self
+
+    def _kept_in(self, model: Module) -> dict[str, ParameterState]:
+        """What is remembered of the parameters of ``model``, by their names there; `StateError` if some of it belongs to another."""
+        if model is self._model:
+            return self._named
+        if self._model is None:
+            held = [(state.weights, state) for state in self._states.values()]
+        else:
+            stepped = {name: state for name, state in self._named.items() if state.step}
+            arrays = self._model.named_parameters() if stepped else {}
+            held = [(arrays.get(name), state) for name, state in stepped.items()]
+        places = {id(array): name for name, array in model.named_parameters().items()} if held else {}
+        strangers = sum(id(array) not in places for array, _ in held)
+        if strangers:
+            raise StateError(
+                explain(
+                    f"{type(self).__name__}.bind",
+                    "an optimizer keeps to the parameters that it has stepped",
+                    f"a model without {strangers} of these {len(held)}",
+                    "bind a new optimizer to this model; load_state_dict lets it go on from another's state_dict",
+                )
+            )
+        return {places[id(array)]: state for array, state in held}
 
     def _settings_of(self, name: str) -> Settings:
         return next((settings for pattern, settings in self.groups if fnmatchcase(name, pattern)), self.settings)
 
     def _new_state(self, weights: Any) -> ParameterState:
         """The state of an array not seen before: a new one, or that of the bound parameter which now lives in it."""
+        where = type(self).__name__
         if self._model is None:
             if self.groups:
+                raise StateError(explain(where, "groups go by name", "an optimizer bound to no model", "call bind(model) first"))
+            if self._copied:
                 raise StateError(
-                    explain(type(self).__name__, "groups go by name", "an optimizer bound to no model", "call bind(model) first")
+                    explain(
+                        where,
+                        "a copied optimizer steps the arrays that were copied with it",
+                        "another array",
+                        "copy both at once, copy.deepcopy((model, optimizer)); one more for the same model is copy.copy(optimizer); "
+                        "for parameters that were never stepped, call bind(model)",
+                    )
                 )
+            if any(type(known.weights) is not type(weights) or known.weights.dtype != weights.dtype for known in self._states.values()):
+                rule = "an optimizer bound to no model knows a parameter by its array"
+                cure = "call bind(model) before to or astype, or build another optimizer"
+                raise StateError(explain(where, rule, "one of another dtype or device than those before", cure))
             state = ParameterState(weights, self.settings)
         else:
             name = next((name for name, array in self._model.named_parameters().items() if array is weights), None)
             if name is None:
-                raise StateError(
-                    explain(
-                        type(self).__name__,
-                        "steps the parameters of the model it is bound to",
-                        "an array of another",
-                        "bind(model) to that one",
-                    )
-                )
+                cure = "bind(model) to that one"
+                if any(state.step for state in self._named.values()):
+                    cure = "copy both at once, copy.deepcopy((model, optimizer)); a new optimizer can load this one's state_dict"
+                raise StateError(explain(where, "steps the parameters of the model it is bound to", "an array of another", cure))
             state = self._named[name]
+            if any(array.shape != weights.shape for array in state.arrays.values()):
+                rule = f"{name!r} keeps the shape that it was stepped with"
+                raise StateError(explain(where, rule, f"shape {tuple(weights.shape)}", "bind a new optimizer to the changed model"))
             self._states.pop(id(state.weights), None)
             state.weights = weights
             state.arrays = {key: to_device(array, device_of(weights)).astype(weights.dtype) for key, array in state.arrays.items()}
         self._states[id(weights)] = state
         return state
+
+    # ------------------------------------------------------------------ copying
+
+    def __copy__(self) -> Self:
+        """One more optimizer for the same model, which goes on from here with moments of its own."""
+        shared: list[Any] = [self._model, *(state.weights for state in self._states.values())]
+        twin = copy.deepcopy(self, {id(one): one for one in shared})
+        twin._copied = self._copied
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An array's identity is its address, which no copy keeps.
+        return vars(self) | {"_states": list(self._states.values())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        states = {id(parameter.weights): parameter for parameter in state["_states"]}
+        vars(self).update(state | {"_states": states, "_copied": bool(states)})
 
     # ------------------------------------------------------------------ saving
 
@@ -215,28 +328,59 @@ class GradientOptimizer(Optimizer):
         where = f"{type(self).__name__}.load_state_dict"
         if self._model is None:
             raise StateError(explain(where, "state is loaded by name", "an optimizer bound to no model", "call bind(model) first"))
+        handed: object = state
+        if not isinstance(handed, Mapping):
+            raise StateDictError(explain(where, "takes what state_dict gives", type(handed).__name__))
         shapes = self._model.parameter_shapes()
+        kinds = self.array_names()
         problems: list[str] = []
         steps: dict[str, int] = {}
         arrays: dict[str, dict[str, Any]] = {name: {} for name in shapes}
         for key, value in state.items():
-            name, _, part = key.rpartition(".")
-            if name not in shapes:
+            name, _, part = str(key).rpartition(".")
+            if name not in shapes or part not in ("step", *kinds):
                 problems.append(f"unexpected {key!r}")
-            elif part == "step":
-                steps[name] = int(value)
-            elif part not in self.array_names():
-                problems.append(f"unexpected {key!r}")
-            elif tuple(value.shape) != shapes[name]:
-                problems.append(f"{key!r} has shape {tuple(value.shape)}, the parameter {shapes[name]}")
-            else:
-                arrays[name][part] = np.array(to_numpy(value))
-        problems += [f"missing {name + '.step'!r}" for name in shapes if name not in steps]
+                continue
+            try:
+                if part == "step":
+                    steps[name] = integer(where, key, value, least=0)
+                else:
+                    arrays[name][part] = np.array(to_numpy(value))
+            except ArgumentError:
+                problems.append(f"{key!r} is {value!r}, not a number of steps")
+            except LocatedError:
+                problems.append(f"{key!r} is a {type(value).__name__}, not an array")
+        for name, shape in shapes.items():
+            if f"{name}.step" not in state:
+                problems.append(f"missing {name + '.step'!r}")
+            needed = kinds if steps.get(name) or any(f"{name}.{part}" in state for part in kinds) else ()
+            problems += [f"missing {f'{name}.{part}'!r}" for part in needed if f"{name}.{part}" not in state]
+            for part, array in arrays[name].items():
+                if array.shape != shape:
+                    problems.append(f"{f'{name}.{part}'!r} has shape {array.shape}, the parameter {shape}")
+                elif array.dtype.kind != "f":
+                    problems.append(f"{f'{name}.{part}'!r} holds {array.dtype}, not floats")
         if problems:
             raise StateDictError(explain(where, "state must belong to this optimizer and model", "; ".join(problems)))
         self._states = {}
         self._named = {name: ParameterState(None, self._settings_of(name), steps[name], arrays[name]) for name in shapes}
 
     def array_names(self) -> tuple[str, ...]:
-        """The names of the arrays this optimizer keeps for each parameter."""
+        """The names of the arrays this optimizer keeps for each parameter, from its first step on."""
         return ()
+
+
+# What only the constructor takes: groups start from the common settings.
+_FIXED = frozenset({"settings", "groups", "l2", "decay", "weight_decay"})
+
+
+def _completing(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor after which the optimizer has all its attributes; one that a derived class calls leaves that to it."""
+
+    @functools.wraps(init)
+    def complete(self: Any, *positional: Any, **named: Any) -> None:
+        init(self, *positional, **named)
+        if type(self).__init__ is complete:
+            self._complete = True
+
+    return complete

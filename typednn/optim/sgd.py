@@ -9,7 +9,7 @@ Source: "Deep Learning Implementation With Rust", eqs 44-47; momentum as torch.o
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray, namespace
@@ -38,11 +38,28 @@ class SGD(GradientOptimizer):
         groups: Sequence[Group] = (),
     ) -> None:
         super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, groups=groups)
-        self.momentum: float = number("SGD", "momentum", momentum, least=0.0)
-        self.dampening: float = number("SGD", "dampening", dampening)
-        self.nesterov = nesterov
-        if nesterov and (not momentum or dampening):
-            raise ArgumentError(explain("SGD", "nesterov needs momentum and no dampening", f"momentum={momentum}, dampening={dampening}"))
+        self.momentum: float = momentum
+        self.dampening: float = dampening
+        self.nesterov: bool = nesterov
+
+    def checked(self, name: str, value: Any) -> Any:
+        if name == "momentum":
+            value = number("SGD", name, value, least=0.0)
+            if bool(value) != bool(vars(self).get(name, value)):
+                cure = "build another SGD with momentum, or without"
+                raise ArgumentError(explain("SGD", "momentum is not switched on or off later", f"{value} after {self.momentum}", cure))
+        elif name == "dampening":
+            value = number("SGD", name, value)
+        elif name == "nesterov":
+            if not isinstance(value, bool):
+                raise ArgumentError(explain("SGD", "nesterov is True or False", repr(value)))
+        else:
+            return super().checked(name, value)
+        rule = vars(self) | {name: value}
+        if rule.get("nesterov") and (not rule["momentum"] or rule["dampening"]):
+            got = f"momentum={rule['momentum']}, dampening={rule['dampening']}"
+            raise ArgumentError(explain("SGD", "nesterov needs momentum and no dampening", got))
+        return value
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         first = "velocity" not in state.arrays
