@@ -2,7 +2,7 @@
 
 import copy
 import math
-import pickle
+import pickle  # noqa: TID251  # users copy by it
 from collections.abc import Callable
 from typing import Any
 
@@ -304,7 +304,7 @@ def test_a_layer_put_in_later_does_not_get_the_old_ones_moments() -> None:
     optimizer = Adam(0.01).bind(net)
     step(net, optimizer, 0)
     net.parts = Sequential([Linear(3, 7), Linear(7, 2)]).init(np.random.default_rng(0)).parts
-    with pytest.raises(StateError, match="'0.weight' keeps the shape that it was stepped with, got shape"):
+    with pytest.raises(StateError, match=r"'0\.weight' keeps the shape that it was stepped with, got shape"):
         step(net, optimizer, 1)
 
 

@@ -355,7 +355,8 @@ def test_a_rate_that_is_set_is_used() -> None:
         assert before - float(w[0]) == pytest.approx(moved)
     assert optimizer.lr == 0.125
     assert SGD(0.3).lr == 0.3
-    assert SGD(rate := StepLR(1.0, 2)).lr is rate
+    falling = StepLR(1.0, 2)
+    assert SGD(falling).lr is falling
 
 
 @pytest.mark.parametrize("first", [0, 2])
@@ -438,7 +439,7 @@ def test_a_users_own_optimizer_has_settings_of_its_own() -> None:
             Adam,
             "weight_decay",
             0.1,
-            "weight_decay is said when the optimizer is built, got a value set later; build another Adam; lr can be set",
+            "weight_decay is said when the optimizer is built, got a value set later; build another Adam",
         ),
         (SGD, "decay", 0.1, "decay is said when the optimizer is built"),
         (SGD, "l2", 0.1, "l2 is said when the optimizer is built"),
@@ -456,7 +457,7 @@ def test_a_users_own_optimizer_has_settings_of_its_own() -> None:
             lambda: SGD(0.1, 0.9, nesterov=True),
             "dampening",
             0.5,
-            "nesterov needs momentum and no dampening, got momentum=0.9, dampening=0.5",
+            "nesterov needs momentum and no dampening",
         ),
         (SGD, "nesterov", True, "nesterov needs momentum and no dampening"),
         (SGD, "nesterov", "yes", "nesterov is True or False, got 'yes'"),
