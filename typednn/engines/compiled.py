@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable
@@ -87,15 +86,15 @@ def _load(plan: Plan) -> Callable[[int], int] | None:
     symbol = f"typednn_{key}"
 
     def build(library: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="typednn-") as folder:
-            compiled = Path(folder) / "kernel.o"
-            toolchain.compile_object(plan, compiled, symbol, toolchain.host())
-            toolchain.link([compiled, runtime.path()], library, library.name)
+        compiled, needed = library.with_name("kernel.o"), library.with_name(runtime.soname())
+        toolchain.compile_object(plan, compiled, symbol, toolchain.host())
+        runtime.copy(needed)
+        toolchain.link([compiled, needed], library, library.name)
 
-    path = on_disk.entry(key, build)
     try:
-        runtime.load()
-        function = getattr(ctypes.CDLL(str(path), mode=os.RTLD_NOW), f"{symbol}_argv")
+        with on_disk.entry(key, build) as path:
+            runtime.load()
+            function = getattr(ctypes.CDLL(str(path), mode=os.RTLD_NOW), f"{symbol}_argv")
     except OSError as error:
         warnings.warn(f"compiled kernels can't be loaded, and are compiled in memory instead: {error}", RuntimeWarning, stacklevel=2)
         return None

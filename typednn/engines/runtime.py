@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
+import shutil
 import threading
 from functools import cache
 from pathlib import Path
@@ -54,16 +54,16 @@ def key() -> str:
     return on_disk.digest("runtime", *toolchain.fingerprint())
 
 
-def path() -> Path:
-    """The runtime's library, compiled if it has to be."""
-    return on_disk.entry(key(), _build)
+def copy(to: Path) -> None:
+    """Write the runtime's library to ``to``, for the linker; compiled if it has to be."""
+    with on_disk.entry(key(), _build) as library:
+        shutil.copyfile(library, to)
 
 
 def _build(library: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="typednn-") as folder:
-        compiled = Path(folder) / "runtime.o"
-        toolchain.compile_runtime(compiled, toolchain.host())
-        toolchain.link([compiled], library, soname())
+    compiled = library.with_name("runtime.o")
+    toolchain.compile_runtime(compiled, toolchain.host())
+    toolchain.link([compiled], library, soname())
 
 
 def soname() -> str:
@@ -77,7 +77,8 @@ def load() -> None:
     with _lock:
         if _library is not None:
             return
-        library = ctypes.CDLL(str(path()), mode=os.RTLD_NOW)
+        with on_disk.entry(key(), _build) as path:
+            library = ctypes.CDLL(str(path), mode=os.RTLD_NOW)
         library.halide_set_error_handler.restype = ctypes.c_void_p
         library.halide_set_error_handler(_handler)
         _library = library
