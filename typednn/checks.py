@@ -28,12 +28,12 @@ from operator import attrgetter
 from typing import Any, Literal, TypeVar, get_args
 
 import jaxtyping
-from beartype.door import is_bearable
 from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
+from typednn.judgement import is_bearable
 
 Mode = Literal["full", "cached", "off"]
 Verdicts = dict[Any, Any]

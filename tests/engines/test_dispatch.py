@@ -90,6 +90,32 @@ def test_environment_forces_the_reference() -> None:
     assert "TYPEDNN_ENGINE: must be one of fast, reference, got 'fastest'" in wrong.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_counting_in_a_child_forked_while_another_thread_counts() -> None:
+    code = """
+import os, signal, threading
+from typednn.engines import counters, counting, record
+held, release = threading.Event(), threading.Event()
+def hold():
+    with counters._lock:
+        held.set()
+        release.wait()
+thread = threading.Thread(target=hold)
+with counting() as counts:
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(10)
+        record("op", "engine")
+        os._exit(counts["op", "engine"])
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    release.set()
+"""
+    done = run(code)
+    assert done.stdout == "1\n", done.stderr
+
+
 def test_counting() -> None:
     record("before", "halide")
     with counting() as outer:

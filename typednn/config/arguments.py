@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from beartype import BeartypeConf
-from beartype.door import is_bearable
 from beartype.roar import BeartypeException
 
 from typednn.config.registry import INITIALISERS, SCHEDULES
 from typednn.config.source import Item, Place, Source
 from typednn.config.values import written
 from typednn.errors import ConfigError, StackError, TypednnError
+from typednn.judgement import is_bearable
 from typednn.module import Module
 from typednn.optim import Schedule
 from typednn.random import Initialiser

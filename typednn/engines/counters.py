@@ -58,5 +58,13 @@ def _report_at_exit() -> None:
     atexit.register(lambda: print(report(whole), file=sys.stderr))  # noqa: T201
 
 
+def _after_fork() -> None:
+    global _lock
+    _lock = Lock()  # whoever held the old one is not in this process
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
 if os.environ.get("TYPEDNN_ENGINES") == "report":
     _report_at_exit()

@@ -1,0 +1,34 @@
+"""beartype's verdict on one value, given in such a way that a process may fork at any time.
+
+beartype guards what it remembers with locks. A child that is forked while another thread holds one would wait for it for ever: so only one
+thread is in beartype at a time, and a fork waits until none is.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from beartype import BeartypeConf, door
+
+_DEFAULT = BeartypeConf()
+_lock = threading.RLock()
+
+
+def is_bearable(value: Any, hint: Any, conf: BeartypeConf = _DEFAULT) -> bool:
+    """Whether ``value`` is what ``hint`` says."""
+    with _lock:
+        return door.is_bearable(value, hint, conf=conf)  # noqa: TID251 - the one place
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+
+
+def _after_fork() -> None:
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
