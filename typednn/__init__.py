@@ -15,9 +15,11 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of this import's time
 if TYPE_CHECKING:
+    from typing import Any
+
     from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, shapes, training
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
     from typednn.checks import checking, get_checks, set_checks

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from typednn.cli.main import main
+from typednn.cli import main
 from typednn.cli.static_check import module_name
 from typednn.stack import StackError
 

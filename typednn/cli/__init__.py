@@ -1,5 +1,25 @@
 """The command line, ``typednn`` or ``python -m typednn``: arguments in, exit code out; every command is a library call."""
 
-from typednn.cli.main import main
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the command, and return its exit code; ``given`` is ``sys.argv[1:]`` unless told."""
+    try:  # imports too, as Ctrl-C may come while they run
+        from typednn.cli.command import run
+        from typednn.cli.output import patient
+
+        with patient():
+            return run(given)
+    except KeyboardInterrupt:
+        try:
+            os.write(2, b"stopped\n")
+        except OSError:  # standard error is closed
+            pass
+        return 130
+
 
 __all__ = ["main"]

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING, TextIO, final
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def say(text: str = "") -> None:
@@ -17,4 +25,65 @@ def hint(text: str) -> None:
     sys.stderr.flush()
 
 
-__all__ = ["hint", "say"]
+@contextmanager
+def patient() -> Generator[None]:
+    """Standard streams that end no command: what nobody reads any more is dropped, what can't be encoded is escaped.
+
+    A result that can't be written for another reason, such as a full disk, is an error, once.
+    """
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _fill_closed_descriptors()
+    with ExitStack() as streams:
+        streams.enter_context(redirect_stdout(_patient(sys.stdout, sys.__stdout__, 1)))
+        streams.enter_context(redirect_stderr(_patient(sys.stderr, sys.__stderr__, 2)))
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            sys.stdout.flush()
+
+
+def _patient(stream: TextIO | None, own: TextIO | None, descriptor: int) -> TextIO:
+    """The process's own stream in another form; what a caller has put in its place stays."""
+    if stream is not own and stream is not None:
+        return stream
+    if stream is not None:
+        stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Descriptor(descriptor)),
+        encoding=getattr(stream, "encoding", "utf-8"),
+        errors="backslashreplace",
+        line_buffering=getattr(stream, "line_buffering", False),
+        write_through=getattr(stream, "write_through", False),
+    )
+
+
+@final
+class _Descriptor(io.FileIO):
+    """Standard output or error."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._lost = False
+
+    def write(self, data: Buffer, /) -> int | None:
+        size = memoryview(data).nbytes
+        if self._lost:
+            return size
+        try:
+            return super().write(data)
+        except OSError as error:
+            self._lost = True
+            if self.fileno() == 2 or isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+                return size
+            raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+def _fill_closed_descriptors() -> None:
+    """Else a file that is opened later would be standard output to whatever writes there."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+
+
+__all__ = ["hint", "patient", "say"]

@@ -57,7 +57,7 @@ class Finding:
 
     def as_json(self) -> str:
         """An object on one line."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return json.dumps(asdict(self))
 
 
 @final
@@ -211,6 +211,9 @@ def _settings(section: dict[str, Any], folder: Path) -> Settings:
 
 def findings(files: Sequence[str]) -> list[Finding]:
     """What the plugin says about ``files``, in the order of files and lines; `TypednnError` where mypy could not do its work."""
+    for file in files:
+        if file != file.encode(errors="replace").decode():
+            raise ArgumentError(explain(file, "mypy reads paths in UTF-8", "bytes that are none", "rename it"))
     api, settings = _mypy(files[0]), user_settings()
     faulty = [finding for file in files if (finding := _syntax_error(file)) is not None]
     unread = {finding.path for finding in faulty}

@@ -30,7 +30,7 @@ def predict(options: Namespace) -> int:
             hint(f"{answer.file}: {answer.remark}")
         if options.json:
             table = {key: value for key, value in asdict(answer).items() if key != "remark"}
-            say(json.dumps(table, ensure_ascii=False))
+            say(json.dumps(table))
             continue
         order = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
         others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:_SHOWN])

@@ -64,7 +64,7 @@ class Plan:
             "shape": list(self.shape),
             "names": list(self.names),
         }
-        return json.dumps(table, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(table, indent=1) + "\n"
 
 
 def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:

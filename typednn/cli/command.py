@@ -1,4 +1,4 @@
-"""main: from the words of a command to its exit code.
+"""run: from the words of a command to its exit code.
 
 0 done, 1 typednn refused something (one message on standard error, no traceback unless ``--debug``), 2 the command was not
 understood, 130 stopped by Ctrl-C, 143 by SIGTERM.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import os
 import sys
 import warnings
 from argparse import Namespace
@@ -32,33 +31,25 @@ _MODULES: Final = {
 }
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Run the command; ``given`` is ``sys.argv[1:]`` unless told."""
-    options = parser().parse_args(given)
-    with warnings.catch_warnings():
-        warnings.showwarning = _warned
-        return _guarded(options)
-
-
-def _guarded(options: Namespace) -> int:
+def run(given: Sequence[str] | None) -> int:
     """The command's exit code; what it raises becomes one message."""
+    where, debug = "typednn", False
     try:
-        code = _command(options.command)(options)
-        sys.stdout.flush()
-        return code
-    except KeyboardInterrupt:
-        sys.stderr.write("stopped\n")
-        return 130
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        try:
+            options = parser().parse_args(given)
+            where, debug = f"typednn {options.command}", options.debug
+            with warnings.catch_warnings():
+                warnings.showwarning = _warned
+                return _command(options.command)(options)
+        finally:
+            sys.stdout.flush()
     except (TypednnError, OSError) as error:
-        if options.debug:
+        if debug:
             raise
         message = str(error)
         if isinstance(error, OSError) and not isinstance(error, TypednnError):
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
-        sys.stderr.write(f"typednn {options.command}: {message}\n")
+        sys.stderr.write(f"{where}: {message}\n")
         return 1
 
 
@@ -81,4 +72,4 @@ def _warned(
     sys.stderr.write(f"warning: {message}\n")
 
 
-__all__ = ["main"]
+__all__ = ["run"]
