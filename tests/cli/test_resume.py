@@ -98,4 +98,5 @@ def test_killed_before_the_first_checkpoint(typednn: Command, trained: tuple[Pat
     done = typednn("resume", "run")
     assert done.returncode == 0, done.stderr
     assert _weights(run) == expected
+    assert (run / "config.toml").read_bytes() == (trained[0] / "config.toml").read_bytes()
     assert json.loads((run / "report.json").read_text(encoding="utf-8"))["accuracy"] > 0.9

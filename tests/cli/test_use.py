@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.support.damage import rewritten
 
 Command = Callable[..., Any]
 ROWS = "2.1,0.1,-0.2,1.1\n-2.0,0.2,-1.1,-0.9\n"
@@ -92,6 +95,9 @@ def test_a_run_of_another_model(typednn: Command, trained: tuple[Path, Any], tmp
     run = shutil.copytree(trained[0], tmp_path / "run")
     text = (run / "recipe.json").read_text(encoding="utf-8")
     (run / "recipe.json").write_text(text.replace("out_features = 8", "out_features = 9").replace("in_features = 8", "in_features = 9"))
+    _refused(typednn("eval", "run"), "recipe.json: step-", "was trained by a recipe.json of SHA-256", "bring that file back")
+    for folder in (run / "checkpoints").glob("step-*"):
+        rewritten(folder, lambda state: state.pop("configs"))  # as before checkpoints noted it
     _refused(typednn("eval", "run"), "Linear(4, 9)", "Linear(4, 8)", "use the config it was trained with")
 
 
@@ -102,6 +108,15 @@ def test_a_run_of_another_model(typednn: Command, trained: tuple[Path, Any], tmp
         ('"scaling"', '"scalding"', "must be what typednn wrote, got no 'scaling'"),
         ('"epochs": 8', '"epochs": "8"', "epochs must be an integer"),
         ("{", "", "must be what typednn wrote, got no JSON"),
+        ('"format": 2', '"format": 0', "must be what typednn wrote, got format 0"),
+        ('"format": 2', '"format": -1', "must be what typednn wrote, got format -1"),
+        ('"format": 2', '"format": "2"', "must be what typednn wrote, got format '2'"),
+        ('"format": 2', '"format": null', "must be what typednn wrote, got format None"),
+        ('"format": 2', '"format": true', "must be what typednn wrote, got format True"),
+        ('"format": 2,', "", "must be what typednn wrote, got format None"),
+        ('"mean": ', '"mean": 1', "was trained by a recipe.json of SHA-256"),
+        ('"loss": "softmax', '"loss": "softm', "loss must be"),
+        ("\n", "\n\n", "was trained by a recipe.json of SHA-256"),
     ],
 )
 def test_a_damaged_recipe(typednn: Command, trained: tuple[Path, Any], tmp_path: Path, old: str, new: str, part: str) -> None:
@@ -110,6 +125,16 @@ def test_a_damaged_recipe(typednn: Command, trained: tuple[Path, Any], tmp_path:
     assert old in text
     (run / "recipe.json").write_text(text.replace(old, new, 1))
     _refused(typednn("eval", "run"), part)
+    (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
+    _refused(typednn("predict", "run", "rows.csv"), part)
+
+
+def test_a_recipe_that_is_no_file(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """Opening a pipe would wait for ever."""
+    run = shutil.copytree(trained[0], tmp_path / "run")
+    (run / "recipe.json").unlink()
+    os.mkfifo(run / "recipe.json")
+    _refused(typednn("eval", "run"), "recipe.json", "must be a file")
 
 
 def test_report(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.damage import rewritten
 from tests.support.paper import LENET5
 from typednn import Fused, fuse
 from typednn.config import loads
@@ -277,6 +278,7 @@ def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monk
     saved["format"] = 1
     del saved["recipe"]["fuse"]
     path.write_text(json.dumps(saved), encoding="utf-8")
+    rewritten(tmp_path / "older" / "checkpoints" / "step-00000000", lambda state: state.pop("configs"))  # nor did it note these
     monkeypatch.setattr(plan, "load_data", lambda name: samples)
     resumed = resume(tmp_path / "older", progress=False)
     assert resumed.plan.recipe.fuse is False

@@ -1,11 +1,12 @@
 """Checkpoints: whole or not there at all, and nothing in them is believed before it is checked."""
 
+import contextlib
 import errno
 import hashlib
 import json
 import os
 import random
-from collections.abc import Callable
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.damage import rewritten
 from typednn.errors import CheckpointError, TypednnError
 from typednn.training.checkpoint import checkpoints, clean, read_checkpoint, rotate, write_checkpoint
 from typednn.training.state import Best, Epoch, Measured, TrainingState
@@ -248,12 +250,19 @@ def test_truncated_missing_or_no_file(tmp_path: Path, name: str) -> None:
     path.unlink()
     _refused(path, "must be there, got no such file")
     path.mkdir()
-    _refused(path, "must be readable, got Is a directory")
+    _refused(path, "must be a plain file of its own, got a folder")
     path.rmdir()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_bytes(content)
     path.symlink_to(elsewhere)
-    _refused(path, "must be a file of its own, got a link to elsewhere")
+    _refused(path, "must be a plain file of its own, got a link to elsewhere")
+    for place in ("/dev/zero", "/dev/null"):
+        path.unlink()
+        path.symlink_to(place)
+        _refused(path, "must be a plain file of its own, got a link to elsewhere")
+    path.unlink()
+    os.mkfifo(path)  # opening it would wait until somebody writes
+    _refused(path, "must be a plain file of its own, got a pipe")
 
 
 def _refused(path: Path, message: str) -> None:
@@ -263,18 +272,9 @@ def _refused(path: Path, message: str) -> None:
     assert raised.value.damaged
 
 
-def _rewritten(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """state.json changed by someone who knows how its checksum is made."""
-    table = json.loads((folder / "state.json").read_text())
-    del table["checksum"]
-    change(table)
-    text = json.dumps(table, sort_keys=True, separators=(",", ":"))
-    (folder / "state.json").write_text(json.dumps({**table, "checksum": hashlib.sha256(text.encode()).hexdigest()}))
-
-
 def test_a_newer_version_is_refused_and_not_called_damaged(tmp_path: Path) -> None:
     folder = _write(tmp_path)
-    _rewritten(folder, lambda table: table.update(version=2))
+    rewritten(folder, lambda table: table.update(version=2))
     with pytest.raises(CheckpointError, match="this typednn reads versions up to 1, got version 2; update typednn") as raised:
         read_checkpoint(folder)
     assert not raised.value.damaged
@@ -298,12 +298,71 @@ def test_a_newer_version_is_refused_and_not_called_damaged(tmp_path: Path) -> No
         ("files", {}, "'weights.safetensors' must be a dict, got None"),
         ("optimizer", {"name": "SGD", "steps": {"a": -1}}, "'a' must not be negative"),
         ("watched", "x", "'watched' must be a finite number"),
+        ("loss_sum", 10**400, "'loss_sum' must be a finite number, got 1000"),
+        ("watched", -(10**400), "'watched' must be a finite number, got -1000"),
+        ("metrics_bytes", 10**400, r"'metrics_bytes' must be less than 2\^63, got 1000"),
+        ("optimizer", {"name": "SGD", "steps": {"a": 1 << 63}}, r"'a' must be less than 2\^63"),
+        ("configs", [], "'configs' must be a dict"),
     ],
 )
 def test_a_state_of_wrong_kinds(tmp_path: Path, key: str, value: Any, message: str) -> None:
     folder = _write(tmp_path)
-    _rewritten(folder, lambda table: table.update({key: value}))
+    rewritten(folder, lambda table: table.update({key: value}))
     _refused(folder / "state.json", message)
+
+
+def test_a_checkpoint_knows_its_step(tmp_path: Path) -> None:
+    """Two swapped, or an old one copied under a higher step: neither is what its name says."""
+    first, second = _write(tmp_path, 4), _write(tmp_path, 8)
+    shutil.copytree(first, tmp_path / "step-00000012")
+    first.rename(tmp_path / "aside")
+    second.rename(first)
+    (tmp_path / "aside").rename(second)
+    for folder, step, named in ((first, 8, 4), (second, 4, 8), (tmp_path / "step-00000012", 4, 12)):
+        message = f"^{folder}: must hold the checkpoint of step {named}, got that of step {step}; the folder was renamed or copied"
+        with pytest.raises(CheckpointError, match=message) as raised:
+            read_checkpoint(folder)
+        assert raised.value.damaged
+
+
+def test_a_checkpoint_from_before_configs_were_noted(tmp_path: Path) -> None:
+    folder = _write(tmp_path)
+    rewritten(folder, lambda table: table.pop("configs"))
+    assert read_checkpoint(folder).configs == {}
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.just(10**400)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, each in inner for place in _places(each, (*path, key)))]
+
+
+def _put(table: Any, path: tuple[Any, ...], value: Any) -> None:
+    for key in path[:-1]:
+        table = table[key]
+    table[path[-1]] = value
+
+
+@given(data=st.data())
+def test_any_value_in_the_place_of_any_other(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """With a right checksum: it is read, or refused in our words."""
+    folder = _write(tmp_path_factory.mktemp("values"))
+    places = [place for place in _places(json.loads((folder / "state.json").read_text())) if place and place != ("checksum",)]
+    place, value = data.draw(st.sampled_from(places)), data.draw(JSON)
+    rewritten(folder, lambda table: _put(table, place, value))
+    with contextlib.suppress(CheckpointError):
+        read_checkpoint(folder)
 
 
 def test_arrays_that_their_checksum_fits_but_that_are_none(tmp_path: Path) -> None:
@@ -311,7 +370,7 @@ def test_arrays_that_their_checksum_fits_but_that_are_none(tmp_path: Path) -> No
     content = b"\xff" * 40
     (folder / "weights.safetensors").write_bytes(content)
     told = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    _rewritten(folder, lambda table: table["files"].update({"weights.safetensors": told}))
+    rewritten(folder, lambda table: table["files"].update({"weights.safetensors": told}))
     _refused(folder / "weights.safetensors", "must be a safetensors file")
 
 

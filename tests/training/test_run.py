@@ -1,10 +1,15 @@
 """Runs: one folder, one writer, and training that goes on to the same bits."""
 
 import errno
+import fcntl
 import json
 import os
+import re
+import shutil
+import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +187,61 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         _fit(run)
 
 
+def test_a_removed_lock_file_lets_no_second_writer_in(tmp_path: Path) -> None:
+    """The folder itself is locked as well."""
+    with Run.create(tmp_path / "run", "") as run:
+        (tmp_path / "run" / "lock").unlink()
+        with pytest.raises(RunLocked, match="got a lock held by another process; wait for it to end"):
+            Run.open(run.folder)
+        _fit(run, epochs=1)
+    with Run.open(tmp_path / "run"):
+        pass
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """Training goes on, and the user is told what nothing guards."""
+
+    def flock(*_: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    told = pytest.warns(RunWarning, match=rf"run: this file system has no locks \({os.strerror(code)}\): see to it that no other process")
+    with told, Run.create(tmp_path / "run", "") as run:
+        _fit(run, epochs=1)
+    assert _names(tmp_path / "run")[-1] == "step-00000007"
+
+
+def test_where_only_files_can_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on NFS: a lock file that was removed, or is another, is noticed before a checkpoint is written."""
+    real = fcntl.flock
+
+    def flock(handle: int, operation: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        real(handle, operation)
+
+    class Remove(Callback):
+        def on_step(self, step: Step) -> None:
+            if step.step == 10:
+                (tmp_path / "run" / "lock").unlink()
+                if others:
+                    others.append(Run.open(tmp_path / "run"))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    others: list[Any] = []
+    with Run.create(tmp_path / "run", "") as run:
+        with pytest.raises(RunLocked, match="a lock held by"):
+            Run.open(run.folder)
+        with pytest.raises(CheckpointError, match="it was removed: another process may train here"):
+            _fit(run, callbacks=[Remove()])
+    others.append(None)
+    with Run.open(tmp_path / "run") as run, pytest.raises(RunLocked, match="lock: must be the file that this process locked, got another"):
+        _fit(run, callbacks=[Remove()])
+    others[1].close()
+    assert _names(tmp_path / "run") == ["best.json", "step-00000007"]
+
+
 def test_a_lock_of_a_process_that_is_gone_is_none(tmp_path: Path) -> None:
     with Run.create(tmp_path / "run", ""):
         pass
@@ -354,6 +414,96 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> Non
         _fit(opened)
     assert _final(run) == _final(alone)
     assert (run / "checkpoints" / "damaged-step-00000021" / "weights.safetensors").read_bytes() == content
+
+
+def _swapped(run: Path) -> None:
+    first, second, aside = (run / "checkpoints" / name for name in ("step-00000014", "step-00000021", "aside"))
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
+
+
+def _copied(run: Path) -> None:
+    for name in ("step-00000014", "step-00000021"):
+        shutil.rmtree(run / "checkpoints" / name)
+        shutil.copytree(run / "checkpoints" / "step-00000007", run / "checkpoints" / name)
+
+
+@pytest.mark.parametrize("confuse", [_swapped, _copied])
+def test_checkpoints_under_each_others_names(tmp_path: Path, confuse: Callable[[Path], None]) -> None:
+    """Both are told and put aside; training goes on from the newest that is what its name says."""
+    alone, run = _trained(tmp_path / "alone"), _trained(tmp_path / "run")
+    confuse(run)
+    with Run.open(run) as opened, pytest.warns(RunWarning) as told:
+        _fit(opened)
+    for name, step in (("step-00000021", 21), ("step-00000014", 14)):
+        message = f"must hold the checkpoint of step {step}, got that of step .*; going on from step-00000007 instead of {name}$"
+        assert [bool(re.search(message, str(one.message))) for one in told].count(True) == 1
+    assert _final(run) == _final(alone)
+    assert {"damaged-step-00000014", "damaged-step-00000021"} < set(_names(run))
+
+
+def test_a_checkpoint_of_another_run(tmp_path: Path) -> None:
+    """It was trained by another config: told, put aside, and the run's own newest is taken."""
+    alone, run = _trained(tmp_path / "alone"), _trained(tmp_path / "run", epochs=2)
+    with Run.create(tmp_path / "other", "seed = 1\n") as other:
+        _fit(other, rng=PCG32(7))
+    shutil.copytree(tmp_path / "other" / "checkpoints" / "step-00000021", run / "checkpoints" / "step-00000021")
+    told = pytest.warns(
+        RunWarning, match=r"step-00000021 was trained by a config\.toml of SHA-256 .*, got another.*from step-00000014 instead"
+    )
+    with Run.open(run) as opened, told:
+        _fit(opened)
+    assert _final(run) == _final(alone)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_text("seed = 9\n"), lambda path: path.rename(path.with_name("recipe.json"))])
+def test_a_changed_config_is_refused(tmp_path: Path, damage: Callable[[Path], Any]) -> None:
+    run = _trained(tmp_path / "run")
+    before = _names(run)
+    damage(run / "config.toml")
+    message = r"config\.toml: step-00000021 was trained by a config\.toml of SHA-256 .*bring that file back, or start a new run"
+    with Run.open(run) as opened, pytest.raises(CheckpointError, match=message):
+        _fit(opened)
+    with pytest.raises(CheckpointError, match=message):
+        Run.open(run, lock=False).load_weights(_model())
+    assert _names(run) == before
+
+
+def test_a_config_that_is_no_file(tmp_path: Path) -> None:
+    """Opening a pipe would wait for ever."""
+    run = _trained(tmp_path / "run")
+    (run / "config.toml").unlink()
+    os.mkfifo(run / "config.toml")
+    with pytest.raises(CheckpointError, match="a run folder holds"):
+        Run.open(run)
+    (run / "recipe.json").write_text("{}")
+    with Run.open(run) as opened, pytest.raises(DataError, match=r"config\.toml: must be a file, got something else"):
+        _fit(opened)
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "rename"])
+def test_best_that_could_not_be_written_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """The last checkpoint is whole, and the run is through: resuming it still writes `best.json` and lets older ones make room."""
+    alone, real = _trained(tmp_path / "alone", keep=1), getattr(os, call)
+    run = tmp_path / "run"
+
+    def fails(*arguments: Any) -> Any:
+        if (run / "checkpoints" / "step-00000021").is_dir():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*arguments)
+
+    with Run.create(run, "seed = 0\n", _model()) as opened, monkeypatch.context() as broken:
+        broken.setattr(os, call, fails)
+        with pytest.raises(
+            CheckpointError, match=r"best\.json: must be written, got No space left.*the checkpoints are whole: resuming writes it"
+        ):
+            _fit(opened, keep=1)
+    assert _names(run) != _names(alone)
+    with Run.open(run) as opened:
+        _fit(opened, keep=1)
+    assert _names(run) == _names(alone)
+    assert (run / "checkpoints" / "best.json").read_bytes() == (alone / "checkpoints" / "best.json").read_bytes()
 
 
 def test_when_all_are_damaged_it_does_not_start_over(tmp_path: Path) -> None:

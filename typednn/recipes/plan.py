@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from typednn.errors import ConfigError, DataError, explain
 from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import Samples, load_data, load_tables
 from typednn.recipes.scaling import Scaling
+from typednn.training.run_files import parsed, read_bytes
 
 FORMAT = 2  # in format 1 no recipe said whether it is fused, and none was
 FILE = "recipe.json"
@@ -83,21 +84,21 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
 
 def read_plan(folder: Path) -> Plan:
     """The plan of the run in ``folder``; `ConfigError` where it is missing, damaged or newer."""
-    path = folder / FILE
-    where = str(path)
+    where = str(folder / FILE)
     try:
-        table: Any = json.loads(path.read_bytes())
-    except OSError as error:
-        got = error.strerror or type(error).__name__
-        cure = "is it the folder of a run?" if folder.is_dir() else "`typednn train` makes one"
-        raise ConfigError(explain(str(folder), f"must be a run folder, with {FILE}", got, cure), where) from None
-    except (ValueError, RecursionError):
-        raise _not_ours(where, "no JSON") from None
-    if not isinstance(table, dict):
-        raise _not_ours(where, "something else")
-    saved = cast("dict[str, Any]", table)
+        content = read_bytes(folder, FILE)
+    except DataError as error:
+        raise _not_ours(where, str(error)) from None
+    if content is None:
+        got, cure = ("no such file", "is it the folder of a run?") if folder.is_dir() else ("no such folder", "`typednn train` makes one")
+        raise ConfigError(explain(str(folder), f"must be a run folder, with {FILE}", got, cure), where)
+    saved = parsed(content)
+    if saved is None:
+        raise _not_ours(where, "no JSON object")
     version: object = saved.get("format")
-    if type(version) is int and version > FORMAT:
+    if type(version) is not int or version < 1:
+        raise _not_ours(where, f"format {version!r}"[:100])
+    if version > FORMAT:
         cure = "update typednn"
         raise ConfigError(explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", cure), where)
     try:

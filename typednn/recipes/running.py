@@ -11,6 +11,7 @@ that is kept apart (``validation``). Where no share is kept apart, the test set 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,8 @@ from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Labels, Samples, found_by, load_data
 from typednn.stack import Stack
-from typednn.training import Callback, EarlyStopping, Evaluation, History, Run, evaluate, fit
-from typednn.training.run_files import write_whole
+from typednn.training import Callback, EarlyStopping, Evaluation, History, Run, RunWarning, evaluate, fit
+from typednn.training.run_files import read_bytes, write_whole
 from typednn.training.shown import worst_mistakes, write_shown
 
 
@@ -89,6 +90,7 @@ def resume(
     """Go on with the run in a folder, from its last checkpoint or from the start, to the bits it would have had."""
     plan = read_plan(Path(run))
     with Run.open(run) as opened:
+        _restore_config(opened, plan)
         return _trained(plan, plan.model_config(), plan.samples(), opened, progress, time_limit, callbacks)
 
 
@@ -143,6 +145,17 @@ def _trained(
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder)
+
+
+def _restore_config(run: Run, plan: Plan) -> None:
+    """``config.toml`` says what ``recipe.json`` does: written anew where it does not, as after a full disk."""
+    wanted = plan.config.encode()
+    found = read_bytes(run.folder, "config.toml")
+    if found not in (None, wanted):
+        told = f"config.toml must say what {FILE} does: it was changed or damaged, and is written anew"
+        warnings.warn(RunWarning(f"{run.folder}: {told}"), stacklevel=3)
+    if found != wanted:
+        write_whole(run.folder / "config.toml", wanted)
 
 
 def write_results(

@@ -4,10 +4,12 @@
                               optimizer.safetensors    the optimizer's arrays, ``parameter.key``
                               state.json               format, version, step, loader, generators, metrics position, best, epochs;
                                                        step counts of the optimizer; the model as printed; environment;
+                                                       SHA-256 of the run's configs, by which it knows its run;
                                                        bytes and SHA-256 of the other two, and of itself (``checksum``)
 
 Written into a hidden sibling; each file is fsynced, then the folder; it is renamed, and the parent fsynced. So a name without a dot is a
-whole checkpoint, whatever happened. Reading believes nothing: sizes, checksums, kinds and names are looked at before anything is used.
+whole checkpoint, whatever happened. Reading believes nothing: sizes, checksums, kinds and names are looked at before anything is used,
+and what is no plain file is not opened. A folder named after another step than its own is no checkpoint of that step.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +40,7 @@ FORMAT = "typednn checkpoint"
 VERSION = 1
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 _NAME = re.compile(r"step-(\d{8,15})")
+_KINDS = {stat.S_IFLNK: "a link to elsewhere", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 _LEFTOVER = re.compile(r"\.(?:new|old)-.*")
 
 
@@ -52,6 +56,8 @@ class Checkpoint:
     optimizer_name: str
     model: str
     environment: Json
+    configs: Json
+    """SHA-256 by name of the run's configs, as they were; empty where the typednn that wrote it did not say."""
 
 
 # --- files that are there afterwards -------------------------------------------------------------------------------
@@ -98,6 +104,7 @@ def write_checkpoint(
     optimizer_name: str = "",
     model: str = "",
     environment: Mapping[str, Any] | None = None,
+    configs: Mapping[str, str] | None = None,
 ) -> Path:
     """Save below ``parent`` and give the new folder; a `CheckpointError` leaves what was there before."""
     folder = parent / f"step-{state.step:08d}"
@@ -119,6 +126,7 @@ def write_checkpoint(
                 "optimizer": {"name": optimizer_name, "steps": {key: value for key, value in optimizer.items() if isinstance(value, int)}},
                 "model": model,
                 "environment": dict(environment or {}),
+                "configs": dict(configs or {}),
                 "files": files,
             }
             write_file(new / STATE, json.dumps({**table, "checksum": _checksum(table)}, indent=1, allow_nan=False).encode())
@@ -195,6 +203,12 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     told = state.pop("checksum", None)
     if told != _checksum_or_nothing(state):
         raise _damaged(where, f"its checksum must be {str(told)[:12]}…", "another: a bit or more has changed")
+    named, step = _NAME.fullmatch(folder.name), count(where, state, "step")
+    if named and int(named[1]) != step:
+        cure = "the folder was renamed or copied: give it its own name back"
+        raise CheckpointError(
+            explain(str(folder), f"must hold the checkpoint of step {int(named[1])}", f"that of step {step}", cure), damaged=True
+        )
     files = inner(where, state, "files")
     weights, arrays = (_arrays(folder / name, inner(where, files, name)) for name in (WEIGHTS, OPTIMIZER))
     optimizer = inner(where, state, "optimizer")
@@ -207,6 +221,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         part(where, optimizer, "name", str),
         part(where, state, "model", str),
         inner(where, state, "environment"),
+        inner(where, {"configs": {}, **state}, "configs"),
     )
 
 
@@ -219,8 +234,9 @@ def _checksum_or_nothing(table: Json) -> str:
 
 def _content(path: Path) -> bytes:
     try:
-        if path.is_symlink():
-            raise _damaged(str(path), "must be a file of its own", "a link to elsewhere")
+        kind = stat.S_IFMT(path.lstat().st_mode)
+        if kind != stat.S_IFREG:  # opening a pipe waits for ever, and a device may have no end
+            raise _damaged(str(path), "must be a plain file of its own", _KINDS.get(kind, "a device"))
         return path.read_bytes()
     except FileNotFoundError:
         raise _damaged(str(path), "must be there", "no such file") from None

@@ -6,15 +6,18 @@
     RUN/checkpoints/     `typednn.training.checkpoint`; best.json names the best
 
 The config is written last, so a folder with a config is a whole run. One process writes: `Run.create` and `Run.open` take the lock, by
-``flock``, which ends with the process, however it ends (POSIX).
+``flock``, which ends with the process, however it ends (POSIX). A checkpoint knows the configs that it was trained by: beside others it
+is not this run's.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, final
@@ -23,7 +26,7 @@ from typednn.errors import ArgumentError, CheckpointError, StateDictError, State
 from typednn.module import Module
 from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.training.environment import environment
-from typednn.training.run_files import replace_file, sync_folder
+from typednn.training.run_files import read_bytes, reason, replace_file, sync_folder
 from typednn.training.state import Best, Json, TrainingState
 
 Which: TypeAlias = Literal["latest", "best"]
@@ -48,7 +51,10 @@ class Run:
     environment: Json
     metrics_bytes: int
     metrics_lines: int
-    _lock: int | None
+    _locks: tuple[int, ...]
+    """Descriptors of the lock file and the folder."""
+    _by_file: bool
+    """Whether the folder itself could not be locked."""
     _metrics: int | None
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -57,7 +63,8 @@ class Run:
         self.environment = environment()
         self.metrics_bytes = 0
         self.metrics_lines = 0
-        self._lock = None
+        self._locks = ()
+        self._by_file = False
         self._metrics = None
 
     @classmethod
@@ -115,8 +122,8 @@ class Run:
         """The config as it was written."""
         path = self.config_path
         try:
-            return path.read_text(encoding="utf-8") if path else ""
-        except (OSError, ValueError) as error:
+            return (read_bytes(self.folder, path.name) or b"").decode() if path else ""
+        except ValueError as error:
             raise CheckpointError(explain(str(path), "must be readable text", str(error))) from None
 
     @property
@@ -137,32 +144,47 @@ class Run:
         import fcntl  # POSIX only: elsewhere everything of training but runs works
 
         path = self.path("lock")
-        with storing(path):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            pid = os.read(handle, 20).decode("ascii", "replace").strip()
-            os.close(handle)
-            got, cure = f"a lock held by process {pid or 'unknown'}", "wait for it to end, or end it"
-            raise RunLocked(explain(str(self.folder), "one process at a time trains in a run folder", got, cure)) from None
-        self._lock = handle
-        with storing(path):
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        with ExitStack() as opened, storing(path):
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
+            opened.callback(os.close, file)
+            # The file may be removed, the folder can't be: it is locked too, where the file system lets folders be locked.
+            folder = os.open(self.folder, os.O_RDONLY)
+            opened.callback(os.close, folder)
+            refused: list[OSError] = []
+            for handle in (file, folder):
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    pid = os.read(file, 20).decode("ascii", "replace").strip()
+                    got, cure = f"a lock held by {f'process {pid}' if pid else 'another process'}", "wait for it to end, or end it"
+                    raise RunLocked(explain(str(self.folder), "one process at a time trains in a run folder", got, cure)) from None
+                except OSError as error:
+                    refused.append(error)
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+            opened.pop_all()
+        self._locks = (file, folder)
+        self._by_file = bool(refused)
+        if len(refused) == len(self._locks):
+            told = f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
+            warnings.warn(RunWarning(f"{self.folder}: {told}"), stacklevel=3)
 
     def require_lock(self) -> None:
         """`StateError` unless this is the one process that may write."""
-        if self._lock is None:
+        if not self._locks:
             got, cure = "a run opened without it, or closed", "open it with Run.open(folder)"
             raise StateError(explain(str(self.folder), "training needs the run's lock", got, cure))
+        if self._by_file:
+            with storing(self.folder / "lock", "it was removed: another process may train here"):
+                if not os.path.samestat(os.fstat(self._locks[0]), os.stat(self.folder / "lock")):
+                    got, cure = "another file in its place", "let one process train here, and resume it"
+                    raise RunLocked(explain(str(self.folder / "lock"), "must be the file that this process locked", got, cure))
 
     def close(self) -> None:
         """Give the lock back; a second time it does nothing."""
-        for handle in (self._metrics, self._lock):
-            if handle is not None:
-                os.close(handle)
-        self._metrics = self._lock = None
+        for handle in (*self._locks, *([] if self._metrics is None else [self._metrics])):
+            os.close(handle)
+        self._metrics, self._locks = None, ()
 
     def __enter__(self) -> Self:
         return self
@@ -205,6 +227,7 @@ class Run:
 
     def save(self, state: TrainingState, model: Module, optimizer: Any, *, keep: int = 3) -> Path:
         """A checkpoint of ``state``; then `best.json`, and older ones make room. An error leaves the earlier checkpoints whole."""
+        self.require_lock()
         if self._metrics is not None:
             with storing(self.folder / "metrics.jsonl"):
                 os.fsync(self._metrics)
@@ -216,43 +239,64 @@ class Run:
             optimizer_name=type(optimizer).__name__,
             model=str(model),
             environment=self.environment,
+            configs=self._configs(),
         )
-        self._note_best(state.best)
-        rotate(self.checkpoint_folder, keep, None if state.best is None else state.best.step)
+        self.settle(state.best, keep=keep)
         return saved
 
-    def _note_best(self, best: Best | None) -> None:
+    def settle(self, best: Best | None, *, keep: int = 3) -> None:
+        """What follows a checkpoint: `best.json` names the best, older ones make room. Resuming makes up for it where it failed."""
         path = self.checkpoint_folder / "best.json"
-        with storing(path):
+        with storing(path, "the checkpoints are whole: resuming writes it"):
             if best is None or not (self.checkpoint_folder / f"step-{best.step:08d}").is_dir():
                 path.unlink(missing_ok=True)
             else:
-                replace_file(path, _pretty({"name": f"step-{best.step:08d}", "metric": best.metric, "value": best.value}))
+                content = _pretty({"name": f"step-{best.step:08d}", "metric": best.metric, "value": best.value})
+                if not path.is_file() or path.read_bytes() != content:
+                    replace_file(path, content)
+        rotate(self.checkpoint_folder, keep, None if best is None else best.step)
+
+    def _configs(self) -> dict[str, str]:
+        """SHA-256 of the configs that the run has, by name."""
+        found = {name: read_bytes(self.folder, name) for name in CONFIGS}
+        return {name: hashlib.sha256(content).hexdigest() for name, content in found.items() if content is not None}
+
+    def _read(self, folder: Path) -> Checkpoint:
+        """The checkpoint in ``folder``; one that was written beside other configs is as good as damaged."""
+        found, mine = read_checkpoint(folder), self._configs()
+        for name, told in found.configs.items():
+            if mine.get(name) != told:
+                got = "another, or a damaged one" if name in mine else "none"
+                rule, cure = (
+                    f"{folder.name} was trained by a {name} of SHA-256 {str(told)[:12]}…",
+                    "bring that file back, or start a new run",
+                )
+                raise CheckpointError(explain(str(self.folder / name), rule, got, cure), damaged=True)
+        return found
 
     def latest(self) -> Checkpoint | None:
         """The newest checkpoint that is whole, None where there is none at all.
 
-        A damaged one is told in a `RunWarning`, put aside as ``damaged-…``, and the one before it is taken; where all are damaged,
-        the newest's error is raised. A checkpoint of a newer format is refused, never passed over.
+        A damaged one, one of another step than its name says, and one of another run are told in a `RunWarning`, and put aside as
+        ``damaged-…``; the one before is taken. Where none is left, the newest's error is raised. A newer format is refused, never
+        passed over.
         """
-        first: CheckpointError | None = None
-        damaged: list[Path] = []
+        damaged: dict[Path, CheckpointError] = {}
         for folder in reversed(checkpoints(self.checkpoint_folder)):
             try:
-                found = read_checkpoint(folder)
+                found = self._read(folder)
             except CheckpointError as error:
                 if not error.damaged:
                     raise
-                first = first or error
-                damaged.append(folder)
+                damaged[folder] = error
                 continue
-            for broken in damaged:
-                warnings.warn(RunWarning(f"{first}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
-                if self._lock is not None:
+            for broken, error in damaged.items():
+                warnings.warn(RunWarning(f"{error}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
+                if self._locks:
                     self._put_aside(broken)
             return found
-        if first is not None:
-            raise first
+        for error in damaged.values():
+            raise error
         return None
 
     def _put_aside(self, folder: Path) -> None:
@@ -272,7 +316,7 @@ class Run:
             raise CheckpointError(explain(str(self.folder), "must hold a checkpoint", "none", cure))
         best = newest.state.best
         folder = self.checkpoint_folder / f"step-{best.step:08d}" if best is not None else newest.folder
-        return read_checkpoint(folder) if which == "best" and folder != newest.folder and folder.is_dir() else newest
+        return self._read(folder) if which == "best" and folder != newest.folder and folder.is_dir() else newest
 
     def load_weights(self, model: Module, which: Which = "best") -> Checkpoint:
         """Fill ``model`` from a checkpoint, which is returned; one of another model is a `CheckpointError`."""

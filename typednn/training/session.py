@@ -288,6 +288,7 @@ class Session:
                 self.best, self.waited, self.watched = state.best, state.waited, state.watched
                 self.loss_sum, self.rows, self.seconds, self.total_seconds = state.loss_sum, state.rows, state.seconds, state.total_seconds
                 self.run.start_metrics(state.metrics_bytes, state.metrics_lines)
+                self.run.settle(state.best, keep=self.plan.keep)
             else:
                 self.run.start_metrics(0, 0)
             self.events = Events(self.run.path("events"), self.step)

@@ -17,9 +17,11 @@ from typednn.data.generator_state import generator_state, restore_generator
 from typednn.errors import CheckpointError, StateDictError, explain
 from typednn.module import Module
 from typednn.random import PCG32
+from typednn.training.run_files import as_number
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
+_TOO_LARGE = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,19 +168,22 @@ def inner(where: str, table: Json, key: str) -> Json:
 
 
 def count(where: str, table: Json, key: str) -> int:
-    """A whole number that is not negative."""
+    """A whole number that is not negative, and that 64 bits hold."""
     value = part(where, table, key, int)
     if value < 0:
-        raise CheckpointError(explain(where, f"{key!r} must not be negative", str(value), "it is damaged"), damaged=True)
+        raise CheckpointError(explain(where, f"{key!r} must not be negative", repr(value)[:40], "it is damaged"), damaged=True)
+    if value >= _TOO_LARGE:
+        raise CheckpointError(explain(where, f"{key!r} must be less than 2^63", repr(value)[:40], "it is damaged"), damaged=True)
     return value
 
 
 def real(where: str, table: Json, key: str) -> float:
     """A finite number."""
-    value = table.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise CheckpointError(explain(where, f"{key!r} must be a finite number", repr(value)[:40], "it is damaged"), damaged=True)
-    return float(value)
+    value = as_number(table.get(key))
+    if value is None or not math.isfinite(value):
+        got = repr(table.get(key))[:40]
+        raise CheckpointError(explain(where, f"{key!r} must be a finite number", got, "it is damaged"), damaged=True)
+    return value
 
 
 def rows(where: str, table: Json, key: str) -> list[Json]:
