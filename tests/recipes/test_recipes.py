@@ -1,18 +1,21 @@
 """Recipes: what they are, how they change, and that the paper's is the paper's."""
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from tests.support.damage import rewritten
 from tests.support.paper import LENET5
 from typednn import Fused, fuse
 from typednn.config import loads
-from typednn.errors import ArgumentError
+from typednn.errors import ArgumentError, CheckpointError, DataError
 from typednn.losses import CrossEntropy
 from typednn.metrics import ClassificationReport
 from typednn.models import lenet5
@@ -25,7 +28,9 @@ from typednn.recipes.plan import plan_for
 from typednn.recipes.recipe import from_json
 from typednn.recipes.running import generator, targets, which
 from typednn.recipes.scaling import Scaling
+from typednn.recipes.using import opened
 from typednn.stack import Stack
+from typednn.training import RunWarning
 
 
 def _pictures(rows: int, seed: int) -> tuple[Any, Any]:
@@ -209,6 +214,50 @@ def test_early_stopping_takes_the_best(samples: Samples) -> None:
     assert which(recipe("mlp").changed({"patience": 3})) == "best"
     with pytest.raises(ArgumentError, match="patience watches data kept apart, got validation 0; set validation"):
         recipe("mlp").changed({"patience": 3, "validation": 0.0})
+
+
+def test_what_is_reported_is_the_best(samples: Samples, tmp_path: Path) -> None:
+    """With a run and without: a rate that spoils the weights after the first epochs; the model in hand is the best run folder's."""
+    one = recipe("mlp").changed({"patience": 2, "validation": 0.25, "epochs": 12, "optimizer.lr": 3.0, "batch_size": 8})
+    without, with_run = train(one, samples, progress=False), train(one, samples, run=tmp_path / "run", progress=False)
+    best = with_run.history.best
+    assert best is not None
+    assert 0 < best.step < with_run.history.steps
+    kept = safetensors.numpy.load_file(tmp_path / "run" / "checkpoints" / f"step-{best.step:08d}" / "weights.safetensors")
+    for result in (without, with_run):
+        for name, array in result.model.named_parameters().items():
+            np.testing.assert_array_equal(array, kept[name], err_msg=name)
+    assert str(without.test) == str(with_run.test)
+
+
+def test_a_config_that_could_not_be_written_is_made_up_for(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full when config.toml is written: one error; resuming writes it, as it does where it was damaged, which is told."""
+    one = recipe("mlp").changed({"epochs": 1})
+    train(one, samples, run=tmp_path / "alone", progress=False)
+    config = (tmp_path / "alone" / "config.toml").read_bytes()
+    real, run = os.fsync, tmp_path / "run"
+
+    def fsync(handle: int) -> None:
+        if (run / ".new-config.toml").exists():
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(handle)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", fsync)
+        with pytest.raises(DataError, match=r"config\.toml: must be writable, got Input/output error"):
+            train(one, samples, run=run, progress=False)
+    assert not (run / "config.toml").exists()
+    assert not list(run.glob(".new-*"))
+    monkeypatch.setattr(plan, "load_data", lambda name: samples)
+    resume(run, progress=False)
+    assert (run / "config.toml").read_bytes() == config
+    (run / "config.toml").write_bytes(config.replace(b"784", b"785"))
+    with pytest.raises(CheckpointError, match=r"config\.toml: step-\d+ was trained by a config\.toml of SHA-256"):
+        opened(run)
+    with pytest.warns(RunWarning, match=r"config\.toml must say what recipe\.json does: it was changed or damaged, and is written anew"):
+        resume(run, progress=False)
+    assert (run / "config.toml").read_bytes() == config
+    opened(run)
 
 
 def test_validation_is_kept_apart(samples: Samples) -> None:

@@ -320,6 +320,35 @@ def test_early_stopping() -> None:
     assert max(values[-2:]) <= max(values[:-2])  # type: ignore[type-var]
 
 
+def _worse_and_worse(**changes: Any) -> tuple[Model, History]:
+    """Validated on the opposite of what is learned: the first evaluation is the best."""
+    x, y = _data()
+    model = _model()
+    return model, _fit(model, x, y, epochs=9, validation=Evaluation(x, 1 - y), **changes)
+
+
+@pytest.mark.parametrize("patience", [3, 20], ids=["stopped", "through"])
+def test_the_best_weights_are_in_hand(patience: int) -> None:
+    """Bit for bit those of a training that ended at the best evaluation."""
+    x, y = _data()
+    best = _model()
+    _fit(best, x, y, epochs=1)
+    model, history = _worse_and_worse(early_stopping=EarlyStopping(patience))
+    assert history.best is not None
+    assert (history.best.step, history.steps, history.stopped) == ((7, 28, "early stopping") if patience == 3 else (7, 63, ""))
+    assert _same(model, best)
+    assert -SoftmaxCrossEntropy().loss(model.forward(x), 1 - y) == pytest.approx(history.best.value, rel=1e-5)
+
+
+def test_the_last_weights_are_in_hand_where_it_is_wanted() -> None:
+    x, y = _data()
+    last = _model()
+    _fit(last, x, y, epochs=4)
+    assert _same(_worse_and_worse(early_stopping=EarlyStopping(3, restore_best_weights=False))[0], last)
+    _fit(last, x, y, epochs=5)
+    assert not _same(_worse_and_worse()[0], last), "nothing is restored without early stopping"
+
+
 def test_a_time_limit() -> None:
     history = _fit(_model(), *_data(), epochs=100_000, time_limit=0.2)
     assert history.stopped == "time limit"

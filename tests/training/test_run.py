@@ -346,6 +346,25 @@ def test_early_stopping_is_remembered(tmp_path: Path) -> None:
     assert (history.stopped, len(history.epochs)) == ("early stopping", 3)
 
 
+def test_the_best_weights_are_in_hand(tmp_path: Path) -> None:
+    """Also where another process measured them; the last checkpoint keeps the last, with the optimizer that belongs to them."""
+    options: dict[str, Any] = {"epochs": 9, "validation": Evaluation(X, 1 - Y)}
+    best, last = _model(), _model()
+    with Run.create(tmp_path / "best", "") as run:
+        _fit(run, model=best, **(options | {"epochs": 1}))
+    with Run.create(tmp_path / "last", "") as run:
+        _fit(run, model=last, **(options | {"epochs": 4}))
+    with Run.create(tmp_path / "run", "") as run, pytest.raises(LookupError):
+        _fit(run, callbacks=[Break(17)], early_stopping=EarlyStopping(3), keep=1, **options)
+    for _ in ("resumed", "resumed where nothing is left to do"):
+        model = _model()
+        with Run.open(tmp_path / "run") as run:
+            history = _fit(run, model=model, early_stopping=EarlyStopping(3), keep=1, **options)
+        assert (history.steps, history.stopped) == (28, "early stopping")
+        assert [array.tobytes() for array in model.parameters()] == [array.tobytes() for array in best.parameters()]
+        assert _final(tmp_path / "run")[:2] == _final(tmp_path / "last")[:2]
+
+
 def test_without_a_checkpoint_it_starts_over(tmp_path: Path) -> None:
     alone = _trained(tmp_path / "alone")
     with Run.create(tmp_path / "run", "") as run, pytest.raises(LookupError):
@@ -489,7 +508,8 @@ def test_best_that_could_not_be_written_is_made_up_for(tmp_path: Path, monkeypat
     run = tmp_path / "run"
 
     def fails(*arguments: Any) -> Any:
-        if (run / "checkpoints" / "step-00000021").is_dir():
+        written = call == "rename" or (run / "checkpoints" / ".new-best.json").exists()
+        if written and (run / "checkpoints" / "step-00000021").is_dir():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(*arguments)
 
@@ -555,10 +575,56 @@ def test_another_environment_is_told(tmp_path: Path) -> None:
             _fit(opened, epochs=2)
 
 
+COMPILED = "Halide 21; OpenBLAS multiplies, with Haswell kernels (OpenBLAS chooses); NumPy with scipy-openblas 0.3"
+REFERENCE = "reference kernels; NumPy with scipy-openblas 0.3"
+PRODUCTS = "the number of threads of NumPy's products"
+
+
+def _threads(**threads: Any) -> dict[str, Any]:
+    return {"cores": 4, "kernels": 4, "OMP_NUM_THREADS": "", "OPENBLAS_NUM_THREADS": "", "MKL_NUM_THREADS": ""} | threads
+
+
+@pytest.mark.parametrize(
+    ("engine", "dtype", "now", "told"),
+    [
+        (COMPILED, "float32", {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, []),
+        (COMPILED, "float32", {"cores": 64}, []),
+        (COMPILED, "float32", {"kernels": 2}, ["the kernels' number of threads was 4, is 2"]),
+        (COMPILED, "float64", {"OMP_NUM_THREADS": "1"}, [f"{PRODUCTS} was 4, is 1"]),
+        (REFERENCE, "float32", {"kernels": 2}, []),
+        (REFERENCE, "float32", {"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "1"}, []),
+        (REFERENCE, "float32", {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "4"}, []),
+        (
+            "reference kernels; NumPy with scipy-openblas 0.3",
+            "float32",
+            {"cores": 2},
+            [f"{PRODUCTS} was 4, is 2"],
+        ),
+        (
+            "reference kernels; NumPy with mkl 2025",
+            "float32",
+            {"MKL_NUM_THREADS": "1"},
+            [f"{PRODUCTS} was 4, is 1"],
+        ),
+        ("Halide 21; NumPy multiplies: x", "float32", {"OMP_NUM_THREADS": "2"}, [f"{PRODUCTS} was 4, is 2"]),
+    ],
+)
+def test_threads_are_told_only_where_they_decide(engine: str, dtype: str, now: dict[str, Any], told: list[str]) -> None:
+    before = {"engine": engine, "threads": _threads()}
+    assert differences(before, {"engine": engine, "threads": _threads(**now)}, dtype) == told
+
+
 def test_differences() -> None:
     assert differences(environment(), environment()) == []
-    before, now = {"a": 1, "threads": {"cores": 4, "X": ""}}, {"a": 1, "threads": {"cores": 2, "X": "1"}, "b": "new"}
-    assert differences(before, now) == ["threads was cores=4, is cores=2, X=1", "b was None, is new"]
+    before = {"a": 1, "python": "3.11.2", "engine": COMPILED}
+    now = {"a": 2, "python": "3.11.9", "engine": COMPILED.replace("OpenBLAS chooses", "asked for"), "b": "new"}
+    assert differences(before, now) == ["a was 1, is 2", "b was None, is new"]
+    assert differences(before, {"a": 1, "python": "3.12.1", "engine": "reference kernels"}) == [
+        "python was 3.11, is 3.12",
+        "engine was Halide 21; OpenBLAS multiplies, with Haswell kernels; NumPy with scipy-openblas 0.3, is reference kernels",
+    ]
+    assert differences({}, {"threads": 3}) == ["threads was None, is 3"]
+    assert differences({"threads": {"cores": "x", "OMP_NUM_THREADS": []}}, {"threads": {}}) == []
     assert set(environment()) == {"python", "numpy", "typednn", "system", "processor", "threads", "engine"}
 
 

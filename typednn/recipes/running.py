@@ -137,8 +137,6 @@ def _trained(
         early_stopping=None if recipe.patience is None else EarlyStopping(recipe.patience),
         progress=progress,
     )
-    if run is not None:
-        run.load_weights(model, which(recipe))
     scores = evaluate(running, data.test_x, transform=scaling)
     learned = ClassificationReport.from_scores(evaluate(running, data.x, transform=scaling), data.y)
     tested = ClassificationReport.from_scores(scores, data.test_y)

@@ -60,11 +60,16 @@ def every(name: str, value: int | Every | None) -> Every:
 
 @dataclass(frozen=True, slots=True)
 class EarlyStopping:
-    """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``."""
+    """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``.
+
+    Whenever `fit` then comes to its end, stopped early or not, the model has the weights of the best evaluation; with
+    ``restore_best_weights=False`` it has the last. The optimizer, and a run's last checkpoint, always are those of the last step.
+    """
 
     patience: int
     metric: Metric = "loss"
     min_delta: float = 0.0
+    restore_best_weights: bool = True
 
     def __post_init__(self) -> None:
         integer("EarlyStopping", "patience", self.patience)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
+import re
 import sys
 from collections.abc import Mapping
 from importlib import metadata
@@ -15,6 +17,7 @@ import numpy as np
 from typednn.engines import blas, fast, get_threads
 from typednn.training.state import Json
 
+_REASON = re.compile(r" \([^)]*\)")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -33,21 +36,38 @@ def environment() -> Json:
     }
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two environments, a phrase each."""
-    keys = [key for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key)]
-    return [f"{key} was {_shown(before.get(key))}, is {_shown(now.get(key))}" for key in keys]
+def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = "float32") -> list[str]:
+    """What differs between two environments and can change the bits of a model of ``dtype``, a phrase each."""
+    theirs, mine = _deciding(before, dtype), _deciding(now, dtype)
+    keys = [key for key in dict.fromkeys([*theirs, *mine]) if theirs.get(key) != mine.get(key)]
+    return [f"{key} was {str(theirs.get(key))[:100]}, is {str(mine.get(key))[:100]}" for key in keys]
+
+
+def _deciding(said: Mapping[str, Any], dtype: str) -> Json:
+    """What decides the bits: Python without its last number, the engine without the reasons for it, the threads of what computes.
+
+    Compiled kernels are float32's, and take their products from OpenBLAS's own package; NumPy multiplies where there is no such
+    package, or another dtype. Its threads are as many as its variable says, or cores; nothing else depends on these.
+    """
+    engine, threads = str(said.get("engine", "")), said.get("threads")
+    deciding: Json = {**said, "python": ".".join(str(said.get("python", "")).split(".")[:2]), "engine": _REASON.sub("", engine)}
+    if isinstance(threads, dict):
+        told = cast("Json", threads)
+        compiled = engine.startswith("Halide")
+        deciding.pop("threads")
+        if compiled:
+            deciding["the kernels' number of threads"] = told.get("kernels")
+        if dtype != "float32" or not compiled or "OpenBLAS multiplies" not in engine:
+            names = ("MKL_NUM_THREADS" if "mkl" in engine.lower() else "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+            asked = next((int(told[name]) for name in names if str(told.get(name, "")).isdecimal() and int(told[name])), math.inf)
+            cores = told.get("cores")
+            deciding["the number of threads of NumPy's products"] = min(asked, cores) if isinstance(cores, int) else asked
+    return deciding
 
 
 def _kernels() -> str:
     """What computes the layers: kernels compiled by Halide and their matrix products, or the reference."""
     return f"Halide {metadata.version('halide')}; {blas.why()}" if fast() else "reference kernels"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key}={each}" for key, each in cast("Json", value).items() if each != "")
-    return str(value)[:100]
 
 
 def _cores() -> int:

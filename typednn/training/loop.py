@@ -103,7 +103,7 @@ def fit(
     accumulate             batches per update: their mean gradient, by rows. The epoch's last update may have fewer
     clip_grad_norm         the largest norm of the gradient over all parameters
     time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is ``"time limit"``
-    early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``
+    early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then has the best weights
     progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
     =====================  ===========================================================================================================
 

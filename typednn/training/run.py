@@ -267,10 +267,8 @@ class Run:
         for name, told in found.configs.items():
             if mine.get(name) != told:
                 got = "another, or a damaged one" if name in mine else "none"
-                rule, cure = (
-                    f"{folder.name} was trained by a {name} of SHA-256 {str(told)[:12]}…",
-                    "bring that file back, or start a new run",
-                )
+                rule = f"{folder.name} was trained by a {name} of SHA-256 {str(told)[:12]}…"
+                cure = "bring that file back, or start a new run"
                 raise CheckpointError(explain(str(self.folder / name), rule, got, cure), damaged=True)
         return found
 

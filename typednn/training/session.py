@@ -75,6 +75,7 @@ class Session:
         self.reason: str = ""
         self.events: Events | None = None
         self.lr_offset: int = 0
+        self.best_weights: dict[str, Any] | None = None  # where no checkpoint holds them
 
     def train(self, stack: ExitStack) -> History:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
@@ -215,6 +216,8 @@ class Session:
         better = self.best is None or measured.value(metric) > self.best.value
         if better:
             self.best = Best(self.step, metric, measured.value(metric))
+            if self.run is None and rule is not None and rule.restore_best_weights:
+                self.best_weights = {name: array.copy() for name, array in self.model.state_dict().items()}
         return measured, better
 
     def _ends(self) -> bool:
@@ -239,6 +242,17 @@ class Session:
         if self.reason != _THROUGH:
             saved = "" if self.run is None else f"; saved, resume it from {self.run.folder}"
             self.display.note(f"stopped by {self.reason} after step {self.step}{saved}")
+        rule = self.plan.early_stopping
+        if rule is not None and rule.restore_best_weights and self.stop.signal is None:
+            self._restore_best()
+
+    def _restore_best(self) -> None:
+        """The best weights into the model in hand; the last ones, and the optimizer that belongs to them, are in the last checkpoint."""
+        if self.best is not None and self.best.step != self.step:
+            if self.run is not None:
+                self.run.load_weights(self.model, "best")
+            elif self.best_weights is not None:
+                self.model.load_state_dict(self.best_weights)
 
     def history(self) -> History:
         """What was told so far, earlier processes of the run included."""
@@ -277,7 +291,7 @@ class Session:
             bind(self.optimizer, self.model)
             found = self.run.latest()
             if found is not None:
-                changed = differences(found.environment, self.run.environment)
+                changed = differences(found.environment, self.run.environment, str(self.model.dtype))
                 if changed:
                     text = "; ".join(changed)
                     warnings.warn(RunWarning(f"{self.run.folder}: the bits may differ from an uninterrupted run's: {text}"), stacklevel=4)
