@@ -23,7 +23,7 @@ from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, CosineLR, accumulate, clip_grad_norm
 from typednn.random import PCG32
-from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Step, fit
+from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Run, Step, fit
 
 Model = Chain[Array2, Array2, str, *tuple[Any, ...]]
 
@@ -372,6 +372,43 @@ def test_a_signal_finishes_the_step(number: signal.Signals, error: type[BaseExce
     assert signal.getsignal(number) is before
     if number is signal.SIGTERM:
         assert raised.value.code == 143  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_before_the_first_step_a_signal_acts_at_once(number: signal.Signals, tmp_path: Path) -> None:
+    """Compiling the first step's kernels may take a minute, and there is nothing to save; in a resumed run neither."""
+
+    class Slow(SoftmaxCrossEntropy[float]):
+        def loss_grad(self, prediction: Any, target: Any) -> Any:
+            os.kill(os.getpid(), number)
+            raise AssertionError("it went on")
+
+    def fitted(run: Run, loss: Any) -> History:
+        x, y = _data()
+        return fit(_model(), loss, SGD(0.3), Loader(x, y, batch_size=8, rng=PCG32(1)), epochs=4, run=run, progress=False, time_limit=limit)
+
+    limit: float | None = 0.0
+    with Run.create(tmp_path / "run", "") as run:
+        fitted(run, SoftmaxCrossEntropy())
+    limit = None
+    before = signal.getsignal(number)
+    with Run.open(tmp_path / "run") as run, pytest.raises((KeyboardInterrupt, SystemExit)):
+        fitted(run, Slow())
+    assert signal.getsignal(number) is before
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["step-00000000"]
+    with Run.open(tmp_path / "run") as run:
+        assert fitted(run, SoftmaxCrossEntropy()).steps == 28
+
+
+def test_a_signal_is_answered_in_words(capfd: pytest.CaptureFixture[str]) -> None:
+    class Once(Callback):
+        def on_step(self, step: Step) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert "finishing the step, then saving; once more ends at once" in capfd.readouterr().err
+
+    for progress in (True, False):
+        with pytest.raises(KeyboardInterrupt if progress else AssertionError):
+            _fit(_model(), *_data(), callbacks=[Once()], progress=progress)
 
 
 def test_a_second_signal_acts_at_once() -> None:

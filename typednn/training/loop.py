@@ -109,7 +109,7 @@ def fit(
 
     A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and checkpoints stay as
     they were before that step. Ctrl-C and SIGTERM finish the step, save, and go on as `KeyboardInterrupt` or ``SystemExit(143)``; a second
-    one acts at once. In the end what the layers kept is dropped.
+    one acts at once, and so does the first before this call's first step is done. In the end what the layers kept is dropped.
     """
     if early_stopping is not None and validation is None:
         raise ArgumentError(explain("fit", "early stopping watches an evaluation", "no validation", "pass validation=Evaluation(x, y)"))
@@ -129,7 +129,7 @@ def fit(
         progress=bool(progress),
     )
     with ExitStack() as stack:
-        stop = stack.enter_context(stopping())
+        stop = stack.enter_context(stopping("finishing the step, then saving; once more ends at once" if progress else ""))
         stack.callback(model.free_cache)
         session = Session(model, loss, optimizer, loader, plan, run, list(callbacks), validation, stop)
         history = session.train(stack)

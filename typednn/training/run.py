@@ -279,22 +279,22 @@ class Run:
         ``damaged-…``; the one before is taken. Where none is left, the newest's error is raised. A newer format is refused, never
         passed over.
         """
-        damaged: dict[Path, CheckpointError] = {}
+        damaged: list[tuple[Path, CheckpointError]] = []
         for folder in reversed(checkpoints(self.checkpoint_folder)):
             try:
                 found = self._read(folder)
             except CheckpointError as error:
                 if not error.damaged:
                     raise
-                damaged[folder] = error
+                damaged.append((folder, error))
                 continue
-            for broken, error in damaged.items():
-                warnings.warn(RunWarning(f"{error}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
+            for broken, why in damaged:
+                warnings.warn(RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
                 if self._locks:
                     self._put_aside(broken)
             return found
-        for error in damaged.values():
-            raise error
+        if damaged:
+            raise damaged[0][1]
         return None
 
     def _put_aside(self, folder: Path) -> None:

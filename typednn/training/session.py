@@ -140,6 +140,7 @@ class Session:
         if self.plan.clip is not None:
             grad = clip_grad_norm(grad, self.plan.clip)
         rate = self.optimizer.settings.lr(self.step + self.lr_offset) if isinstance(self.optimizer, GradientOptimizer) else None
+        self.stop.at_once = False
         self.model.update(self.optimizer, grad)
         self.step += 1
         self.loss_sum += value

@@ -1,7 +1,12 @@
-"""Ctrl-C and SIGTERM, taken at the end of a step: the first asks, a second acts at once as it would have without us."""
+"""Ctrl-C and SIGTERM, taken at the end of a step: the first asks, a second acts at once as it would have without us.
+
+Before the first step there is nothing to save: while kernels are compiled for it, which may take a minute, the first acts at once too.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import threading
 from collections.abc import Generator
@@ -18,6 +23,8 @@ class Stop:
     """Which signal has come, if any."""
 
     signal: signal.Signals | None = None
+    at_once: bool = True
+    """Whether nothing would be lost; `typednn.training.session` makes it False at the first update of the weights."""
 
     def leave(self) -> NoReturn:
         """Go on as the signal meant it: KeyboardInterrupt after Ctrl-C, SystemExit(143) after SIGTERM."""
@@ -27,8 +34,8 @@ class Stop:
 
 
 @contextmanager
-def stopping() -> Generator[Stop, None, None]:
-    """Within, SIGINT and SIGTERM only set `Stop.signal`, once; afterwards the handlers are what they were.
+def stopping(note: str = "") -> Generator[Stop, None, None]:
+    """Within, SIGINT and SIGTERM only set `Stop.signal`, once, and tell ``note``; afterwards the handlers are what they were.
 
     Signals reach the main thread only: in another one this does nothing.
     """
@@ -38,6 +45,11 @@ def stopping() -> Generator[Stop, None, None]:
     def asked(number: int, _: FrameType | None) -> None:
         stop.signal = signal.Signals(number)
         signal.signal(number, before[stop.signal])
+        if stop.at_once:
+            stop.leave()
+        if note:
+            with contextlib.suppress(OSError):
+                os.write(2, f"\n{note}\n".encode())  # past sys.stderr, which may be in the middle of a write
 
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGINT, signal.SIGTERM):
