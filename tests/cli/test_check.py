@@ -254,7 +254,7 @@ def test_configs_beside_python(check: Check, put: Put, files: Path) -> None:
             "modules are looked for here, in mypy_path and where Python imports from",
         ),
         ("sys", "sys: expects a module that is written in Python, got built-in"),
-        ("model.toml", "model.toml: cannot be read: No such file or directory"),
+        ("model.toml", "model.toml: must be a readable file, got No such file or directory"),
     ],
 )
 def test_refused_in_one_line(

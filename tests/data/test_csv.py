@@ -117,7 +117,7 @@ def test_unreadable(tmp_path: Path) -> None:
     """P-C1: input and output errors are typed too."""
     with pytest.raises(DataError, match="must be a readable file, got No such file"):
         read_csv(tmp_path / "nowhere.csv")
-    with pytest.raises(DataError, match="must be a readable file, got Is a directory"):
+    with pytest.raises(DataError, match="must be a plain file, got a folder"):
         read_csv(str(tmp_path))
 
 

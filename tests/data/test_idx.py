@@ -47,7 +47,7 @@ def test_unpacks_no_more_than_is_promised(tmp_path: Path) -> None:
         size = (tmp_path / "file").stat().st_size
         tracemalloc.start()
         try:
-            with pytest.raises(DataError, match="its header promises"):
+            with pytest.raises(DataError, match="its header promises|may take at most"):
                 read_idx(tmp_path / "file")
             assert tracemalloc.get_traced_memory()[1] < (1032 * 3 * size if shape[0] > 2 else 1 << 18)
         finally:
@@ -86,5 +86,5 @@ def test_what_is_no_idx_file(tmp_path: Path, content: bytes, message: str) -> No
 def test_missing_and_unreadable(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must be a readable file, got No such file"):
         read_idx(tmp_path / "nowhere")
-    with pytest.raises(DataError, match="must be a readable file, got Is a directory"):
+    with pytest.raises(DataError, match="must be a plain file, got a folder"):
         read_idx(tmp_path)

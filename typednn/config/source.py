@@ -6,10 +6,10 @@ import os
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, cast, final
 
-from typednn.errors import ConfigError
+from typednn.errors import ConfigError, DataError
+from typednn.files import opened, path_of, shown
 
 LONGEST: Final = 1 << 20  # bytes of one config; a larger one is no config but a mistake
 DEEPEST: Final = 32  # brackets in brackets, or words in one dotted key
@@ -107,13 +107,12 @@ def _trace(shapes: Sequence[str]) -> list[str]:
 
 def read(path: str | os.PathLike[str]) -> Source:
     """The config in a file: UTF-8 text of at most `LONGEST` bytes."""
-    name = str(path)
+    name = shown(path_of("config.load", path))
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(LONGEST + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"{name}: cannot be read: {reason}", name) from None
+        with opened("config.load", path) as file:
+            data = file.stream.read(LONGEST + 1)
+    except DataError as error:
+        raise ConfigError(str(error), name) from None
     return decoded(name, data)
 
 

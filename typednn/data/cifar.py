@@ -21,6 +21,7 @@ import numpy as np
 from typednn.arrays import IntArray1
 from typednn.data.dataset import Bytes, Dataset, Pixels
 from typednn.errors import DataError, explain
+from typednn.files import File, opened, path_of, shown
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 _FOLDER = "cifar-10-batches-bin"
@@ -37,11 +38,11 @@ def cifar10(folder: str | Path) -> Dataset:
 
 def cifar10_pixels(folder: str | Path) -> Pixels:
     """The same, in the bytes that the files hold."""
-    place = _place(Path(folder))
+    place = _place(path_of("cifar10", folder))
     if place is None:
-        raise DataError(explain(f"cifar10({str(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
+        raise DataError(explain(f"cifar10({shown(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
     files = _of_archive(place) if place.is_file() else {name: _content(place / name) for name in (*_TRAIN, _TEST)}
-    parts = [_parsed(f"{place}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
+    parts = [_parsed(f"{shown(place)}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
     train = [images for images, _ in parts[:-1]], [labels for _, labels in parts[:-1]]
     return Pixels(np.concatenate(train[0]), np.concatenate(train[1]), *parts[-1])
 
@@ -58,40 +59,44 @@ def _place(folder: Path) -> Path | None:
     return folder / ARCHIVE if (folder / ARCHIVE).is_file() else None
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(explain(str(path), "must be a readable file", error.strerror or type(error).__name__)) from None
+def _content(path: Path) -> bytearray:
+    with opened("cifar10", path) as file:
+        return file.exactly(file.stream, file.size)
 
 
-def _of_archive(path: Path) -> dict[str, bytes]:
+def _of_archive(path: Path) -> dict[str, bytearray]:
     """The six files by their last names, whatever folders the archive puts them in."""
-    found: dict[str, bytes] = {}
-    try:
-        with gzip.open(path) as unpacked:
-            limited: Any = _Limited(unpacked)
-            with tarfile.open(fileobj=limited, mode="r|") as archive:
-                for member in archive:
-                    name = member.name.rpartition("/")[2]
-                    if name in (*_TRAIN, _TEST) and member.isreg() and not member.issparse():  # holes could be of any size
-                        file = archive.extractfile(member)
-                        found[name] = b"" if file is None else file.read()
-    except DataError as error:
-        raise DataError(explain(str(path), f"unpacks to at most {_MOST} bytes", str(error))) from None
-    except (EOFError, OSError, ValueError, OverflowError, tarfile.TarError, zlib.error) as error:
-        cure = "it was cut short or damaged: fetch it again"
-        raise DataError(explain(str(path), "must be a whole .tar.gz archive", str(error) or type(error).__name__, cure)) from None
-    missing = [name for name in (*_TRAIN, _TEST) if name not in found]
-    if missing:
-        raise DataError(explain(str(path), f"must hold {', '.join((*_TRAIN, _TEST))}", f"no {missing[0]}", "fetch it again"))
+    found: dict[str, bytearray] = {}
+    with opened("cifar10", path) as file:
+        try:
+            with gzip.open(file.stream) as unpacked:
+                limited: Any = _Limited(file.where, unpacked)
+                with tarfile.open(fileobj=limited, mode="r|") as archive:
+                    for member in archive:
+                        _keep(file, archive, member, found)
+        except DataError:
+            raise
+        except (EOFError, OSError, ValueError, OverflowError, RecursionError, tarfile.TarError, zlib.error) as error:
+            cure = "it was cut short or damaged: fetch it again"
+            raise DataError(explain(file.where, "must be a whole .tar.gz archive", str(error) or type(error).__name__, cure)) from None
+        missing = [name for name in (*_TRAIN, _TEST) if name not in found]
+        if missing:
+            raise DataError(explain(file.where, f"must hold {', '.join((*_TRAIN, _TEST))}", f"no {missing[0]}", "fetch it again"))
     return found
+
+
+def _keep(file: File, archive: tarfile.TarFile, member: tarfile.TarInfo, found: dict[str, bytearray]) -> None:
+    name = member.name.rpartition("/")[2]
+    if name in (*_TRAIN, _TEST) and member.isreg() and not member.issparse():  # holes could be of any size
+        content = archive.extractfile(member)
+        found[name] = bytearray() if content is None else file.exactly(content, member.size)
 
 
 class _Limited:
     """Reads on, but not for ever: a small archive can stand for a very large one."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, where: str, file: gzip.GzipFile) -> None:
+        self._where = where
         self._file = file
         self._left = _MOST
 
@@ -99,11 +104,11 @@ class _Limited:
         content: bytes = self._file.read(max(0, min(size, self._left + 1)))
         self._left -= len(content)
         if self._left < 0:
-            raise DataError("more")
+            raise DataError(explain(self._where, f"unpacks to at most {_MOST} bytes", "more"))
         return content
 
 
-def _parsed(where: str, content: bytes) -> tuple[Bytes, IntArray1]:
+def _parsed(where: str, content: bytearray) -> tuple[Bytes, IntArray1]:
     if not content or len(content) % _RECORD:
         raise DataError(explain(where, f"must be records of {_RECORD} bytes, a label and 3072 pixels", f"{len(content)} bytes"))
     records = np.frombuffer(content, np.uint8).reshape(-1, _RECORD)

@@ -10,6 +10,7 @@ A number is what Python's ``float`` reads, without underscores, and finite. Line
 from __future__ import annotations
 
 import csv
+import io
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +22,10 @@ import numpy.typing as npt
 from typednn.arguments import choice, integer
 from typednn.arrays import Array2, Array4, IntArray1, is_array
 from typednn.errors import ArgumentError, DataError, explain
+from typednn.files import File, opened, path_of, shown
 
 _CODES = {"float32": "f", "float64": "d"}
+_LINES_IN_LIMIT = 64  # a line takes up to this many times its length while it is taken apart
 _OPTDIGITS = (8, 8, 16.0, 10)  # height, width, darkest, classes
 
 
@@ -47,12 +50,12 @@ class RowLength(DataError):
         self.got = got
 
 
-def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: str = "float32") -> Array2:
+def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: str = "float32", limit: int | None = None) -> Array2:
     """The numbers of a CSV file, (rows, columns); the first ``header`` lines are skipped. ``dtype`` is float32 or float64.
 
     A `DataError` where the file cannot be read or holds no row; a `NotANumber` or a `RowLength` where a line is wrong.
+    ``limit`` is how many bytes of memory they may take; see `typednn.files`.
     """
-    where = str(path)
     header = integer("read_csv", "header", header, 0)
     code = _CODES[choice("read_csv", "dtype", dtype, tuple(_CODES))]
     if (not delimiter.isprintable() and delimiter != "\t") or len(delimiter) != 1 or delimiter in ' "':
@@ -60,25 +63,35 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
     most = float(np.finfo(dtype).max)
     numbers: array[float] = array(code)
     columns = 0
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            for row, fields in _rows(csv.reader(file, delimiter=delimiter, strict=True), header):
+    with opened("read_csv", path, limit) as file, io.TextIOWrapper(file.stream, encoding="utf-8-sig", newline="") as text:
+        where = file.where
+        try:
+            for row, fields in _rows(csv.reader(_lines(file, text), delimiter=delimiter, strict=True), header):
                 columns = columns or len(fields)
                 if len(fields) != columns:
                     rule = f"row {row} must hold {columns} numbers, as the first does"
                     raise RowLength(explain(where, rule, str(len(fields)), "is a line cut short?"), row, columns, len(fields))
+                file.take(columns * numbers.itemsize)
                 numbers.extend(_numbers(where, row, fields, most))
-    except OSError as error:
-        raise DataError(explain(where, "must be a readable file", error.strerror or type(error).__name__)) from None
-    except UnicodeDecodeError as error:
-        cure = "is it another format, or packed?"
-        raise DataError(explain(where, "must be text in UTF-8", f"the byte {error.object[error.start]:#04x}", cure)) from None
-    except csv.Error as error:
-        raise DataError(explain(where, "must be comma-separated values", str(error))) from None
+        except UnicodeDecodeError as error:
+            cure = "is it another format, or packed?"
+            raise DataError(explain(where, "must be text in UTF-8", f"the byte {error.object[error.start]:#04x}", cure)) from None
+        except csv.Error as error:
+            raise DataError(explain(where, "must be comma-separated values", str(error))) from None
     if not columns:
         told = f" after {header} header lines" if header else ""
         raise DataError(explain(where, f"must hold at least one row{told}", "none"))
     return np.frombuffer(numbers, dtype).reshape(-1, columns)
+
+
+def _lines(file: File, text: io.TextIOWrapper) -> Iterator[str]:
+    """The lines of ``text``, none of them so long that taking it apart would need more than the limit."""
+    longest = file.limit // _LINES_IN_LIMIT
+    while line := text.readline(longest + 1):
+        if len(line) > longest:
+            rule, got = f"a line may have at most {longest:,} characters, for a limit of {file.limit:,} bytes", "a longer one"
+            raise DataError(explain(file.where, rule, got, "is it text? If so, raise limit or TYPEDNN_DATA_LIMIT"))
+        yield line
 
 
 def _rows(lines: Any, header: int) -> Iterator[tuple[int, list[str]]]:
@@ -140,18 +153,19 @@ def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 
     return np.ascontiguousarray(pixels, np.float32).reshape(-1, height, width, 1), column.astype(np.int64)
 
 
-def read_optdigits(path: str | Path) -> tuple[Array4, IntArray1]:
+def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array4, IntArray1]:
     """Images (n, 8, 8, 1) from 0 to 16 and labels (n) of UCI's optdigits.tra or optdigits.tes: 64 pixels a line, then the digit.
 
     Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI repository.
     """
     height, width, darkest, classes = _OPTDIGITS
-    matrix = read_csv(path)
+    matrix = read_csv(path_of("read_optdigits", path), limit=limit)
+    where = shown(path)
     if matrix.shape[1] != height * width + 1:
-        raise DataError(explain(str(path), "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
+        raise DataError(explain(where, "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
     images, labels = labelled(matrix, height, width, label=-1)
     for name, numbers, most in (("a pixel", images, darkest), ("a digit", labels, classes - 1)):
-        _check_range(str(path), name, numbers.reshape(len(numbers), -1), most)
+        _check_range(where, name, numbers.reshape(len(numbers), -1), most)
     return images, labels
 
 

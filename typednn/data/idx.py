@@ -12,8 +12,8 @@ byte 2  type                    byte 2  type
 11      short, 2 bytes          14      double, 8 bytes
 ======  ================        ======  ================
 
-Read with or without gzip, told apart by the first two bytes. No more is unpacked than the header promises, and no more
-memory taken than the file can stand for. Source: Y. LeCun, "The MNIST database of handwritten digits".
+Read with or without gzip, told apart by the first two bytes. No more is unpacked than the header promises, and nothing
+where that is more than the limit (`typednn.files`). Source: Y. LeCun, "The MNIST database of handwritten digits".
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ import gzip
 import math
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn.errors import DataError, explain
+from typednn.files import File, Readable, opened
 
 _GZIP = b"\x1f\x8b"
 _TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _MOST_AXES = 32
-_CHUNK = 1 << 20
 
 
-def read_idx(path: str | Path) -> npt.NDArray[Any]:
-    """The numbers of an IDX file, in the machine's own byte order; a `DataError` names the file and what is wrong with it."""
-    path = Path(path)
-    where = str(path)
-    try:
-        with path.open("rb") as file:
-            packed = file.read(2) == _GZIP
-            file.seek(0)
-            if not packed:
-                return _read(file, where, path.stat().st_size)
-            with gzip.open(file) as unpacked:
-                return _read(unpacked, where, None)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        cure = "it was cut short or damaged: fetch it again"
-        raise DataError(explain(where, "must be a whole gzip file", str(error), cure)) from None
-    except OSError as error:
-        raise DataError(explain(where, "must be a readable file", error.strerror or str(error))) from None
+def read_idx(path: str | Path, *, limit: int | None = None) -> npt.NDArray[Any]:
+    """The numbers of an IDX file, in the machine's own byte order; a `DataError` names the file and what is wrong with it.
+
+    ``limit`` is how many bytes of memory they may take; see `typednn.files`.
+    """
+    with opened("read_idx", path, limit) as file:
+        packed = file.stream.read(2) == _GZIP
+        file.stream.seek(0)
+        if not packed:
+            return _read(file, file.stream, file.size)
+        try:
+            with gzip.open(file.stream) as unpacked:
+                return _read(file, unpacked, None)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            cure = "it was cut short or damaged: fetch it again"
+            raise DataError(explain(file.where, "must be a whole gzip file", str(error), cure)) from None
 
 
-def _read(file: BinaryIO | gzip.GzipFile, where: str, size: int | None) -> npt.NDArray[Any]:
-    start = file.read(4)
+def _read(file: File, stream: Readable, size: int | None) -> npt.NDArray[Any]:
+    where = file.where
+    start = stream.read(4)
     if len(start) < 4 or start[:2] != b"\0\0":
         raise DataError(explain(where, "an IDX file begins with two zero bytes", start.hex(" ") or "an empty file", "is it another file?"))
     if start[2] not in _TYPES:
         known = ", ".join(map(str, _TYPES))
         raise DataError(explain(where, f"the type of its numbers must be one of {known}", f"type {start[2]}"))
     axes = start[3]
-    sizes = file.read(4 * axes)
+    sizes = stream.read(4 * axes)
     if axes == 0 or len(sizes) < 4 * axes:
         raise DataError(explain(where, "must give a size for each axis", f"{4 + len(sizes)} bytes for a header with {axes} axes"))
     if axes > _MOST_AXES:
@@ -74,17 +74,16 @@ def _read(file: BinaryIO | gzip.GzipFile, where: str, size: int | None) -> npt.N
     expected = count * dtype.itemsize
     if size is not None and size - 4 - 4 * axes != expected:  # before anything is read
         raise DataError(explain(where, rule, _counted(size - 4 - 4 * axes, dtype.itemsize), "fetch it again"))
-    content = bytearray()
-    while len(content) < expected and (chunk := file.read(min(_CHUNK, expected - len(content)))):
-        content += chunk
+    content = file.exactly(stream, expected)
     if len(content) < expected:
         raise DataError(explain(where, rule, _counted(len(content), dtype.itemsize), "fetch it again"))
-    if file.read(1):
+    if stream.read(1):
         raise DataError(explain(where, rule, "more", "fetch it again"))
     try:
-        return np.frombuffer(content, dtype).astype(dtype.newbyteorder("="), copy=False).reshape(shape)
+        numbers = np.frombuffer(content, dtype).reshape(shape)
     except ValueError as error:  # 0 numbers in an absurd shape
         raise DataError(explain(where, rule, str(error))) from None
+    return numbers if dtype.isnative else numbers.byteswap(inplace=True).view(dtype.newbyteorder("="))
 
 
 def _counted(size: int, itemsize: int) -> str:

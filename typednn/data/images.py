@@ -5,27 +5,32 @@
         three/   c.png           → label 1
 
 Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. What is transparent lies on black;
-16 bits become 8 with a fraction. Only PNG is read, whatever a file is called, and at most 2²⁴ pixels of it.
+16 bits become 8 with a fraction. Only PNG is read, whatever a file is called, of at most 2²⁴ pixels and 2¹⁴ in a row or column;
+the header is compared with that, and with the memory limit (`typednn.files`), before a pixel is unpacked.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 import struct
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
 
 from typednn.arguments import integer, pair
 from typednn.arrays import Array3, Array4, IntArray1
 from typednn.errors import ArgumentError, DataError, MissingExtra, explain
+from typednn.files import allow, limit_of, opened, path_of, shown
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _MOST_PIXELS = 1 << 24
+_LONGEST_SIDE = 1 << 14  # what is much longer than wide takes Pillow seconds, and memory for each row
+_BYTES_PER_PIXEL = 16  # at most half of what is held at once
 
 
 @final
@@ -41,63 +46,83 @@ class ImageFolder:
 
 def image_size(path: str | Path) -> tuple[int, int]:
     """Height and width of a PNG image, from its header alone; needs no Pillow."""
-    where = str(path)
-    try:
-        with Path(path).open("rb") as file:
-            start = file.read(24)
-    except OSError as error:
-        raise DataError(explain(where, "must be a readable file", error.strerror or type(error).__name__)) from None
+    with opened("image_size", path) as file:
+        return _size(file.stream, file.where)
+
+
+def _size(file: BinaryIO, where: str) -> tuple[int, int]:
+    start = file.read(24)
     if len(start) < 24 or start[:8] != _SIGNATURE or start[12:16] != b"IHDR":
         got = start[:8].hex(" ") or "an empty file"
         raise DataError(explain(where, "must be a PNG image", f"a file that begins with {got}", "save it as PNG"))
     width, height = struct.unpack(">2I", start[16:24])
-    if not 0 < width * height <= _MOST_PIXELS:
-        raise DataError(explain(where, f"an image has 1 to {_MOST_PIXELS} pixels", f"{height} x {width}", "make it smaller"))
+    if not 0 < width * height <= _MOST_PIXELS or max(width, height) > _LONGEST_SIDE:
+        rule = f"an image has 1 to {_MOST_PIXELS} pixels, and at most {_LONGEST_SIDE} in a row or column"
+        raise DataError(explain(where, rule, f"{height} x {width}", "make it smaller"))
     return height, width
 
 
 def read_image(
-    path: str | Path, *, size: int | Sequence[int] | None = None, resize: bool = False, channels: int = 1, invert: bool = False
+    path: str | Path,
+    *,
+    size: int | Sequence[int] | None = None,
+    resize: bool = False,
+    channels: int = 1,
+    invert: bool = False,
+    limit: int | None = None,
 ) -> Array4:
     """One PNG image, (1, height, width, channels).
 
     ``size`` is what it must have: one number or (height, width). With ``resize=True`` an image of another size is brought to
     it, stretched where its shape is another; `image_size` tells what it was. ``invert`` turns dark ink on white into MNIST's
-    white ink on black.
+    white ink on black. ``limit`` is how many bytes of memory the pixels may take; see `typednn.files`.
     """
     wanted = None if size is None else pair("read_image", "size", size)
     if type(channels) is not int or channels not in (1, 3):
         raise ArgumentError(explain("read_image", "channels must be 1, grey, or 3", repr(channels)))
-    height, width = image_size(path)
-    if wanted is not None and wanted != (height, width) and not resize:
-        told, cure = f"{wanted[0]} x {wanted[1]}", "pass resize=True to bring it to that size"
-        raise DataError(explain(str(path), f"the image must be {told}", f"{height} x {width}", cure))
-    pillow = _pillow()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Pillow remarks about odd files is no business of the caller
-            with pillow.open(path, formats=("PNG",)) as image:
-                pixels = _pixels(pillow, image, channels)
-            if wanted is not None and wanted != (height, width):
-                pixels = _resized(pillow, pixels, wanted)
-    except Exception as error:  # a damaged image makes Pillow raise a dozen kinds
-        got = str(error) or type(error).__name__
-        raise DataError(explain(str(path), "must be a whole PNG image", got[:200], "save it anew")) from None
-    if wanted is None and pixels.shape[:2] != (height, width):
-        raise DataError(explain(str(path), "must be a whole PNG image", "two sizes in one file", "save it anew"))
+    with opened("read_image", path, limit) as file:
+        height, width = _size(file.stream, file.where)
+        if wanted is not None and wanted != (height, width) and not resize:
+            told, cure = f"{wanted[0]} x {wanted[1]}", "pass resize=True to bring it to that size"
+            raise DataError(explain(file.where, f"the image must be {told}", f"{height} x {width}", cure))
+        file.take(_BYTES_PER_PIXEL * height * width)
+        if wanted is not None and wanted != (height, width):
+            file.take(_BYTES_PER_PIXEL * wanted[0] * wanted[1])
+        pillow = _pillow()
+        file.stream.seek(0)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Pillow remarks about odd files is no business of the caller
+                with pillow.open(file.stream, formats=("PNG",)) as image:
+                    if image.size != (width, height):  # before they are unpacked
+                        raise ValueError("two sizes in one file")
+                    pixels = _pixels(pillow, image, channels)
+                if wanted is not None and wanted != (height, width):
+                    pixels = _resized(pillow, pixels, wanted)
+        except MemoryError:
+            raise
+        except Exception as error:  # a damaged image makes Pillow raise a dozen kinds
+            got = str(error) or type(error).__name__
+            raise DataError(explain(file.where, "must be a whole PNG image", got[:200], "save it anew")) from None
     return (255.0 - pixels if invert else pixels)[np.newaxis]
 
 
 def read_image_folder(
-    folder: str | Path, *, size: int | Sequence[int] | None = None, resize: bool = False, channels: int = 1, invert: bool = False
+    folder: str | Path,
+    *,
+    size: int | Sequence[int] | None = None,
+    resize: bool = False,
+    channels: int = 1,
+    invert: bool = False,
+    limit: int | None = None,
 ) -> ImageFolder:
     """Every PNG image below ``folder``, which holds a folder per class; classes and files in the order of their names.
 
     All images have the size of the first, or ``size``; with ``resize=True`` others are brought to it. What begins with a dot
-    is passed over, anything else that is no PNG image is an error that names it.
+    is passed over, anything else that is no PNG image is an error that names it. ``limit`` is how many bytes they may take together.
     """
-    folder = Path(folder)
-    where = str(folder)
+    folder = path_of("read_image_folder", folder)
+    where = shown(folder)
     classes = [place for place in _inside(folder) if place.is_dir()]
     if not classes:
         cure = "make one per class, named after it"
@@ -107,9 +132,11 @@ def read_image_folder(
     if empty:
         raise DataError(explain(where, "each class must have an image", f"none in {empty[0]!r}"))
     wanted = image_size(files[0][0]) if size is None else pair("read_image_folder", "size", size)
-    images = np.empty((len(files), *wanted, integer("read_image_folder", "channels", channels)), np.float32)
+    shape = (len(files), *wanted, integer("read_image_folder", "channels", channels))
+    allow(where, 4 * math.prod(shape), limit_of("read_image_folder", limit))
+    images = np.empty(shape, np.float32)
     for row, (path, _) in enumerate(files):
-        images[row] = read_image(path, size=wanted, resize=resize, channels=channels, invert=invert)[0]
+        images[row] = read_image(path, size=wanted, resize=resize, channels=channels, invert=invert, limit=limit)[0]
     labels = np.array([label for _, label in files], np.int64)
     return ImageFolder(images, labels, tuple(place.name for place in classes), tuple(path for path, _ in files))
 
@@ -118,7 +145,7 @@ def _inside(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
-        raise DataError(explain(str(folder), "must be a readable folder", error.strerror or type(error).__name__)) from None
+        raise DataError(explain(shown(folder), "must be a readable folder", error.strerror or type(error).__name__)) from None
 
 
 def _pixels(pillow: Any, image: Any, channels: int) -> Array3:

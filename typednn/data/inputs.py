@@ -15,10 +15,19 @@ from typednn.data.idx import read_idx
 from typednn.data.images import read_image
 from typednn.data.npy import read_npy, read_npz
 from typednn.errors import DataError, explain
+from typednn.files import path_of, shown
 
 
 def read_inputs(
-    path: str | Path, height: int = 28, width: int = 28, channels: int = 1, *, resize: bool = False, invert: bool = False, header: int = 0
+    path: str | Path,
+    height: int = 28,
+    width: int = 28,
+    channels: int = 1,
+    *,
+    resize: bool = False,
+    invert: bool = False,
+    header: int = 0,
+    limit: int | None = None,
 ) -> Array4:
     """Images (n, height, width, channels) in float32, as they stand in the file; only PNG is resized or inverted.
 
@@ -31,21 +40,23 @@ def read_inputs(
     ``.csv``                a row of pixels per image; in rows that have one number more the first is a label, left out
     anything else           IDX, with or without gzip: (n, height, width) or (n, height, width, channels)
     ======================  =========================================================================================
+
+    ``limit`` is how many bytes of memory the file's numbers may take; see `typednn.files`.
     """
-    path = Path(path)
+    path = path_of("read_inputs", path)
     sizes = [integer("read_inputs", name, value) for name, value in (("height", height), ("width", width), ("channels", channels))]
     kind = path.suffix.lower()
     if kind == ".png":
-        return read_image(path, size=(sizes[0], sizes[1]), resize=resize, channels=channels, invert=invert)
+        return read_image(path, size=(sizes[0], sizes[1]), resize=resize, channels=channels, invert=invert, limit=limit)
     if kind == ".csv":
-        rows = read_csv(path, header=header)
+        rows = read_csv(path, header=header, limit=limit)
         return _shaped(path, rows[:, 1:] if rows.shape[1] == height * width * channels + 1 else rows, *sizes)
     if kind == ".npz":
-        arrays = read_npz(path)
+        arrays = read_npz(path, limit=limit)
         if len(arrays) != 1:
-            raise DataError(explain(str(path), "must hold one array, the images", f"{len(arrays)}", "save them alone"))
+            raise DataError(explain(shown(path), "must hold one array, the images", f"{len(arrays)}", "save them alone"))
         return _shaped(path, next(iter(arrays.values())), *sizes)
-    return _shaped(path, read_npy(path) if kind == ".npy" else read_idx(path), *sizes)
+    return _shaped(path, read_npy(path, limit=limit) if kind == ".npy" else read_idx(path, limit=limit), *sizes)
 
 
 def _shaped(path: Path, numbers: npt.NDArray[Any], height: int, width: int, channels: int) -> Array4:
@@ -56,7 +67,7 @@ def _shaped(path: Path, numbers: npt.NDArray[Any], height: int, width: int, chan
     fits = any(numbers.shape[-rank:] == shape and numbers.ndim in (rank, rank + 1) for shape, rank in shapes.items())
     if not fits or not numbers.size:
         rule = f"must hold images of {height} x {width} x {channels}, or rows of {height * width * channels} numbers"
-        raise DataError(explain(str(path), rule, f"shape {numbers.shape}"))
+        raise DataError(explain(shown(path), rule, f"shape {numbers.shape}"))
     return numbers.astype(np.float32).reshape(-1, *image)
 
 

@@ -6,24 +6,24 @@ then        {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 then        the numbers, and nothing after them
 
 An .npz file is a zip archive of .npy files. Only numbers and truth values are read: other kinds would need pickle, which can
-run code. A file that promises more numbers than it holds is refused before memory is asked for.
+run code. What a file promises is compared with what it holds and with the limit (`typednn.files`) before memory is asked for.
 Source: NumPy, "NEP 1: A Simple File Format for NumPy Arrays".
 """
 
 from __future__ import annotations
 
-import io
 import math
 import re
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn.errors import DataError, explain
+from typednn.files import File, Readable, opened
 
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 1 << 16
@@ -33,63 +33,82 @@ _HEADER = re.compile(
     r"\s*'shape':\s*\((?P<shape>[\d, ]*)\),?\s*\}\s*"
 )
 _DEFLATE_AT_BEST = 1032  # bytes that one byte of deflate can stand for
-_DAMAGED = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError, zlib.error)
+_LONGEST_DIRECTORY = 1 << 24  # bytes that a zip archive takes to list its entries
+_DAMAGED = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OverflowError, RuntimeError, ValueError, zlib.error)
 
 
-def read_npy(path: str | Path, *, mmap: bool = False) -> npt.NDArray[Any]:
-    """The array of an .npy file. ``mmap=True`` leaves it on disk, read-only, and only what is indexed is read."""
-    path = Path(path)
-    where = str(path)
-    try:
-        with path.open("rb") as file:
-            dtype, shape, order = _header(file, where)
-            start = file.tell()
-            _check_size(where, dtype, shape, path.stat().st_size - start)
-            if mmap and shape and math.prod(shape) > 0:
-                return np.memmap(path, dtype, "r", start, shape, order)
-            return np.fromfile(file, dtype, math.prod(shape)).reshape(shape, order=order)
-    except OSError as error:
-        raise DataError(explain(where, "must be a readable file", error.strerror or type(error).__name__)) from None
+def read_npy(path: str | Path, *, mmap: bool = False, limit: int | None = None) -> npt.NDArray[Any]:
+    """The array of an .npy file. ``mmap=True`` leaves it on disk, read-only, and only what is indexed is read.
+
+    ``limit`` is how many bytes of memory it may take, where it is not left on disk; see `typednn.files`.
+    """
+    with opened("read_npy", path, limit) as file:
+        dtype, shape, order = _header(file.stream, file.where)
+        start = file.stream.tell()
+        size = _checked_size(file.where, dtype, shape, file.size - start)
+        if mmap and size:
+            return np.memmap(file.stream, dtype, "r", start, shape, order)
+        file.take(size)
+        numbers = np.fromfile(file.stream, dtype, math.prod(shape))
+        _checked_size(file.where, dtype, shape, numbers.nbytes)  # it may have been cut meanwhile
+        return numbers.reshape(shape, order=order)
 
 
-def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an .npz file by their names."""
-    path = Path(path)
-    where = str(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            # Entries that share bytes could promise more than the file can stand for.
-            if sum(entry.compress_size for entry in entries) > path.stat().st_size:
-                raise DataError(explain(where, "its entries must not overlap", f"{len(entries)} that are longer than the file"))
-            return {entry.filename.removesuffix(".npy"): _entry(archive, entry, where) for entry in entries}
-    except DataError:
-        raise
-    except OSError as error:
-        raise DataError(explain(where, "must be a readable file", error.strerror or str(error))) from None
-    except _DAMAGED as error:
-        raise DataError(explain(where, "must be a whole .npz file", str(error) or type(error).__name__, "fetch it again")) from None
+def read_npz(path: str | Path, *, limit: int | None = None) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an .npz file by their names; ``limit`` is how many bytes of memory they may take together."""
+    with opened("read_npz", path, limit) as file:
+        try:
+            with zipfile.ZipFile(cast("BinaryIO", _Directory(file))) as archive:
+                entries = archive.infolist()
+                # Entries that share bytes could promise more than the file can stand for.
+                if sum(entry.compress_size for entry in entries) > file.size:
+                    got = f"{len(entries)} that are longer than the file"
+                    raise DataError(explain(file.where, "its entries must not overlap", got))
+                if len({entry.filename for entry in entries}) < len(entries):
+                    raise DataError(explain(file.where, "each array must have a name of its own", "one name twice"))
+                return {entry.filename.removesuffix(".npy"): _entry(file, archive, entry) for entry in entries}
+        except DataError:
+            raise
+        except _DAMAGED as error:
+            got = str(error) or type(error).__name__
+            raise DataError(explain(file.where, "must be a whole .npz file", got, "fetch it again")) from None
 
 
-def _entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str) -> npt.NDArray[Any]:
-    where = f"{path}, {entry.filename}"
+class _Directory:
+    """The file for zipfile, which reads the whole list of entries at once, of whatever length the file says."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self.seek, self.tell = file.stream.seek, file.stream.tell
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _LONGEST_DIRECTORY:
+            raise DataError(explain(self._file.where, f"its list of entries has at most {_LONGEST_DIRECTORY} bytes", f"{size}"))
+        return self._file.stream.read(size)
+
+
+def _entry(file: File, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    where = f"{file.where}, {entry.filename}"
     if not entry.filename.endswith(".npy"):
-        raise DataError(explain(path, "holds .npy files only", repr(entry.filename)))
+        raise DataError(explain(file.where, "holds .npy files only", ascii(entry.filename)))
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1:
         got = "an encrypted entry" if entry.flag_bits & 1 else f"method {entry.compress_type}"
         raise DataError(explain(where, "must be stored or deflated", got, "write it with numpy.savez or numpy.savez_compressed"))
     if entry.file_size > _DEFLATE_AT_BEST * entry.compress_size:
         raise DataError(explain(where, "cannot hold more than deflate can", f"{entry.file_size} bytes out of {entry.compress_size}"))
-    with archive.open(entry) as file:
-        content = file.read(entry.file_size)
-    stream = io.BytesIO(content)
-    dtype, shape, order = _header(stream, where)
-    start = stream.tell()
-    _check_size(where, dtype, shape, len(content) - start)
-    return np.frombuffer(content, dtype, math.prod(shape), start).reshape(shape, order=order)
+    with archive.open(entry) as unpacked:
+        dtype, shape, order = _header(unpacked, where)
+        size = _checked_size(where, dtype, shape, entry.file_size - unpacked.tell())
+        content = file.exactly(unpacked, size)
+        unpacked.read(1)  # at the end the checksum is compared
+    _checked_size(where, dtype, shape, len(content))
+    return np.frombuffer(content, dtype, math.prod(shape)).reshape(shape, order=order)
 
 
-def _header(file: BinaryIO, where: str) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
+def _header(file: Readable, where: str) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
     start = file.read(8)
     if start[:6] != _MAGIC or len(start) < 8:
         raise DataError(explain(where, "an .npy file begins with \\x93NUMPY", start[:6].hex(" ") or "an empty file", "is it another file?"))
@@ -110,13 +129,15 @@ def _header(file: BinaryIO, where: str) -> tuple[np.dtype[Any], tuple[int, ...],
     return np.dtype(header["dtype"]), tuple(map(int, sizes)), "F" if header["fortran"] == "True" else "C"
 
 
-def _check_size(where: str, dtype: np.dtype[Any], shape: tuple[int, ...], got: int) -> None:
+def _checked_size(where: str, dtype: np.dtype[Any], shape: tuple[int, ...], got: int) -> int:
+    """The bytes of such an array, which there must be ``got`` of."""
     expected = math.prod(shape) * dtype.itemsize
     told = " x ".join(map(str, shape)) or "one"
     if expected == 0 and math.prod(max(size, 1) for size in shape) * dtype.itemsize >= 1 << 63:
         raise DataError(explain(where, "must be an array that NumPy can hold", f"shape {told}"))
     if got != expected:
         raise DataError(explain(where, f"its header promises {told} of {dtype} = {expected} bytes", str(got), "fetch it again"))
+    return expected
 
 
 __all__ = ["read_npy", "read_npz"]

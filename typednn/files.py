@@ -1,0 +1,161 @@
+"""files: what every reader of outside bytes shares, so that no file can hang it, kill it or surprise it.
+
+A path is a path. A file is a plain file: a pipe, a device or a folder is refused before it is opened. And a reader takes no more memory
+than its limit: it asks `File.take` for what a header declares before it allocates, and `File.exactly` unpacks in pieces.
+
+The limit is the reader's argument ``limit`` in bytes, else ``TYPEDNN_DATA_LIMIT`` (bytes, or ``500M``, ``8G``), else `LIMIT` or what the
+file takes on the disk, whichever is more; but never more than half of the memory that is free.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol, final
+
+from typednn.arguments import integer
+from typednn.errors import ArgumentError, DataError, explain
+
+LIMIT: Final = 2 << 30
+VARIABLE: Final = "TYPEDNN_DATA_LIMIT"
+
+_PIECE = 1 << 20
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe (FIFO)",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # as a container sees its own
+
+
+class Readable(Protocol):
+    """What gives its bytes in pieces."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+@final
+@dataclass(slots=True)
+class File:
+    """An open file: ``where`` is its name for messages, ``size`` its length, ``limit`` the memory that its reader may take."""
+
+    where: str
+    stream: BinaryIO
+    size: int
+    limit: int
+    taken: int = 0
+
+    def take(self, size: int) -> None:
+        """Count ``size`` bytes of memory that are about to be needed; a `DataError` where that makes more than the limit."""
+        self.taken += size
+        allow(self.where, self.taken, self.limit)
+
+    def exactly(self, stream: Readable, size: int) -> bytearray:
+        """The next ``size`` bytes of ``stream``, or as many as there are; read in pieces, so that a promise alone takes no memory."""
+        self.take(size)
+        content = bytearray()
+        while len(content) < size and (piece := stream.read(min(_PIECE, size - len(content)))):
+            content += piece
+        return content
+
+
+def allow(where: str, size: int, limit: int) -> None:
+    """A `DataError` where ``size`` bytes of memory are more than ``limit``."""
+    if size > limit:
+        cure = f"if that much is free, pass limit={size} or set {VARIABLE}={size}"
+        raise DataError(explain(where, f"may take at most {limit:,} bytes of memory", f"{size:,}", cure))
+
+
+@contextmanager
+def opened(caller: str, path: object, limit: int | None = None) -> Generator[File]:
+    """The plain file at ``path``; whatever the system refuses, then or within, is a `DataError` that names the file."""
+    place = path_of(caller, path)
+    where = shown(place)
+    try:
+        _refuse_special(where, os.stat(place).st_mode)  # opening a pipe waits, opening a device may do something
+        with open(place, "rb", opener=_without_waiting) as stream:
+            about = os.fstat(stream.fileno())
+            _refuse_special(where, about.st_mode)
+            on_disk = getattr(about, "st_blocks", 0) * 512  # a file with holes is longer than that
+            yield File(where, stream, about.st_size, limit_of(caller, limit, on_disk))
+    except OSError as error:
+        raise DataError(explain(where, "must be a readable file", error.strerror or str(error) or type(error).__name__)) from None
+    except MemoryError:
+        cure = f"set {VARIABLE} to less than is free"
+        raise DataError(explain(where, "must fit into memory", "more than this process may take", cure)) from None
+
+
+def path_of(caller: str, path: object) -> Path:
+    """``path`` as one; an `ArgumentError` for what can name no file: None, a list, bytes, an empty name, a NUL."""
+    rule = "path must be the name of a file or folder"
+    try:
+        text = os.fspath(path)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+    except TypeError:
+        raise ArgumentError(explain(caller, rule, "None" if path is None else type(path).__name__)) from None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ArgumentError(explain(caller, rule, ascii(text)[:80]))  # pyright: ignore[reportUnknownArgumentType]
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise ArgumentError(explain(caller, rule, ascii(text)[:80], "it holds a character that no name has here")) from None
+    return Path(text)
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    r"""``path`` for messages: bytes that are no UTF-8 as ``\xff``, so that it can be printed."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def limit_of(caller: str, limit: int | None, on_disk: int = 0) -> int:
+    """The memory in bytes that a reader may take: see above."""
+    if limit is not None:
+        return integer(caller, "limit", limit)
+    told = os.environ.get(VARIABLE, "").strip()
+    if told:
+        found = re.fullmatch(r"([0-9]{1,18})\s*([KMGT]?)", told.upper())
+        if found is None:
+            raise ArgumentError(explain(VARIABLE, "must be a number of bytes, such as 500M or 8G", repr(told[:40])))
+        return int(found[1]) * _UNITS[found[2]]
+    return min(max(LIMIT, on_disk), _free() // 2)
+
+
+def _free() -> int:
+    """The memory in bytes that this process may still take, as far as the system tells."""
+    known = [_number_in("/proc/meminfo", r"MemAvailable:\s*(\d+) kB", 1024), *(_number_in(file, r"(\d+)\s*", 1) for file in _CGROUPS)]
+    if sys.platform != "win32":
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            used = _number_in("/proc/self/statm", r"(\d+)", resource.getpagesize())
+            known.append(max(0, most - (used or 0)))
+        known.append(os.sysconf("SC_PHYS_PAGES") * resource.getpagesize())
+    return min((number for number in known if number is not None), default=2 * LIMIT)
+
+
+def _number_in(file: str, pattern: str, unit: int) -> int | None:
+    with suppress(OSError, ValueError), open(file, encoding="ascii") as text:
+        found = re.search(pattern, text.read(4096))
+        return int(found[1]) * unit if found else None
+    return None
+
+
+def _refuse_special(where: str, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise DataError(explain(where, "must be a plain file", _KINDS.get(stat.S_IFMT(mode), "something else")))
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+__all__ = ["LIMIT", "VARIABLE", "File", "Readable", "allow", "limit_of", "opened", "path_of", "shown"]
