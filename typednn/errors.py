@@ -135,4 +135,9 @@ class MissingExtra(TypednnError, ImportError):
 def explain(where: str, rule: str, got: str, cure: str = "") -> str:
     """``where: rule, got …; cure``: the order in which a reader needs it."""
     message = f"{where}: {rule}, got {got}"
-    return f"{message}; {cure}" if cure else message
+    return printable(f"{message}; {cure}" if cure else message)
+
+
+def printable(text: str) -> str:
+    r"""``text`` with half characters, as names that are no UTF-8 have them, as ``\udcff``: every terminal and file takes it."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -79,7 +79,7 @@ def allow(where: str, size: int, limit: int) -> None:
 def opened(caller: str, path: object, limit: int | None = None) -> Generator[File]:
     """The plain file at ``path``; whatever the system refuses, then or within, is a `DataError` that names the file."""
     place = path_of(caller, path)
-    where = shown(place)
+    where = str(place)
     try:
         _refuse_special(where, os.stat(place).st_mode)  # opening a pipe waits, opening a device may do something
         with open(place, "rb", opener=_without_waiting) as stream:
@@ -108,11 +108,6 @@ def path_of(caller: str, path: object) -> Path:
     except UnicodeEncodeError:
         raise ArgumentError(explain(caller, rule, ascii(text)[:80], "it holds a character that no name has here")) from None
     return Path(text)
-
-
-def shown(path: str | os.PathLike[str]) -> str:
-    r"""``path`` for messages: bytes that are no UTF-8 as ``\xff``, so that it can be printed."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def limit_of(caller: str, limit: int | None, on_disk: int = 0) -> int:
@@ -158,4 +153,4 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-__all__ = ["LIMIT", "VARIABLE", "File", "Readable", "allow", "limit_of", "opened", "path_of", "shown"]
+__all__ = ["LIMIT", "VARIABLE", "File", "Readable", "allow", "limit_of", "opened", "path_of"]

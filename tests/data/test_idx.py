@@ -47,7 +47,7 @@ def test_unpacks_no_more_than_is_promised(tmp_path: Path) -> None:
         size = (tmp_path / "file").stat().st_size
         tracemalloc.start()
         try:
-            with pytest.raises(DataError, match="its header promises|may take at most"):
+            with pytest.raises(DataError, match=r"its header promises|may take at most"):
                 read_idx(tmp_path / "file")
             assert tracemalloc.get_traced_memory()[1] < (1032 * 3 * size if shape[0] > 2 else 1 << 18)
         finally:

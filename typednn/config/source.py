@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast, final
 
-from typednn.errors import ConfigError, DataError
-from typednn.files import opened, path_of, shown
+from typednn.errors import ConfigError, DataError, printable
+from typednn.files import opened, path_of
 
 LONGEST: Final = 1 << 20  # bytes of one config; a larger one is no config but a mistake
 DEEPEST: Final = 32  # brackets in brackets, or words in one dotted key
@@ -107,7 +107,7 @@ def _trace(shapes: Sequence[str]) -> list[str]:
 
 def read(path: str | os.PathLike[str]) -> Source:
     """The config in a file: UTF-8 text of at most `LONGEST` bytes."""
-    name = shown(path_of("config.load", path))
+    name = printable(str(path_of("config.load", path)))
     try:
         with opened("config.load", path) as file:
             data = file.stream.read(LONGEST + 1)

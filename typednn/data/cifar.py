@@ -21,7 +21,7 @@ import numpy as np
 from typednn.arrays import IntArray1
 from typednn.data.dataset import Bytes, Dataset, Pixels
 from typednn.errors import DataError, explain
-from typednn.files import File, opened, path_of, shown
+from typednn.files import File, opened, path_of
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 _FOLDER = "cifar-10-batches-bin"
@@ -40,9 +40,9 @@ def cifar10_pixels(folder: str | Path) -> Pixels:
     """The same, in the bytes that the files hold."""
     place = _place(path_of("cifar10", folder))
     if place is None:
-        raise DataError(explain(f"cifar10({shown(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
+        raise DataError(explain(f"cifar10({str(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
     files = _of_archive(place) if place.is_file() else {name: _content(place / name) for name in (*_TRAIN, _TEST)}
-    parts = [_parsed(f"{shown(place)}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
+    parts = [_parsed(f"{str(place)}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
     train = [images for images, _ in parts[:-1]], [labels for _, labels in parts[:-1]]
     return Pixels(np.concatenate(train[0]), np.concatenate(train[1]), *parts[-1])
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from typednn.arguments import choice, integer
 from typednn.arrays import Array2, Array4, IntArray1, is_array
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import File, opened, path_of, shown
+from typednn.files import File, opened, path_of
 
 _CODES = {"float32": "f", "float64": "d"}
 _LINES_IN_LIMIT = 64  # a line takes up to this many times its length while it is taken apart
@@ -160,7 +160,7 @@ def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array
     """
     height, width, darkest, classes = _OPTDIGITS
     matrix = read_csv(path_of("read_optdigits", path), limit=limit)
-    where = shown(path)
+    where = str(path)
     if matrix.shape[1] != height * width + 1:
         raise DataError(explain(where, "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
     images, labels = labelled(matrix, height, width, label=-1)

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from typednn.arguments import number
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import path_of, shown
+from typednn.files import path_of
 
 _CHUNK = 1 << 16
 _DIGESTS = {"md5": 32, "sha256": 64}
@@ -68,7 +68,7 @@ def fetch(
                     part.unlink()
         _sync_folder(destination.parent)
     except OSError as error:
-        raise DataError(explain(shown(destination), "must be writable", error.strerror or type(error).__name__)) from None
+        raise DataError(explain(str(destination), "must be writable", error.strerror or type(error).__name__)) from None
     return destination
 
 
@@ -148,7 +148,7 @@ def _lock(file: BinaryIO, part: Path) -> None:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         cure = "wait for the other process"
-        raise DataError(explain(shown(part), "one download of a file at a time", "a second one", cure)) from None
+        raise DataError(explain(str(part), "one download of a file at a time", "a second one", cure)) from None
 
 
 def _sync_folder(folder: Path) -> None:

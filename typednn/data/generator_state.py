@@ -6,8 +6,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from typednn.errors import ArgumentError, StateDictError, TypednnError, explain
+from typednn.errors import ArgumentError, StateDictError, explain
 from typednn.random import PCG32, Rng
+
+_MOST = {"pos": 624, "buffer_pos": 4, "has_uint32": 1}  # NumPy believes them, and reads from there
 
 
 def generator_state(rng: Rng) -> dict[str, Any]:
@@ -29,12 +31,36 @@ def restore_generator(rng: Rng, saved: Any) -> None:
     if saved["kind"] != before["kind"]:
         cure = "go on with a generator of the same kind"
         raise StateDictError(explain("restore_generator", f"this generator is a {before['kind']}", f"the state of a {saved['kind']}", cure))
-    try:
-        _set(rng, saved["state"])
-    except (ArgumentError, AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        _set(rng, before["state"])
-        got = (str(error) if isinstance(error, TypednnError) else repr(error))[:200]
-        raise StateDictError(explain("restore_generator", f"needs the state of a {before['kind']}", got, "pass what was saved")) from None
+    problem = _misfit("state", saved["state"], before["state"])
+    if not problem:
+        try:
+            _set(rng, saved["state"])
+        except (ArgumentError, OverflowError, TypeError, ValueError) as error:
+            problem = str(error)[:200]
+        else:
+            problem = "" if generator_state(rng) == saved else "numbers that it cannot hold"
+        if problem:
+            _set(rng, before["state"])
+    if problem:
+        raise StateDictError(explain("restore_generator", f"needs the state of a {before['kind']}", problem, "pass what was saved"))
+
+
+def _misfit(name: str, saved: object, mine: object) -> str:
+    """Where ``saved`` is not built like ``mine``; NumPy itself would read beyond arrays that are too short."""
+    if type(saved) is not type(mine):
+        return f"{name} = {ascii(saved)[:80]}"
+    if isinstance(mine, dict):
+        theirs, own = cast("dict[str, object]", saved), cast("dict[str, object]", mine)
+        if theirs.keys() != own.keys():
+            return f"{name} with the keys {ascii(sorted(theirs))[:80]}"
+        return next(filter(None, (_misfit(key, theirs[key], own[key]) for key in own)), "")
+    if isinstance(mine, list):
+        numbers, own_numbers = cast("list[object]", saved), cast("list[object]", mine)
+        if len(numbers) != len(own_numbers):
+            return f"{len(numbers)} {name} for {len(own_numbers)}"
+        return next(filter(None, map(_misfit, [name] * len(numbers), numbers, own_numbers)), "")
+    wrong = saved != mine if isinstance(mine, str) else not 0 <= cast("int", saved) <= _MOST.get(name, 1 << 128)
+    return f"{name} = {ascii(saved)[:80]}" if wrong else ""
 
 
 def _set(rng: Rng, state: Any) -> None:

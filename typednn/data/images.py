@@ -25,7 +25,7 @@ import numpy as np
 from typednn.arguments import integer, pair
 from typednn.arrays import Array3, Array4, IntArray1
 from typednn.errors import ArgumentError, DataError, MissingExtra, explain
-from typednn.files import allow, limit_of, opened, path_of, shown
+from typednn.files import allow, limit_of, opened, path_of
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _MOST_PIXELS = 1 << 24
@@ -122,7 +122,7 @@ def read_image_folder(
     is passed over, anything else that is no PNG image is an error that names it. ``limit`` is how many bytes they may take together.
     """
     folder = path_of("read_image_folder", folder)
-    where = shown(folder)
+    where = str(folder)
     classes = [place for place in _inside(folder) if place.is_dir()]
     if not classes:
         cure = "make one per class, named after it"
@@ -145,7 +145,7 @@ def _inside(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
-        raise DataError(explain(shown(folder), "must be a readable folder", error.strerror or type(error).__name__)) from None
+        raise DataError(explain(str(folder), "must be a readable folder", error.strerror or type(error).__name__)) from None
 
 
 def _pixels(pillow: Any, image: Any, channels: int) -> Array3:

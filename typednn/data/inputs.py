@@ -15,7 +15,7 @@ from typednn.data.idx import read_idx
 from typednn.data.images import read_image
 from typednn.data.npy import read_npy, read_npz
 from typednn.errors import DataError, explain
-from typednn.files import path_of, shown
+from typednn.files import path_of
 
 
 def read_inputs(
@@ -54,7 +54,7 @@ def read_inputs(
     if kind == ".npz":
         arrays = read_npz(path, limit=limit)
         if len(arrays) != 1:
-            raise DataError(explain(shown(path), "must hold one array, the images", f"{len(arrays)}", "save them alone"))
+            raise DataError(explain(str(path), "must hold one array, the images", f"{len(arrays)}", "save them alone"))
         return _shaped(path, next(iter(arrays.values())), *sizes)
     return _shaped(path, read_npy(path, limit=limit) if kind == ".npy" else read_idx(path, limit=limit), *sizes)
 
@@ -67,7 +67,7 @@ def _shaped(path: Path, numbers: npt.NDArray[Any], height: int, width: int, chan
     fits = any(numbers.shape[-rank:] == shape and numbers.ndim in (rank, rank + 1) for shape, rank in shapes.items())
     if not fits or not numbers.size:
         rule = f"must hold images of {height} x {width} x {channels}, or rows of {height * width * channels} numbers"
-        raise DataError(explain(shown(path), rule, f"shape {numbers.shape}"))
+        raise DataError(explain(str(path), rule, f"shape {numbers.shape}"))
     return numbers.astype(np.float32).reshape(-1, *image)
 
 

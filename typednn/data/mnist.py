@@ -14,7 +14,7 @@ from typednn.arrays import IntArray1
 from typednn.data.dataset import Bytes, Dataset, Pixels
 from typednn.data.idx import read_idx
 from typednn.errors import DataError, explain
-from typednn.files import path_of, shown
+from typednn.files import path_of
 
 _FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 _CURE = "set TYPEDNN_DATA to the folder that holds the four files, or to the one above it"
@@ -56,14 +56,14 @@ def _either(folder: Path, name: str) -> list[Path]:
 def _found(folder: Path, name: str) -> Path:
     found = _either(folder, name)
     if not found:
-        raise DataError(explain(f"mnist({shown(folder)!r})", f"the folder must hold {name}.gz", "no such file", _CURE))
+        raise DataError(explain(f"mnist({str(folder)!r})", f"the folder must hold {name}.gz", "no such file", _CURE))
     return found[0]
 
 
 def _images(path: Path) -> Bytes:
     pixels = _of_rank(path, 3, "images")
     if pixels.shape[1:] != (28, 28):
-        raise DataError(explain(shown(path), "images must be 28 x 28", f"{pixels.shape[1]} x {pixels.shape[2]}"))
+        raise DataError(explain(str(path), "images must be 28 x 28", f"{pixels.shape[1]} x {pixels.shape[2]}"))
     return pixels.reshape(len(pixels), 28, 28, 1)
 
 
@@ -74,10 +74,10 @@ def _labels(path: Path) -> IntArray1:
 def _of_rank(path: Path, rank: int, what: str) -> Bytes:
     numbers = read_idx(path)
     if numbers.dtype != np.uint8:
-        raise DataError(explain(shown(path), f"{what} of MNIST are unsigned bytes", str(numbers.dtype)))
+        raise DataError(explain(str(path), f"{what} of MNIST are unsigned bytes", str(numbers.dtype)))
     if numbers.ndim != rank:
         axes = "1 axis" if rank == 1 else f"{rank} axes"
-        raise DataError(explain(shown(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
+        raise DataError(explain(str(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
     return numbers
 
 

@@ -29,7 +29,7 @@ from typednn.data.digits import digits
 from typednn.data.mnist import has_mnist, mnist_pixels
 from typednn.data.spiral import spiral
 from typednn.errors import DataError, explain
-from typednn.files import path_of, shown
+from typednn.files import path_of
 
 _DIGITS = tuple("0123456789")
 _CLOTHES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
@@ -125,7 +125,7 @@ def load_pixels(
     place = find(name, folder)
     if place is None and folder is not None:
         wanted = ", ".join(source.files)
-        raise DataError(explain(f"load({name!r})", f"{shown(folder)} or its subfolder {name} must hold {wanted}", "no such files"))
+        raise DataError(explain(f"load({name!r})", f"{str(folder)} or its subfolder {name} must hold {wanted}", "no such files"))
     if place is None and not download:
         cure = "set TYPEDNN_DATA to a folder that has it, or let it be downloaded"
         raise DataError(explain(f"load({name!r})", "needs a local copy", "none", cure))
