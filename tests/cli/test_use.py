@@ -68,7 +68,7 @@ def test_predict_json(typednn: Command, trained: tuple[Path, Any], tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "content", "parts"),
     [
-        ("none.csv", None, ["none.csv: must be a file to read, got no such file"]),
+        ("none.csv", None, ["none.csv: must be a readable file, got No such file"]),
         ("short.csv", b"1,2,3\n", ["short.csv: must hold rows of 4 numbers", "(1, 3)", "leave the label out"]),
         ("words.csv", b"1,2,3,4\na,b,c,d\n", ["row 2, column 1 must be a finite number, got 'a'"]),
         ("bad.npy", b"\x93NUMPY rubbish", ["bad.npy"]),

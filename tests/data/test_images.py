@@ -3,6 +3,7 @@
 import gzip
 import struct
 import sys
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,29 @@ def test_what_is_no_image(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "a.png").write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_image(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("size", [(1, 1 << 24), (1 << 24, 1), (16385, 2)])
+def test_what_is_very_long_is_refused_before_it_is_unpacked(tmp_path: Path, size: tuple[int, int]) -> None:
+    """Pillow keeps something for each row: one pixel wide, 2^24 of them took six seconds and 1.3 GB."""
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", *size, 8, 0, 0, 0, 0)))
+    with pytest.raises(DataError, match=r"a\.png: an image has 1 to 16777216 pixels, and at most 16384 in a row or column, got"):
+        read_image(tmp_path / "a.png", size=28, resize=True)
+
+
+@pytest.mark.parametrize("settings", [{}, {"size": 3, "resize": True}])
+def test_a_second_header_is_refused_before_it_is_unpacked(tmp_path: Path, settings: dict[str, Any]) -> None:
+    """The first header is small, Pillow believes the last: 178 million pixels, just below what it calls a bomb."""
+    first, last = (chunk(b"IHDR", struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)) for side in (3, 13000))
+    rows = chunk(b"IDAT", zlib.compress(bytes(1 << 20)))
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + first + last + rows + chunk(b"IEND", b""))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"must be a whole PNG image, got (two sizes in one file|.*decompression bomb)"):
+            read_image(tmp_path / "a.png", **settings)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
 
 
 def test_unreadable_and_wrong_arguments(tmp_path: Path) -> None:

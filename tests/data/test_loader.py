@@ -300,6 +300,35 @@ def test_a_state_that_fails_half_way_changes_nothing() -> None:
     assert generator_state(rng) == before
 
 
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("MT19937", lambda state: state["state"]["key"]["values"].pop(), "623 values for 624"),
+        ("MT19937", lambda state: state["state"].update(pos=625), "pos = 625"),
+        ("MT19937", lambda state: state["state"]["key"].update(dtype="uint64"), "dtype = 'uint64'"),
+        ("MT19937", lambda state: state["state"]["key"].update(values=[2**32] * 624), "out of bounds for uint32"),
+        ("Philox", lambda state: state["state"]["counter"].update(values=[]), "0 values for 4"),
+        ("Philox", lambda state: state.update(buffer_pos=5), "buffer_pos = 5"),
+        ("Philox", lambda state: state["state"].update(key=[]), r"key = \[\]"),
+        ("SFC64", lambda state: state["state"].pop("state"), r"state with the keys \[\]"),
+        ("PCG64", lambda state: state.update(has_uint32=2), "has_uint32 = 2"),
+        ("PCG64", lambda state: state["state"].update(inc=1.5), "inc = 1.5"),
+        ("PCG64", lambda state: state["state"].update(inc=-1), "inc = -1"),
+        ("PCG64", lambda state: state["state"].update(state=True), "state = True"),
+        ("PCG64", lambda state: state["state"].update(inc=2**128), "inc = 3402823669"),
+        ("PCG32", lambda state: state.update(increment=4), "so odd, got 4"),
+    ],
+)
+def test_a_generators_state_has_its_own_form(kind: str, change: Callable[[Any], object], message: str) -> None:
+    """NumPy believes lengths and positions, and reads beyond the arrays that they are wrong for."""
+    rng = MAKERS[kind](1)
+    before, saved = generator_state(rng), generator_state(MAKERS[kind](2))
+    change(saved["state"])
+    with pytest.raises(StateDictError, match=f"restore_generator: needs the state of a {kind}, got .*{message}"):
+        restore_generator(rng, saved)
+    assert generator_state(rng) == before
+
+
 class Dice:
     """A generator that nobody knows how to save."""
 

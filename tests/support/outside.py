@@ -37,7 +37,6 @@ from typednn.training import checkpoint, recorded, shown, tensorboard
 from typednn.training.html import write_report
 from typednn.training.run import load_weights
 
-
 NUMBERS = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 CSV = b"label,a,b\r\n1,2.5,3\r\n4,-5e2,6\r\n\r\n"
 TOML = b"""format = 1
@@ -333,15 +332,16 @@ READERS: dict[str, Outside] = {
 # --- mutations ------------------------------------------------------------------------------------------------------
 
 _WORDS: Sequence[bytes] = (
-    b"", b"0", b"-1", b"1e999", b"1e308", b"nan", b"NaN", b"-Infinity", b"null", b"true", b"[]", b"{}", b'""', b'"a"', b"9" * 20, b"9" * 400,
-    b"9" * 5000, b"1_0", b"0x10", b"1979-05-27", b"\xff", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\0", b"\n", b"\r", b",", b'"', b"'", b"(", b"{", b"[[", b"=",
-    b"[" * 3000, b'{"a":' * 3000, b"." * 50, b"\xd9\xa3", b"\\ud800", b"<f8", b">i8", b"|O", b"F64", b"BF16", b"F8_E4M3", b"BOOL", b"U64", b"C64",
-)  # fmt: skip
+    *b' 0 -1 1e999 1e308 nan NaN -Infinity null true [] {} "" "a" 1_0 0x10 1979-05-27 , " \' ( { [[ = \\ud800 <f8 >i8 |O'.split(b" "),
+    *b"F64 BF16 F8_E4M3 BOOL U64 C64 \xff \xed\xa0\x80 \xef\xbb\xbf \xd9\xa3 \0".split(b" "),
+    *(b"\n", b"\r", b"9" * 20, b"9" * 400, b"9" * 5000, b"." * 50, b"[" * 3000, b'{"a":' * 3000),
+)
 _INTEGERS = (0, 1, 2, 7, 127, 128, 255, 256, 4097, 2**15, 2**16 - 1, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**63 - 1, 2**63, 2**64 - 1)
 _VALUES: Sequence[Any] = (
-    None, True, False, 0, 1, -1, 2**31, 2**32, 2**63, 2**64, 10**400, -(10**30), 0.5, 1e300, float("nan"), float("inf"), "", "a", "\ud800", "0",
-    "uint64", "\0", [], {}, [[]], [None], {"a": 1}, {"dtype": "uint64", "values": [1]}, {"dtype": "uint32", "values": [-1]},
-)  # fmt: skip
+    *(None, True, False, 0, 1, -1, 2**31, 2**32, 2**63, 2**64, 10**400, -(10**30), 0.5, 1e300, float("nan"), float("inf")),
+    *("", "a", "\ud800", "0", "uint64", "\0", [], {}, [[]], [None], {"a": 1}),
+    *({"dtype": "uint64", "values": [1]}, {"dtype": "uint32", "values": [-1]}),
+)
 _TOKENS = re.compile(rb"-?\d+(?:\.\d+)?|[A-Za-z_]\w*|\"[^\"]*\"")
 
 

@@ -110,7 +110,7 @@ def read(path: str | os.PathLike[str]) -> Source:
     name = printable(str(path_of("config.load", path)))
     try:
         with opened("config.load", path) as file:
-            data = file.stream.read(LONGEST + 1)
+            data = file.stream.read(min(LONGEST, file.size) + 1)
     except DataError as error:
         raise ConfigError(str(error), name) from None
     return decoded(name, data)

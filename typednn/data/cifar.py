@@ -42,7 +42,7 @@ def cifar10_pixels(folder: str | Path) -> Pixels:
     if place is None:
         raise DataError(explain(f"cifar10({str(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
     files = _of_archive(place) if place.is_file() else {name: _content(place / name) for name in (*_TRAIN, _TEST)}
-    parts = [_parsed(f"{str(place)}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
+    parts = [_parsed(f"{place!s}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
     train = [images for images, _ in parts[:-1]], [labels for _, labels in parts[:-1]]
     return Pixels(np.concatenate(train[0]), np.concatenate(train[1]), *parts[-1])
 

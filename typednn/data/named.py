@@ -125,7 +125,7 @@ def load_pixels(
     place = find(name, folder)
     if place is None and folder is not None:
         wanted = ", ".join(source.files)
-        raise DataError(explain(f"load({name!r})", f"{str(folder)} or its subfolder {name} must hold {wanted}", "no such files"))
+        raise DataError(explain(f"load({name!r})", f"{folder!s} or its subfolder {name} must hold {wanted}", "no such files"))
     if place is None and not download:
         cure = "set TYPEDNN_DATA to a folder that has it, or let it be downloaded"
         raise DataError(explain(f"load({name!r})", "needs a local copy", "none", cure))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from typednn.data import NotANumber, read_inputs, read_npy
 from typednn.errors import DataError, explain
+from typednn.files import path_of
 from typednn.recipes.samples import read_numbers
 from typednn.recipes.scaling import Floats
 
@@ -22,9 +23,7 @@ _BRIGHTEST = 255.0
 
 def inputs_of(path: str | Path, shape: tuple[int, ...], *, invert: bool = False) -> tuple[Floats, str]:
     """Inputs (n, *shape) of a file, and a remark where an image does not look like the training data; `DataError` where they do not fit."""
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(explain(str(path), "must be a file to read", "a folder" if path.is_dir() else "no such file"))
+    path = path_of("inputs_of", path)
     inputs: Floats = np.asarray(_images(path, shape, invert) if len(shape) == 3 else _rows(path, shape), np.float32)
     if not np.isfinite(inputs).all():
         raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from typednn.errors import DataError, explain
+from typednn.files import path_of
 
 FILE_LIMIT = 1 << 26
 
 
 def existing_run(where: str, run_folder: str | os.PathLike[str]) -> Path:
     """``run_folder`` as a path; a `DataError` where there is no such folder."""
-    folder = Path(run_folder)
+    folder = path_of(where, run_folder)
     if not folder.is_dir():
         rule, cure = "needs the folder of a run", "give the folder that training wrote"
         raise DataError(explain(where, rule, f"{str(folder)!r}, which is no folder", cure))
@@ -33,7 +34,7 @@ def read_bytes(run_folder: Path, name: str, limit: int = FILE_LIMIT) -> bytes | 
         if not is_inside(run_folder, path):
             return None
         with path.open("rb") as stream:
-            content = stream.read(limit + 1)
+            content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)  # as much memory is asked for at once
     except (OSError, ValueError) as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
     if len(content) > limit:
