@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.damage import rewritten
+from tests.support.damage import WRONG, places, put, rewritten
 from typednn.errors import CheckpointError, TypednnError
 from typednn.training.checkpoint import checkpoints, clean, read_checkpoint, rotate, write_checkpoint
 from typednn.training.state import Best, Epoch, Measured, TrainingState
@@ -331,36 +331,13 @@ def test_a_checkpoint_from_before_configs_were_noted(tmp_path: Path) -> None:
     assert read_checkpoint(folder).configs == {}
 
 
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**30), 10**30)
-    | st.just(10**400)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
-
-
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, each in inner for place in _places(each, (*path, key)))]
-
-
-def _put(table: Any, path: tuple[Any, ...], value: Any) -> None:
-    for key in path[:-1]:
-        table = table[key]
-    table[path[-1]] = value
-
-
 @given(data=st.data())
 def test_any_value_in_the_place_of_any_other(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """With a right checksum: it is read, or refused in our words."""
     folder = _write(tmp_path_factory.mktemp("values"))
-    places = [place for place in _places(json.loads((folder / "state.json").read_text())) if place and place != ("checksum",)]
-    place, value = data.draw(st.sampled_from(places)), data.draw(JSON)
-    rewritten(folder, lambda table: _put(table, place, value))
+    found = [place for place in places(json.loads((folder / "state.json").read_text())) if place != ("checksum",)]
+    place, value = data.draw(st.sampled_from(found)), data.draw(st.sampled_from(WRONG))
+    rewritten(folder, lambda table: put(table, place, value))
     with contextlib.suppress(CheckpointError):
         read_checkpoint(folder)
 

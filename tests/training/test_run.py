@@ -1,5 +1,6 @@
 """Runs: one folder, one writer, and training that goes on to the same bits."""
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -9,17 +10,21 @@ import shutil
 import stat
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.support.damage import WRONG, places, put, rewritten
 from typednn import Input, engines, fuse
 from typednn.arrays import Array2
 from typednn.data import Loader
-from typednn.errors import ArgumentError, CheckpointError, DataError, StateError
+from typednn.errors import ArgumentError, CheckpointError, DataError, StateError, TypednnError
 from typednn.layer import Chain, Sequential
 from typednn.layers import Linear, ReLU, Tanh
 from typednn.losses import SoftmaxCrossEntropy
@@ -524,6 +529,45 @@ def test_best_that_could_not_be_written_is_made_up_for(tmp_path: Path, monkeypat
         _fit(opened, keep=1)
     assert _names(run) == _names(alone)
     assert (run / "checkpoints" / "best.json").read_bytes() == (alone / "checkpoints" / "best.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with one checkpoint, in the middle of an epoch; nothing is written there."""
+    run = tmp_path_factory.mktemp("short") / "run"
+    with Run.create(run, "") as opened, pytest.raises(LookupError):
+        _fit(opened, keep=1, checkpoint_every=5, callbacks=[Break(12)])
+    return run
+
+
+@given(data=st.data())
+def test_any_value_in_the_state(tmp_path_factory: pytest.TempPathFactory, short: Path, data: st.DataObject) -> None:
+    """With a right checksum, in the place of any other: training goes on, or it is refused in our words."""
+    run = tmp_path_factory.mktemp("values") / "run"
+    shutil.copytree(short, run)
+    newest = max((run / "checkpoints").glob("step-*"))
+    found = [place for place in places(json.loads((newest / "state.json").read_text())) if place != ("checksum",)]
+    place, value = data.draw(st.sampled_from(found)), data.draw(st.sampled_from(WRONG))
+    rewritten(newest, lambda table: put(table, place, value))
+    with warnings.catch_warnings(), Run.open(run) as opened, contextlib.suppress(TypednnError):
+        warnings.simplefilter("ignore", RunWarning)
+        _fit(opened, epochs=2)
+
+
+@pytest.mark.parametrize("name", ["lock", "metrics.jsonl", "checkpoints", "checkpoints/best.json", "checkpoints/step-00000010/state.json"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "folder", "device"])
+def test_what_is_no_file(tmp_path: Path, short: Path, name: str, make: Callable[[Path], None]) -> None:
+    """It is replaced, passed by or refused; nothing waits for a pipe, or reads a device to its end."""
+    run = shutil.copytree(short, tmp_path / "run")
+    path = run / name
+    path.unlink() if path.is_file() else shutil.rmtree(path)
+    make(path)
+    refused = {"checkpoints": not path.is_dir(), "checkpoints/best.json": path.is_dir(), "lock": True, "metrics.jsonl": True}
+    told = pytest.raises((CheckpointError, DataError)) if refused.get(name) else contextlib.nullcontext()
+    with told, warnings.catch_warnings(), Run.open(run) as opened:
+        warnings.filterwarnings("ignore", ".*must be a plain file of its own, got a .* going on from step-00000007", RunWarning)
+        _fit(opened, epochs=2)
+    assert refused.get(name) or json.loads((run / "checkpoints" / "best.json").read_text())
 
 
 def test_when_all_are_damaged_it_does_not_start_over(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -200,7 +201,9 @@ class Run:
         path = self.path("metrics.jsonl")
         with storing(path):
             if self._metrics is None:
-                self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+                self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
+            if not stat.S_ISREG(os.fstat(self._metrics).st_mode):
+                raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
             found = os.fstat(self._metrics).st_size
             if found < size:
                 told = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
