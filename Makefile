@@ -64,7 +64,7 @@ torture: $(VENV)/.torture-installed ## kill 200 trainings and resume them; fuzz 
 	$(call headline,200 kills)
 	@$(ONE_THREAD) $(PY) -m tests.training.torture --kills 200
 	$(call headline,fuzzing)
-	@$(ONE_THREAD) $(PY) -m tests.torture.fuzz_readers --seconds 120
+	@$(ONE_THREAD) $(PY) -m tests.torture.fuzz_readers --seconds 20
 	$(call headline,recipes on MNIST)
 	@$(ONE_THREAD) TYPEDNN_LONG=1 $(PY) -m pytest tests/recipes/test_mnist.py
 

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +54,15 @@ FOLDERS: dict[str, Callable[[Any], object]] = {
 
 def test_no_reader_is_forgotten() -> None:
     taking = {"path", "folder"}
+    names: list[str] = data.__all__
     found = {
-        name
-        for name in data.__all__
-        if inspect.isfunction(vars(data)[name]) and taking & set(inspect.signature(vars(data)[name]).parameters)
+        name for name in names if inspect.isfunction(vars(data)[name]) and taking & set(inspect.signature(vars(data)[name]).parameters)
     }
     assert found - set(FILES) - set(FOLDERS) == {"find", "load", "load_pixels"}, "these take None for no folder"
 
 
 @contextmanager
-def soon() -> Iterator[None]:
+def soon() -> Generator[None]:
     """An error where what is within hangs."""
 
     def late(number: int, frame: Any) -> None:
@@ -97,7 +97,11 @@ def test_only_plain_files_are_opened(tmp_path: Path, name: str) -> None:
 def test_a_file_that_becomes_a_pipe_before_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     plain = os.stat(__file__)
-    monkeypatch.setattr(os, "stat", lambda path: plain)
+
+    def as_it_was(path: object) -> os.stat_result:
+        return plain
+
+    monkeypatch.setattr(os, "stat", as_it_was)
     with soon(), pytest.raises(DataError, match="got a pipe"), opened("here", tmp_path / "pipe"):
         pass
 
@@ -278,7 +282,7 @@ def test_the_limit_is_told_by_argument_and_environment(tmp_path: Path, monkeypat
         "npz, together": (data.read_npz, "a.npz", 10000),
         "csv": (data.read_csv, "a.csv", 8000),
         "idx": (data.read_idx, "a.idx", 5000),
-        "inputs": (lambda path, **limit: data.read_inputs(path, 50, 100, **limit), "a.npy", 5000),
+        "inputs": (partial(data.read_inputs, height=50, width=100), "a.npy", 5000),
         "optdigits": (data.read_optdigits, "optdigits", 99 * 65 * 4),
         "image": (data.read_image, "0/a.png", 80000),
         "images": (data.read_image_folder, ".", 80000),

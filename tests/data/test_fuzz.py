@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.outside import NUMBERS, READERS, mutated, npy, npz, packed
+from tests.torture.outside import NUMBERS, READERS, mutated, npy, npz, packed
 from typednn.data import read_csv
 from typednn.errors import TypednnError
 

@@ -2,7 +2,7 @@
 
     python -m tests.torture.fuzz_readers [--mutations 20000] [--seconds 0] [--seed N] [NAME ...]
 
-First seeded mutations that know how such files are built (`tests.support.outside`), then, with ``--seconds``, coverage-guided ones by
+First seeded mutations that know how such files are built (`tests.torture.outside`), then, with ``--seconds``, coverage-guided ones by
 atheris. Each reader runs in a process of its own: one that crashes it is told by its seed. Ends with 1 where one let another exception
 out, or took more than `SLOW` seconds or `MOST` bytes. `make torture` runs it; `make test` has the short tests of the same readers.
 """
@@ -21,7 +21,7 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from tests.support.outside import READERS, mutated
+from tests.torture.outside import READERS, mutated
 from typednn.errors import TypednnError
 
 SLOW = 5.0

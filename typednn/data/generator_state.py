@@ -28,13 +28,15 @@ def restore_generator(rng: Rng, saved: Any) -> None:
     if not isinstance(saved, dict) or set(cast("dict[object, object]", saved)) != {"kind", "state"}:
         got = repr(cast(object, saved))[:80]
         raise StateDictError(explain("restore_generator", "needs the keys 'kind' and 'state'", got, "pass what was saved"))
+    state: Any = cast("dict[str, Any]", saved)["state"]
     if saved["kind"] != before["kind"]:
         cure = "go on with a generator of the same kind"
-        raise StateDictError(explain("restore_generator", f"this generator is a {before['kind']}", f"the state of a {saved['kind']}", cure))
-    problem = _misfit("state", saved["state"], before["state"])
+        got = f"the state of a {saved['kind']}"[:80]
+        raise StateDictError(explain("restore_generator", f"this generator is a {before['kind']}", got, cure))
+    problem = _misfit("state", state, before["state"])
     if not problem:
         try:
-            _set(rng, saved["state"])
+            _set(rng, state)
         except (ArgumentError, OverflowError, TypeError, ValueError) as error:
             problem = str(error)[:200]
             _set(rng, before["state"])
@@ -42,22 +44,22 @@ def restore_generator(rng: Rng, saved: Any) -> None:
         raise StateDictError(explain("restore_generator", f"needs the state of a {before['kind']}", problem, "pass what was saved"))
 
 
-def _misfit(name: str, saved: object, mine: object) -> str:
+def _misfit(name: str, saved: Any, mine: Any) -> str:
     """Where ``saved`` is not built like ``mine``; NumPy itself would read beyond arrays that are too short."""
     if type(saved) is not type(mine):
-        return f"{name} = {ascii(saved)[:80]}"
+        return f"{name} = {saved!r}"[:80]
     if isinstance(mine, dict):
-        theirs, own = cast("dict[str, object]", saved), cast("dict[str, object]", mine)
-        if theirs.keys() != own.keys():
-            return f"{name} with the keys {ascii(sorted(theirs))[:80]}"
-        return next(filter(None, (_misfit(key, theirs[key], own[key]) for key in own)), "")
+        own, saved = cast("dict[str, Any]", mine), cast("dict[str, Any]", saved)
+        if set(own) != set(saved):
+            return f"{name} with the keys {list(saved)}"[:80]
+        return next(filter(None, (_misfit(key, saved[key], own[key]) for key in own)), "")
     if isinstance(mine, list):
-        numbers, own_numbers = cast("list[object]", saved), cast("list[object]", mine)
-        if len(numbers) != len(own_numbers):
-            return f"{len(numbers)} {name} for {len(own_numbers)}"
-        return next(filter(None, map(_misfit, [name] * len(numbers), numbers, own_numbers)), "")
-    wrong = saved != mine if isinstance(mine, str) else not 0 <= cast("int", saved) <= _MOST.get(name, (1 << 128) - 1)
-    return f"{name} = {ascii(saved)[:80]}" if wrong else ""
+        theirs, numbers = cast("list[Any]", saved), cast("list[Any]", mine)
+        if len(theirs) != len(numbers):
+            return f"{len(theirs)} {name} for {len(numbers)}"
+        return next(filter(None, (_misfit(name, *pair) for pair in zip(theirs, numbers, strict=True))), "")
+    wrong = saved != mine if isinstance(mine, str) else not 0 <= saved <= _MOST.get(name, (1 << 128) - 1)
+    return f"{name} = {saved!r}"[:80] if wrong else ""
 
 
 def _set(rng: Rng, state: Any) -> None:
