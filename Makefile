@@ -13,7 +13,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYRIGHT := PYRIGHT_PYTHON_IGNORE_WARNINGS=1 PATH="$$(cd $(VENV)/bin && pwd):$$PATH" $(PY) -m pyright
 # The oldest mypy that the plugin promises to work with; constraints.txt pins the newest, which is in $(VENV) itself.
 OLDEST_MYPY := $(VENV)/oldest-mypy
-headline = @printf '\n== %s\n' '$(1)'
+# Between single quotes of the shell, whatever its words hold; only a comma would end it.
+headline = @printf '\n== %s\n' '$(subst ','\'',$(1))'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
