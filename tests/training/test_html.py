@@ -138,7 +138,15 @@ def test_same_run_same_page(whole_run: Path) -> None:
     assert not [path for path in whole_run.iterdir() if path.name.startswith(".new-")]
 
 
-def test_an_empty_folder_has_a_page_that_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_has_no_page(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing of a run", encoding="utf-8")
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path}: needs the folder of a run, got none of config.toml, ")):
+        write_report(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_page_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "environment.json").write_text("{}", encoding="utf-8")
     page = report(tmp_path)
     assert page.of("img") == []
     for words in (
@@ -306,6 +314,7 @@ def test_no_run_no_page(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_the_page_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report.html"
     write_whole(path, b"before")
+    (tmp_path / "model.txt").touch()
 
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -315,7 +324,7 @@ def test_a_full_disk_leaves_the_page_as_it_was(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(DataError, match=r"report\.html: must be writable, got No space left on device; make room"):
             write_report(tmp_path)
     assert path.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [path]
+    assert {file.name for file in tmp_path.iterdir()} == {"report.html", "model.txt"}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -325,6 +334,7 @@ def test_a_full_disk_leaves_the_page_as_it_was(tmp_path: Path, monkeypatch: pyte
             ["metrics.jsonl", "report.json", "pictures.safetensors", "environment.json", "model.txt", "config.toml", "recipe.json"]
         ),
         st.binary(max_size=60),
+        min_size=1,
     )
 )
 @pytest.mark.usefixtures("no_matplotlib")

@@ -38,6 +38,8 @@ def run(given: Sequence[str] | None) -> int:
         try:
             options = parser().parse_args(given)
             where, debug = f"typednn {options.command}", options.debug
+            if not sys.flags.safe_path and "" not in sys.path:  # a user's layers lie here; `python -m` has put this folder in front already
+                sys.path.append("")
             with warnings.catch_warnings():
                 warnings.showwarning = _warned
                 return _command(options.command)(options)

@@ -43,7 +43,6 @@ settings for --set: optimizer.* as in a config's [optimizer], and
 _RESUME = """\
 examples:
   typednn resume runs/lenet5-1                  from its last checkpoint; from the start where there is none
-  typednn resume runs/lenet5-1 --epochs 10      and train longer than was planned
 """
 
 _EVAL = """\
@@ -176,10 +175,10 @@ def _run(one: Parser) -> None:
 
 
 def _settings(one: Parser, *, sets: bool = True) -> None:
-    one.add_argument("--epochs", type=_positive, metavar="N", help="passes over the data in all")
     one.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="save and stop after this time")
     one.add_argument("--report", action="store_true", help="in the end draw the pictures and write the page, as `typednn report` does")
     if sets:
+        one.add_argument("--epochs", type=_positive, metavar="N", help="passes over the data in all")
         one.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="change a setting; repeat for more"
         )

@@ -27,7 +27,7 @@ def train(options: Namespace) -> int:
         settings["epochs"] = options.epochs
     recipe = find(options.recipe, options.modules).changed(settings)
     samples, source = _data(options, recipe.data)
-    folder = Path(options.run) if options.run else new_folder(recipe.name)
+    folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
         hint(f"{recipe.name}: {recipe.about}")
         hint(f"data: {samples.where}; {len(samples.x):,} to train on, {len(samples.test_x):,} to test")
@@ -63,14 +63,14 @@ def new_folder(name: str) -> Path:
 
 def _data(options: Namespace, own: str) -> tuple[Samples, dict[str, str]]:
     files: list[str] = options.files
-    if files and options.data:
+    if files and options.data is not None:
         raise ArgumentError(explain("train", "takes --data or two CSV files", "both", "leave one out"))
     if len(files) not in (0, 2):
         raise ArgumentError(explain("train", "takes two CSV files, train.csv and test.csv", str(len(files)), "or --data NAME_OR_DIR"))
     if files:
         train_file, test_file = (str(Path(file).resolve()) for file in files)
         return load_tables(*files), {"train": train_file, "test": test_file}
-    name: str = options.data or own
+    name: str = own if options.data is None else options.data
     samples = load_data(name, hint)
     return samples, found_by(name, samples)
 

@@ -98,8 +98,12 @@ def _import(modules: Sequence[str]) -> None:
     for module in modules:
         try:
             importlib.import_module(module)
-        except (ImportError, ValueError, TypeError) as error:
-            raise ConfigError(f"import {module}: {error}") from error
+        except ModuleNotFoundError as error:
+            missing = error.name is not None and f"{module}.".startswith(f"{error.name}.")
+            cure = "; start in the folder that holds it, or name that folder in PYTHONPATH" if missing else ""
+            raise ConfigError(f"import {module}: {error}{cure}") from error
+        except Exception as error:  # whatever a user's module may raise
+            raise ConfigError(f"import {module}: {type(error).__name__}: {error}") from error
 
 
 def _checked(source: Source) -> ModelConfig:

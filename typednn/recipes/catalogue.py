@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +114,9 @@ def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
 
 
 def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
-    """A recipe by its name, else the config file of that path."""
+    """A recipe by its name, else the config file of that path; ``imports`` are modules that register layers."""
     if name_or_config in RECIPES:
-        return RECIPES[name_or_config]
+        return replace(RECIPES[name_or_config], imports=tuple(imports)) if imports else RECIPES[name_or_config]
     if Path(name_or_config).is_file():
         return recipe_of_config(name_or_config, imports)
     got = repr(name_or_config)

@@ -7,6 +7,7 @@ the generator as a TOML config; what is trained is what that text says. `changed
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -105,6 +106,9 @@ class Recipe:
                 schedule["total_steps"] = steps
             table["lr"] = schedule
         groups: Any = table.pop("group", ())
+        if not isinstance(groups, list | tuple) or not all(isinstance(group, Mapping) for group in cast("list[object]", groups)):
+            cure = "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'"
+            raise ArgumentError(explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(groups), cure))
         lines = [dumps(self.model()), "[optimizer]", *_pairs(table)]
         for group in groups:
             lines += ["", "[[optimizer.group]]", *_pairs(group)]
@@ -196,7 +200,9 @@ def _value(text: str) -> Any:
     if text == "none":
         return None
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {text}")["value"]
+        str(value)  # `ValueError` where an integer has more digits than Python writes
+        return value
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
         return text
 
@@ -223,12 +229,19 @@ def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
     if value is None and type(None) in kinds:
         return None
     if float in kinds and type(value) is int:
-        return float(value)
+        with contextlib.suppress(OverflowError):  # what no float holds is no number for this setting
+            return float(value)
     if type(value) not in kinds:
         words = {int: "an integer", float: "a number", str: "a word", bool: "true or false", type(None): "none"}
         rule = f"{name} must be {' or '.join(words.get(kind, str(kind)) for kind in kinds)}"
-        raise ArgumentError(explain(f"recipe {recipe!r}", rule, repr(value)))
+        raise ArgumentError(explain(f"recipe {recipe!r}", rule, _shortened(value)))
     return value
+
+
+def _shortened(value: object) -> str:
+    """A value as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _pairs(table: Mapping[str, Any]) -> list[str]:

@@ -104,7 +104,7 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
             raise
         rule = "must hold the files of MNIST or CIFAR-10, or train and test with a folder of PNG images per class"
         raise DataError(explain(str(folder), rule, "none of these")) from error
-    return _of(folder.name, data, str(folder), ())
+    return _of(folder.resolve().name, data, str(folder), ())
 
 
 def found_by(name: str, samples: Samples) -> dict[str, str]:
@@ -122,7 +122,7 @@ def _of_images(folder: Path) -> Samples:
         got = f"{', '.join(train.names)} and {', '.join(test.names)}"
         raise DataError(explain(str(folder), "train and test must have folders of the same names", got))
     where = f"PNG images in {folder}"
-    return Samples(folder.name, where, _floats(train.images), _ints(train.labels), _floats(test.images), _ints(test.labels), train.names)
+    return Samples(folder.resolve().name, where, _floats(train.images), _ints(train.labels), _floats(test.images), _ints(test.labels), train.names)
 
 
 def load_tables(train: str | Path, test: str | Path) -> Samples:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.errors import DataError, MissingExtra
+from typednn.errors import DataError, MissingExtra, explain
 from typednn.training.page import STYLE, block, figure_of, note, section, table
 from typednn.training.plots import write_plots
 from typednn.training.recorded import Metrics, Scores, read_metrics, read_scores
@@ -28,6 +28,8 @@ _PICTURES = {
     "filters.png": ("First-layer filters", "Weights of the first layer"),
     "gradient_norms.png": ("Gradient norms", "Length of each layer's gradient, logarithmic"),
 }
+# One of them makes a folder a run's.
+_FILES = ("config.toml", "recipe.json", "model.txt", "environment.json", "metrics.jsonl", "report.json", "pictures.safetensors")
 _PICTURE_LIMIT = 1 << 25
 _TEXT_LIMIT = 200_000
 _ROWS = 200
@@ -42,9 +44,12 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     """Write ``RUN/report.html`` and give its path; pictures that the run's files allow are drawn anew first.
 
     A temporary file is written, fsynced and renamed. Without matplotlib the pictures that are already there are shown, and
-    the others are said to be missing. `DataError` where there is no such folder, or it cannot be written.
+    the others are said to be missing. `DataError` where there is no such folder, it holds nothing of a run, or it cannot be written.
     """
     folder = existing_run("write_report", run_folder)
+    if not any((folder / name).exists() for name in _FILES):
+        got, cure = f"none of {', '.join(_FILES)}", "give the folder that training wrote"
+        raise DataError(explain(str(folder), "needs the folder of a run", got, cure))
     remarks: list[str] = []
     metrics, scores = _metrics(folder, remarks), _scores(folder, remarks)
     remarks.extend(metrics.remarks)

@@ -79,12 +79,10 @@ class Run:
             raise StateError(explain(where, "a new run needs a folder without one", "a run", "resume it, or choose another folder"))
         with storing(run.folder):
             run.folder.mkdir(parents=True, exist_ok=True)
+        run._refuse_strangers()  # before a lock is left there, and again when nobody else can start a run
         run._acquire()
         try:
-            strangers = {path.name for path in run.folder.iterdir()} - {"lock", "model.txt", "environment.json"}
-            strangers = {name for name in strangers if not name.startswith(".new-")}
-            if strangers:
-                raise StateError(explain(where, "a new run needs an empty folder", ", ".join(sorted(strangers)[:5]), "choose another"))
+            run._refuse_strangers()
             with storing(run.folder):
                 replace_file(run.folder / "environment.json", _pretty(run.environment))
                 if model is not None:
@@ -140,6 +138,13 @@ class Run:
         return path
 
     # ------------------------------------------------------------------ lock
+
+    def _refuse_strangers(self) -> None:
+        strangers = {path.name for path in self.folder.iterdir()} - {"lock", "model.txt", "environment.json"}
+        strangers = {name for name in strangers if not name.startswith(".new-")}
+        if strangers:
+            got = ", ".join(sorted(strangers)[:5])
+            raise StateError(explain(str(self.folder), "a new run needs an empty folder", got, "choose another"))
 
     def _acquire(self) -> None:
         import fcntl  # POSIX only: elsewhere everything of training but runs works

@@ -1,0 +1,213 @@
+"""Every command, started by the installed script ``typednn``: it does not have the current folder on Python's path, as ``python -m`` has."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import environment
+from typednn.cli.parser import COMMANDS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPT = Path(sys.executable).with_name("typednn")
+
+# The file of docs/config.md that registers a layer of the reader's own.
+(LAYERS,) = re.findall(
+    r"<!-- file: my_layers\.py -->\n```python\n(.*?)^```",
+    (REPOSITORY / "docs" / "config.md").read_text(encoding="utf-8"),
+    re.MULTILINE | re.DOTALL,
+)
+
+Script = Callable[..., Any]
+
+
+def _script(*arguments: str | Path, cwd: Path, **changes: str) -> Any:
+    assert SCRIPT.is_file(), "install typednn: `make setup`"
+    command = [str(SCRIPT), *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, check=False, timeout=120)
+
+
+def _refused(done: Any, *parts: str) -> None:
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
+@pytest.fixture
+def place(tmp_path: Path, files: Path, trained: tuple[Path, Any]) -> Path:
+    """A folder with a config, tables, a row to ask about, a run, a folder that is none, and layers of a user."""
+    for name in ("model.toml", "train.csv", "test.csv"):
+        shutil.copy(files / name, tmp_path)
+    (tmp_path / "rows.csv").write_text("2.1,0.1,-0.2,1.1\n", encoding="utf-8")
+    (tmp_path / "sizes.py").write_text("from typednn.layers import Linear\n\nmodel = Linear(4, 3) >> Linear(3, 2)\n", encoding="utf-8")
+    shutil.copytree(trained[0], tmp_path / "run")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "my_layers.py").write_text(LAYERS, encoding="utf-8")
+    own = (tmp_path / "model.toml").read_text(encoding="utf-8").replace('"ReLU"', '"Swish"')
+    (tmp_path / "own.toml").write_text(own, encoding="utf-8")
+    return tmp_path
+
+
+TABLES = ("train.csv", "test.csv")
+STARTED: dict[str, tuple[list[str], str]] = {
+    "train": (["model.toml", *TABLES, "--epochs", "1", "-q"], "test accuracy"),
+    "resume": (["run", "-q"], "test accuracy"),
+    "eval": (["run"], "accuracy"),
+    "predict": (["run", "rows.csv"], "rows.csv[0]  0"),
+    "summary": (["mlp"], "optimizer.lr"),
+    "check": (["model.toml", "sizes.py"], "no size mistakes found in 1 file"),
+    "gradcheck": (["Linear(4, 2)"], "every derivative agrees"),
+    "info": ([], "typednn"),
+    "report": (["run"], "report.html"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command(place: Path, command: str) -> None:
+    arguments, said = STARTED[command]
+    done = _script(command, *arguments, cwd=place)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert said in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(tmp_path: Path, command: str) -> None:
+    done = _script(command, "--help", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: typednn {command} ")
+
+
+def test_the_examples_of_the_help_are_understood() -> None:
+    """Each line that the help shows is one that the command takes."""
+    from typednn.cli import parser
+
+    shown = [text for name, text in vars(parser).items() if isinstance(text, str) and "examples:\n" in text and name != "__doc__"]
+    lines = [line for text in shown for line in re.findall(r"^  typednn (\S.*?)(?:  +.*)?$", text, re.MULTILINE)]
+    lines = [line for line in lines if "COMMAND" not in line]
+    assert {line.split()[0] for line in lines} == set(COMMANDS) - {"info"}
+    import shlex
+
+    for line in lines:
+        parser.parser().parse_args(shlex.split(line))
+
+
+# ---------------------------------------------------------------------------------------------------- layers of a user
+
+
+def test_layers_of_a_user_lie_in_the_current_folder(place: Path) -> None:
+    """The run remembers which module registers them: all that is done with it imports that again."""
+    told = ["--import", "my_layers"]
+    trained = _script("train", "own.toml", *TABLES, *told, "--epochs", "2", "--run", "own", "-q", cwd=place)
+    assert trained.returncode == 0, trained.stderr
+    for arguments in (
+        ["predict", "own", "rows.csv"],
+        ["eval", "own"],
+        ["resume", "own", "-q"],
+        ["report", "own"],
+        ["summary", "own.toml", *told],
+        ["check", "own.toml", *told],
+        ["gradcheck", "Swish(beta=2.0)", *told],
+    ):
+        done = _script(*arguments, cwd=place)
+        assert done.returncode == 0, f"{arguments}: {done.stderr}"
+
+
+def test_a_run_whose_layers_are_elsewhere(place: Path) -> None:
+    done = _script("train", "own.toml", *TABLES, "--import", "my_layers", "--epochs", "1", "--run", "own", "-q", cwd=place)
+    assert done.returncode == 0, done.stderr
+    cure = "start in the folder that holds it, or name that folder in PYTHONPATH"
+    _refused(_script("predict", "../own", "../rows.csv", cwd=place / "empty"), f"import my_layers: No module named 'my_layers'; {cure}")
+    found = _script("predict", "../own", "../rows.csv", cwd=place / "empty", PYTHONPATH=f"{REPOSITORY}:{place}")
+    assert found.returncode == 0, found.stderr
+
+
+def test_the_current_folder_hides_nothing_that_is_installed(place: Path) -> None:
+    (place / "safetensors.py").write_text("raise SystemExit('mine')\n", encoding="utf-8")
+    (place / "csv.py").write_text("raise SystemExit('mine')\n", encoding="utf-8")
+    done = _script("predict", "run", "rows.csv", cwd=place)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_safe_path_stays_safe(place: Path) -> None:
+    done = _script("check", "own.toml", "--import", "my_layers", cwd=place, PYTHONSAFEPATH="1")
+    _refused(done, "import my_layers: No module named 'my_layers'")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import nowhere_at_all\n", "import broken: No module named 'nowhere_at_all'\n"),
+        ("x = = 1\n", "import broken: SyntaxError: invalid syntax (broken.py, line 1)"),
+        ("print(undefined)\n", "import broken: NameError: name 'undefined' is not defined"),
+        ("raise RuntimeError('not today')\n", "import broken: RuntimeError: not today"),
+    ],
+)
+def test_a_module_that_cannot_be_imported(place: Path, text: str, told: str) -> None:
+    (place / "broken.py").write_text(text, encoding="utf-8")
+    for arguments in (["summary", "own.toml"], ["summary", "mlp"]):
+        _refused(_script(*arguments, "--import", "broken", cwd=place), told)
+
+
+# ---------------------------------------------------------------------------------------------------- folders
+
+
+@pytest.mark.parametrize(("run", "cwd", "back"), [(".", "run", "../"), ("run/", ".", ""), ("./run//", ".", ""), ("../run", "empty", "../")])
+@pytest.mark.parametrize("command", ["resume", "eval", "predict", "report"])
+def test_a_run_by_any_path(place: Path, command: str, run: str, cwd: str, back: str) -> None:
+    more = {"predict": [f"{back}rows.csv"], "resume": ["-q"]}.get(command, [])
+    done = _script(command, run, *more, cwd=place / cwd)
+    assert done.returncode == 0, done.stderr
+    if command == "report":
+        page = (place / cwd / done.stdout.strip()).read_text(encoding="utf-8")
+        assert "<title>run · typednn</title>" in page
+        assert "test accuracy" in page
+        assert "Left out" not in page
+
+
+@pytest.mark.parametrize("run", [".", "./", "", "run/recipe.json", "nowhere", "nowhere/", "run/checkpoints"])
+@pytest.mark.parametrize("command", ["resume", "eval", "predict", "report"])
+def test_what_is_no_run(place: Path, command: str, run: str) -> None:
+    """One sentence with the folder's name, and nothing is written."""
+    before = {path.relative_to(place) for path in place.rglob("*")}
+    cwd = place / "empty" if run.startswith(".") else place
+    done = _script(command, run, *(["rows.csv"] if command == "predict" else []), cwd=cwd)
+    _refused(done, str(Path(run)), "run folder" if command != "report" else "needs the folder of a run")
+    assert len(done.stderr.splitlines()) == 1
+    assert {path.relative_to(place) for path in place.rglob("*")} == before
+
+
+@pytest.mark.parametrize("run", [".", "./", "", "run", "run/", "rows.csv", "rows.csv/inside"])
+def test_a_new_run_where_something_is(place: Path, run: str) -> None:
+    before = {path.relative_to(place) for path in place.rglob("*")}
+    _refused(_script("train", "model.toml", *TABLES, "--epochs", "1", "--run", run, "-q", cwd=place), str(Path(run)))
+    assert {path.relative_to(place) for path in place.rglob("*")} == before
+
+
+def test_a_new_run_in_the_current_folder(place: Path) -> None:
+    tables: Sequence[str] = [f"../{name}" for name in ("model.toml", *TABLES)]
+    done = _script("train", *tables, "--epochs", "1", "--run", ".", "-q", cwd=place / "empty")
+    assert done.returncode == 0, done.stderr
+    assert _script("predict", ".", "../rows.csv", cwd=place / "empty").returncode == 0
+
+
+@pytest.mark.parametrize("command", ["train", "summary", "gradcheck"])
+@pytest.mark.parametrize("given", [".", "run/", "run", "", "sizes.py/"])
+def test_what_is_no_recipe(place: Path, command: str, given: str) -> None:
+    done = _script(command, given, cwd=place)
+    assert done.returncode == 1, done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("data", [".", "./", "", "empty/", "run", "rows.csv", "mnist/"])
+def test_what_is_no_data(place: Path, data: str) -> None:
+    _refused(_script("train", "model.toml", "--data", data, cwd=place), data.rstrip("/") or ".")
+    assert not (place / "runs").exists()
+    if data != "rows.csv":
+        _refused(_script("eval", "run", "--data", data, cwd=place), data.rstrip("/") or ".")
