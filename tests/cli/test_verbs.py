@@ -1,6 +1,10 @@
-"""Every command, started by the installed script ``typednn``: it does not have the current folder on Python's path, as ``python -m`` has."""
+"""Every command, started by the installed script ``typednn``, which does not put the current folder on Python's path as ``python -m`` does;
+and every command on folders that are a run, or are none.
+"""
 
+import gc
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import environment
+from typednn.cli import main, parser
 from typednn.cli.parser import COMMANDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -54,6 +59,22 @@ def place(tmp_path: Path, files: Path, trained: tuple[Path, Any]) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Script:
+    """A command within this process, which starts sooner; what it does to Python's path is undone."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+
+    def run(*arguments: str | Path, cwd: Path) -> Any:
+        monkeypatch.chdir(cwd)
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        said = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+    return run
+
+
 TABLES = ("train.csv", "test.csv")
 STARTED: dict[str, tuple[list[str], str]] = {
     "train": (["model.toml", *TABLES, "--epochs", "1", "-q"], "test accuracy"),
@@ -61,7 +82,7 @@ STARTED: dict[str, tuple[list[str], str]] = {
     "eval": (["run"], "accuracy"),
     "predict": (["run", "rows.csv"], "rows.csv[0]  0"),
     "summary": (["mlp"], "optimizer.lr"),
-    "check": (["model.toml", "sizes.py"], "no size mistakes found in 1 file"),
+    "check": (["model.toml"], "Linear(8, 3)"),
     "gradcheck": (["Linear(4, 2)"], "every derivative agrees"),
     "info": ([], "typednn"),
     "report": (["run"], "report.html"),
@@ -86,14 +107,10 @@ def test_every_command_explains_itself(tmp_path: Path, command: str) -> None:
 
 def test_the_examples_of_the_help_are_understood() -> None:
     """Each line that the help shows is one that the command takes."""
-    from typednn.cli import parser
-
     shown = [text for name, text in vars(parser).items() if isinstance(text, str) and "examples:\n" in text and name != "__doc__"]
     lines = [line for text in shown for line in re.findall(r"^  typednn (\S.*?)(?:  +.*)?$", text, re.MULTILINE)]
     lines = [line for line in lines if "COMMAND" not in line]
     assert {line.split()[0] for line in lines} == set(COMMANDS) - {"info"}
-    import shlex
-
     for line in lines:
         parser.parser().parse_args(shlex.split(line))
 
@@ -160,9 +177,9 @@ def test_a_module_that_cannot_be_imported(place: Path, text: str, told: str) -> 
 
 @pytest.mark.parametrize(("run", "cwd", "back"), [(".", "run", "../"), ("run/", ".", ""), ("./run//", ".", ""), ("../run", "empty", "../")])
 @pytest.mark.parametrize("command", ["resume", "eval", "predict", "report"])
-def test_a_run_by_any_path(place: Path, command: str, run: str, cwd: str, back: str) -> None:
+def test_a_run_by_any_path(here: Script, place: Path, command: str, run: str, cwd: str, back: str) -> None:
     more = {"predict": [f"{back}rows.csv"], "resume": ["-q"]}.get(command, [])
-    done = _script(command, run, *more, cwd=place / cwd)
+    done = here(command, run, *more, cwd=place / cwd)
     assert done.returncode == 0, done.stderr
     if command == "report":
         page = (place / cwd / done.stdout.strip()).read_text(encoding="utf-8")
@@ -173,41 +190,41 @@ def test_a_run_by_any_path(place: Path, command: str, run: str, cwd: str, back: 
 
 @pytest.mark.parametrize("run", [".", "./", "", "run/recipe.json", "nowhere", "nowhere/", "run/checkpoints"])
 @pytest.mark.parametrize("command", ["resume", "eval", "predict", "report"])
-def test_what_is_no_run(place: Path, command: str, run: str) -> None:
+def test_what_is_no_run(here: Script, place: Path, command: str, run: str) -> None:
     """One sentence with the folder's name, and nothing is written."""
     before = {path.relative_to(place) for path in place.rglob("*")}
     cwd = place / "empty" if run.startswith(".") else place
-    done = _script(command, run, *(["rows.csv"] if command == "predict" else []), cwd=cwd)
+    done = here(command, run, *(["rows.csv"] if command == "predict" else []), cwd=cwd)
     _refused(done, str(Path(run)), "run folder" if command != "report" else "needs the folder of a run")
     assert len(done.stderr.splitlines()) == 1
     assert {path.relative_to(place) for path in place.rglob("*")} == before
 
 
 @pytest.mark.parametrize("run", [".", "./", "", "run", "run/", "rows.csv", "rows.csv/inside"])
-def test_a_new_run_where_something_is(place: Path, run: str) -> None:
+def test_a_new_run_where_something_is(here: Script, place: Path, run: str) -> None:
     before = {path.relative_to(place) for path in place.rglob("*")}
-    _refused(_script("train", "model.toml", *TABLES, "--epochs", "1", "--run", run, "-q", cwd=place), str(Path(run)))
+    _refused(here("train", "model.toml", *TABLES, "--epochs", "1", "--run", run, "-q", cwd=place), str(Path(run)))
     assert {path.relative_to(place) for path in place.rglob("*")} == before
 
 
-def test_a_new_run_in_the_current_folder(place: Path) -> None:
+def test_a_new_run_in_the_current_folder(here: Script, place: Path) -> None:
     tables: Sequence[str] = [f"../{name}" for name in ("model.toml", *TABLES)]
-    done = _script("train", *tables, "--epochs", "1", "--run", ".", "-q", cwd=place / "empty")
+    done = here("train", *tables, "--epochs", "1", "--run", ".", "-q", cwd=place / "empty")
     assert done.returncode == 0, done.stderr
-    assert _script("predict", ".", "../rows.csv", cwd=place / "empty").returncode == 0
+    assert here("predict", ".", "../rows.csv", cwd=place / "empty").returncode == 0
 
 
 @pytest.mark.parametrize("command", ["train", "summary", "gradcheck"])
 @pytest.mark.parametrize("given", [".", "run/", "run", "", "sizes.py/"])
-def test_what_is_no_recipe(place: Path, command: str, given: str) -> None:
-    done = _script(command, given, cwd=place)
+def test_what_is_no_recipe(here: Script, place: Path, command: str, given: str) -> None:
+    done = here(command, given, cwd=place)
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("data", [".", "./", "", "empty/", "run", "rows.csv", "mnist/"])
-def test_what_is_no_data(place: Path, data: str) -> None:
-    _refused(_script("train", "model.toml", "--data", data, cwd=place), data.rstrip("/") or ".")
+def test_what_is_no_data(here: Script, place: Path, data: str) -> None:
+    _refused(here("train", "model.toml", "--data", data, cwd=place), data.rstrip("/") or ".")
     assert not (place / "runs").exists()
     if data != "rows.csv":
-        _refused(_script("eval", "run", "--data", data, cwd=place), data.rstrip("/") or ".")
+        _refused(here("eval", "run", "--data", data, cwd=place), data.rstrip("/") or ".")

@@ -122,7 +122,9 @@ def _of_images(folder: Path) -> Samples:
         got = f"{', '.join(train.names)} and {', '.join(test.names)}"
         raise DataError(explain(str(folder), "train and test must have folders of the same names", got))
     where = f"PNG images in {folder}"
-    return Samples(folder.resolve().name, where, _floats(train.images), _ints(train.labels), _floats(test.images), _ints(test.labels), train.names)
+    return Samples(
+        folder.resolve().name, where, _floats(train.images), _ints(train.labels), _floats(test.images), _ints(test.labels), train.names
+    )
 
 
 def load_tables(train: str | Path, test: str | Path) -> Samples:
