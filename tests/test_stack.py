@@ -1,20 +1,36 @@
 """Stack and Dyn: the same layers as in a Chain, between rows of numbers."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pytest
 from jaxtyping import Float, Int
 
-from typednn import Array2, Array3, Chain, DynLayer, Gradient, Input, IntArray2, Layer, Module
+from tests.layer_cases import CASES
+from typednn import (
+    AnyArray,
+    Array2,
+    Array3,
+    Chain,
+    DynLayer,
+    Elementwise,
+    ElementwiseGrad,
+    Gradient,
+    Input,
+    IntArray2,
+    Kept,
+    Layer,
+    Module,
+)
 from typednn.checks import checking
 from typednn.errors import ArgumentError, LayerReused, NotForwarded, NotInitialised, ShapeError, StackError
 from typednn.gradient_check import gradcheck
-from typednn.layer import FirstLayer, MultiInput, Sequential
+from typednn.layer import A, FirstLayer, MultiInput, Sequential
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Sigmoid, Softmax, Tanh
-from typednn.optim import SGD
+from typednn.optim import SGD, Adam
 from typednn.random import PCG32
 from typednn.stack import Dyn, DynGrad, Stack, StackGrad
 
@@ -59,6 +75,75 @@ def test_dyn_reshapes_around_the_layer_itself(images: Any) -> None:
     dyn.update(SGD(0.1), dyn_grad)
     assert np.array_equal(direct.weight, wrapped.weight)
     assert np.array_equal(direct.bias, wrapped.bias)
+
+
+def test_a_dynamic_layer_has_all_three() -> None:
+    """P-D1: forward, backward and update; whoever lacks one is none."""
+    methods: dict[str, Any] = {name: lambda *_: None for name in ("forward", "backward", "update")}
+    assert isinstance(type("Whole", (), methods)(), DynLayer)
+    for missing in methods:
+        part = {name: method for name, method in methods.items() if name != missing}
+        assert not isinstance(type("Part", (), part)(), DynLayer), missing
+
+
+@pytest.mark.parametrize("mode", ["full", "cached", "off"])
+def test_a_convolution_in_a_stack_is_the_convolution(images: Any, mode: Any) -> None:
+    """P-D1: rows in, rows out, the layers' own shapes only inside; anything but rows is refused."""
+    with checking(mode):
+        layers, alone = [Conv2d(1, 2, 3, bias=True), MaxPool2d(2)], [Conv2d(1, 2, 3, bias=True), MaxPool2d(2)]
+        stack: Any = Stack(layers, input=(28, 28, 1)).init(PCG32(3))
+        alone[0].init(PCG32(3))
+        rows = stack.forward(images.reshape(3, 784))
+        direct = alone[1].forward(alone[0].forward(images))
+        assert rows.shape == (3, 13 * 13 * 2)
+        assert np.array_equal(rows, direct.reshape(3, -1))
+        next_grad = np.random.default_rng(8).standard_normal(direct.shape, dtype=np.float32)
+        grad, wanted = stack.backward(next_grad.reshape(3, -1)), alone[0].backward(alone[1].backward(next_grad).input)
+        assert np.array_equal(grad.input, wanted.input.reshape(3, 784))
+        stack.update(SGD(0.1), grad)
+        alone[0].update(SGD(0.1), wanted)
+        assert np.array_equal(layers[0].weight, alone[0].weight)
+        assert np.array_equal(layers[0].bias, alone[0].bias)
+        for x in () if mode == "off" else (images, images.reshape(3, 28, 28), images.reshape(-1)):
+            with pytest.raises(ShapeError):
+                stack.forward(x)
+
+
+@final
+class _Third(Elementwise[None]):
+    """A layer of a user, whose gradient class is his own."""
+
+    _x: Kept[AnyArray]
+
+    def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
+        self._x = x
+        return x / 3
+
+    def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, None]:
+        return ElementwiseGrad(next_grad / 3, None)
+
+
+@pytest.mark.parametrize("case", [*CASES, "a user's"], ids=str)
+def test_every_dynamic_layer_gives_the_one_gradient(case: Any) -> None:
+    """P-D2: a `DynGrad`, its input as rows, the layer's own gradient inside; one optimizer type takes them all."""
+    layer, shape = (_Third(), (2, 3)) if case == "a user's" else case.example()
+    if isinstance(layer, FirstLayer):
+        pytest.skip("reads integers, which a dynamic model does not")
+    direct = copy.deepcopy(layer).init(PCG32(1))
+    dyn: Any = Dyn(layer.init(PCG32(1)), shape[1:])
+    x = np.random.default_rng(2).standard_normal(shape, dtype=np.float32)
+    y = direct.forward(x)
+    assert np.array_equal(dyn.forward(x.reshape(shape[0], -1)), y.reshape(shape[0], -1))
+    next_grad = np.random.default_rng(3).standard_normal(y.shape, dtype=np.float32)
+    grad, wanted = dyn.backward(next_grad.reshape(shape[0], -1)), direct.backward(next_grad)
+    assert type(grad) is DynGrad
+    assert type(grad.inner) is type(wanted)
+    assert np.array_equal(grad.input, wanted.input.reshape(shape[0], -1))
+    for optimizer in (SGD(0.1), Adam(0.1)):
+        dyn.update(optimizer, grad)
+    for optimizer in (SGD(0.1), Adam(0.1)):
+        direct.update(optimizer, wanted)
+    assert all(np.array_equal(one, other) for one, other in zip(layer.parameters(), direct.parameters(), strict=True))
 
 
 def test_dyn_takes_any_layer_of_a_user() -> None:

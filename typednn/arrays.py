@@ -24,13 +24,14 @@ classes             categories that a classifier tells apart
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from typednn.errors import DeviceError, explain
+from typednn.errors import ArgumentError, DeviceError, explain
 
 if TYPE_CHECKING:
     # The precision is left open: models are float32 by default, gradient checks run in float64.
@@ -91,6 +92,8 @@ else:
         """A matrix of integers, such as tokens."""
 
 
+A = TypeVar("A", bound=AnyArray)
+
 # array type -> (device name, the module whose functions work on it, import deferred to first use)
 _BACKENDS: dict[type, tuple[str, Callable[[], Any]]] = {np.ndarray: ("cpu", lambda: np)}
 
@@ -139,3 +142,33 @@ def namespace(array: object) -> Any:
 def device_of(array: object) -> str:
     """The name of the device that holds ``array``: ``"cpu"`` or ``"cuda"``."""
     return _backend(array)[0]
+
+
+def flatten(x: AnyArray, start: int = 0, stop: int = -1) -> AnyArray:
+    """The axes from ``start`` to ``stop``, both included, as one, last axis fastest; a view where the memory allows it."""
+    first, last = (axis + x.ndim if axis < 0 else axis for axis in (start, stop))
+    if not 0 <= first <= last < x.ndim:
+        got, cure = f"{start} to {stop}", "the last axis is included, and -1 is the last of all"
+        raise ArgumentError(explain("flatten", f"takes axes in order, of an array of rank {x.ndim}", got, cure))
+    return x.reshape(*x.shape[:first], math.prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
+
+
+def subtensor(x: A, *ranges: int | slice) -> A:
+    """A view of a range per axis, the first axes first, of the same rank: a single index is a range of one.
+
+    NumPy cuts a range off where the array ends; here one that is empty or reaches outside is an `ArgumentError`.
+    """
+    if len(ranges) > x.ndim:
+        raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))))
+    return x[tuple(_within(axis, size, wanted) for axis, (size, wanted) in enumerate(zip(x.shape, ranges, strict=False)))]
+
+
+def _within(axis: int, size: int, wanted: int | slice) -> slice:
+    bounds = (wanted.start, wanted.stop) if isinstance(wanted, slice) else (wanted, None if wanted == -1 else wanted + 1)
+    start, stop = (end if bound is None else bound + size if bound < 0 else bound for bound, end in zip(bounds, (0, size), strict=True))
+    if not 0 <= start < stop <= size or (isinstance(wanted, slice) and wanted.step not in (None, 1)):
+        rule = f"the range of axis {axis} holds something and lies within its {size}, step 1"
+        raise ArgumentError(
+            explain("subtensor", rule, f"{wanted.start}:{wanted.stop}:{wanted.step}" if isinstance(wanted, slice) else f"{wanted}")
+        )
+    return slice(start, stop)

@@ -1,7 +1,10 @@
-"""Every benchmark runs through with the smallest settings, and says no where it should. Nothing here depends on a clock."""
+"""Every benchmark runs through with the smallest settings, and says no where it should. One test looks at a clock,
+and its bounds are far away.
+"""
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +32,18 @@ def test_lenet5_alone() -> None:
     assert "without PyTorch (`make parity` installs it): typednn alone" in done.stdout
     assert "not judged: the paper's numbers are for a batch of 600" in done.stdout
     assert "ratio" not in done.stdout
+
+
+def test_lenet5_at_the_papers_batch() -> None:
+    """P-E7: batch 600 on one thread beats what Table II says of the paper's own program, which leaves this one a factor of 5 to 25."""
+    options = ["--without-torch", "--batch", "600", "--threads", "1", "--processes", "1", "--rounds", "2", "--warm-up", "1"]
+    done = run("benchmarks.lenet5", *options)
+    assert done.returncode in (0, 1), done.stdout + done.stderr  # whether our own goals are met is for `make bench` on an idle machine
+    told = re.findall(r"^  (forward|backward|memory) +([0-9.]+) (ms|GB) \(.*?\) +([0-9.]+) \3 ", done.stdout, re.MULTILINE)
+    assert [(name, float(papers)) for name, _, _, papers in told] == [("forward", 400.0), ("backward", 1500.0), ("memory", 0.8)], (
+        done.stdout
+    )
+    assert [name for name, ours, _, papers in told if not 0 < float(ours) < float(papers)] == []
 
 
 def test_lenet5_on_the_reference_kernels() -> None:

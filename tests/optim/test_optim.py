@@ -16,9 +16,9 @@ from typednn import Stack, fuse
 from typednn.engines import using
 from typednn.errors import ArgumentError, StateDictError, StateError
 from typednn.layer import Chain, Input
-from typednn.layers import Linear, PReLU, ReLU
+from typednn.layers import Linear, PReLU, ReLU, Tanh
 from typednn.losses import MSE
-from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, GradientOptimizer, Group, StepLR, accumulate, clip_grad_norm
+from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, GradientOptimizer, Group, StepLR, accumulate, clip_grad_norm, l2_penalty
 
 FACTORIES: dict[str, Any] = {
     "SGD": lambda **more: SGD(0.1, **more),
@@ -74,6 +74,43 @@ def test_three_meanings_of_weight_decay() -> None:
     np.testing.assert_allclose(w2, [2.0 * (1 - 0.1 * 0.5)], rtol=1e-14)
     assert AdamW().settings.weight_decay == 0.01
     assert AdamW(l2=0.1).settings.weight_decay == 0.0
+
+
+def test_the_penalty_is_eq_45_and_its_derivative_eq_46() -> None:
+    """P-S5: the value by hand; by central differences of loss and penalty together, a step with ``l2`` is one along their sum."""
+    model = (Linear(3, 2) >> Tanh() >> Linear(2, 2)).init(np.random.default_rng(0)).astype(np.float64)
+    x, target, l2, lr, step = np.random.default_rng(1).standard_normal((4, 3)), np.zeros((4, 2)), 0.3, 0.1, 1e-6
+    by_hand = l2 * math.fsum(weight * weight for weights in model.parameters() for weight in weights.ravel().tolist())
+    assert l2_penalty(model, l2) == pytest.approx(by_hand, rel=1e-14)
+    assert l2_penalty(model, 0.0) == 0.0
+    assert l2_penalty(ReLU(), l2) == 0.0
+
+    def minimised() -> float:
+        return MSE().loss(model.forward(x), target) + l2_penalty(model, l2)
+
+    slopes = {}
+    for name, weights in model.named_parameters().items():
+        slopes[name] = np.empty_like(weights)
+        for index in np.ndindex(weights.shape):
+            kept, values = weights[index], []
+            for weights[index] in (kept + step, kept - step):
+                values.append(minimised())
+            weights[index] = kept
+            slopes[name][index] = (values[0] - values[1]) / (2 * step)
+    before = {name: weights.copy() for name, weights in model.named_parameters().items()}
+    model.update(SGD(lr, l2=l2), model.backward(MSE().loss_grad(model.forward(x), target)))
+    for name, weights in model.named_parameters().items():
+        np.testing.assert_allclose((before[name] - weights) / lr, slopes[name], rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+def test_a_penalty_sums_in_double() -> None:
+    """P-S5: a million float32 weights keep their digits."""
+    model = Linear(1000, 1000, bias=False, rng=np.random.default_rng(0))
+    weights = model.weight.astype(np.float64)
+    assert l2_penalty(model, 1.0) == pytest.approx(math.fsum((weights * weights).ravel().tolist()), rel=1e-12)
+    for wrong in (-1.0, math.nan, math.inf, True):
+        with pytest.raises(ArgumentError, match="l2_penalty: l2 must be a finite number"):
+            l2_penalty(model, wrong)
 
 
 def scalar_adam(w: float, gradients: list[float], lr: float, beta1: float, beta2: float, eps: float) -> float:

@@ -1,4 +1,4 @@
-"""The recipes on the real MNIST: one epoch always; whole, which takes minutes, where TYPEDNN_LONG is set."""
+"""The recipes on the real MNIST: the paper's always, a minute; the modern one, which takes minutes, where TYPEDNN_LONG is set."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,6 @@ def test_an_epoch_of_the_papers(mnist: Samples) -> None:
     assert result.test.accuracy >= 0.9
 
 
-@long
 def test_the_papers_accuracies(mnist: Samples, tmp_path: Path) -> None:
     """P-E5: at least 97.6 % and 97.0 %."""
     result = train(recipe("lenet5-paper"), mnist, run=tmp_path / "run", progress=False)

@@ -4,6 +4,7 @@ from typednn.optim.adam import Adam
 from typednn.optim.adamw import AdamW
 from typednn.optim.clipping import accumulate, clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer, Group
+from typednn.optim.penalty import l2_penalty
 from typednn.optim.schedule import ConstantLR, CosineLR, Schedule, StepLR
 from typednn.optim.sgd import SGD
 
@@ -19,4 +20,5 @@ __all__ = [
     "StepLR",
     "accumulate",
     "clip_grad_norm",
+    "l2_penalty",
 ]
