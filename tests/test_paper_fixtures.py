@@ -1,14 +1,14 @@
-"""P-E13: the values of the paper's own test suite, by layer. What concerns tensors is in test_tensors.py, the generator in
-test_random.py, stacking in test_stack.py; here are its convolution, pooling, padding and upsampling fixtures.
-"""
+"""P-E13: the values of the paper's own test suite, all 53 tests of it: its layers, then its tensors, which are NumPy's arrays here."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
+from typednn.arrays import flatten, subtensor
 from typednn.kernels import conv2d
 from typednn.layers import Conv2d, MaxPool2d, Pad2d
+from typednn.random import PCG32
 
 
 def image(rows: Any) -> Any:
@@ -74,12 +74,36 @@ POOLED = image([[1, 2, 5, 3], [3, 4, 2, 1], [3, 2, 3, 7], [6, 1, 2, 1]])
     ids=["aligned", "overlapping", "dilated"],
 )
 def test_max_pooling(layer: Any, output: Any, dy: Any, dx: dict[tuple[int, int], int]) -> None:
+    """P-E13: max_pool: forward, backward, forward_overlap, backward_overlap, dilate; pooling: max_pool."""
     assert flat(layer.forward(POOLED)) == output
     if dy is not None:
         expected = np.zeros((4, 4))
         for place, value in dx.items():
             expected[place] = value
         assert flat(layer.backward(image(dy)).input) == expected.tolist()
+
+
+def test_max_pooling_leaves_out_what_no_window_covers() -> None:
+    """P-E13: max_pool: misalign; pooling: max_pool_misalign. The column of tens is never met, and gets no gradient."""
+    wider = np.concatenate([POOLED, np.full((1, 4, 1, 1), 10, np.float32)], axis=2)
+    layer = MaxPool2d(2)
+    assert flat(layer.forward(wider)) == [[4, 5], [6, 7]]
+    gradient = flat(layer.backward(image([[1, 2], [3, 4]])).input)
+    assert gradient == [[0, 0, 2, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 4, 0], [3, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize(("pads", "wide", "high"), [((2, 2, 2, 2), 2, 2), ((2, 2, 1, 1), 2, 1)])
+def test_padding(pads: tuple[int, int, int, int], wide: int, high: int) -> None:
+    """P-E13: tensor/pad: pad; layers/pad: forward_backward, whose gradient is of ones inside and on one more column at each side."""
+    layer: Pad2d = Pad2d(pads)
+    x = np.arange(1.0, 28.0, dtype=np.float32).reshape(1, 3, 3, 3)
+    y = layer.forward(x)
+    assert y.shape == (1, 3 + 2 * high, 3 + 2 * wide, 3)
+    assert np.array_equal(y[:, high:-high, wide:-wide], x)
+    assert np.count_nonzero(y) == 27
+    next_grad = np.zeros_like(y)
+    next_grad[:, :, wide - 1 : 1 - wide] = 1.0
+    assert np.array_equal(layer.backward(next_grad).input, np.ones_like(x))
 
 
 def test_padding_by_height_and_width() -> None:
@@ -94,3 +118,164 @@ def test_upsampling() -> None:
     spread = conv2d.dilate2d(image([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), (3, 3))
     assert flat(spread)[3] == [4, 0, 0, 5, 0, 0, 6]
     assert flat(spread)[1] == [0] * 7
+
+
+# ---------------------------------------------------------------------------------------------------- tensors
+
+
+def block(first: float, *shape: int) -> Any:
+    """Numbers counted from ``first``, last axis fastest."""
+    return np.arange(first, first + np.prod(shape)).reshape(shape)
+
+
+def filled(value: float, *shape: int) -> Any:
+    return np.full(shape, value, np.float32)
+
+
+COUNTED = block(1, 2, 3, 4)
+FOUR = np.array([1.0, 2.0, 3.0, 4.0])
+OF_THREES = np.array([[1.0, 2.0], [3.0, 3.0], [5.0, 6.0]])
+CUBES = np.repeat([1.0, 2.0, 3.0], 4).reshape(3, 2, 2)
+
+# By the file and the name that a test has there: what serves it, and the numbers that it expects.
+TENSORS: dict[str, list[tuple[Any, Any]]] = {
+    "math_ops add_tensors": [(filled(1, 5, 5, 5) + filled(9, 5, 5, 5), filled(10, 5, 5, 5))],
+    "math_ops sub_tensors": [(filled(1, 5, 5, 5) - filled(9, 5, 5, 5), filled(-8, 5, 5, 5))],
+    "math_ops mul_elem_tensors": [(filled(-2, 5, 5, 5) * filled(3, 5, 5, 5), filled(-6, 5, 5, 5))],
+    "math_ops div_elem_tensors": [(filled(-9, 5, 5, 5) / filled(3, 5, 5, 5), filled(-3, 5, 5, 5))],
+    "math_ops scale_tensors": [(filled(1, 3, 10, 2) * 6, filled(6, 3, 10, 2))],
+    "math_ops add_value_tensors": [(filled(1, 3, 10, 2) + 2, filled(3, 3, 10, 2))],
+    "math_ops value_sub_tensors": [(filled(1, 3, 10, 2) - 3, filled(-2, 3, 10, 2))],
+    "math_ops powi_tensors": [(filled(2, 3, 10, 2) ** 3, filled(8, 3, 10, 2))],
+    "math_ops powf_tensors": [(filled(4, 3, 10, 2) ** 0.5, filled(2, 3, 10, 2))],
+    "math_ops apply_tensors": [(np.vectorize(lambda _: 20.0)(np.zeros(10)), [20] * 10)],
+    "math_ops apply_mut_tensors": [([x + met for met, x in enumerate(filled(1, 10).flat)], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])],
+    "math_ops transpose_tensors": [
+        (np.multiply.outer([1, -1], np.tile(FOUR, (3, 1))).transpose(axes), expected)
+        for axes, expected in (
+            ((0, 2, 1), [[[sign * n] * 3 for n in (1, 2, 3, 4)] for sign in (1, -1)]),
+            ((2, 0, 1), [[[n] * 3, [-n] * 3] for n in (1, 2, 3, 4)]),
+            ((2, 1, 0), [[[n, -n]] * 3 for n in (1, 2, 3, 4)]),
+            ((1, 2, 0), [[[n, -n] for n in (1, 2, 3, 4)]] * 3),
+            ((1, 0, 2), [[[1, 2, 3, 4], [-1, -2, -3, -4]]] * 3),
+        )
+    ],
+    "math_ops transpose_matrix": [(OF_THREES.T, [[1, 3, 5], [2, 3, 6]]), (OF_THREES.T.T, OF_THREES)],
+    "math_ops dot_matrix": [
+        (np.identity(3) @ filled(3, 3, 3), filled(3, 3, 3)),
+        (filled(3, 3, 3) @ np.identity(3), filled(3, 3, 3)),
+        (filled(3, 3, 3) @ filled(3, 3, 2), filled(27, 3, 2)),
+    ],
+    "macros nested_3": [
+        ([[[1, -1], [2, -2], [3, -3]], [[4, -4], [5, -5], [6, -6]]], np.stack([block(1, 2, 3), -block(1, 2, 3)], axis=-1)),
+    ],
+    "macros vec": [([1, 2, 3, 4, 5], block(1, 5))],
+    "macros matrix": [([[1, 2, 3], [4, 5, 6]], block(1, 2, 3))],
+    "macros matrix_flatten": [(np.reshape([1, 2, 3, 4, 5, 6], (2, 3)), block(1, 2, 3))],
+    "macros tensor_4d": [
+        (
+            [[[[sign * row] * 5 for row in range(1, 6)]] * 3 for sign in (1, -1)],
+            np.broadcast_to(np.array([1, -1])[:, None, None, None] * np.arange(1, 6)[:, None], (2, 3, 5, 5)),
+        )
+    ],
+    "reshape flatten": [
+        (flatten(block(1, 2, 3, 3), 0, 1), block(1, 6, 3)),
+        (flatten(block(1, 2, 3, 3), 1, 2), block(1, 2, 9)),
+        (flatten(block(1, 2, 3, 3)), block(1, 18)),
+    ],
+    "reshape reshape": [(np.reshape(list(range(1, 19)), (2, 3, 3))[1], [[10, 11, 12], [13, 14, 15], [16, 17, 18]])],
+    "reverse reverse": [
+        (np.flip(COUNTED, 0), [COUNTED[1], COUNTED[0]]),
+        (np.flip(COUNTED, 1)[0], [[9, 10, 11, 12], [5, 6, 7, 8], [1, 2, 3, 4]]),
+        (np.flip(COUNTED, 2)[0], [[4, 3, 2, 1], [8, 7, 6, 5], [12, 11, 10, 9]]),
+        (np.flip(COUNTED, (0, 1))[0], [[21, 22, 23, 24], [17, 18, 19, 20], [13, 14, 15, 16]]),
+        (np.flip(COUNTED, (1, 0))[1], [[9, 10, 11, 12], [5, 6, 7, 8], [1, 2, 3, 4]]),
+        (np.flip(COUNTED, (2, 0))[0], [[16, 15, 14, 13], [20, 19, 18, 17], [24, 23, 22, 21]]),
+        (np.flip(COUNTED, (2, 0, 1)).ravel(), list(range(24, 0, -1))),
+    ],
+    "reverse reverse_all": [(np.flip(COUNTED).ravel(), list(range(24, 0, -1)))],
+    "stack stack": [(np.stack([filled(0, 3, 3, 2), filled(1, 3, 3, 2)]), [[[[part] * 2] * 3] * 3 for part in (0, 1)])],
+    "squeeze matrix": [(np.squeeze(np.array([[1, 2]]), 0), [1, 2]), (np.squeeze(np.array([[1], [2]]), 1), [1, 2])],
+    "squeeze tensor_3d": [(np.squeeze(np.expand_dims(block(1, 2, 2), axis), axis), [[1, 2], [3, 4]]) for axis in range(3)],
+    "squeeze tensor_4d": [(np.squeeze(np.expand_dims(CUBES, axis), axis), CUBES) for axis in range(4)],
+    "subvector subvector": [
+        (subtensor(block(1, 5), wanted), held)
+        for wanted, held in (
+            (2, [3]),
+            (slice(1, 3), [2, 3]),
+            (slice(3, None), [4, 5]),
+            (slice(None), [1, 2, 3, 4, 5]),
+            (slice(1, 3 + 1), [2, 3, 4]),
+            (slice(None, 3), [1, 2, 3]),
+            (slice(None, 3 + 1), [1, 2, 3, 4]),
+        )
+    ],
+    "tensor_struct new_tensor": [(np.zeros((1, 2, 3)), [[[0] * 3] * 2]), (np.zeros((1, 2, 3)).strides, (6 * 8, 3 * 8, 8))],
+    "tensor_struct new_filled": [(filled(99, 1, 2, 3), [[[99] * 3] * 2]), (filled(99, 1, 2, 3).strides, (6 * 4, 3 * 4, 4))],
+    "tensor_struct new_identity": [(np.identity(3), [[1, 0, 0], [0, 1, 0], [0, 0, 1]]), (np.identity(3).strides, (3 * 8, 8))],
+    "tensor_struct new_with_data": [(block(0, 2, 2, 2), [[[0, 1], [2, 3]], [[4, 5], [6, 7]]])],
+    "tensor_struct new_vec": [(filled(99, 3), [99, 99, 99]), (filled(99, 3).strides, (4,))],
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensor(name: str) -> None:
+    """P-E13: by the index, shape included."""
+    for served, expected in TENSORS[name]:
+        np.testing.assert_array_equal(served, expected, strict=False)
+        assert np.shape(served) == np.shape(expected)
+
+
+def test_equality() -> None:
+    """P-E13: math_ops test_eq: NaN equals nothing, not even itself."""
+    zeros, many, few, nothing = (filled(value, 4, 5, 6) for value in (0, 123, -3, np.nan))
+    assert all(np.allclose(x, x, rtol=0, atol=1e-6) for x in (zeros, many, few))
+    pairs = [(zeros, many), (zeros, few), (many, few), (zeros, nothing), (nothing, nothing)]
+    assert not any(np.allclose(x, y, rtol=0, atol=1e-6) for x, y in pairs)
+
+
+def test_uniform_numbers_fill_their_bins() -> None:
+    """P-E13: pcg uniform_01, which prints the shares of ten bins: a tenth each, within five deviations."""
+    bins = np.histogram(PCG32(42, 1).random((100_000,)), bins=10, range=(0, 1))[0]
+    assert bins.sum() == 100_000
+    assert abs(bins - 10_000).max() < 5 * np.sqrt(100_000 * 0.1 * 0.9)
+
+
+def test_two_images_under_one_kernel() -> None:
+    """P-E13: tensor/conv: conv, and conv: forward, through the op and through the layer."""
+    images = np.stack([filled(1, 5, 5, 1), filled(2, 5, 5, 1)])
+    layer = (Pad2d(1) >> Conv2d(1, 1, 3, weight_init="ones")).init(np.random.default_rng(0))
+    rows = np.array([[4, 6, 6, 6, 4], [6, 9, 9, 9, 6], [6, 9, 9, 9, 6], [6, 9, 9, 9, 6], [4, 6, 6, 6, 4]])
+    for y in (
+        layer.forward(images),
+        conv2d.forward(np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0))), filled(1, 1, 3, 3, 1), None, (1, 1), (1, 1)),
+    ):
+        np.testing.assert_array_equal(y[..., 0], [rows, 2 * rows])
+
+
+# Where the others of the 53 are, by the paper's file; its two of printing are of a tensor type of its own, which NumPy's array is not.
+ELSEWHERE = {
+    "conv": ["forward", "misalign", "dilate", "stride_and_dilate"],
+    "max_pool": ["forward", "backward", "misalign", "forward_overlap", "backward_overlap", "dilate"],
+    "layers/pad": ["forward_backward"],
+    "pcg": ["uniform_01"],
+    "tensor/conv": ["conv"],
+    "display": ["print_matrix", "print_vector"],
+    "math_ops": ["test_eq"],
+    "tensor/pad": ["pad"],
+    "pooling": ["max_pool", "max_pool_misalign"],
+    "upsample": ["dilate"],
+}
+
+
+def test_all_fifty_three_are_there() -> None:
+    """P-E13: as the paper's suite counts them."""
+    assert len(TENSORS) + sum(map(len, ELSEWHERE.values())) == 53
+
+
+def test_printing() -> None:
+    """P-E13: display print_matrix, print_vector: NumPy prints the same numbers to two decimals when asked to; the brackets are its own."""
+    with np.printoptions(precision=2, floatmode="fixed"):
+        printed = str(np.identity(3)).replace("[", "").replace("]", "").split()
+        assert printed == ["1.00" if place % 4 == 0 else "0.00" for place in range(9)]
+        assert str(filled(2, 5)) == "[2.00 2.00 2.00 2.00 2.00]"

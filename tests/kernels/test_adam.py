@@ -1,4 +1,4 @@
-"""X-O1: Adam, for which section 1 has no row but P-P6 leaves room."""
+"""Adam: an optimizer with memory, for which P-P6 leaves room."""
 
 import math
 
@@ -32,7 +32,7 @@ def algorithm_1(weight, grads, lr, beta1, beta2, eps):
     seed=st.integers(0, 2**32 - 1),
 )
 def test_is_algorithm_1(normal, shape, steps, beta1, beta2, eps, seed):
-    """P-P6, X-O1: several steps, element by element; a large eps shows where it is added."""
+    """P-P6: several steps, element by element; a large eps shows where it is added."""
     start, grads = normal(seed, *shape), [normal(seed + 1 + step, *shape) for step in range(steps)]
     weights, m, v = start.copy(), np.zeros(shape), np.zeros(shape)
     for number, grad in enumerate(grads, start=1):
@@ -43,7 +43,7 @@ def test_is_algorithm_1(normal, shape, steps, beta1, beta2, eps, seed):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_first_step_is_lr_against_the_sign(dtype):
-    """X-O1: whatever the gradient's size, the first step is lr long; at 0 it is 0."""
+    """Whatever the gradient's size, the first step is lr long; at 0 it is 0."""
     weights, m, v = np.zeros((3, 3), dtype=dtype)
     adam.step(weights, np.array([1000, -0.001, 0], dtype=dtype), m, v, step=1, **RULE)
     np.testing.assert_allclose(weights, [-0.01, 0.01, 0], rtol=1e-4)

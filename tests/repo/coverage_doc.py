@@ -6,6 +6,10 @@
 A test cites a row by its id in its name (``test_P_L1_...``), docstring, comments or strings. A citation outside
 a test function counts for the file as a whole: in test files, in the table of layers, and in files read by type checkers.
 A range such as "P-T1 to P-T3" cites nothing.
+
+A citation proves something where the test runs in `make test` or `make parity` and can fail. One that is always skipped, is expected
+to fail, waits for an environment variable or a GPU, or holds no assertion (its own, or that of a helper) proves nothing.
+A row is proven, exempt for a reason, or open: not built yet, under one of the reasons that rows.toml lists.
 """
 
 import ast
@@ -14,17 +18,26 @@ import re
 import sys
 import tokenize
 import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LISTED = "tests/repo/rows.toml"
 ROWS = REPOSITORY / LISTED
 
-ROW_ID = r"[PGZ]-[A-Z]\d+"
+ROW_ID = r"[PGZXC]-[A-Z]\d+"
 _RANGE = re.compile(rf"{ROW_ID}(?:\s*(?:to|through|\.\.+|-|–|…)\s*{ROW_ID}|[-–]\d+)")
 _CITED = re.compile(rf"(?<![\w-])({ROW_ID})(?!\w)")
-_IN_NAME = re.compile(r"(?<![A-Za-z0-9])([PGZ])_([A-Z]\d+)(?![A-Za-z0-9])")
+_IN_NAME = re.compile(r"(?<![A-Za-z0-9])([PGZXC])_([A-Z]\d+)(?![A-Za-z0-9])")
+
+# What makes a test prove nothing where CI runs, in its decorators or in the file's pytestmark.
+_NEVER = re.compile(r"\bmark\.(?:skip\b(?!if)|xfail\b|gpu\b)|\bskipif\(.*\benviron\b")
+
+# NumPy's and pytest's assertions, and typednn's own comparison with finite differences.
+_ASSERTION = re.compile(r"assert_\w+|raises|warns|gradcheck")
 
 # These speak about citations without making any.
 _NO_EVIDENCE = {"tests/repo/coverage_doc.py", "tests/repo/test_coverage_doc.py"}
@@ -39,12 +52,19 @@ class Row:
     title: str
     need: str
     exempt: str = ""
+    open: str = ""
 
 
 def read_rows(path: Path = ROWS) -> dict[str, Row]:
     """Every row, in the order of the file."""
     sections = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: Row(id=name, section=section, **fields) for section, rows in sections.items() for name, fields in rows.items()}
+    rows = ((section, name, fields) for section, rows in sections.items() if section != "open" for name, fields in rows.items())
+    return {name: Row(id=name, section=section, **fields) for section, name, fields in rows}
+
+
+def read_reasons(path: Path = ROWS) -> dict[str, str]:
+    """Why rows are open, by the word that stands for it."""
+    return dict(tomllib.loads(path.read_text(encoding="utf-8"))["open"])
 
 
 def cited_in(text: str) -> set[str]:
@@ -58,69 +78,140 @@ def is_evidence(path: str) -> bool:
     return path not in _NO_EVIDENCE and (name.startswith("test_") or path == "tests/layer_cases.py" or path.startswith("tests/typing/"))
 
 
-def _test_functions(tree: ast.Module) -> list[tuple[str, int, int]]:
-    """Name, first and last line of every test function and test class, outer ones first; decorators belong to what they decorate."""
-    found = []
-    for node in ast.walk(tree):
-        test = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
-        if test or (isinstance(node, ast.ClassDef) and node.name.startswith("Test")):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            found.append((node.name, first, node.end_lineno or first))
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _asserting(tree: ast.Module, helpers: frozenset[str] = frozenset()) -> set[str]:
+    """The names of the file's functions that can fail: by an assertion of their own, or of a function that they call."""
+    calls: dict[str, set[str]] = {}
+    found: set[str] = set()
+    for function in _functions(tree):
+        names = calls.setdefault(function.name, set())
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assert):
+                found.add(function.name)
+            elif isinstance(node, ast.Call):
+                names.add(ast.unparse(node.func).rpartition(".")[2])
+    known = {name for names in calls.values() for name in names if name in helpers or _ASSERTION.fullmatch(name)}
+    while more := {name for name, called in calls.items() if called & (found | known)} - found:
+        found |= more
     return found
 
 
-def citations(source: str, path: str) -> dict[str, set[str]]:
-    """Row id -> the tests of this file that cite it, each as ``path::name``, or as ``path`` for the whole file."""
-    tests = _test_functions(ast.parse(source))
+def _never_runs(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, marks: dict[str, str]) -> bool:
+    """Whether a decorator, or one that the file gives a name, keeps it from running in CI."""
+    decorators = (ast.unparse(decorator) for decorator in node.decorator_list)
+    return any(_NEVER.search(marks.get(text, text)) for text in decorators)
+
+
+def _marks(tree: ast.Module) -> dict[str, str]:
+    """Marks that the file gives a name, such as ``long = pytest.mark.skipif(...)``."""
+    named = (node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name))
+    return {ast.unparse(node.targets[0]): ast.unparse(node.value) for node in named}
+
+
+def _test_functions(tree: ast.Module, helpers: frozenset[str]) -> list[tuple[str, int, int, bool]]:
+    """Name, first and last line of every test function and test class, outer ones first, and whether it proves something."""
+    found: list[tuple[str, int, int, bool]] = []
+    asserting, marks = _asserting(tree, helpers), _marks(tree)
+    idle = bool(_NEVER.search(marks.get("pytestmark", "")))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+            proves = node.name in asserting
+        elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            proves = any(function.name in asserting for function in _functions(node))
+        else:
+            continue
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        last = node.end_lineno or first
+        around = [outer for _, start, end, outer in found if start <= first <= end]
+        found.append((node.name, first, last, proves and not idle and not _never_runs(node, marks) and all(around)))
+    return found
+
+
+def citations(source: str, path: str, helpers: frozenset[str] = frozenset()) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """Row id -> the tests of this file that cite it, each as ``path::name``, or as ``path`` for the whole file: those that prove
+    something, and those that prove nothing. ``helpers`` are functions of other files that assert."""
+    tree = ast.parse(source)
+    tests = _test_functions(tree, helpers)
+    proves = {name: proof for name, _, _, proof in tests}
+    # Read by type checkers, or a table that the laws run over; a test file as a whole proves what one of its tests can.
+    whole = not path.rpartition("/")[2].startswith("test_") or any(proves.values())
 
     def owner(line: int) -> str:
-        inside = [name for name, first, last in tests if first <= line <= last]
-        return f"{path}::{inside[-1]}" if inside else path
+        inside = [name for name, first, last, _ in tests if first <= line <= last]
+        return inside[-1] if inside else ""
 
-    found: dict[str, set[str]] = {}
+    found: tuple[dict[str, set[str]], dict[str, set[str]]] = {}, {}
+
+    def cite(row: str, name: str) -> None:
+        proof = proves[name] if name else whole
+        found[not proof].setdefault(row, set()).add(f"{path}::{name}" if name else path)
+
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         # f-strings are cut into several tokens from Python 3.12 on; nobody cites in one.
         if token.type in (tokenize.COMMENT, tokenize.STRING):
             for row in cited_in(token.string):
-                found.setdefault(row, set()).add(owner(token.start[0]))
-    for name, *_ in tests:
+                cite(row, owner(token.start[0]))
+    for name in proves:
         for family, number in _IN_NAME.findall(name):
-            found.setdefault(f"{family}-{number}", set()).add(f"{path}::{name}")
+            cite(f"{family}-{number}", name)
     return found
 
 
-def collect(repository: Path = REPOSITORY) -> dict[str, list[str]]:
-    """Row id -> every test that cites it."""
-    found: dict[str, set[str]] = {}
-    for file in sorted((repository / "tests").rglob("*.py")):
-        path = file.relative_to(repository).as_posix()
+Cited: TypeAlias = dict[str, list[str]]
+
+
+def collect(repository: Path = REPOSITORY) -> tuple[Cited, Cited]:
+    """Row id -> every test that proves it; and every test that cites it and proves nothing."""
+    found: tuple[dict[str, set[str]], dict[str, set[str]]] = {}, {}
+    files = {file.relative_to(repository).as_posix(): file.read_text("utf-8") for file in sorted((repository / "tests").rglob("*.py"))}
+    helpers = frozenset(name for path, source in files.items() if not is_evidence(path) for name in _asserting(ast.parse(source)))
+    for path, source in files.items():
         if is_evidence(path):
-            for row, tests in citations(file.read_text(encoding="utf-8"), path).items():
-                found.setdefault(row, set()).update(tests)
-    return {row: sorted(tests) for row, tests in found.items()}
+            for kept, cited in zip(found, citations(source, path, helpers), strict=True):
+                for row, tests in cited.items():
+                    kept.setdefault(row, set()).update(tests)
+    proofs, claims = ({row: sorted(tests) for row, tests in cited.items()} for cited in found)
+    return proofs, claims
 
 
-def complaints(rows: dict[str, Row], tests: dict[str, list[str]]) -> list[str]:
+def complaints(rows: dict[str, Row], tests: Cited, claims: Cited | None = None, reasons: Iterable[str] = ()) -> list[str]:
     """What is wrong between rows and tests, one sentence each."""
-    found = []
+    found, idle, known = [], claims or {}, tuple(reasons)
     for row in rows.values():
         if row.need not in ("M", "N"):
             found.append(f'{row.id}: need is "{row.need}", expected "M" or "N"')
-        if row.need == "M" and not row.exempt and row.id not in tests:
-            found.append(f"{row.id} ({row.title}) has no test; cite it in one, or give it an exemption with a reason in {LISTED}")
-        if row.exempt and row.id in tests:
-            found.append(f"{row.id} is exempt but tested by {tests[row.id][0]}; take its exemption out of {LISTED}")
-    found += [f"{cites[0]} cites {row}, which {LISTED} does not list" for row, cites in sorted(tests.items()) if row not in rows]
+        if row.open and row.exempt:
+            found.append(f"{row.id} is open and exempt; one reason is enough")
+        if row.open and row.open not in known:
+            found.append(f'{row.id} is open for "{row.open}", expected one of {", ".join(known)}')
+        if row.need == "M" and not row.exempt and not row.open and row.id not in tests:
+            claim = f"{idle[row.id][0]} cites it, but is skipped or asserts nothing" if row.id in idle else "has no test; cite it in one"
+            found.append(
+                f"{row.id} ({row.title}) {claim}, or give it an exemption with a reason in {LISTED}".replace(") tests/", "): tests/")
+            )
+        for word, reason in (("exempt", row.exempt), ("open", row.open)):
+            if reason and row.id in tests:
+                taken = "its exemption" if word == "exempt" else "`open`"
+                found.append(f"{row.id} is {word} but tested by {tests[row.id][0]}; take {taken} out of {LISTED}")
+    cited = {**idle, **tests}
+    found += [f"{cites[0]} cites {row}, which {LISTED} does not list" for row, cites in sorted(cited.items()) if row not in rows]
     return found
 
 
-def render(rows: dict[str, Row], tests: dict[str, list[str]]) -> str:
+def render(rows: dict[str, Row], tests: Cited, reasons: Mapping[str, str] = MappingProxyType({})) -> str:
     """The page."""
     lines = [
         "# What is tested where",
         "",
-        "Rows of the specification that typednn implements, and the tests that cite them. Written by `make coverage-doc`; do not edit.",
+        "Rows of the specification, and the tests that prove them. Written by `make coverage-doc`; do not edit.",
     ]
+    waiting = {word: sum(row.open == word for row in rows.values()) for word in reasons}
+    if any(waiting.values()):
+        lines += ["", "Rows that are open are not built yet:", ""]
+        lines += [f"- **{word}** ({waiting[word]} rows): {reason}" for word, reason in reasons.items() if waiting[word]]
     section = ""
     for row in rows.values():
         if row.section != section:
@@ -128,16 +219,17 @@ def render(rows: dict[str, Row], tests: dict[str, list[str]]) -> str:
             lines += ["", f"## {section.replace('-', ' ').capitalize()}", "", "| row | what | tests |", "|---|---|---|"]
         cited = "<br>".join(f"`{test.removeprefix('tests/')}`" for test in tests.get(row.id, []))
         missing = f"none: {row.exempt}" if row.exempt else "none yet (nice to have)" if row.need == "N" else "**none**"
+        missing = f"open: {row.open}" if row.open else missing
         lines.append(f"| {row.id} | {row.title} | {cited or missing} |")
     return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str]) -> int:
     """Write the page, or check it; the exit code."""
-    rows, tests = read_rows(), collect()
+    rows, reasons, (tests, claims) = read_rows(), read_reasons(), collect()
     page = REPOSITORY / "docs" / "coverage.md"
-    text = render(rows, tests)
-    wrong = complaints(rows, tests)
+    text = render(rows, tests, reasons)
+    wrong = complaints(rows, tests, claims, reasons)
     if arguments == ["--check"]:
         if not page.is_file() or page.read_text(encoding="utf-8") != text:
             wrong.append("docs/coverage.md is stale; run `make coverage-doc`")
@@ -147,7 +239,8 @@ def main(arguments: list[str]) -> int:
     for sentence in wrong:
         print(sentence, file=sys.stderr)
     if not wrong:
-        print(f"{len(rows)} rows, {sum(row in tests for row in rows)} tested, {sum(bool(row.exempt) for row in rows.values())} exempt")
+        exempt, waiting = (sum(bool(getattr(row, kind)) for row in rows.values()) for kind in ("exempt", "open"))
+        print(f"{len(rows)} rows, {sum(row in tests for row in rows)} tested, {exempt} exempt, {waiting} open")
     return 1 if wrong else 0
 
 
