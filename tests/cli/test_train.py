@@ -118,6 +118,7 @@ def test_a_folder_that_holds_a_run(typednn: Command, files: Path, trained: tuple
         (["train", "mlp", "--epochs", "0"], "expected a whole number, at least 1, got '0'"),
         (["train", "mlp", "--time-limit", "-1"], "expected a number of seconds above 0"),
         (["train", "mlp", "--frob"], "--frob"),
+        (["resume", "run", "--epochs", "3"], "--epochs"),
     ],
 )
 def test_commands_not_understood(typednn: Command, arguments: list[str], part: str) -> None:
