@@ -36,6 +36,7 @@ Update = TypeVar("Update", bound=Callable[..., None])
 # One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Module]"
 
+
 class _Tie:
     """A parameter with several uses, during one update of the model."""
 
