@@ -87,6 +87,12 @@ class StoredField:
         """The sizes that the annotation gives for this instance; needs no array."""
         return shapes.sizes(self.hint.dim_str, attribute_lookup(layer))
 
+    def dtype(self, layer: Module) -> np.dtype[Any]:
+        """What its numbers are: the layer's precision where the annotation takes floats, else the widest kind that it names."""
+        names: Any = self.hint.dtypes
+        wanted = (layer.dtype.name, "int64", "uint64", "bool")
+        return np.dtype(next((name for name in wanted if not isinstance(names, tuple) or name in names), names[0]))
+
     def absent(self, layer: Module) -> bool:
         """Whether this optional field was switched off (``bias=False``)."""
         return self.name in layer._absent
@@ -120,7 +126,7 @@ class StoredField:
         if is_array(array) and tuple(array.shape) != shape:
             raise ShapeError(explain(where, f"must have shape {shape}", f"shape {tuple(array.shape)}"), layer)
         judge(where, layer, [self.name], [self.hint], [array])
-        if self.kind == "parameter" and array.dtype != layer.dtype:
+        if array.dtype.kind == "f" and array.dtype != layer.dtype:
             raise DTypeError(
                 explain(where, f"the model's dtype is {layer.dtype}", str(array.dtype), f"convert with .astype(numpy.{layer.dtype})"), layer
             )

@@ -5,13 +5,20 @@ central difference (L(q + eps) - L(q - eps))/(2 eps), one coordinate q at a time
 the function has a kink within eps (ReLU at 0, two equal numbers under a max) no derivative exists: such a coordinate
 is recognised from forward alone, left out, and counted.
 
+Both sides are taken in training, where backward belongs. What a forward changes there (a buffer such as running
+statistics, a random generator, a counter) is put back before each forward, so that all of them see the same.
+
 The error of a coordinate is |backward - difference| / max(1, largest difference of that quantity).
 Cost: two forwards per coordinate.
 """
 
+# A copy of the model is taken apart here: what its forward changes is put back, cell by cell.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +30,7 @@ from typednn.errors import ArgumentError, TypednnError, explain
 from typednn.module import Module
 
 _KINK = 1e-3
+_BOOKKEEPING = frozenset(Module.__annotations__)  # what every module has, beside what its class declares
 
 
 class GradcheckError(TypednnError, AssertionError):
@@ -64,8 +72,8 @@ class GradcheckReport:
 def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float = 1e-6, most: int = 2000, seed: int = 0) -> GradcheckReport:
     """Compare every derivative of ``layer`` at ``inputs`` with central differences; `GradcheckError` where one disagrees.
 
-    ``layer`` is initialised and is left as it is; ``inputs`` are arrays, one for most layers. Of a quantity with more
-    than ``most`` coordinates a random selection is compared.
+    ``layer`` is initialised and is left as it is; ``inputs`` are arrays, one for most layers; those that are no floats
+    have no derivative. Of a quantity with more than ``most`` coordinates a random selection is compared.
     """
     number("gradcheck", "eps", eps, least=1e-12, below=1.0)
     number("gradcheck", "tolerance", tolerance, least=0.0)
@@ -75,29 +83,58 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     if not inputs:
         raise ArgumentError(explain("gradcheck", "needs the layer's input", "none", "gradcheck(layer, x)"))
     model = copy.deepcopy(layer).to("cpu").astype(np.float64).train()
-    points = [_double(to_numpy(x)) for x in inputs]
+    points = [None if x is None else _double(to_numpy(x)) for x in inputs]
     rng = np.random.default_rng(seed)
+    put_back = _remembered(model)
 
     output = model.forward(*points)
     shape: tuple[int, ...] = output.shape
     weights = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
     gradient = model.backward(weights)
-    model.eval()
 
     def loss() -> float:
+        put_back()
         return float(np.sum(weights * model.forward(*points), dtype=np.float64))
 
     if loss() != loss():
-        raise ArgumentError(explain("gradcheck", f"{layer.label()}.forward must give the same twice, and no NaN", "two different results"))
+        rule = f"{layer.label()}.forward must give the same from the same state, and no NaN"
+        cure = "draw from a generator that the layer holds in a field"
+        raise ArgumentError(explain("gradcheck", rule, "two different results", cure))
     report = GradcheckReport(layer.label())
     names = getattr(gradient, "__inputs__", ("input",))
     for name, point in zip(names, points, strict=True):
-        if point.dtype.kind == "f":
+        if point is not None and point.dtype.kind == "f":
             report.quantities.append(_compare(layer.label(), name, point, getattr(gradient, name), loss, eps, tolerance, most, rng))
     derivatives = model.named_gradients(gradient)
     for name, weight in model.named_parameters().items():
         report.quantities.append(_compare(layer.label(), name, weight, derivatives[name], loss, eps, tolerance, most, rng))
     return report
+
+
+def _remembered(model: Module) -> Callable[[], None]:
+    """What forward may change besides what it keeps; the result puts all of it back, shared objects as shared ones."""
+    modules = [module for _, module in model.named_modules()]
+    # Modules and cells stay who they are; parameters are moved by hand, so only buffers' arrays are put back.
+    same = {id(thing): thing for module in modules for thing in (module, *module._cells.values())}
+    buffers = [cell for *_, cell in model._stored("buffer")]
+    before = [_attributes(module) for module in modules]
+    changing = [{name: value for name, value in own.items() if copy.deepcopy(value, dict(same)) is not value} for own in before]
+    saved = copy.deepcopy((changing, [cell.array for cell in buffers]), dict(same))
+
+    def put_back() -> None:
+        fresh, arrays = copy.deepcopy(saved, dict(same)) if buffers or any(changing) else saved
+        for module, own, anew in zip(modules, before, fresh, strict=True):
+            for name in _attributes(module).keys() - own.keys():
+                delattr(module, name)
+            vars(module).update(own | anew)
+        for cell, array in zip(buffers, arrays, strict=True):
+            cell.array = array
+
+    return put_back
+
+
+def _attributes(module: Module) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if name not in _BOOKKEEPING}
 
 
 def _double(x: Any) -> Any:

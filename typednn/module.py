@@ -27,7 +27,7 @@ from typednn.errors import ArgumentError, DefinitionError, DTypeError, LocatedEr
 from typednn.fields import Cell, Field, Placement, StoredField, declared_fields, holds_undeclared_array
 from typednn.gradients import named_leaves
 from typednn.protocols import Enforced
-from typednn.random import Fans, Initialiser, KaimingUniform, Rng, initialiser
+from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
 from typednn.shapes import Flow
 
 
@@ -277,7 +277,7 @@ class Module(Enforced):
     # ------------------------------------------------------------------ filling
 
     def initialise_with(self, **rules: str | Initialiser) -> None:
-        """Say how `init` fills each parameter, by a rule or its name; without one it is ``"kaiming_uniform"``."""
+        """Say how `init` fills a parameter or buffer, by a rule or its name; without one, ``"kaiming_uniform"`` or zeros."""
         self.initialisers = {**self.initialisers, **{name: initialiser(rule) for name, rule in rules.items()}}
 
     def fans(self) -> Fans:
@@ -286,19 +286,26 @@ class Module(Enforced):
         return Fans(math.prod(shape[1:]), shape[0] * math.prod(shape[1:-1]))
 
     def init(self, rng: Rng) -> Self:
-        """Fill every parameter, in the order of declaration, from one generator; returns the model."""
+        """Fill every parameter and buffer, in the order of declaration, from one generator; returns the model.
+
+        A buffer without a rule becomes zeros where it is empty, and stays where it was assigned.
+        """
         handed: object = rng
         if isinstance(handed, ModuleType | type) or not isinstance(handed, Rng):
             got = getattr(handed, "__name__", type(handed).__name__)
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
             raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure))
-        for path, module, field, cell in self._stored("parameter"):
-            rule = module.initialisers.get(field.name, KaimingUniform())
+        for path, module, field, cell in self._stored("parameter", "buffer"):
+            rule = module.initialisers.get(field.name)
+            if rule is None:
+                if field.kind == "buffer" and cell.array is not None:
+                    continue
+                rule = KaimingUniform() if field.kind == "parameter" else Zeros()
             shape = field.shape(module)
             values = rule(rng, shape, module.fans())
             if values.shape != shape:
                 raise ArgumentError(explain(f"initialiser of {path!r}", f"must give shape {shape}", str(values.shape)))
-            cell.array = to_device(values.astype(module.dtype), module.device)
+            cell.array = to_device(values.astype(field.dtype(module)), module.device)
         return self
 
     def to(self, device: str) -> Self:
@@ -354,7 +361,7 @@ class Module(Enforced):
         problems = [f"missing {path!r}" for path in stored if path not in state]
         problems += [f"unexpected {path!r}" for path in state if path not in stored]
         arrays: dict[str, Any] = {}
-        for path, (module, field, _) in stored.items():
+        for path, (module, field, cell) in stored.items():
             if path not in state:
                 continue
             try:
@@ -363,7 +370,7 @@ class Module(Enforced):
                 problems.append(f"{index.get(path, '')}{path!r} is a {type(state[path]).__name__}, not an array")
                 continue
             shape = field.shape(module)
-            wanted = module.dtype if field.kind == "parameter" else array.dtype
+            wanted = field.dtype(module) if cell.array is None else cell.array.dtype
             if array.shape != shape:
                 problems.append(f"{index.get(path, '')}{path!r} has shape {array.shape}, the model {shape}")
             elif array.dtype != wanted:
@@ -480,14 +487,16 @@ class Module(Enforced):
         for path, module in self.named_modules():
             own: list[str] = []
             count = 0
-            for name, field in module.held_parameters():
-                shape = field.shape(module)
-                where, theirs = first.setdefault(id(field.cell(module)), (path, name))
-                if (where, theirs) == (path, name):
-                    own.append(f"{name} {shape}")
-                    count += math.prod(shape)
-                else:
-                    own.append(f"{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
+            for name, field in type(module).fields.items():
+                if isinstance(field, StoredField) and not field.absent(module):
+                    shape = field.shape(module)
+                    kind = "buffer " if field.kind == "buffer" else ""
+                    where, theirs = first.setdefault(id(field.cell(module)), (path, name))
+                    if (where, theirs) == (path, name):
+                        own.append(f"{kind}{name} {shape}")
+                        count += 0 if kind else math.prod(shape)
+                    else:
+                        own.append(f"{kind}{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
             layer = repr(module) if next(module.children(), None) is None else type(module).__name__
             depth = path.count(".") + 1 if path else 0
             lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), f"{count:,}" if count else ""))
