@@ -20,7 +20,7 @@ TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, shapes, training
+    from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, shapes, testing, training
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
     from typednn.checks import checking, get_checks, set_checks
     from typednn.errors import TypednnError
@@ -52,7 +52,21 @@ _HOMES = {
     "stack": "Dyn DynGrad Stack StackGrad",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-_SUBMODULES = ("backends", "config", "data", "errors", "layers", "losses", "metrics", "models", "optim", "random", "shapes", "training")
+_SUBMODULES = (
+    "backends",
+    "config",
+    "data",
+    "errors",
+    "layers",
+    "losses",
+    "metrics",
+    "models",
+    "optim",
+    "random",
+    "shapes",
+    "testing",
+    "training",
+)
 
 __version__ = "0.1.0"
 
@@ -113,6 +127,7 @@ __all__ = [
     "random",
     "set_checks",
     "shapes",
+    "testing",
     "training",
 ]
 

@@ -104,10 +104,12 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     names = getattr(gradient, "__inputs__", ("input",))
     for name, point in zip(names, points, strict=True):
         if point is not None and point.dtype.kind == "f":
-            report.quantities.append(_compare(layer.label(), name, point, getattr(gradient, name), loss, eps, tolerance, most, rng))
+            report.quantities.append(
+                compare(f"{layer.label()}.backward", name, point, getattr(gradient, name), loss, eps, tolerance, most, rng)
+            )
     derivatives = model.named_gradients(gradient)
     for name, weight in model.named_parameters().items():
-        report.quantities.append(_compare(layer.label(), name, weight, derivatives[name], loss, eps, tolerance, most, rng))
+        report.quantities.append(compare(f"{layer.label()}.backward", name, weight, derivatives[name], loss, eps, tolerance, most, rng))
     return report
 
 
@@ -141,12 +143,22 @@ def _double(x: Any) -> Any:
     return np.array(x, dtype=np.float64 if x.dtype.kind == "f" else x.dtype)
 
 
-def _compare(
-    layer: str, name: str, quantity: Any, derivative: Any, loss: Any, eps: float, tolerance: float, most: int, rng: Any
+def compare(
+    where: str,
+    name: str,
+    quantity: Any,
+    derivative: Any,
+    loss: Callable[[], float],
+    eps: float = 1e-6,
+    tolerance: float = 1e-6,
+    most: int = 2000,
+    rng: np.random.Generator | None = None,
 ) -> Quantity:
-    """Walk over the coordinates of ``quantity``, which ``loss`` reads in place."""
+    """A derivative beside central differences of ``loss``, which reads ``quantity`` in place; ``where`` names who gave it."""
     places: list[int] = (
-        list(range(quantity.size)) if quantity.size <= most else sorted(map(int, rng.choice(quantity.size, most, replace=False)))
+        list(range(quantity.size))
+        if quantity.size <= most
+        else sorted(map(int, (rng or np.random.default_rng(0)).choice(quantity.size, most, replace=False)))
     )
     middle = loss()
     differences: dict[int, float] = {}
@@ -165,7 +177,7 @@ def _compare(
             differences[place] = (above - below) / (2 * eps)
     if not differences:
         raise ArgumentError(
-            explain("gradcheck", f"{layer}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x")
+            explain("gradcheck", f"{where}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x")
         )
     scale = max(1.0, *(abs(difference) for difference in differences.values()))
     errors = {place: abs(float(derivative.flat[place]) - difference) / scale for place, difference in differences.items()}
@@ -175,7 +187,7 @@ def _compare(
         coordinate = tuple(int(place) for place in np.unravel_index(worst, quantity.shape))
         raise GradcheckError(
             explain(
-                f"{layer}.backward",
+                where,
                 f"the derivative by {name!r} at {coordinate} must be {differences[worst]:.9g}",
                 f"{float(derivative.flat[worst]):.9g}",
                 f"error {errors[worst]:.1e} is over the tolerance {tolerance:g}",

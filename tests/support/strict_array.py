@@ -730,7 +730,7 @@ class StrictBackend(Backend):
         return strict_namespace
 
     def from_numpy(self, host: Any) -> Any:
-        return to_strict(host)
+        return to_strict(host, readonly=not host.flags.writeable)  # what must not be written here must not be there
 
     def to_numpy(self, array: Any) -> Any:
         return to_numpy(array)

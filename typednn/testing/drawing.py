@@ -1,0 +1,76 @@
+"""Sizes drawn from annotations: 1, even, odd and prime ones, so that strides and blocks leave remainders."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from typednn.checks import array_hints, attribute_lookup
+from typednn.errors import ArgumentError, MissingExtra, explain
+from typednn.shapes import Dim, evaluate, parse
+
+_SIZES = (1, 2, 3, 4, 5, 7)
+Shapes = tuple[tuple[int, ...] | None, ...]
+
+
+def hypothesis(where: str) -> Any:
+    """The package; `MissingExtra` where it is not installed."""
+    try:
+        return importlib.import_module("hypothesis")
+    except ImportError as error:
+        rule, cure = "drawing sizes needs the package hypothesis", "install it with: pip install 'typednn[testing]', or give the inputs"
+        raise MissingExtra(explain(where, rule, f"no module {error.name!r}", cure), name="hypothesis") from None
+
+
+def shapes_of(hints: Sequence[Any], instance: Any, draw: Callable[[Sequence[Any]], Any]) -> Shapes:
+    """A shape for each annotation, every name of one size; None for some of those that may be None."""
+    names: dict[str, Dim] = {}
+    groups: dict[str, tuple[int, ...]] = {}
+
+    def size(text: str) -> int:
+        known = evaluate(text, names.get, attribute_lookup(instance)) if text else None
+        if known is not None and known.value is not None:
+            return known.value
+        drawn: int = draw(_SIZES)
+        if text.isidentifier():
+            names[text] = Dim.of(drawn)
+        return drawn
+
+    def shape(hint: Any) -> tuple[int, ...] | None:
+        if not array_hints(hint) or (type(None) in getattr(hint, "__args__", ()) and draw((False, True))):
+            return None
+        slots = parse(draw(array_hints(hint)).dim_str)
+        least = 1 if len(slots) == 1 else 0
+        sizes: list[int] = []
+        for slot in slots:
+            if not slot.variadic:
+                sizes.append(size(slot.text))
+            else:
+                if slot.text not in groups:
+                    groups[slot.text] = tuple(draw(_SIZES) for _ in range(draw(range(least, 3))))
+                sizes += groups[slot.text]
+        return tuple(sizes)
+
+    return tuple(map(shape, hints))
+
+
+def for_drawn(
+    where: str, hints: Sequence[Any], instance: Any, fits: Callable[[Shapes], bool], check: Callable[..., None], examples: int
+) -> None:
+    """Call ``check`` with shapes and a seed, as often as ``examples``; the example that fails is made small first."""
+    found = hypothesis(where)
+    st = importlib.import_module("hypothesis.strategies")
+
+    def one(data: Any) -> None:
+        shapes = shapes_of(hints, instance, lambda options: data.draw(st.sampled_from(list(options))))
+        if not fits(shapes):
+            found.reject()
+        check(shapes, data.draw(st.integers(0, 99)))
+
+    settings = found.settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(found.HealthCheck))
+    try:
+        settings(found.given(st.data())(one))()
+    except found.errors.Unsatisfiable:
+        rule, cure = "sizes must be found that fit", f"give the inputs' shapes: {where}(..., (2, 5))"
+        raise ArgumentError(explain(where, rule, "none among 1 to 7", cure)) from None

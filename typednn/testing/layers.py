@@ -1,0 +1,351 @@
+"""The laws of layers and models, each a function of a `Subject` that raises where the law is broken."""
+
+# What a layer keeps between forward and backward is looked at here.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, get_args
+
+import numpy as np
+
+from typednn import config
+from typednn.arrays import is_array
+from typednn.backends import to_numpy
+from typednn.checks import Mode, array_hints, checking
+from typednn.config.registry import LAYERS
+from typednn.engines import using
+from typednn.errors import ArgumentError, NotForwarded, NotInitialised, StackError, explain
+from typednn.gradient_check import gradcheck
+from typednn.layer import Chain, FirstLayer, Input, MultiInput, Sequential
+from typednn.module import Module
+from typednn.shapes import Flow, parse
+from typednn.testing import refusals
+from typednn.testing.drawing import Shapes, for_drawn
+from typednn.testing.subject import Subject, bits, broken, chosen_laws, contract_of, copied, difference, hold, locked, unwritten
+
+
+def derivatives(subject: Subject) -> None:
+    """What backward gives by every float input and every parameter agrees with central differences, in float64."""
+    layer = subject.ready()
+    inputs = subject.arrays(np.float64)
+    report = gradcheck(layer, *inputs, most=40, seed=subject.seed)
+    gradient = _run(layer, subject)[1]
+    names = [name for name, x in zip(gradient.__inputs__, inputs, strict=True) if is_array(x) and x.dtype.kind == "f"]
+    wanted, compared = {*names, *layer.named_parameters()}, {quantity.name for quantity in report.quantities}
+    if wanted != compared:
+        raise broken(f"there are derivatives by {sorted(wanted)}", str(sorted(compared)))
+
+
+def purity(subject: Subject) -> None:
+    """Backward gives the same twice and changes nothing; nothing that was handed in is written."""
+    layer = _frozen(subject)
+    inputs = subject.arrays()
+    given, parameters = copied(inputs), copied(layer.named_parameters())
+    with unwritten():
+        output = layer.forward(*inputs)
+        next_grad = subject.next_grad(output)
+        before = copied([_kept(layer), layer.state_dict(), next_grad])
+        first = copied(layer.backward(next_grad))
+        second = copied(layer.backward(next_grad))
+    for what, wrong in (
+        ("forward and backward leave their inputs as they are", difference(given, copied(inputs))),
+        ("forward and backward leave the parameters as they are", difference(parameters, copied(layer.named_parameters()))),
+        ("backward gives the same twice", difference(first, second)),
+        ("backward changes nothing", difference(before, copied([_kept(layer), layer.state_dict(), next_grad]))),
+    ):
+        if wrong:
+            raise broken(what, f"another {wrong}", "backward reads what forward kept, and gives a value")
+
+
+def batch(subject: Subject) -> None:
+    """As many rows come out as went in, of the derivatives too, for one row and for one more than usual; the checks don't help."""
+    inputs = subject.arrays()
+    slots = [parse(array_hints(hint)[0].dim_str)[0].source for hint in subject.hints]
+    for change in (lambda rows: rows[:1], lambda rows: np.concatenate([rows, rows[:1]])):  # type: Callable[[Any], Any]
+        cut = [
+            locked(change(to_numpy(x)), subject.device) if x is not None and slot == slots[0] else x
+            for slot, x in zip(slots, inputs, strict=True)
+        ]
+        rows = next(len(x) for x in cut if x is not None)
+        layer = subject.ready()
+        with checking("off"):
+            output = layer.forward(*cut)
+            if tuple(output.shape)[:1] != (rows,):
+                raise broken(f"{rows} rows in give {rows} rows out", f"an output of shape {tuple(output.shape)}")
+            gradient = layer.backward(subject.next_grad(output))
+        for name, x in zip(gradient.__inputs__, cut, strict=True):
+            derivative = getattr(gradient, name)
+            if derivative is not None and x is not None and tuple(derivative.shape) != tuple(x.shape):
+                raise broken(f"the derivative by {name!r} has its shape {tuple(x.shape)}", str(tuple(derivative.shape)))
+
+
+def precision(subject: Subject) -> None:
+    """float32 in gives float32, float64 gives float64: outputs, derivatives and what `astype` converts."""
+    for dtype in (np.float32, np.float64):
+        layer = subject.ready(dtype)
+        output, gradient = _run(layer, subject, dtype)
+        inputs = {name: getattr(gradient, name) for name in gradient.__inputs__}
+        for name, array in {"the output": output, **inputs, **layer.named_gradients(gradient), **layer.state_dict()}.items():
+            if array is not None and array.dtype.kind == "f" and array.dtype != dtype:
+                raise broken(f"{name} stays {np.dtype(dtype)}", str(array.dtype), "keep the dtype: Python floats do")
+
+
+def state(subject: Subject) -> None:
+    """What a layer has become is in its `state_dict`: moved to another instance, both go on alike."""
+    fresh = subject.fresh()
+    shapes = fresh.parameter_shapes()
+    count = fresh.num_parameters()
+    if _is_empty(fresh) and count:
+        try:
+            fresh.to(subject.device).forward(*subject.arrays())
+        except NotInitialised:
+            pass
+        else:
+            raise broken("a layer that was never filled raises NotInitialised", "an output")
+    layer = subject.ready()
+    real = {name: tuple(array.shape) for name, array in layer.named_parameters().items()}
+    if real != shapes or sum(map(np.prod, real.values())) != count:
+        raise broken(f"parameters are as declared, {shapes}", str(real))
+    for seed in (1, 2):
+        _run(layer, subject, seed=seed)  # whatever training changes has changed
+    saved = copied(layer.state_dict())
+    by_name, by_order, empty = subject.ready(seed=7), subject.ready(seed=8), subject.fresh().to(subject.device)
+    by_name.load_state_dict(layer.state_dict())
+    by_order.load_state_dict(list(layer.state_dict().values()))
+    empty.load_state_dict(layer.state_dict())
+    expected = _results(layer, subject)
+    for how, other in (("by name", by_name), ("by order", by_order), ("into an empty one", empty)):
+        if wrong := difference(saved, copied(other.state_dict())):
+            raise broken(f"load_state_dict {how} brings every array", f"another {wrong}")
+        if wrong := difference(expected, _results(other, subject)):
+            rule = f"an instance that was loaded {how} computes the same"
+            raise broken(rule, f"another {wrong}", "hold what changes in a Parameter or a Buffer")
+
+
+def evaluation(subject: Subject) -> None:
+    """In eval forward keeps and writes nothing, and backward without a forward in training is refused."""
+    layer = subject.ready()
+    inputs = subject.arrays()
+    output = layer.forward(*inputs)
+    next_grad = subject.next_grad(output)
+    layer.free_cache()
+    _not_forwarded(layer, next_grad, "after free_cache()")
+    layer.eval()
+    before = copied(layer.state_dict()), _attributes(layer)
+    bases = [None if x is None else x[...] for x in inputs]
+    alive = [weakref.ref(x) for x in bases if isinstance(x, np.ndarray)]
+    output = layer.forward(*bases)
+    if wrong := difference(before[0], copied(layer.state_dict())):
+        raise broken("forward in eval changes no parameter and no buffer", f"another {wrong}", "ask self.training first")
+    if _attributes(layer) != before[1] or any(module._kept for _, module in layer.named_modules()):
+        raise broken("forward in eval writes no attribute", "one that was written", "ask self.training first")
+    del output, bases
+    gc.collect()
+    if any(reference() is not None for reference in alive):
+        raise broken("forward in eval keeps nothing", "a reference to an input", "declare what backward needs as Kept")
+    _not_forwarded(layer, next_grad, "in eval")
+
+
+def update(subject: Subject) -> None:
+    """Every parameter is stepped once, in the order of declaration, with its own derivative, which is not written."""
+    layer = subject.ready()
+    gradient = _run(layer, subject)[1]
+    before = copied(gradient)
+    recorder = _Recorder()
+    names = {id(array): name for name, array in layer.named_parameters().items()}
+    wanted = layer.named_gradients(gradient)
+    layer.update(recorder, gradient)
+    stepped = [names.get(id(weights), "an array that is no parameter") for weights, _ in recorder.steps]
+    if stepped != list(names.values()):
+        raise broken(f"update steps {', '.join(names.values()) or 'nothing'}", ", ".join(stepped) or "no step")
+    for name, (_, derivative) in zip(stepped, recorder.steps, strict=True):
+        if bits(derivative) != bits(wanted[name]):
+            raise broken(f"{name!r} is stepped with its own derivative", "another array")
+    if wrong := difference(before, copied(gradient)):
+        raise broken("update leaves the gradient as it is", f"another {wrong}")
+
+
+def modes(subject: Subject) -> None:
+    """``full``, ``cached`` and ``off`` compute the same."""
+    outcomes: dict[str, Any] = {}
+    for mode in get_args(Mode):
+        with checking(mode):
+            layer = subject.ready()
+            outcomes[mode] = copied([_run(layer, subject), _run(layer, subject)])  # the second finds verdicts
+    for name, outcome in outcomes.items():
+        if wrong := difference(outcomes["full"], outcome):
+            raise broken(f"checks {name!r} and 'full' compute the same", f"another {wrong}")
+
+
+def trace(subject: Subject) -> None:
+    """What the annotations say of the output's sizes before there is an array is what forward gives."""
+    layer = subject.ready()
+    if isinstance(layer, MultiInput):
+        return
+    inputs = subject.arrays()
+    output = tuple(layer.forward(*inputs).shape)
+    for flow in (Flow.of(tuple(inputs[0].shape)), Flow.start(tuple(inputs[0].shape)[1:])):
+        told = layer.trace(flow).sizes()
+        if told is not None and tuple(told) != output[1:]:
+            raise broken(f"the output has the sizes that its annotation tells, {told}", str(output[1:]))
+
+
+def configured(subject: Subject) -> None:
+    """A registered layer that is written to a config and read again is the same: names, weights, outputs, derivatives, bit by bit."""
+    layer = subject.fresh()
+    if type(layer) not in LAYERS.values() or isinstance(layer, FirstLayer):
+        return  # a config's models read rows of floats
+    x = to_numpy(subject.arrays()[0])
+    if not 2 <= x.ndim <= 4:
+        return
+    model: Any = layer if isinstance(layer, Chain) and layer.sample else Sequential([layer], input=Input(*x.shape[1:]))  # type: ignore[call-overload]
+    read = config.loads(config.dumps(model), name="round.toml").model()
+    for built in (model, read):
+        built.init(np.random.default_rng(5))
+    if list(read.parameter_shapes()) != list(model.parameter_shapes()):
+        raise broken(f"parameters are named {list(model.parameter_shapes())}", str(list(read.parameter_shapes())))
+    if bits(read.state_dict()) != bits(model.state_dict()):
+        raise broken(
+            "one generator fills both with the same weights", "others", "give every constructor argument's value back to the config"
+        )
+    output = model.forward(x)
+    rows = read.forward(x.reshape(len(x), -1))
+    next_grad = subject.next_grad(output)
+    gradient, of_rows = model.backward(next_grad), read.backward(next_grad.reshape(len(x), -1))
+    for what, ours, theirs in (
+        ("output", output, rows),
+        ("derivative by the input", gradient.input, of_rows.input),
+        *((name, array, read.named_gradients(of_rows)[name]) for name, array in model.named_gradients(gradient).items()),
+    ):
+        if ours.tobytes() != theirs.tobytes():
+            raise broken(f"the layer from the config gives the same {what}", "another")
+
+
+LAYER_LAWS: Final[Mapping[str, Callable[[Subject], None]]] = {
+    "derivatives": derivatives,
+    "purity": purity,
+    "batch": batch,
+    "precision": precision,
+    "state": state,
+    "eval": evaluation,
+    "update": update,
+    "refusals": refusals.all_refused,
+    "modes": modes,
+    "trace": trace,
+    "config": configured,
+}
+
+
+def check_layer(
+    layer: Module | Callable[[], Module],
+    *inputs: Any,
+    laws: Iterable[str] | None = None,
+    examples: int = 10,
+    seed: int = 0,
+    device: str = "cpu",
+) -> None:
+    """Check the laws of a layer or model, at ``inputs``: for each an array, a shape, or None; `LawBroken` where one is broken.
+
+    ``layer`` is an instance that has not run, or a function that builds one; it is copied, never run. Without ``inputs``, sizes
+    are drawn from the annotations of its forward, ``examples`` times.
+    """
+    prototype: object = layer if isinstance(layer, Module) else layer()
+    if not isinstance(prototype, Module):
+        raise ArgumentError(explain("check_layer", "takes a layer or a function that builds one", type(prototype).__name__))
+    chosen = chosen_laws(LAYER_LAWS, laws)
+
+    def at(laws: Sequence[str], inputs: tuple[Any, ...], seed: int) -> None:
+        subject = Subject(prototype, inputs, seed, device)
+        hold(LAYER_LAWS, laws, subject.label, subject, f"repeat it with check_layer({subject.described()}")
+
+    def fits(shapes: Shapes) -> bool:
+        if isinstance(prototype, MultiInput):
+            return True
+        try:
+            prototype.trace(Flow.of(shapes[0] or ()))
+        except StackError:
+            return False
+        return True
+
+    if inputs:
+        at(chosen, inputs, seed)
+    else:
+        # Refusals follow from the annotations, whatever the sizes: two sizes are enough, and they take as long as all other laws.
+        hints = contract_of(prototype, "forward").hints
+        for part, times in (([law for law in chosen if law != "refusals"], examples), ([law for law in chosen if law == "refusals"], 2)):
+            if part:
+                with using("reference"):  # kernels are not compiled for sizes that are met once
+                    for_drawn("check_layer", hints, prototype, fits, partial(at, part), times)
+
+
+def layer_test(
+    layer: Module | Callable[[], Module], *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10
+) -> Callable[[], None]:
+    """A test function for pytest: ``test_scale = layer_test(Scale(4))``. Arguments are those of `check_layer`."""
+
+    def test() -> None:
+        check_layer(layer, *inputs, laws=laws, examples=examples)
+
+    return test
+
+
+# ------------------------------------------------------------------ what the laws share
+
+
+class _Recorder:
+    """An optimizer that only notes what it was asked to step."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[Any, Any]] = []
+
+    def step(self, weights: Any, grad: Any) -> None:
+        self.steps.append((weights, grad))
+
+
+def _run(layer: Any, subject: Subject, dtype: Any = np.float32, seed: int = 0) -> tuple[Any, Any]:
+    output = layer.forward(*subject.arrays(dtype, seed))
+    return output, layer.backward(subject.next_grad(output))
+
+
+def _results(layer: Any, subject: Subject) -> dict[str, Any]:
+    """In training twice, as a layer may change, and in eval."""
+    found = copied([_run(layer.train(), subject), _run(layer, subject), layer.eval().forward(*subject.arrays())])
+    layer.train()
+    return found
+
+
+def _frozen(subject: Subject) -> Any:
+    """The layer with parameters that refuse to be written, where the device can refuse."""
+    layer = subject.ready()
+    for array in layer.to("cpu").parameters():
+        array.flags.writeable = False
+    return layer.to(subject.device)
+
+
+def _kept(layer: Module) -> dict[str, Any]:
+    return {path: dict(module._kept) for path, module in layer.named_modules()}
+
+
+def _attributes(layer: Module) -> list[dict[str, int]]:
+    return [{name: id(value) for name, value in vars(module).items()} for _, module in layer.named_modules()]
+
+
+def _is_empty(layer: Module) -> bool:
+    try:
+        layer.state_dict()
+    except NotInitialised:
+        return True
+    return False
+
+
+def _not_forwarded(layer: Any, next_grad: Any, when: str) -> None:
+    try:
+        layer.backward(next_grad)
+    except NotForwarded:
+        return
+    raise broken(f"backward {when} raises NotForwarded", "a gradient", "declare what backward needs as Kept")

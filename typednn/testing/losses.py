@@ -1,0 +1,157 @@
+"""The laws of losses."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+import numpy as np
+
+from typednn.checks import Mode, array_hints, checking
+from typednn.errors import ArgumentError, explain
+from typednn.gradient_check import compare
+from typednn.protocols import Loss
+from typednn.shapes import rank
+from typednn.testing.drawing import for_drawn
+from typednn.testing.refusals import WRONG
+from typednn.testing.subject import bits, broken, contract_of, copied, difference, filled, hold, locked, names_of, refused, unwritten
+
+
+@dataclass(frozen=True)
+class LossSubject:
+    """A loss with a prediction and a target: each an array or a shape."""
+
+    prototype: Any
+    inputs: tuple[Any, ...]
+    seed: int = 0
+
+    def arrays(self, dtype: Any = np.float32) -> tuple[Any, ...]:
+        hints = hints_of(self.prototype, self.inputs)
+        pairs = zip(hints, self.inputs, strict=True)
+        return tuple(locked(filled(_of_rank(hint, given), given, self.seed + place, dtype)) for place, (hint, given) in enumerate(pairs))
+
+    def ready(self) -> Any:
+        return copy.deepcopy(self.prototype)
+
+
+def hints_of(loss: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The annotations of prediction and target."""
+    if not isinstance(loss, Loss) or isinstance(loss, type):
+        raise ArgumentError(explain("check_loss", "takes a loss, with loss and loss_grad", repr(loss)))
+    if hasattr(type(loss).loss_grad, "__typednn_contract__"):
+        return contract_of(loss, "loss_grad").hints
+    raise ArgumentError(
+        explain("check_loss", "laws need annotations that are enforced", f"{type(loss).__name__}", "derive it from typednn.Loss")
+    )
+
+
+def _of_rank(hint: Any, given: Any) -> Any:
+    """The one of several annotations that speaks of as many axes as were given."""
+    options = array_hints(hint)
+    axes = len(given.shape if hasattr(given, "shape") else given)
+    return next((option for option in options if rank(option.dim_str) in (None, axes)), options[0])
+
+
+def derivatives(subject: LossSubject) -> None:
+    """loss_grad agrees with central differences of the sum of what loss gives, in float64."""
+    loss = subject.ready()
+    prediction, target = subject.arrays(np.float64)
+    point = np.array(prediction)
+    gradient = loss.loss_grad(prediction, target)
+    compare(
+        f"{loss!r}.loss_grad", "prediction", point, gradient, lambda: float(np.sum(loss.loss(point, target))), rng=np.random.default_rng(0)
+    )
+
+
+def shape(subject: LossSubject) -> None:
+    """The derivative has the prediction's shape and precision, whatever the checks."""
+    for dtype in (np.float32, np.float64):
+        prediction, target = subject.arrays(dtype)
+        with checking("off"):
+            gradient = subject.ready().loss_grad(prediction, target)
+        if (gradient.shape, gradient.dtype) != (prediction.shape, prediction.dtype):
+            raise broken(f"loss_grad gives {prediction.dtype} of shape {prediction.shape}", f"{gradient.dtype} of shape {gradient.shape}")
+
+
+def purity(subject: LossSubject) -> None:
+    """The same twice, and neither prediction nor target is written."""
+    loss, arrays = subject.ready(), subject.arrays()
+    before = copied(arrays)
+    with unwritten():
+        first, second = (copied([np.asarray(loss.loss(*arrays)), loss.loss_grad(*arrays)]) for _ in range(2))
+    if wrong := difference(first, second):
+        raise broken("loss and loss_grad give the same twice", f"another {wrong}")
+    if wrong := difference(before, copied(arrays)):
+        raise broken("prediction and target stay as they are", f"another {wrong}")
+
+
+def refusals(subject: LossSubject) -> None:
+    """Wrong rank, size, precision and kind are refused, where the annotations promise it."""
+    loss, arrays = subject.ready(), subject.arrays()
+    hints = [_of_rank(hint, given) for hint, given in zip(hints_of(loss, subject.inputs), arrays, strict=True)]
+    modes: tuple[Mode, ...] = ("full", "cached")
+    for mode in modes:
+        with checking(mode):
+            for wrong, spoil in WRONG.items():
+                for place, x in enumerate(arrays):
+                    allowed = names_of(hints[place])
+                    open_kind = wrong == "integers" and (not allowed or "int64" in allowed or x.dtype.kind == "i")
+                    alike = wrong in ("rank", "size") and hints[place].dim_str.split() != hints[1 - place].dim_str.split()
+                    if open_kind or alike or (wrong == "precision" and x.dtype.kind != "f") or arrays[1 - place].dtype.kind != "f":
+                        continue
+                    given = [spoil(each) if each is x else each for each in arrays]
+                    loss.loss_grad(*arrays)
+                    with refused(f"loss_grad: {('prediction', 'target')[place]} of wrong {wrong}"):
+                        loss.loss_grad(*given)
+
+
+def modes(subject: LossSubject) -> None:
+    """``full``, ``cached`` and ``off`` compute the same."""
+    outcomes: dict[str, list[bytes]] = {}
+    for mode in get_args(Mode):
+        with checking(mode):
+            loss, arrays = subject.ready(), subject.arrays()
+            outcomes[mode] = bits([np.asarray(loss.loss(*arrays)), loss.loss_grad(*arrays), loss.loss_grad(*arrays)])
+            if outcomes[mode] != outcomes["full"]:
+                raise broken(f"checks {mode!r} and 'full' compute the same", "another result")
+
+
+LOSS_LAWS: Final[Mapping[str, Callable[[LossSubject], None]]] = {
+    "derivatives": derivatives,
+    "shape": shape,
+    "purity": purity,
+    "refusals": refusals,
+    "modes": modes,
+}
+
+
+def check_loss(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10, seed: int = 0) -> None:
+    """Check the laws of a loss at a prediction and a target: each an array or a shape; `LawBroken` where one is broken.
+
+    Without them, sizes are drawn from the annotations of its loss_grad. A loss that takes probabilities needs arrays of them.
+    """
+    chosen: list[str] | None = None if laws is None else list(laws)
+
+    def at(inputs: tuple[Any, ...], seed: int) -> None:
+        subject = LossSubject(loss, inputs, seed)
+        described = ", ".join([repr(loss), *(str(each.shape) if hasattr(each, "shape") else repr(each) for each in inputs)])
+        hold(LOSS_LAWS, chosen, repr(loss), subject, f"repeat it with check_loss({described}, seed={seed}")
+
+    hints = hints_of(loss, inputs)
+    if not inputs:
+        for_drawn("check_loss", hints, loss, lambda shapes: True, at, examples)
+    elif len(inputs) != 2:
+        raise ArgumentError(explain("check_loss", "takes a prediction and a target", f"{len(inputs)} inputs"))
+    else:
+        at(inputs, seed)
+
+
+def loss_test(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10) -> Callable[[], None]:
+    """A test function for pytest: ``test_absolute = loss_test(AbsoluteError())``. Arguments are those of `check_loss`."""
+
+    def test() -> None:
+        check_loss(loss, *inputs, laws=laws, examples=examples)
+
+    return test

@@ -1,0 +1,126 @@
+"""The laws of optimizers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from typednn.errors import ArgumentError, explain
+from typednn.layers import Linear
+from typednn.protocols import Optimizer
+from typednn.testing.subject import bits, broken, hold, locked, unwritten, values
+
+_SHAPES = ((3, 2), (4,), (1,))
+_STEPS = 5
+
+
+def in_place(optimizer: Any) -> None:
+    """The weights are written where they are, and stay finite."""
+    for dtype in (np.float32, np.float64):
+        stepping, weights = copy.deepcopy(optimizer), values((3, 4), 1, dtype)
+        before = weights.copy()
+        for step in range(_STEPS):
+            stepping.step(weights, locked(values((3, 4), step + 2, dtype)))
+        if (weights == before).all():
+            raise broken("step writes the weights in place", "weights that did not change", "write weights[...] = or weights -=")
+        if not np.isfinite(weights).all():
+            raise broken("weights stay finite", str(weights))
+
+
+def gradient(optimizer: Any) -> None:
+    """The gradient is not written."""
+    stepping, weights = copy.deepcopy(optimizer), values((3, 4), 1, np.float32)
+    for step in range(_STEPS):
+        grad = locked(values((3, 4), step + 2, np.float32))
+        with unwritten():
+            stepping.step(weights, grad)
+
+
+def repeatable(optimizer: Any) -> None:
+    """The same steps from the same start lead to the same weights."""
+    first, second = (_after(copy.deepcopy(optimizer), [(3, 2)]) for _ in range(2))
+    if bits(first) != bits(second):
+        raise broken("two copies that take the same steps end alike", "different weights")
+
+
+def separate(optimizer: Any) -> None:
+    """Each parameter has state of its own: stepped in turns, parameters end where each ends alone."""
+    together = _after(copy.deepcopy(optimizer), _SHAPES)
+    for place, weights in enumerate(together):
+        alone = _after(copy.deepcopy(optimizer), _SHAPES, only=place)[place]
+        if bits(alone) != bits(weights):
+            raise broken("a parameter's steps depend on that parameter alone", f"other weights of shape {_SHAPES[place]} beside others")
+
+
+def descends(optimizer: Any) -> None:
+    """A hundred steps on ½|w - c|² come nearer to c."""
+    stepping, weights, centre = copy.deepcopy(optimizer), values((3, 4), 1, np.float64), values((3, 4), 2, np.float64)
+    before = float(np.linalg.norm(weights - centre))
+    for _ in range(100):
+        stepping.step(weights, weights - centre)
+    after = float(np.linalg.norm(weights - centre))
+    if not after < before:
+        raise broken(f"a hundred steps on ½|w - c|² bring |w - c| below {before:.3g}", f"{after:.3g}", "step against the gradient")
+
+
+def state(optimizer: Any) -> None:
+    """Where state can be saved: a fresh optimizer that loads it goes on to the same bits."""
+    if not all(hasattr(optimizer, name) for name in ("bind", "state_dict", "load_state_dict")):
+        return
+    layer = Linear(4, 3).init(np.random.default_rng(0))
+    first, second = copy.deepcopy(optimizer).bind(layer), copy.deepcopy(optimizer)
+
+    def steps(stepping: Any, model: Linear, start: int) -> None:
+        for step in range(start, start + _STEPS):
+            output = model.forward(values((5, 4), step, np.float32))
+            model.update(stepping, model.backward(output))
+
+    steps(first, layer, 0)
+    twin = Linear(4, 3).init(np.random.default_rng(1))
+    twin.load_state_dict(layer.state_dict())
+    second.bind(twin).load_state_dict({name: copy.deepcopy(value) for name, value in first.state_dict().items()})
+    steps(first, layer, _STEPS)
+    steps(second, twin, _STEPS)
+    if bits(layer.state_dict()) != bits(twin.state_dict()):
+        raise broken(
+            "an optimizer whose state was loaded goes on to the same weights", "others", "save every array and number that step reads"
+        )
+
+
+OPTIMIZER_LAWS: Final[Mapping[str, Callable[[Any], None]]] = {
+    "in place": in_place,
+    "gradient": gradient,
+    "repeatable": repeatable,
+    "separate": separate,
+    "descends": descends,
+    "state": state,
+}
+
+
+def check_optimizer(optimizer: Any, *, laws: Iterable[str] | None = None) -> None:
+    """Check the laws of an optimizer that has not stepped; it is copied, never run. `LawBroken` where one is broken."""
+    if isinstance(optimizer, type) or not isinstance(optimizer, Optimizer):
+        raise ArgumentError(explain("check_optimizer", "takes an optimizer, with a step(weights, grad)", repr(optimizer)))
+    hold(OPTIMIZER_LAWS, laws, type(optimizer).__name__, optimizer, f"repeat it with check_optimizer({type(optimizer).__name__}(...)")
+
+
+def optimizer_test(optimizer: Any, *, laws: Iterable[str] | None = None) -> Callable[[], None]:
+    """A test function for pytest: ``test_sign_sgd = optimizer_test(SignSGD(0.01))``."""
+    chosen: list[str] | None = None if laws is None else list(laws)
+
+    def test() -> None:
+        check_optimizer(optimizer, laws=chosen)
+
+    return test
+
+
+def _after(optimizer: Any, shapes: Iterable[tuple[int, ...]], only: int | None = None) -> list[Any]:
+    weights = [values(shape, 10 + place, np.float64) for place, shape in enumerate(shapes)]
+    for step in range(_STEPS):
+        for place, array in enumerate(weights):
+            if only in (None, place):
+                optimizer.step(array, values(array.shape, 20 * step + place, np.float64))
+    return weights

@@ -1,0 +1,179 @@
+"""What a layer's annotations promise to refuse is refused: in forward, in backward, in each gradient field, in update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from typednn.arrays import device_of
+from typednn.backends import to_device, to_numpy
+from typednn.checks import Mode, array_hints, checking
+from typednn.errors import StackError
+from typednn.layer import MultiInput
+from typednn.module import Module
+from typednn.optim import SGD
+from typednn.shapes import Flow, parse
+from typednn.testing.subject import Subject, names_of, refused
+
+
+def _longer(array: Any) -> Any:
+    """One more on the last axis."""
+    host = to_numpy(array)
+    return to_device(np.concatenate([host, host[..., :1]], axis=-1), device_of(array))
+
+
+WRONG: Final[dict[str, Callable[[Any], Any]]] = {
+    "rank": lambda array: array.reshape((1, *array.shape)),
+    "size": _longer,
+    "precision": lambda array: array.astype(np.float64 if array.dtype == np.float32 else np.float32),
+    "integers": lambda array: array.astype(np.int64),
+    "list": lambda array: to_numpy(array).tolist(),
+}
+
+
+def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[int]:
+    """The places of the inputs in which that wrongness is one: what annotations leave open is open."""
+    layer, arrays = subject.ready(), subject.arrays()
+    found: list[int] = []
+    bound: set[str] = set()
+    for place, (given, x) in enumerate(zip(subject.hints, arrays, strict=True)):
+        if x is None:
+            continue
+        hint, names = array_hints(given)[0], names_of(given)
+        slots = parse(hint.dim_str)
+        if wrong in ("rank", "size"):
+            last = slots[-1]
+            by_name = not any(slot.variadic for slot in slots) and (
+                wrong == "rank" or bool(last.text and not last.broadcast and (not last.is_name or last.text in bound))
+            )
+            found += [place] if by_name or _refused_by_trace(layer, spoil(x)) else []
+        elif wrong == "integers":
+            found += [place] if x.dtype.kind != "i" and names and "int64" not in names else []
+        elif wrong == "precision" and x.dtype.kind != "f":
+            found += [place] if names and "float32" not in names else []
+        elif wrong == "list" or layer.num_parameters():  # a layer without parameters takes any precision and device
+            found.append(place)
+        bound |= {slot.text for slot in slots if slot.is_name}
+    return found
+
+
+def _refused_by_trace(layer: Module, x: Any) -> bool:
+    """A stack's annotations leave open what its parts fix."""
+    if isinstance(layer, MultiInput):
+        return False
+    try:
+        layer.trace(Flow.of(tuple(x.shape)))
+    except StackError:
+        return True
+    return False
+
+
+def forward(subject: Subject, wrong: str, spoil: Callable[[Any], Any], known: bool) -> None:
+    """Each input in turn."""
+    for place in promised(subject, wrong, spoil):
+        layer, inputs = subject.ready(), list(subject.arrays())
+        if known:
+            layer.forward(*inputs)
+            layer.forward(*inputs)
+        inputs[place] = spoil(inputs[place])
+        with refused(f"forward: input {place} of wrong {wrong}"):
+            layer.forward(*inputs)
+
+
+def next_grad(subject: Subject, wrong: str, spoil: Callable[[Any], Any], known: bool) -> None:
+    """The derivative by the output."""
+    layer = subject.ready()
+    good = subject.next_grad(layer.forward(*subject.arrays()))
+    if known:
+        layer.backward(good)
+        layer.backward(good)
+    with refused(f"backward: next_grad of wrong {wrong}"):
+        layer.backward(spoil(good))
+
+
+def gradient(subject: Subject, wrong: str, spoil: Callable[[Any], Any], known: bool) -> None:
+    """Each field that backward returns is held to its quantity."""
+    layer = subject.ready()
+    output = layer.forward(*subject.arrays())
+    good = subject.next_grad(output)
+    for name in gradient_fields(layer.backward(good)):
+        spoiled: list[str] = []
+
+        def change(gradient: Any, spoiled: list[str] = spoiled) -> Any:
+            return changed_field(gradient, spoiled[0], spoil) if spoiled else gradient
+
+        faulty = with_changed_backward(subject.ready(), change)
+        faulty.forward(*subject.arrays())
+        if known:
+            faulty.backward(good)
+            faulty.backward(good)
+        spoiled.append(name)
+        with refused(f"backward: gradient field {name!r} of wrong {wrong}"):
+            faulty.backward(good)
+
+
+def update(subject: Subject, wrong: str, spoil: Callable[[Any], Any], known: bool) -> None:
+    """Each derivative that update is given is held to its parameter."""
+    layer = subject.ready()
+    if not layer.num_parameters() or wrong == "list":
+        return
+    good = layer.backward(subject.next_grad(layer.forward(*subject.arrays())))
+    optimizer = SGD(0.1)
+    if known:
+        layer.update(optimizer, good)
+        layer.update(optimizer, good)
+    with refused(f"update: a gradient of wrong {wrong}"):
+        layer.update(optimizer, good.map(spoil))
+
+
+METHODS: Final[dict[str, Callable[[Subject, str, Callable[[Any], Any], bool], None]]] = {
+    "forward": forward,
+    "next_grad": next_grad,
+    "gradient": gradient,
+    "update": update,
+}
+
+
+def all_refused(subject: Subject) -> None:
+    """Wrong rank, size, precision, kind and type are refused, in mode full, in cached, and in cached after a good call."""
+    cases: list[tuple[Mode, bool]] = [("full", False), ("cached", False), ("cached", True)]
+    for mode, known in cases:
+        with checking(mode):
+            for method in METHODS.values():
+                for wrong, spoil in WRONG.items():
+                    method(subject, wrong, spoil, known)
+
+
+# ------------------------------------------------------------------ layers spoiled on purpose
+
+
+def with_changed_backward(layer: Any, change: Callable[[Any], Any]) -> Any:
+    """The same layer, of a class whose backward returns ``change(gradient)``: as a user's faulty layer would be."""
+    cls: Any = type(layer)
+    body: Any = cls.backward.__wrapped__
+
+    def backward(self: Any, next_grad: Any) -> Any:
+        return change(body(self, next_grad))
+
+    backward.__annotations__ = dict(body.__annotations__)
+    layer.__class__ = type(cls.__name__, (cls,), {"backward": backward, "__module__": cls.__module__})
+    return layer
+
+
+def gradient_fields(gradient: Any) -> list[str]:
+    """Dotted names of the arrays that a layer's own gradient holds; the parts of sublayers are theirs."""
+    names = [field.name for field in fields(gradient) if hasattr(getattr(gradient, field.name), "shape")]
+    parameters = getattr(gradient, "parameters", None)
+    if is_dataclass(parameters):
+        names += [f"parameters.{field.name}" for field in fields(parameters)]
+    return names
+
+
+def changed_field(gradient: Any, name: str, change: Callable[[Any], Any]) -> Any:
+    """The gradient with one of its arrays changed."""
+    head, _, rest = name.partition(".")
+    part = getattr(gradient, head)
+    return replace(gradient, **{head: changed_field(part, rest, change) if rest else change(part)})

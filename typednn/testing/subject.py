@@ -1,0 +1,197 @@
+"""What a law looks at: a layer with inputs that it takes, and arrays to compare bit by bit."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from typednn.arrays import is_array
+from typednn.backends import to_device, to_numpy
+from typednn.checks import array_hints
+from typednn.errors import ArgumentError, CheckError, TypednnError, explain
+from typednn.module import Module
+
+T = TypeVar("T")
+
+
+class LawBroken(TypednnError, AssertionError):
+    """A layer, a loss or an optimizer does not keep a law that everyone who uses it counts on."""
+
+
+def broken(rule: str, got: str, cure: str = "") -> LawBroken:
+    """The error of one law; `hold` writes in front of it whose law it is."""
+    return LawBroken(explain("", rule, got, cure).removeprefix(": "))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A layer, not yet run, and its inputs: each an array, a shape, or None where the layer takes that."""
+
+    prototype: Module
+    inputs: tuple[Any, ...]
+    seed: int = 0
+    device: str = "cpu"
+
+    @property
+    def label(self) -> str:
+        return self.prototype.label()
+
+    @property
+    def hints(self) -> tuple[Any, ...]:
+        """The annotation of each input."""
+        hints: tuple[Any, ...] = contract_of(self.prototype, "forward").hints
+        if len(hints) != len(self.inputs):
+            raise ArgumentError(explain("check_layer", f"{self.label} takes {len(hints)} inputs", f"{len(self.inputs)}"))
+        return hints
+
+    def fresh(self) -> Module:
+        """The layer as its constructor left it."""
+        return copy.deepcopy(self.prototype)
+
+    def ready(self, dtype: Any = np.float32, seed: int = 1) -> Any:
+        """The layer with parameters that no rule gives: a factor of 1 or a bias of 0 would hide that it was forgotten."""
+        layer = self.fresh().init(np.random.default_rng(seed)).astype(dtype)
+        for place, array in enumerate(layer.parameters()):
+            array += 0.2 * values(tuple(array.shape), seed + place, dtype)
+        return layer.to(self.device)
+
+    def arrays(self, dtype: Any = np.float32, seed: int = 0) -> tuple[Any, ...]:
+        """The inputs, floats in the precision asked for, in arrays that refuse to be written."""
+        pairs = zip(self.hints, self.inputs, strict=True)
+        return tuple(locked(filled(hint, given, self.seed + seed + place, dtype), self.device) for place, (hint, given) in enumerate(pairs))
+
+    def next_grad(self, output: Any, seed: int = 3) -> Any:
+        """A derivative by ``output``, which refuses to be written."""
+        return locked(values(tuple(output.shape), self.seed + seed, output.dtype), self.device)
+
+    def described(self) -> str:
+        arrays = [self.prototype.label(), *(str(given.shape) if hasattr(given, "shape") else repr(given) for given in self.inputs)]
+        return f"{', '.join(arrays)}, seed={self.seed}"
+
+
+def contract_of(owner: Any, method: str) -> Any:
+    """The annotations of a method that is enforced."""
+    return getattr(type(owner), method).__typednn_contract__
+
+
+def names_of(hint: Any) -> tuple[str, ...]:
+    """The dtypes that an array annotation allows; none where it allows all."""
+    names: Any = array_hints(hint)[0].dtypes
+    return names if isinstance(names, tuple) else ()
+
+
+def filled(hint: Any, given: Any, seed: int, dtype: Any) -> Any:
+    """An array of the kind that an annotation wants: ``given`` itself, or numbers in that shape."""
+    if given is None:
+        return None
+    if is_array(given):
+        host = to_numpy(given)
+        return host.astype(dtype) if host.dtype.kind == "f" else host
+    names = names_of(hint)
+    if not names or np.dtype(dtype).name in names:
+        return values(tuple(given), seed, dtype)
+    kind = "bool" if "bool" in names else "int64" if "int64" in names else names[0]
+    return np.random.default_rng(seed).integers(0, 2, tuple(given)).astype(kind)
+
+
+def values(shape: tuple[int, ...], seed: int = 0, dtype: Any = np.float64) -> Any:
+    """Distinct numbers away from zero, in random order and sign: no ties and no kinks."""
+    rng = np.random.default_rng(seed)
+    count = int(np.prod(shape))
+    numbers = (rng.permutation(count) + 0.5 + rng.uniform(-0.2, 0.2, count)) / count + 0.05
+    return (numbers * rng.choice([-1.0, 1.0], count)).reshape(shape).astype(dtype)
+
+
+def locked(array: Any, device: str = "cpu") -> Any:
+    """A copy on ``device`` that refuses to be written, where the device can refuse."""
+    if array is None:
+        return None
+    copied = np.array(array)
+    copied.flags.writeable = False
+    return to_device(copied, device)
+
+
+def arrays_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every array inside a gradient, with its path, inputs included."""
+    if hasattr(value, "shape"):
+        yield path.removesuffix("."), value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():  # pyright: ignore[reportUnknownVariableType]  # whatever a layer keeps
+            yield from arrays_in(part, f"{path}{name}.")
+    elif isinstance(value, tuple | list):
+        for place, part in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # likewise
+            yield from arrays_in(part, f"{path}{place}.")
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from arrays_in(getattr(value, field.name), f"{path}{field.name}.")
+
+
+def bits(value: Any) -> list[bytes]:
+    """Everything that tells two arrays apart, for each array inside ``value``."""
+    return [f"{array.dtype} {array.shape} ".encode() + to_numpy(array).tobytes() for _, array in arrays_in(value)]
+
+
+def difference(before: Any, after: Any) -> str:
+    """The path of the first array that is not the same bit by bit, or an empty string."""
+    first, second = dict(arrays_in(before)), dict(arrays_in(after))
+    odd = [path for path in (*first, *second) if path not in first or path not in second or bits(first[path]) != bits(second[path])]
+    return odd[0] or "the array" if odd else ""
+
+
+def copied(value: Any) -> dict[str, Any]:
+    """The arrays inside ``value`` by path, as they are now."""
+    return {path: to_numpy(array).copy() for path, array in arrays_in(value)}
+
+
+@contextmanager
+def refused(what: str) -> Iterator[None]:
+    """What stands in here must be refused by a check, in typednn's own words."""
+    try:
+        yield
+    except CheckError as error:
+        if " got " not in str(error) and " gets " not in str(error):
+            raise broken("a refusal says what it got", str(error)) from error
+    except TypednnError:
+        raise
+    except Exception as error:
+        raise broken(f"{what} is refused by a check", f"{type(error).__name__}: {error}") from error
+    else:
+        raise broken(f"{what} is refused", "no error")
+
+
+@contextmanager
+def unwritten() -> Iterator[None]:
+    """NumPy's complaint about a write becomes a broken law."""
+    try:
+        yield
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        rule = "neither inputs, nor parameters, nor next_grad are written by forward and backward"
+        raise broken(rule, f"{type(error).__name__}: {error}", "compute into a new array") from error
+
+
+def hold(laws: Mapping[str, Callable[[T], None]], chosen: Iterable[str] | None, label: str, subject: T, repeat: str) -> None:
+    """Check the chosen laws; a `LawBroken` says which one, of whom, what came, and how to repeat it."""
+    for name in chosen_laws(laws, chosen):
+        try:
+            laws[name](subject)
+        except TypednnError as error:
+            raise LawBroken(f"{label}, law {name!r}: {error}\n{repeat}, laws=[{name!r}])") from error
+        except Exception as error:
+            error.add_note(f"{label}, law {name!r}\n{repeat}, laws=[{name!r}])")
+            raise
+
+
+def chosen_laws(laws: Mapping[str, Any], chosen: Iterable[str] | None) -> Sequence[str]:
+    """The laws named, all of them by default."""
+    named = list(laws) if chosen is None else list(chosen)
+    stray = next((name for name in named if name not in laws), None)
+    if stray is not None:
+        raise ArgumentError(explain("typednn.testing", f"laws are {', '.join(laws)}", repr(stray)))
+    return named
