@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -89,9 +90,10 @@ class StoredField:
 
     def dtype(self, layer: Module) -> np.dtype[Any]:
         """What its numbers are: the layer's precision where the annotation takes floats, else the widest kind that it names."""
-        names: Any = self.hint.dtypes
+        handed: Any = self.hint.dtypes
+        names: Sequence[str] = handed if isinstance(handed, Sequence) else ()  # Shaped takes all
         wanted = (layer.dtype.name, "int64", "uint64", "bool")
-        return np.dtype(next((name for name in wanted if not isinstance(names, tuple) or name in names), names[0]))
+        return np.dtype(next((name for name in wanted if not names or name in names), names[0] if names else wanted[0]))
 
     def absent(self, layer: Module) -> bool:
         """Whether this optional field was switched off (``bias=False``)."""

@@ -56,7 +56,7 @@ def shapes_of(hints: Sequence[Any], instance: Any, draw: Callable[[Sequence[Any]
 
 
 def for_drawn(
-    where: str, hints: Sequence[Any], instance: Any, fits: Callable[[Shapes], bool], check: Callable[..., None], examples: int
+    where: str, hints: Sequence[Any], instance: Any, fits: Callable[[Shapes, int], bool], check: Callable[..., None], examples: int
 ) -> None:
     """Call ``check`` with shapes and a seed, as often as ``examples``; the example that fails is made small first."""
     found = hypothesis(where)
@@ -64,11 +64,14 @@ def for_drawn(
 
     def one(data: Any) -> None:
         shapes = shapes_of(hints, instance, lambda options: data.draw(st.sampled_from(list(options))))
-        if not fits(shapes):
+        seed: int = data.draw(st.integers(0, 99))
+        if not fits(shapes, seed):
             found.reject()
-        check(shapes, data.draw(st.integers(0, 99)))
+        check(shapes, seed)
 
-    settings = found.settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(found.HealthCheck))
+    # What fails is told by the shapes and the seed of the smallest example: no need of a database, nor of an explanation.
+    phases, checks = (found.Phase.generate, found.Phase.shrink), list(found.HealthCheck)
+    settings = found.settings(max_examples=examples, deadline=None, database=None, phases=phases, suppress_health_check=checks)
     try:
         settings(found.given(st.data())(one))()
     except found.errors.Unsatisfiable:

@@ -66,9 +66,9 @@ def batch(subject: Subject) -> None:
     """As many rows come out as went in, of the derivatives too, for one row and for one more than usual; the checks don't help."""
     inputs = subject.arrays()
     slots = [parse(array_hints(hint)[0].dim_str)[0].source for hint in subject.hints]
-    for change in (lambda rows: rows[:1], lambda rows: np.concatenate([rows, rows[:1]])):  # type: Callable[[Any], Any]
+    for more in (False, True):
         cut = [
-            locked(change(to_numpy(x)), subject.device) if x is not None and slot == slots[0] else x
+            locked(_rows(to_numpy(x), more), subject.device) if x is not None and slot == slots[0] else x
             for slot, x in zip(slots, inputs, strict=True)
         ]
         rows = next(len(x) for x in cut if x is not None)
@@ -138,7 +138,7 @@ def evaluation(subject: Subject) -> None:
     layer.eval()
     before = copied(layer.state_dict()), _attributes(layer)
     bases = [None if x is None else x[...] for x in inputs]
-    alive = [weakref.ref(x) for x in bases if isinstance(x, np.ndarray)]
+    alive: list[Any] = [weakref.ref(x) for x in bases if type(x) is np.ndarray]
     output = layer.forward(*bases)
     if wrong := difference(before[0], copied(layer.state_dict())):
         raise broken("forward in eval changes no parameter and no buffer", f"another {wrong}", "ask self.training first")
@@ -263,7 +263,7 @@ def check_layer(
         subject = Subject(prototype, inputs, seed, device)
         hold(LAYER_LAWS, laws, subject.label, subject, f"repeat it with check_layer({subject.described()}")
 
-    def fits(shapes: Shapes) -> bool:
+    def fits(shapes: Shapes, seed: int) -> bool:
         if isinstance(prototype, MultiInput):
             return True
         try:
@@ -273,6 +273,7 @@ def check_layer(
         return True
 
     if inputs:
+        _ = Subject(prototype, inputs).hints  # as many as the layer takes
         at(chosen, inputs, seed)
     else:
         # Refusals follow from the annotations, whatever the sizes: two sizes are enough, and they take as long as all other laws.
@@ -325,6 +326,11 @@ def _frozen(subject: Subject) -> Any:
     for array in layer.to("cpu").parameters():
         array.flags.writeable = False
     return layer.to(subject.device)
+
+
+def _rows(x: Any, more: bool) -> Any:
+    """One more row than there are, or one alone."""
+    return np.concatenate([x, x[:1]]) if more else x[:1]
 
 
 def _kept(layer: Module) -> dict[str, Any]:

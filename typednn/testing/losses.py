@@ -12,11 +12,10 @@ import numpy as np
 from typednn.checks import Mode, array_hints, checking
 from typednn.errors import ArgumentError, explain
 from typednn.gradient_check import compare
-from typednn.protocols import Loss
 from typednn.shapes import rank
-from typednn.testing.drawing import for_drawn
+from typednn.testing.drawing import Shapes, for_drawn
 from typednn.testing.refusals import WRONG
-from typednn.testing.subject import bits, broken, contract_of, copied, difference, filled, hold, locked, names_of, refused, unwritten
+from typednn.testing.subject import bits, broken, copied, difference, filled, hold, locked, names_of, refused, unwritten
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,11 @@ class LossSubject:
 
 def hints_of(loss: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The annotations of prediction and target."""
-    if not isinstance(loss, Loss) or isinstance(loss, type):
-        raise ArgumentError(explain("check_loss", "takes a loss, with loss and loss_grad", repr(loss)))
-    if hasattr(type(loss).loss_grad, "__typednn_contract__"):
-        return contract_of(loss, "loss_grad").hints
-    raise ArgumentError(
-        explain("check_loss", "laws need annotations that are enforced", f"{type(loss).__name__}", "derive it from typednn.Loss")
-    )
+    contract = getattr(getattr(loss, "loss_grad", None), "__typednn_contract__", None)
+    if contract is not None and hasattr(loss, "loss"):
+        return contract.hints
+    rule, cure = "takes a loss with loss and an enforced loss_grad", "derive its class from typednn.Loss"
+    raise ArgumentError(explain("check_loss", rule, repr(loss), cure))
 
 
 def _of_rank(hint: Any, given: Any) -> Any:
@@ -139,9 +136,17 @@ def check_loss(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examp
         described = ", ".join([repr(loss), *(str(each.shape) if hasattr(each, "shape") else repr(each) for each in inputs)])
         hold(LOSS_LAWS, chosen, repr(loss), subject, f"repeat it with check_loss({described}, seed={seed}")
 
+    def fits(shapes: Shapes, seed: int) -> bool:
+        subject = LossSubject(loss, shapes, seed)
+        try:
+            subject.ready().loss_grad(*subject.arrays())
+        except ArgumentError:  # a label beyond the classes
+            return False
+        return True
+
     hints = hints_of(loss, inputs)
     if not inputs:
-        for_drawn("check_loss", hints, loss, lambda shapes: True, at, examples)
+        for_drawn("check_loss", hints, loss, fits, at, examples)
     elif len(inputs) != 2:
         raise ArgumentError(explain("check_loss", "takes a prediction and a target", f"{len(inputs)} inputs"))
     else:

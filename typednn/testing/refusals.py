@@ -152,7 +152,7 @@ def all_refused(subject: Subject) -> None:
 
 def with_changed_backward(layer: Any, change: Callable[[Any], Any]) -> Any:
     """The same layer, of a class whose backward returns ``change(gradient)``: as a user's faulty layer would be."""
-    cls: Any = type(layer)
+    cls: Any = layer.__class__
     body: Any = cls.backward.__wrapped__
 
     def backward(self: Any, next_grad: Any) -> Any:

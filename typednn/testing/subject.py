@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
@@ -76,13 +76,14 @@ class Subject:
 
 def contract_of(owner: Any, method: str) -> Any:
     """The annotations of a method that is enforced."""
-    return getattr(type(owner), method).__typednn_contract__
+    return getattr(owner, method).__typednn_contract__
 
 
-def names_of(hint: Any) -> tuple[str, ...]:
+def names_of(hint: Any) -> Sequence[str]:
     """The dtypes that an array annotation allows; none where it allows all."""
-    names: Any = array_hints(hint)[0].dtypes
-    return names if isinstance(names, tuple) else ()
+    handed: Any = array_hints(hint)[0].dtypes
+    names: Sequence[str] = handed if isinstance(handed, Sequence) else ()
+    return names
 
 
 def filled(hint: Any, given: Any, seed: int, dtype: Any) -> Any:
@@ -149,7 +150,7 @@ def copied(value: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def refused(what: str) -> Iterator[None]:
+def refused(what: str) -> Generator[None]:
     """What stands in here must be refused by a check, in typednn's own words."""
     try:
         yield
@@ -165,7 +166,7 @@ def refused(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def unwritten() -> Iterator[None]:
+def unwritten() -> Generator[None]:
     """NumPy's complaint about a write becomes a broken law."""
     try:
         yield
