@@ -21,12 +21,12 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array
-from typednn.checks import Contract, is_array_hint, judge, remember, signature, size_getter, switch
+from typednn.checks import Contract, array_hints, is_array_hint, judge, remember, signature, size_getter, switch
 from typednn.derivatives import GradientContract, check_derivative, check_gradient
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
 from typednn.fields import not_forwarded
@@ -118,10 +118,15 @@ def _check_output(module: Module, contract: Contract, values: Sequence[Any], res
         )
 
 
+def _is_further_input(hint: Any) -> bool:
+    """An array, or one that may be None, such as a mask."""
+    return bool(array_hints(hint)) and all(is_array_hint(option) or option is type(None) for option in get_args(hint) or (hint,))
+
+
 def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[..., Any]:
     """``forward`` with its promises kept and, while training, its signatures recorded."""
     contract = Contract(function, f"{owner.__qualname__}.forward")
-    if not all(is_array_hint(hint) for hint in (*contract.hints, contract.result)):
+    if not all(map(is_array_hint, (*contract.hints[:1], contract.result))) or not all(map(_is_further_input, contract.hints[1:])):
         raise DefinitionError(
             explain(
                 contract.where,
@@ -144,7 +149,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
     def settle(self: Module, inputs: tuple[Any, ...], key: Any, output: Any) -> None:
         """Judge the output and remember the verdict; per instance, as a stack's sizes are its parts'."""
         _check_output(self, contract, inputs, output)
-        record = Record(tuple(map(signature, inputs)), signature(output))
+        record = Record(tuple(map(_signature, inputs)), signature(output))
         remember(self._verdicts, key, record)
         if self.training:
             self._record = record
@@ -152,7 +157,9 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
     def several(self: Module, *inputs: Any, **named: Any) -> Any:
         """Any number of inputs, by position or by name."""
         if named or len(inputs) != len(contract.names):
-            inputs = parameters.bind(self, *inputs, **named).args[1:]
+            bound = parameters.bind(self, *inputs, **named)
+            bound.apply_defaults()
+            inputs = bound.args[1:]
         mode = switch.mode
         try:
             known = UNCHECKED

@@ -67,6 +67,7 @@ class GradientContract:
                     where, f"{self.type.__qualname__} must have a field {name!r}: the derivative by that {kind}", ", ".join(self.fields)
                 )
             )
+        quantity = array_hints(quantity)[0]
         wanted = shapes.rank(quantity.dim_str)
         for hint in array_hints(self.fields[name]):
             written = shapes.rank(hint.dim_str)
@@ -126,7 +127,8 @@ def check_gradient(
         if field in promise.deferred:
             continue
         derivative = getattr(gradient, field)
-        if quantity[1].kind == "f":
+        kind: Any = quantity[1] if isinstance(quantity, tuple) else None  # of an input that is None, its class alone is known
+        if kind is not None and kind.kind == "f":
             names.append(f"gradient field {field!r}")
             hints.append(hint)
             values.append(derivative)
@@ -134,7 +136,7 @@ def check_gradient(
         elif derivative is not None:
             raise DTypeError(
                 explain(
-                    where, f"an input of {quantity[1]} has no derivative: gradient field {field!r} must be None", type(derivative).__name__
+                    where, f"an input of {kind} has no derivative: gradient field {field!r} must be None", type(derivative).__name__
                 ),
                 module,
             )
