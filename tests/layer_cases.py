@@ -1,4 +1,4 @@
-"""One row per layer: how to draw a random instance with the shape of its input. Every law in tests/laws runs on every row.
+"""One row per layer: how to draw a random instance with its inputs. Every law of typednn.testing, and of tests/laws, runs on every row.
 
 A new layer gets a row here and nothing else; tests/repo/test_rows.py says so where one is missing.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hypothesis import strategies as st
+from more_layers import Embedding, MaskedGate, tokens
 
 from typednn.layer import Input, Sequential
 from typednn.layers import (
@@ -28,19 +29,36 @@ from typednn.layers import (
 )
 from typednn.models import LeNet5
 from typednn.module import Module
+from typednn.testing import Subject
 
 Shape = tuple[int, ...]
-Drawn = tuple[Module, Shape]
+Drawn = tuple[Any, ...]  # a layer, and for each input a shape, an array or None
 
 
 @dataclass(frozen=True)
 class LayerCase:
-    """``draw`` gives an uninitialised layer and an input shape it takes; ``example`` gives one small such pair."""
+    """``draw`` gives an uninitialised layer and inputs that it takes: shapes, arrays or None; ``example`` gives small ones."""
 
     name: str
     draw: Callable[[st.DrawFn], Drawn]
     example: Callable[[], Drawn]
-    configurable: bool = True  # a hand-written model is no row of a config
+    configurable: bool = True  # a hand-written model is no row of a config, nor is a layer that reads integers
+    stackable: bool = True  # one input, of floats
+
+    def layer(self) -> Module:
+        """The small instance, new each time."""
+        found: Module = self.example()[0]
+        return found
+
+    def subject(self, device: str = "cpu") -> Subject:
+        """The small example, as the laws take it."""
+        layer, *inputs = self.example()
+        return Subject(layer, tuple(inputs), device=device)
+
+    def drawn(self, draw: st.DrawFn) -> Subject:
+        """A random example."""
+        layer, *inputs = self.draw(draw)
+        return Subject(layer, tuple(inputs), draw(size(0, 9)))
 
     def __str__(self) -> str:
         return self.name
@@ -116,9 +134,21 @@ def draw_sequential(draw: st.DrawFn) -> Drawn:
     return Sequential({"fc1": Linear(features, 3), "tanh": Tanh(), "fc2": Linear(3, 2)}), (draw(size(1, 3)), features)
 
 
+def draw_embedding(draw: st.DrawFn) -> Drawn:
+    vocab, shape = draw(size(1, 5)), (draw(size(1, 3)), draw(size(1, 4)))
+    return Embedding(vocab, draw(size(1, 4))), tokens(vocab, shape, draw(size(0, 9)))
+
+
+def draw_masked_gate(draw: st.DrawFn) -> Drawn:
+    shape = rows(draw)
+    return MaskedGate(shape[1]), shape, shape, draw(st.sampled_from([shape, None]))
+
+
 def elementwise(layer: Callable[[], Any]) -> Callable[[st.DrawFn], Drawn]:
     return lambda draw: (layer(), any_shape(draw))
 
+
+ALONE = {"configurable": False, "stackable": False}
 
 CASES = [
     LayerCase("Linear", draw_linear, lambda: (Linear(4, 3), (2, 4))),
@@ -139,4 +169,8 @@ CASES = [
     LayerCase("ElementwiseChain", elementwise(lambda: PReLU(init=0.2) >> Tanh()), lambda: (PReLU(init=0.2) >> Tanh(), (2, 5))),
     LayerCase("Sequential", draw_sequential, lambda: (Sequential({"fc1": Linear(4, 3), "fc2": Linear(3, 2)}), (2, 4))),
     LayerCase("LeNet5", lambda draw: (LeNet5(), (1, 28, 28, 1)), lambda: (LeNet5(), (1, 28, 28, 1)), configurable=False),
+    # Not of typednn itself, hence in no config; they don't stack before others.
+    LayerCase("Embedding", draw_embedding, lambda: (Embedding(5, 4), tokens(5, (2, 3))), **ALONE),
+    LayerCase("MaskedGate", draw_masked_gate, lambda: (MaskedGate(3), (2, 3), (2, 3), (2, 3)), **ALONE),
+    LayerCase("MaskedGate without mask", draw_masked_gate, lambda: (MaskedGate(3), (2, 3), (2, 3), None), **ALONE),
 ]

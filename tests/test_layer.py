@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import Float, Int
-from law_tools import bits, values
 
 from typednn import (
     Array2,
@@ -28,6 +27,7 @@ from typednn import (
 )
 from typednn.errors import ArgumentError, LayerReused, ShapeError, StackError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Softmax, Tanh
+from typednn.testing.subject import bits, values
 
 
 def test_a_misfit_is_told_when_the_stack_is_built() -> None:

@@ -135,9 +135,7 @@ def check_gradient(
             quantities.append(quantity)
         elif derivative is not None:
             raise DTypeError(
-                explain(
-                    where, f"an input of {kind} has no derivative: gradient field {field!r} must be None", type(derivative).__name__
-                ),
+                explain(where, f"an input of {kind} has no derivative: gradient field {field!r} must be None", type(derivative).__name__),
                 module,
             )
         paths += _signature_paths(field, derivative)

@@ -2,24 +2,35 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
-import refusals
 import strict_array
-from law_tools import WRONG, bits, ready, values
 
 from tests.layer_cases import CASES, LayerCase
 from typednn import calls, checking, checks, derivatives, fields, updates
+from typednn.backends import to_device
 from typednn.engines import using
 from typednn.errors import ShapeError
 from typednn.shapes import Flow
+from typednn.testing import LAYER_LAWS, refusals
 
 strict_array.register()
+WRONG = {**refusals.WRONG, "device": lambda array: to_device(array, "strict" if isinstance(array, np.ndarray) else "cpu")}
+
+
+def applies(case: LayerCase, what: str, wrong: str) -> bool:
+    """Whether a kind of wrongness is one, for this layer and method."""
+    if what == "forward":
+        return bool(refusals.promised(case.subject(), wrong, WRONG[wrong]))
+    return what != "update" or (bool(case.layer().num_parameters()) and wrong != "list")
+
+
 COMBINATIONS = [
     pytest.param(case, what, wrong, id=f"{case}-{what}-{wrong}")
     for case in CASES
-    for what in refusals.ALL
+    for what in refusals.METHODS
     for wrong in WRONG
-    if refusals.applies(case, wrong, what) and (what != "update" or (case.example()[0].num_parameters() and wrong != "list"))
+    if applies(case, what, wrong)
 ]
 
 
@@ -28,7 +39,7 @@ COMBINATIONS = [
 def test_refused(case: LayerCase, what: str, wrong: str, mode: str, device: str) -> None:
     """P-T1, P-P1, P-L1: wrong rank, size, dtype and device are refused on forward, backward, every gradient field and update."""
     with checking("full" if mode == "full" else "cached"):
-        refusals.ALL[what](case, wrong, device, mode.endswith("hit"))
+        refusals.METHODS[what](case.subject(device), wrong, WRONG[wrong], mode.endswith("hit"))
 
 
 @pytest.fixture
@@ -54,38 +65,35 @@ def test_refusals_need_the_checks(case: LayerCase, what: str, wrong: str, no_che
     """The meta-test: with the checks replaced by no-ops, every refusal test fails. Kernels, which refuse too, don't run."""
     with checking("full"), using("reference"):
         try:
-            refusals.ALL[what](case, wrong, "cpu", False)
+            refusals.METHODS[what](case.subject(), wrong, WRONG[wrong], False)
         except (Exception, pytest.fail.Exception):
             return
     pytest.fail("this refusal does not come from a check")
 
 
+def test_every_layer_refuses_something(case: LayerCase) -> None:
+    """What is promised is read from annotations: nothing promised would be nothing checked."""
+    assert {("next_grad", wrong) for wrong in WRONG} <= {
+        combination.values[1:] for combination in COMBINATIONS if combination.values[0] == case
+    }
+    assert refusals.promised(case.subject(), "list", WRONG["list"])
+
+
 def test_modes_give_the_same_bits(case: LayerCase, device: str) -> None:
     """``full``, ``cached`` and ``off`` compute the same."""
-    results = []
-    for mode in ("full", "cached", "cached", "off"):
-        with checking(mode):  # type: ignore[arg-type]
-            layer, shape = case.example()
-            ready(layer, device)
-            from law_tools import locked
-
-            y = layer.forward(locked(values(shape, dtype="float32"), device))
-            results.append([bits(y), bits(layer.backward(locked(values(y.shape, dtype="float32"), device)))])
-    assert all(result == results[0] for result in results)
+    LAYER_LAWS["modes"](case.subject(device))
 
 
 def test_the_trace_tells_the_shape(case: LayerCase) -> None:
     """A2: what the annotations say before any array is what forward gives."""
-    layer, shape = case.example()
-    ready(layer)
-    y = layer.forward(values(shape, dtype="float32"))
-    assert layer.trace(Flow.of(shape)).sizes() == y.shape[1:]
-    assert layer.trace(Flow.start(shape[1:])).sizes() == y.shape[1:]
+    LAYER_LAWS["trace"](case.subject())
+    subject = case.subject()
+    if case.stackable:
+        assert subject.ready().trace(Flow.of(subject.inputs[0])).sizes() is not None
 
 
 def test_an_empty_batch_is_refused(case: LayerCase) -> None:
     """P-T1: every axis has at least one element."""
-    layer, shape = case.example()
-    ready(layer)
+    subject = case.subject()
     with pytest.raises(ShapeError, match=r"is empty; every axis needs at least one element|must be"):
-        layer.forward(values(shape, dtype="float32")[:0])
+        subject.ready().forward(*(None if x is None else x[:0] for x in subject.arrays()))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from law_tools import locked
 
 from typednn import gradcheck
 from typednn.backends import to_numpy
@@ -15,6 +14,7 @@ from typednn.errors import ArgumentError, DTypeError, ShapeError
 from typednn.layers import Linear, Softmax
 from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
 from typednn.losses.reduction import REDUCTIONS
+from typednn.testing.subject import locked
 
 RNG = np.random.default_rng(0)
 TO_NUMBER = ("sum", "mean", "batchmean")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from law_tools import bits, values
 
 from typednn import Stack, fuse
 from typednn.engines import using
@@ -19,6 +18,7 @@ from typednn.layer import Chain, Input
 from typednn.layers import Linear, PReLU, ReLU, Tanh
 from typednn.losses import MSE
 from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, GradientOptimizer, Group, StepLR, accumulate, clip_grad_norm, l2_penalty
+from typednn.testing.subject import bits, values
 
 FACTORIES: dict[str, Any] = {
     "SGD": lambda **more: SGD(0.1, **more),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -15,10 +16,8 @@ def main(given: Sequence[str] | None = None) -> int:
         with patient():
             return run(given)
     except KeyboardInterrupt:
-        try:
+        with suppress(OSError):  # standard error may be closed
             os.write(2, b"stopped\n")
-        except OSError:  # standard error is closed
-            pass
         return 130
 
 
