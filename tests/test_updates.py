@@ -183,7 +183,7 @@ def test_an_update_without_parameters_runs_too() -> None:
     assert calls == ["ElementwiseGrad"]
 
 
-class Watching(Optimizer):
+class Watching:
     """Hands on to another optimizer, and says which arrays were stepped how often."""
 
     def __init__(self, optimizer: Any) -> None:

@@ -27,7 +27,7 @@ from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array
 from typednn.checks import Contract, array_hints, is_array_hint, judge, remember, signature, size_getter, switch
-from typednn.derivatives import GradientContract, check_derivative, check_gradient
+from typednn.derivatives import GradientContract, Record, check_derivative, check_gradient
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
 from typednn.fields import not_forwarded
 from typednn.gradients import Gradient, set_shared
@@ -38,17 +38,6 @@ if TYPE_CHECKING:
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
 _BATCH_IN = Shaped[AnyArray, "batch *input"]
 _BATCH_OUT = Shaped[AnyArray, "batch *output"]
-
-
-class Record:
-    """The signatures of one kind of forward, and the verdict on the gradient that belongs to it."""
-
-    __slots__ = ("gradient", "inputs", "output")
-
-    def __init__(self, inputs: tuple[Any, ...], output: tuple[Any, ...] | None) -> None:
-        self.inputs: tuple[Any, ...] = inputs
-        self.output: tuple[Any, ...] | None = output
-        self.gradient: tuple[Callable[[Any], Any], Any] | None = None  # how to read a gradient's signatures, and what they must be
 
 
 # The record of a forward that ran unchecked: its backward is not checked either.
@@ -309,6 +298,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
             raise
 
     backward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]
     return backward
 
 

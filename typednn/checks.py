@@ -5,7 +5,7 @@ order, in one scope, so that ``batch`` means the same number everywhere and ``{s
 size. What this module adds:
 
 * **Nothing escapes.** A class that implements a Protocol of `typednn.protocols` has its methods wrapped when it
-  is defined. An annotation that is missing, cannot be resolved, or whose alias and string disagree about the
+  is defined (`typednn.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about the
   rank is a `DefinitionError` there and then; jaxtyping alone would silently check nothing.
 * **A verdict is remembered** (mode ``"cached"``, the default). Whether a call fits depends only on each array's
   type, dtype and shape and on the sizes read from ``self``: a combination seen before costs one dictionary
@@ -109,7 +109,8 @@ def is_array_hint(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, AbstractArray)
 
 
-def _without_markers(hint: Any) -> Any:
+def without_markers(hint: Any) -> Any:
+    """The annotation itself, without what ``Annotated`` adds."""
     while typing.get_origin(hint) is typing.Annotated:
         hint = get_args(hint)[0]
     return hint
@@ -117,7 +118,7 @@ def _without_markers(hint: Any) -> Any:
 
 def check_hint(where: str, hint: Any) -> Any:
     """``hint`` itself, once its alias and its string are known to agree; otherwise `DefinitionError`."""
-    hint = _without_markers(hint)
+    hint = without_markers(hint)
     if is_array_hint(hint):
         for hole in re.findall(r"\{([^{}]*)\}", hint.dim_str):
             # A call could give another size each time; a verdict is remembered by the attributes that it was given on.
@@ -326,6 +327,7 @@ class Contract:
         self.result: Any = hints.pop("return")
         self.names: tuple[str, ...] = tuple(inspect.signature(function).parameters)[1:]
         self.hints: tuple[Any, ...] = tuple(hints[name] for name in self.names)
+        self.laws: list[tuple[tuple[Any, ...], Any]] = []  # what Protocols say of the first parameters and of the result
         self.verdicts: Verdicts = {}
 
     def described(self, instance: Any) -> str:
@@ -339,6 +341,8 @@ class Contract:
 
     def check_arguments(self, instance: Any, values: Sequence[Any]) -> None:
         judge(self.described(instance), instance, self.names, self.hints, values)
+        for hints, _ in self.laws:
+            judge(self.described(instance), instance, self.names[: len(hints)], hints, values[: len(hints)])
 
     def check_agreement(self, instance: Any, values: Sequence[Any]) -> None:
         """One float dtype and one device for all arrays of a call: what differs is refused, never promoted."""
@@ -368,6 +372,9 @@ class Contract:
                 judge(where, instance, names, [*self.hints, *parts], [*values, *results])
                 return
         judge(where, instance, [*self.names, "the result"], [*self.hints, hint], [*values, result])
+        for hints, promised in self.laws:
+            names = [*self.names[: len(hints)], "the result"]
+            judge(where, instance, names, [*hints, promised], [*values[: len(hints)], result])
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -380,7 +387,7 @@ def enforced(function: F, owner: str) -> F:
     sized = read_sizes is not _nothing
     verdicts = contract.verdicts
     parameters = inspect.signature(function)
-    memorable = all(map(_is_memorable, (*contract.hints, contract.result)))
+    memorable = all(map(is_memorable, (*contract.hints, contract.result)))
 
     @functools.wraps(function)
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -393,16 +400,16 @@ def enforced(function: F, owner: str) -> F:
             args = bound.args[1:]
         key = expected = None
         if memorable and mode == "cached":
-            key = (sized and read_sizes(self), *map(_signature_or_type, args))
+            key = (sized and read_sizes(self), *map(signature_or_type, args))
             expected = verdicts.get(key)
         if expected is None:
             contract.check_arguments(self, args)
             contract.check_agreement(self, args)
         result = function(self, *args)
-        if expected is None or _signature_or_type(result) != expected:
+        if expected is None or signature_or_type(result) != expected:
             contract.check_result(self, args, result)
             if key is not None:
-                remember(verdicts, key, _signature_or_type(result))
+                remember(verdicts, key, signature_or_type(result))
         return result
 
     @functools.wraps(function)
@@ -425,7 +432,7 @@ def enforced(function: F, owner: str) -> F:
         result = function(self, first, second)
         if result is None and expected is _NONE:
             return None
-        if _signature_or_type(result) != expected:
+        if signature_or_type(result) != expected:
             contract.check_result(self, (first, second), result)
         return result
 
@@ -441,7 +448,8 @@ def remember(verdicts: Verdicts, key: Any, verdict: Any) -> None:
     verdicts[key] = verdict
 
 
-def _signature_or_type(value: Any) -> Any:
+def signature_or_type(value: Any) -> Any:
+    """What a verdict depends on: an array's signature, the type of anything else."""
     if value is None:
         return _NONE
     try:
@@ -455,34 +463,9 @@ def _is_open(hint: Any) -> bool:
     return isinstance(hint, TypeVar) and not hint.__bound__ and not hint.__constraints__
 
 
-def _is_memorable(hint: Any) -> bool:
+def is_memorable(hint: Any) -> bool:
     """Whether type, dtype and shape alone decide; anything else is judged on every call."""
     if isinstance(hint, TypeVar):
         return _is_open(hint)
     options = get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     return all(is_array_hint(option) or option is None or (isinstance(option, type) and not get_args(option)) for option in options)
-
-
-def names_arrays(function: Callable[..., Any]) -> bool:
-    """Whether a method's annotations speak of arrays, so that they are meant to be enforced."""
-    return any(is_array_hint(_without_markers(hint)) for hint in getattr(function, "__annotations__", {}).values())
-
-
-def enforce_class(cls: type) -> None:
-    """Wrap every method of ``cls`` that a Protocol promises, or whose own annotations name an array.
-
-    A class may name further promised methods in ``promised``, and have a ``wrap_method`` of its own that wraps them.
-    """
-    wrap: Callable[[str, Any], Any] = getattr(cls, "wrap_method", lambda name, function: enforced(function, cls.__qualname__))
-    promised = {
-        name
-        for base in cls.__mro__
-        if getattr(base, "_is_protocol", False)
-        for name, member in vars(base).items()
-        if inspect.isfunction(member) and not name.startswith("_")
-    } | set(getattr(cls, "promised", ()))
-    for name, member in list(vars(cls).items()):
-        if not inspect.isfunction(member) or getattr(member, "__isabstractmethod__", False):
-            continue
-        if name in promised or (not name.startswith("_") and names_arrays(member)):
-            setattr(cls, name, wrap(name, member))

@@ -22,7 +22,7 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
-from typednn.errors import ArgumentError, DefinitionError, explain
+from typednn.errors import ArgumentError, explain
 
 # The names of the leaves that are one parameter's, for each shared parameter.
 Shared: TypeAlias = Sequence[tuple[str, ...]]
@@ -188,15 +188,3 @@ class ChainGrad(Gradient, Generic[In, *Gs]):
 
     input: In
     parts: tuple[*Gs]
-
-
-def gradient_fields(gradient_type: Any, where: str) -> dict[str, Any]:
-    """The fields of a gradient dataclass with resolved annotations; `DefinitionError` where there are none."""
-    origin = typing.get_origin(gradient_type) or gradient_type
-    if not dataclasses.is_dataclass(origin):
-        raise DefinitionError(explain(where, "must return a gradient dataclass", str(gradient_type), "derive one from Gradient"))
-    try:
-        hints = typing.get_type_hints(origin, include_extras=True)
-    except NameError as error:
-        raise DefinitionError(explain(str(origin), "every field's annotation must be resolvable at run time", str(error))) from None
-    return {field.name: hints[field.name] for field in dataclasses.fields(origin)}

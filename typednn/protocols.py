@@ -1,16 +1,21 @@
 """What a part of a model can do, and the laws it keeps. One screen; everything else implements these.
 
-The annotations are enforced: a class that derives from one of these has its methods checked from the moment it
-is defined (`typednn.checks`), and ``isinstance`` works on all of them where they are consumed.
+The annotations are enforced: a class that derives from one of these is held to them when it is defined and whenever
+its methods are called (`typednn.promises`); ``isinstance`` works on all of them where they are consumed. Parameters
+are positional: an implementer calls them what it likes.
 """
 
+# Strings, so that whoever derives from Forward[Array2, Array2] is held to "Shaped[In, ...]" with Array2 put in for In.
+from __future__ import annotations
+
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray, Array2
-from typednn.checks import enforce_class
+from typednn.promises import enforce_class
 
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out", covariant=True)
@@ -36,44 +41,56 @@ class Enforced(Protocol):
 class Forward(Enforced, Protocol[In, Out]):
     """Law: the batch is kept. While training, what ``backward`` needs is kept, by reference; in eval nothing is."""
 
-    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]: ...
+    @abstractmethod
+    def forward(self, x: Shaped[In, "batch *input"], /) -> Shaped[Out, "batch *output"]: ...
 
 
 @runtime_checkable
-class InputGrad(Protocol[GradIn]):
+class InputGrad(Enforced, Protocol[GradIn]):
     """A gradient knows at least the loss's derivative by the layer's input, shaped as that input."""
 
-    @property
-    def input(self) -> GradIn: ...
+    if TYPE_CHECKING:
+
+        @property
+        def input(self) -> Shaped[GradIn, "batch *input"]: ...
+    else:  # a property would be in the way of a dataclass's field
+        input: Shaped[GradIn, "batch *input"]
 
 
 @runtime_checkable
 class Backward(Enforced, Protocol[NextGrad, GradIn]):
     """Law: pure. Reads what ``forward`` kept, changes nothing; twice gives the same. ``next_grad`` is shaped as the output."""
 
-    def backward(self, next_grad: Shaped[NextGrad, "batch *output"]) -> InputGrad[GradIn]: ...
+    @abstractmethod
+    def backward(self, next_grad: Shaped[NextGrad, "batch *output"], /) -> InputGrad[GradIn]: ...
 
 
 @runtime_checkable
 class Optimizer(Enforced, Protocol):
     """Law: writes ``weights`` in place and nothing else that it was handed; may keep state of its own."""
 
-    def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"]) -> None: ...
+    @abstractmethod
+    def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"], /) -> None: ...
 
 
 @runtime_checkable
 class Update(Enforced, Protocol[G]):
-    """Law: one ``optimizer.step(weights, grad)`` per parameter, in the order of declaration. Only a layer knows its weights."""
+    """Law: one ``optimizer.step(weights, grad)`` per parameter, in the order of declaration. Only a layer knows its weights.
 
-    def update(self, optimizer: Optimizer, grad: G) -> None: ...
+    ``grad`` is what ``backward`` returned: each of its arrays is what the gradient's own annotations say.
+    """
+
+    @abstractmethod
+    def update(self, optimizer: Optimizer, grad: G, /) -> None: ...
 
 
 @runtime_checkable
 class Loss(Enforced, Protocol[Prediction, Target]):
     """Law: the gradient is shaped as the prediction. The value is no part of this: reductions return different types."""
 
+    @abstractmethod
     def loss_grad(
-        self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]
+        self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"], /
     ) -> Shaped[Prediction, "batch *features"]: ...
 
 
@@ -81,8 +98,11 @@ class Loss(Enforced, Protocol[Prediction, Target]):
 class DynLayer(Enforced, Protocol):
     """A layer of a model loaded at run time: every tensor is ``batch features``; the layer reshapes for itself."""
 
-    def forward(self, x: Float[Array2, "batch in_features"]) -> Float[Array2, "batch out_features"]: ...
+    @abstractmethod
+    def forward(self, x: Float[Array2, "batch in_features"], /) -> Float[Array2, "batch out_features"]: ...
 
-    def backward(self, next_grad: Float[Array2, "batch out_features"]) -> InputGrad[Array2]: ...
+    @abstractmethod
+    def backward(self, next_grad: Float[Array2, "batch out_features"], /) -> InputGrad[Array2]: ...
 
-    def update(self, optimizer: Optimizer, grad: Any) -> None: ...
+    @abstractmethod
+    def update(self, optimizer: Optimizer, grad: Any, /) -> None: ...

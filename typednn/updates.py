@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from typednn.arrays import AnyArray
 from typednn.calls import locate
 from typednn.checks import Contract, judge, signature, switch
-from typednn.derivatives import ANY_ARRAY, check_derivative
-from typednn.errors import CheckError, LocatedError, explain
+from typednn.derivatives import ANY_ARRAY, check_derivative, check_optimizer
+from typednn.errors import LocatedError
 from typednn.fields import Cell
 from typednn.protocols import Optimizer
 
@@ -132,7 +132,7 @@ def _sharing(module: Module, uses: Sequence[Use]) -> Generator[None]:
         _running.ties, _running.members = before
 
 
-class _OncePerShared(Optimizer):
+class _OncePerShared:
     """The optimizer that a hand-written ``update`` is handed in a model with shared parameters: see the top of this file."""
 
     def __init__(self, optimizer: Any, module: Module, ties: dict[int, _Tie]) -> None:
@@ -208,10 +208,7 @@ def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], 
         raise
     if switch.mode == "off":
         return uses, by_hand
-    if isinstance(optimizer, type):
-        name = optimizer.__name__
-        where = f"{module.label()}.update"
-        raise CheckError(explain(where, "optimizer must be an Optimizer", f"the class {name}", f"write {name}(...)"), module)
+    check_optimizer(f"{module.label()}.update", module, optimizer)
     kind: type = optimizer.__class__
     if kind not in _optimizers or switch.mode == "full":
         judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])

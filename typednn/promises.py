@@ -1,0 +1,366 @@
+"""Whoever derives from a Protocol keeps what it says: decided when the class is defined, judged when its methods are called.
+
+===============  =====================================================================================================
+when defined     every method is written, with an annotation wherever the Protocol has one: arrays with named axes, as many as
+                 ``Forward[Array2, Array2]`` says; a gradient names the derivative by its input; ``update`` takes what
+                 ``backward`` returns
+when called      the implementer's annotations and the Protocol's, each in one scope (so the batch is kept); ``next_grad`` is
+                 shaped as the last forward's output, ``grad.input`` as its input, ``grad.weight`` as ``self.weight``
+===============  =====================================================================================================
+
+A `typednn.module.Module` has wrappers of its own for the calls (`typednn.calls`); the definitions are decided here for both.
+What is known of an instance between its calls is kept beside it, and goes with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import typing
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, get_args, get_origin
+
+from typednn import shapes
+from typednn.checks import (
+    Contract,
+    Verdicts,
+    array_hints,
+    check_hint,
+    enforced,
+    is_array_hint,
+    is_memorable,
+    remember,
+    signature_or_type,
+    size_getter,
+    switch,
+    without_markers,
+)
+from typednn.derivatives import (
+    GradientContract,
+    GradientType,
+    Record,
+    check_derivative,
+    check_gradient,
+    check_optimizer,
+)
+from typednn.errors import DefinitionError, explain
+
+# A backward is held to its forward, an update to its backward: in this order.
+_ORDER = ("forward", "backward", "update")
+
+
+def enforce_class(cls: type) -> None:
+    """Wrap every method of ``cls`` that a Protocol promises, or whose own annotations name an array.
+
+    A class may name further promised methods in ``promised``, and have a ``wrap_method`` of its own that wraps them.
+    """
+    wrap: Callable[[str, Any], Any] = getattr(cls, "wrap_method", functools.partial(_wrapped, cls))
+    protocols = [base for base in cls.__mro__ if getattr(base, "_is_protocol", False)]
+    promises = {
+        name: member
+        for base in reversed(protocols)
+        for name, member in vars(base).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
+    promised = {*promises, *getattr(cls, "promised", ())}
+    own = [name for name in vars(cls) if name not in promised]
+    for name in [*_ORDER, *sorted(promised - {*_ORDER}), *own]:
+        member = inspect.getattr_static(cls, name, None) if name in promised else vars(cls).get(name)
+        if getattr(member, "__isabstractmethod__", False) or hasattr(member, "__typednn_contract__"):
+            continue
+        if inspect.isfunction(member):
+            if name in promised or (not name.startswith("_") and _names_arrays(member)):
+                setattr(cls, name, wrap(name, member))
+        elif name in promised and name in vars(cls):
+            rule = "what a Protocol promises is a method, written with def"
+            raise DefinitionError(explain(f"{cls.__qualname__}.{name}", rule, type(member).__name__))
+    for base in protocols:
+        _hold(cls, base)
+
+
+def _names_arrays(function: Callable[..., Any]) -> bool:
+    """Whether a method's annotations speak of arrays, so that they are meant to be enforced."""
+    return any(is_array_hint(without_markers(hint)) for hint in getattr(function, "__annotations__", {}).values())
+
+
+def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a class that derives from Protocols alone."""
+    known = {"forward": _enforced_forward, "backward": _enforced_backward, "update": _enforced_update}
+    special = name in known and any(name in vars(base) for base in cls.__mro__ if getattr(base, "_is_protocol", False))
+    return known[name](function, cls) if special else enforced(function, cls.__qualname__)
+
+
+# ------------------------------------------------------------------ when a class is defined
+
+
+def _hold(cls: type, protocol: Any) -> None:
+    """Compare the annotations of ``cls`` with those of one Protocol, its type arguments put in; they become laws of the calls."""
+    arguments = {variable.__name__: argument for variable, argument in type_arguments(cls, protocol).items() if _is_array_type(argument)}
+    if "input" in vars(protocol).get("__annotations__", ()):
+        _hold_gradient(cls, protocol, arguments)
+    for name, member in vars(protocol).items():
+        contract: Contract | None = getattr(vars(cls).get(name), "__typednn_contract__", None)
+        if contract is None or not inspect.isfunction(member):
+            continue
+        hints = typing.get_type_hints(member, localns=arguments)
+        result = hints.pop("return")
+        if len(contract.names) < len(hints):
+            raise DefinitionError(explain(contract.where, f"takes {' and '.join(hints)}", f"{', '.join(contract.names) or 'nothing'}"))
+        promised = tuple(hints.values())
+        for parameter, hint, wanted in zip(contract.names, contract.hints, promised, strict=False):
+            _compare(f"{contract.where}, {parameter!r}", hint, wanted, gives=False)
+        _compare(f"{contract.where}, the result", contract.result, result, gives=True)
+        gradient: GradientType | None = getattr(vars(cls)[name], "__typednn_gradient__", None)
+        if gradient is not None and array_hints(gradient.fields.get("input")):
+            kind: Any = get_origin(result)
+            inner = {variable.__name__: given for variable, given in zip(kind.__parameters__, get_args(result), strict=True)}
+            wanted = typing.get_type_hints(kind, localns=inner)["input"]
+            _compare(f"{gradient.type.__qualname__}.input", gradient.fields["input"], wanted, gives=True)
+        if any(map(_is_law, (*promised, result))):
+            contract.laws.append((tuple(hint if _is_law(hint) else object for hint in promised), result if _is_law(result) else object))
+
+
+def _is_law(hint: Any) -> bool:
+    """Whether a Protocol's hint speaks of an array."""
+    return bool(array_hints(hint)) and not getattr(get_origin(hint), "_is_protocol", False)
+
+
+def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
+    """Raise where the Protocol speaks of an array, and the implementer of none, or of one of another rank."""
+    if not _is_law(promised):
+        return
+    if not _all_arrays(hint):
+        got = getattr(hint, "__name__", str(hint))
+        raise DefinitionError(explain(where, "is an array with named axes", got, 'such as Float[Array2, "batch features"]'))
+    wanted = {array.array_type.rank for array in array_hints(promised) if getattr(array.array_type, "rank", None) is not None}
+    wanted |= {rank for rank in (shapes.rank(array.dim_str) for array in array_hints(promised)) if rank is not None}
+    if not wanted:
+        return
+    written = {shapes.rank(array.dim_str) for array in array_hints(hint)}
+    if not (written <= wanted if gives else wanted <= written):
+        rule = f"the Protocol promises {' or '.join(f'{rank} axes' for rank in sorted(wanted))}"
+        got = " or ".join(repr(array.dim_str.strip()) for array in array_hints(hint))
+        raise DefinitionError(explain(where, rule, got, "name as many, or change the type arguments of the base class"))
+
+
+def _all_arrays(hint: Any) -> bool:
+    """Whether ``hint`` is an array with axes, or a choice between several."""
+    return is_array_hint(hint) or (bool(get_args(hint)) and array_hints(hint) != [] and all(map(is_array_hint, get_args(hint))))
+
+
+def _is_array_type(argument: Any) -> bool:
+    """Whether a type argument is an array type of typednn, or a choice between several."""
+    return hasattr(argument, "rank") or (bool(get_args(argument)) and all(hasattr(option, "rank") for option in get_args(argument)))
+
+
+def type_arguments(cls: type, base: type) -> dict[Any, Any]:
+    """What ``cls`` has put in for the type variables of ``base``, through every class between them."""
+
+    def below(kind: Any, given: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
+        for parent in vars(kind).get("__orig_bases__", kind.__bases__):
+            origin = get_origin(parent) or parent
+            if base not in getattr(origin, "__mro__", ()):
+                continue
+            variables = getattr(origin, "__parameters__", ())
+            until = next((place for place, variable in enumerate(variables) if not isinstance(variable, TypeVar)), len(variables))
+            here = {
+                variable: given.get(argument, argument) for variable, argument in zip(variables[:until], get_args(parent), strict=False)
+            }
+            if origin is base:
+                yield here
+            else:
+                yield from below(origin, here)
+
+    return next(below(cls, {}), {})
+
+
+# ------------------------------------------------------------------ between the calls of one instance
+
+
+class _Memory:
+    """What is known of an instance: verdicts by signature, and the record of its last forward."""
+
+    __slots__ = ("life", "record", "verdicts")
+
+    def __init__(self, life: Any) -> None:
+        self.life: Any = life
+        self.record: Record | None = None
+        self.verdicts: Verdicts = {}
+
+
+# By identity: an instance may have no hash, and a copy of it begins with nothing. The weak reference takes the entry out.
+_memories: dict[int, _Memory] = {}
+
+
+def _memory(instance: Any) -> _Memory:
+    key = id(instance)
+    found = _memories.get(key)
+    if found is None:
+        try:
+            found = _Memory(weakref.ref(instance, lambda _: _memories.pop(key, None)))
+        except TypeError:  # slots without room for a weak reference: each call is judged anew, by its annotations
+            return _Memory(None)
+        _memories[key] = found
+    return found
+
+
+# ------------------------------------------------------------------ when it is called
+
+
+def _enforced_forward(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
+    """``forward`` with its promises kept, and its signatures recorded for ``backward``."""
+    contract = Contract(function, f"{cls.__qualname__}.forward")
+    parameters = inspect.signature(function)
+    read_sizes = size_getter((*contract.hints, contract.result))
+    memorable = all(map(is_memorable, (*contract.hints, contract.result)))
+
+    @functools.wraps(function)
+    def forward(self: Any, *args: Any, **named: Any) -> Any:
+        mode = switch.mode
+        memory = _memory(self)
+        if mode == "off":
+            memory.record = None
+            return function(self, *args, **named)
+        if named or len(args) != len(contract.names):
+            bound = parameters.bind(self, *args, **named)
+            bound.apply_defaults()
+            args = bound.args[1:]
+        key = (read_sizes(self), *map(signature_or_type, args))
+        record: Record | None = memory.verdicts.get(key) if memorable and mode == "cached" else None
+        if record is None:
+            contract.check_arguments(self, args)
+        output = function(self, *args)
+        if record is None or signature_or_type(output) != record.output:
+            contract.check_result(self, args, output)
+            record = Record(tuple(map(signature_or_type, args)), signature_or_type(output))
+            remember(memory.verdicts, key, record)
+        memory.record = record
+        return output
+
+    forward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    return forward
+
+
+def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
+    """``backward`` with ``next_grad`` and every field of the gradient held to what they are derivatives of, as far as that is known."""
+    gradient = GradientContract(cls, function)
+    contract = gradient.contract
+    parameters = inspect.signature(function)
+
+    @functools.wraps(function)
+    def backward(self: Any, *args: Any, **named: Any) -> Any:
+        (next_grad,) = args if len(args) == 1 and not named else parameters.bind(self, *args, **named).args[1:]
+        mode = switch.mode
+        if mode == "off":
+            return function(self, next_grad)
+        record = _memory(self).record
+        known = record.gradient if record is not None and mode == "cached" else None
+        if record is None or known is None or signature_or_type(next_grad) != record.output:
+            known = None
+            contract.check_arguments(self, [next_grad])
+            if record is not None:
+                where = contract.described(self)
+                check_derivative(where, self, contract.names[0], next_grad, record.output or (), "forward's output")
+        result = function(self, next_grad)
+        if known is not None:
+            try:
+                if known[0](result) == known[1]:
+                    return result
+            except AttributeError:
+                pass
+        verdict = check_gradient(self, gradient, next_grad, result, None if record is None else record.inputs)
+        if record is not None:
+            record.gradient = verdict
+        return result
+
+    backward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]
+    return backward
+
+
+def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
+    """``update`` with the gradient held to its own annotations, and each derivative to the array of ``self`` that it is named after."""
+    contract = Contract(function, f"{cls.__qualname__}.update")
+    parameters = inspect.signature(function)
+    if len(contract.hints) != 2:
+        raise DefinitionError(explain(contract.where, "takes an optimizer and a gradient", ", ".join(contract.names)))
+    promise = GradientType(contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass")
+    given: GradientType | None = getattr(getattr(cls, "backward", None), "__typednn_gradient__", None)
+    if given is not None and given.known and promise.known and promise.type not in given.type.__mro__:
+        rule = f"grad must be what backward returns, {given.type.__qualname__}"
+        raise DefinitionError(explain(contract.where, rule, promise.type.__qualname__))
+
+    @functools.wraps(function)
+    def update(self: Any, *args: Any, **named: Any) -> None:
+        if switch.mode == "off":
+            return function(self, *args, **named)
+        if named or len(args) != 2:
+            args = parameters.bind(self, *args, **named).args[1:]
+        optimizer, grad = args
+        where = contract.described(self)
+        memory = _memory(self)
+        key = _update_key(promise, optimizer, grad) if switch.mode == "cached" else None
+        if key is None or key not in memory.verdicts:
+            check_optimizer(where, self, optimizer)
+            contract.check_arguments(self, args)
+            promise.check_held(where, self, grad)
+            promise.check_annotations(where, self, grad)
+            if key is not None:
+                remember(memory.verdicts, key, _NO_RECORD)
+        return function(self, optimizer, grad)
+
+    update.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    return update
+
+
+_NO_RECORD = Record((), None)
+
+
+def _update_key(promise: GradientType, optimizer: Any, grad: Any) -> Any:
+    """What the verdict on an update depends on; None where ``grad`` lacks a field."""
+    fields = tuple(signature_or_type(getattr(grad, name, None)) for name in promise.fields)
+    return None if isinstance(optimizer, type) else ("update", optimizer.__class__, grad.__class__, *fields)
+
+
+# ------------------------------------------------------------------ gradients that derive from InputGrad
+
+
+def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
+    """``input`` of a class on ``InputGrad[Array2]``: annotated as such; a property is enforced, a dataclass's fields when one is made."""
+    where = f"{cls.__qualname__}.input"
+    wanted = typing.get_type_hints(protocol, localns=arguments)["input"]
+    member = inspect.getattr_static(cls, "input", None)
+    if isinstance(member, property):
+        if member.fget is not None and not hasattr(member.fget, "__typednn_contract__"):
+            read = enforced(member.fget, cls.__qualname__)
+            contract: Contract = read.__typednn_contract__  # type: ignore[attr-defined]
+            _compare(f"{where}, the result", contract.result, wanted, gives=True)
+            cls.input = property(read)
+        return
+    hints = typing.get_type_hints(cls, include_extras=True)
+    if not any("input" in inspect.get_annotations(base) for base in cls.__mro__ if not getattr(base, "_is_protocol", False)):
+        rule, cure = "names the derivative by the input", 'declare it, such as input: Float[Array2, "batch features"]'
+        raise DefinitionError(explain(cls.__qualname__, rule, "no field 'input'", cure))
+    _compare(where, check_hint(where, hints["input"]), wanted, gives=True)
+    _check_when_made(cls)
+
+
+def _check_when_made(cls: Any) -> None:
+    """A dataclass's ``__init__`` ends with ``__post_init__``: there its fields are judged."""
+    after: Callable[..., None] | None = getattr(cls, "__post_init__", None)
+    if hasattr(after, "__typednn_checked__"):
+        return
+
+    def checked(self: Any, *args: Any) -> None:
+        if after is not None:
+            after(self, *args)
+        if switch.mode != "off" and dataclasses.is_dataclass(self):
+            kind = type(self)
+            if "__typednn_fields__" not in vars(kind):
+                kind.__typednn_fields__ = GradientType(kind, kind.__qualname__)
+            vars(kind)["__typednn_fields__"].check_annotations(kind.__qualname__, self, self)
+
+    checked.__typednn_checked__ = True  # type: ignore[attr-defined]
+    cls.__post_init__ = checked
