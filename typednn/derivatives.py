@@ -38,8 +38,9 @@ def gradient_fields(gradient_type: Any, where: str, rule: str = "must return a g
     """The fields of a gradient dataclass with resolved annotations; `DefinitionError` where there are none."""
     origin = typing.get_origin(gradient_type) or gradient_type
     if getattr(origin, "_is_protocol", False) and "input" in origin.__annotations__:  # InputGrad[Array2] promises its input alone
-        kind: Any = next((kind for kind in typing.get_args(gradient_type) if getattr(kind, "rank", None)), None)
-        return {"input": ANY_ARRAY if kind is None else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, kind.rank))])]}
+        kind: Any = next(iter(typing.get_args(gradient_type)), None)
+        rank: int | None = getattr(kind, "rank", None)
+        return {"input": ANY_ARRAY if not rank else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, rank))])]}
     if dataclasses.is_dataclass(origin):
         names = [field.name for field in dataclasses.fields(origin)]
     else:
@@ -178,7 +179,7 @@ def check_gradient(
     contract = promise.contract
     where = contract.described(instance)
     contract.check_result(instance, [next_grad], gradient)
-    forward = getattr(getattr(type(instance), "forward", None), "__typednn_contract__", None)
+    forward = getattr(getattr(instance.__class__, "forward", None), "__typednn_contract__", None)
 
     paths = ["__class__"]
     names: list[str] = []

@@ -23,6 +23,7 @@ from typednn import calls, updates
 from typednn.arrays import AnyArray
 from typednn.backends import select, to_device, to_numpy
 from typednn.checks import attribute_lookup, enforced
+from typednn.derivatives import Record
 from typednn.errors import ArgumentError, DefinitionError, DTypeError, LocatedError, ShapeError, StateDictError, StateError, explain
 from typednn.fields import Cell, Field, Placement, StoredField, declared_fields, holds_undeclared_array
 from typednn.gradients import named_leaves
@@ -53,8 +54,8 @@ class Module(Enforced):
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
     _absent: set[str]  # optional fields that were switched off
     _kept: dict[str, Any]  # what backward needs
-    _record: calls.Record | None  # the signatures of the last training forward
-    _verdicts: dict[Any, calls.Record]  # by the signature of forward's inputs
+    _record: Record | None  # the signatures of the last training forward
+    _verdicts: dict[Any, Record]  # by the signature of forward's inputs
     _token: object  # the outer forward that this layer last took part in
     _name: str
 

@@ -14,7 +14,6 @@ What is known of an instance between its calls is kept beside it, and goes with 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import typing
@@ -61,7 +60,7 @@ def enforce_class(cls: type) -> None:
     promises = {
         name: member
         for base in reversed(protocols)
-        for name, member in vars(base).items()
+        for name, member in _members(base)
         if inspect.isfunction(member) and not name.startswith("_")
     }
     promised = {*promises, *getattr(cls, "promised", ())}
@@ -80,6 +79,10 @@ def enforce_class(cls: type) -> None:
         _hold(cls, base)
 
 
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    yield from vars(kind).items()
+
+
 def _names_arrays(function: Callable[..., Any]) -> bool:
     """Whether a method's annotations speak of arrays, so that they are meant to be enforced."""
     return any(is_array_hint(without_markers(hint)) for hint in getattr(function, "__annotations__", {}).values())
@@ -95,12 +98,12 @@ def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Callable[...
 # ------------------------------------------------------------------ when a class is defined
 
 
-def _hold(cls: type, protocol: Any) -> None:
+def _hold(cls: type, protocol: type) -> None:
     """Compare the annotations of ``cls`` with those of one Protocol, its type arguments put in; they become laws of the calls."""
     arguments = {variable.__name__: argument for variable, argument in type_arguments(cls, protocol).items() if _is_array_type(argument)}
-    if "input" in vars(protocol).get("__annotations__", ()):
+    if "input" in inspect.get_annotations(protocol):
         _hold_gradient(cls, protocol, arguments)
-    for name, member in vars(protocol).items():
+    for name, member in _members(protocol):
         contract: Contract | None = getattr(vars(cls).get(name), "__typednn_contract__", None)
         if contract is None or not inspect.isfunction(member):
             continue
@@ -159,11 +162,12 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
     """What ``cls`` has put in for the type variables of ``base``, through every class between them."""
 
     def below(kind: Any, given: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-        for parent in vars(kind).get("__orig_bases__", kind.__bases__):
-            origin = get_origin(parent) or parent
+        parents: tuple[Any, ...] = dict(_members(kind)).get("__orig_bases__", kind.__bases__)
+        for parent in parents:
+            origin: Any = get_origin(parent) or parent
             if base not in getattr(origin, "__mro__", ()):
                 continue
-            variables = getattr(origin, "__parameters__", ())
+            variables: tuple[Any, ...] = getattr(origin, "__parameters__", ())
             until = next((place for place, variable in enumerate(variables) if not isinstance(variable, TypeVar)), len(variables))
             here = {
                 variable: given.get(argument, argument) for variable, argument in zip(variables[:until], get_args(parent), strict=False)
@@ -173,7 +177,8 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
             else:
                 yield from below(origin, here)
 
-    return next(below(cls, {}), {})
+    found: dict[Any, Any] | None = next(below(cls, {}), None)
+    return found or {}
 
 
 # ------------------------------------------------------------------ between the calls of one instance
@@ -293,7 +298,7 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
         raise DefinitionError(explain(contract.where, rule, promise.type.__qualname__))
 
     @functools.wraps(function)
-    def update(self: Any, *args: Any, **named: Any) -> None:
+    def update(self: Any, *args: Any, **named: Any) -> Any:
         if switch.mode == "off":
             return function(self, *args, **named)
         if named or len(args) != 2:
@@ -356,11 +361,14 @@ def _check_when_made(cls: Any) -> None:
     def checked(self: Any, *args: Any) -> None:
         if after is not None:
             after(self, *args)
-        if switch.mode != "off" and dataclasses.is_dataclass(self):
-            kind = type(self)
-            if "__typednn_fields__" not in vars(kind):
-                kind.__typednn_fields__ = GradientType(kind, kind.__qualname__)
-            vars(kind)["__typednn_fields__"].check_annotations(kind.__qualname__, self, self)
+        if switch.mode != "off" and hasattr(self, "__dataclass_fields__"):
+            _fields_of(self.__class__).check_annotations(self.__class__.__qualname__, self, self)
 
     checked.__typednn_checked__ = True  # type: ignore[attr-defined]
     cls.__post_init__ = checked
+
+
+# Bounded, so that classes made at run time can go.
+@functools.lru_cache(maxsize=256)
+def _fields_of(kind: type) -> GradientType:
+    return GradientType(kind, kind.__qualname__)
