@@ -40,7 +40,7 @@ def gradient_fields(gradient_type: Any, where: str, rule: str = "must return a g
     if getattr(origin, "_is_protocol", False) and "input" in origin.__annotations__:  # InputGrad[Array2] promises its input alone
         kind: Any = next(iter(typing.get_args(gradient_type)), None)
         rank: int | None = getattr(kind, "rank", None)
-        return {"input": ANY_ARRAY if not rank else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, rank))])]}
+        return {"input": ANY_ARRAY | None if not rank else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, rank))])]}
     if dataclasses.is_dataclass(origin):
         names = [field.name for field in dataclasses.fields(origin)]
     else:

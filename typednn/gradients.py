@@ -137,11 +137,22 @@ def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArra
     if is_array(gradient):
         yield prefix, gradient
     elif isinstance(gradient, tuple | list):
+        _refuse_without_fields(gradient)
         for place, part in enumerate(typing.cast("Sequence[Any]", gradient)):
             yield from named_leaves(part, _joined(prefix, str(place)))
     else:
-        for name in _own_fields(gradient.__class__):
+        names = _own_fields(gradient.__class__)
+        if not names:
+            _refuse_without_fields(gradient)
+        for name in names:
             yield from named_leaves(getattr(gradient, name), _joined(prefix, name))
+
+
+def _refuse_without_fields(gradient: Any) -> None:
+    """A gradient of somebody else's class may hold derivatives that nobody here would find."""
+    if hasattr(gradient, "input") and not dataclasses.is_dataclass(gradient):
+        kind, cure = type(gradient).__qualname__, "make it a dataclass, derived from Gradient"
+        raise ArgumentError(explain("gradients", "the derivatives of a part are the fields of a dataclass", kind, cure))
 
 
 @cache

@@ -16,7 +16,7 @@ meaning at run time.
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, overload
+from typing import Any, Generic, TypeAlias, cast, overload
 
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
@@ -24,15 +24,17 @@ from typing_extensions import TypeVar, TypeVarTuple
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2
 from typednn.checks import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.foreign import Foreign, adopted, identity, missing_methods
 from typednn.gradients import ChainGrad, ElementwiseGrad
 from typednn.module import Module
-from typednn.protocols import Backward, Forward, InputGrad, Optimizer, Update
+from typednn.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
 from typednn.shapes import Flow
 from typednn.updates import inherited, update_parts
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 Next = TypeVar("Next")
+Before = TypeVar("Before")
 A = TypeVar("A", bound=AnyArray)
 P = TypeVar("P")
 P2 = TypeVar("P2")
@@ -73,8 +75,13 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
     def __rshift__(self, other: "Layer[Out, Next, G2, S2]") -> "Chain[In, Next, str, G, G2]": ...
     @overload
     def __rshift__(self, other: "Elementwise[P]") -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
+    @overload
+    def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, G, G2]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(Chain, None, self, other)
+
+    def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, str, G2, G]":
+        return cast("Chain[Before, Out, str, G2, G]", _stacked(Chain, None, other, self))
 
 
 class Elementwise(Module, Generic[P]):
@@ -100,8 +107,13 @@ class Elementwise(Module, Generic[P]):
     def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, P], G]": ...
     @overload
     def __rshift__(self, other: "Elementwise[P2]") -> "ElementwiseChain[P, P2]": ...
+    @overload
+    def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, ElementwiseGrad[In, P], G]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(ElementwiseChain if isinstance(other, Elementwise) else Chain, None, self, other)
+
+    def __rrshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]":
+        return cast("Chain[In, Out, str, G, ElementwiseGrad[Out, P]]", _stacked(Chain, None, other, self))
 
 
 class FirstLayer(Module, Generic[In, Out, G, S]):
@@ -125,6 +137,8 @@ class FirstLayer(Module, Generic[In, Out, G, S]):
     def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, G, G2]": ...
     @overload
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
+    @overload
+    def __rshift__(self, other: Part[Out, Next, G2]) -> "FirstChain[In, Next, str, G, G2]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(FirstChain, None, self, other)
 
@@ -177,9 +191,11 @@ class Input(Generic[In]):
     @overload
     def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, G]": ...
     @overload
-    def __rshift__(self, other: FirstLayer[In, Out, G, S2]) -> "FirstChain[In, Out, str, G]": ...
+    def __rshift__(self, other: FirstLayer[In, Out, G, S2]) -> "FirstChain[In, Out, str, G]": ...  # type: ignore[overload-overlap]  # a Part too
     @overload
     def __rshift__(self: "Input[A]", other: Elementwise[P]) -> "Chain[A, A, str, ElementwiseGrad[A, P]]": ...
+    @overload
+    def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, G]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(FirstChain if isinstance(other, FirstLayer) else Chain, self, other)
 
@@ -275,6 +291,8 @@ class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0,
     def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "Chain[In, Next, str, *Gs, G2]": ...
     @overload
     def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
+    @overload
+    def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, *Gs, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return _stacked(Chain, self.sample, *self.parts, other)
 
@@ -294,6 +312,8 @@ class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[
     def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
     @overload
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
+    @overload
+    def __rshift__(self, other: Part[Out, Next, G2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return _stacked(FirstChain, self.sample, *self.parts, other)
 
@@ -318,24 +338,31 @@ class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
     def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
     @overload
     def __rshift__(self, other: Elementwise[P2]) -> "ElementwiseChain[*Ps, P2]": ...
+    @overload
+    def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         if isinstance(other, Elementwise):
             return _stacked(ElementwiseChain, None, *self.parts, other)
         return _stacked(Chain, None, self, other)
 
 
+# A part of a stack whose static types are erased.
+AnyPart: TypeAlias = Module | Part[Any, Any, Any]
+
+
 class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], Generic[S]):
     """A chain built from a list, or from a mapping of names to layers: checked alike, its static types erased."""
 
-    def __init__(self, layers: "Sequence[Module] | Mapping[str, Module]", *, input: Input[Any] | None = None) -> None:
+    def __init__(self, layers: "Sequence[AnyPart] | Mapping[str, AnyPart]", *, input: Input[Any] | None = None) -> None:
         if not isinstance(layers, Mapping | list | tuple) or not layers:
             got = "none" if isinstance(layers, Mapping | list | tuple) else type(layers).__name__
             raise ArgumentError(explain("Sequential", "needs a list of layers, or a mapping of names to layers", got))
-        check_stackable(list(layers.values()) if isinstance(layers, Mapping) else layers)
+        parts = list(map(adopted, layers.values() if isinstance(layers, Mapping) else layers))
+        check_stackable(parts)
         if isinstance(layers, Mapping):
-            layers = [layer.named(name) for name, layer in layers.items()]
+            parts = [layer.named(name) for name, layer in zip(layers, parts, strict=True)]
         flat: list[Module] = []
-        for layer in layers:
+        for layer in parts:
             flat += layer.parts if isinstance(layer, Chain | FirstChain | Sequential) and not layer._name else [layer]
         super().__init__(flat, input)
 
@@ -350,20 +377,30 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
 
 def check_stackable(parts: Sequence[Any]) -> None:
     """Only layers with one input, integers read first, and each layer once: it holds one forward."""
+    objects = list(map(identity, parts))
     for place, part in enumerate(parts):
         if isinstance(part, MultiInput):
             raise StackError(f"{part!r} takes several inputs and cannot be stacked; call it in a hand-written forward")
-        if not isinstance(part, Layer | Elementwise | FirstLayer):
-            what = f"the class {part.__name__}; call it" if isinstance(part, type) else f"{type(part).__name__}"
-            raise StackError(f"a stack is made of layers, got {what}")
+        if not isinstance(part, Layer | Elementwise | FirstLayer | Foreign):
+            raise StackError(f"a stack is made of layers, got {not_a_part(part)}")
         if place and isinstance(part, FirstLayer):
             raise StackError(f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put it first")
-        if any(part is earlier for earlier in parts[:place]):
+        if any(objects[place] is earlier for earlier in objects[:place]):
             raise StackError(f"{part!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
 
 
-def _stacked(kind: type[_Parts], sample: Input[Any] | None, *parts: Any) -> _Parts:
-    """A chain of ``parts``, its sizes checked as far as they can be decided."""
+def not_a_part(part: object) -> str:
+    """What something is that cannot be a part of a stack, and what it lacks."""
+    if isinstance(part, type):
+        return f"the class {part.__name__}; call it"
+    missing = missing_methods(part)
+    lacks = f", which has no {' and no '.join(missing)}" if 0 < len(missing) < 3 else ""
+    return f"{type(part).__name__}{lacks}"
+
+
+def _stacked(kind: type[_Parts], sample: Input[Any] | None, *handed: Any) -> _Parts:
+    """A chain of ``handed``, its sizes checked as far as they can be decided."""
+    parts = list(map(adopted, handed))
     check_stackable(parts)
     return kind(parts, sample)
 

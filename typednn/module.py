@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from typednn import calls, updates
+from typednn import calls, delegation, updates
 from typednn.arrays import AnyArray
 from typednn.backends import select, to_device, to_numpy
 from typednn.checks import attribute_lookup, enforced
@@ -40,6 +40,7 @@ class Module(Enforced):
     learnt: ClassVar[tuple[tuple[str, StoredField], ...]] = ()  # the fields that are parameters
     updates_by_hand: ClassVar[bool] = False  # whether ``update`` is written in the class, not inherited
     gradient_prefix: ClassVar[str] = ""
+    foreign: ClassVar[bool] = False  # whether it keeps its parameters to itself
     promised: ClassVar[tuple[str, ...]] = ("forward", "backward", "update")  # enforced whatever their annotations say
 
     training: bool = True
@@ -177,7 +178,8 @@ class Module(Enforced):
 
     def named_parameters(self) -> dict[str, AnyArray]:
         """Every parameter by dotted name, by reference; a shared one once, under its first name."""
-        return {path: getattr(module, field.name) for path, module, field, _ in self._stored("parameter")}
+        own = {path: getattr(module, field.name) for path, module, field, _ in self._stored("parameter")}
+        return own | delegation.ask_names(self, "named_parameters")
 
     def parameters(self) -> list[AnyArray]:
         """Every parameter, by reference, in the order of declaration."""
@@ -185,6 +187,10 @@ class Module(Enforced):
 
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every parameter; allocates nothing."""
+        foreign = delegation.ask_names(self, "named_parameters")
+        return self._own_shapes() | {path: tuple(array.shape) for path, array in foreign.items()}
+
+    def _own_shapes(self) -> dict[str, tuple[int, ...]]:
         return {path: field.shape(module) for path, module, field, _ in self._stored("parameter")}
 
     def shared_parameters(self) -> list[tuple[str, ...]]:
@@ -197,7 +203,8 @@ class Module(Enforced):
 
     def num_parameters(self) -> int:
         """How many numbers the model learns, shared ones counted once; allocates nothing."""
-        return sum(math.prod(shape) for shape in self.parameter_shapes().values())
+        own = sum(math.prod(shape) for shape in self._own_shapes().values())
+        return own + sum(int(count) for _, count in delegation.ask(self, "num_parameters"))
 
     def gradient_of(self, grad: Any, name: str) -> Any:
         """The part of this module's gradient that belongs to its parameter or sublayer ``name`` (``"fc1"``, ``"blocks.0"``)."""
@@ -296,6 +303,7 @@ class Module(Enforced):
             got = getattr(handed, "__name__", type(handed).__name__)
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
             raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure))
+        delegation.ask(self, "init", rng)
         for path, module, field, cell in self._stored("parameter", "buffer"):
             rule = module.initialisers.get(field.name)
             if rule is None:
@@ -312,6 +320,7 @@ class Module(Enforced):
     def to(self, device: str) -> Self:
         """Move every parameter and buffer; kept values are dropped; sharing stays. Returns the model."""
         select(device)
+        delegation.ask(self, "to", device)
         return self._replaced(lambda array: to_device(array, device), device=device)
 
     def astype(self, dtype: npt.DTypeLike) -> Self:
@@ -322,6 +331,7 @@ class Module(Enforced):
             wanted = np.dtype(object)
         if wanted.kind != "f":
             raise ArgumentError(explain(f"{self.label()}.astype", "a model's dtype is floating", repr(dtype), "such as numpy.float32"))
+        delegation.ask(self, "astype", wanted)
         return self._replaced(lambda array: array.astype(wanted) if array.dtype.kind == "f" else array, dtype=wanted)
 
     def _replaced(self, change: Callable[[Any], Any], *, dtype: np.dtype[Any] | None = None, device: str | None = None) -> Self:
@@ -341,11 +351,15 @@ class Module(Enforced):
 
     def state_dict(self) -> dict[str, AnyArray]:
         """Parameters and buffers by dotted name, by reference, in the order of declaration."""
-        return {path: getattr(module, field.name) for path, module, field, _ in self._stored("parameter", "buffer")}
+        own = {path: getattr(module, field.name) for path, module, field, _ in self._stored("parameter", "buffer")}
+        return own | delegation.ask_names(self, "state_dict")
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Any]) -> None:
         """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and all misfits are told."""
         stored = {path: (module, field, cell) for path, module, field, cell in self._stored("parameter", "buffer")}
+        theirs: list[tuple[Any, dict[str, Any]]] = []
+        if isinstance(state, Mapping):
+            state, theirs = delegation.split(self, state)
         if not isinstance(state, Mapping):
             if not isinstance(state, list | tuple):
                 got = type(state).__name__
@@ -380,6 +394,7 @@ class Module(Enforced):
                 arrays[path] = array
         if problems:
             raise StateDictError(explain("load_state_dict", "state must belong to this model", "; ".join(problems)))
+        delegation.load(theirs)
         for path, array in arrays.items():
             module, _, cell = stored[path]
             if cell.array is None:
@@ -389,6 +404,8 @@ class Module(Enforced):
 
     def free_cache(self) -> None:
         """Drop what forward kept, here and below; afterwards backward raises until the next forward."""
+        for _, part in delegation.foreign_parts(self):
+            part.offer("free_cache")
         for _, module in self.named_modules():
             module._kept.clear()
             module._record = None
@@ -500,13 +517,20 @@ class Module(Enforced):
                         own.append(f"{kind}{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
             layer = repr(module) if next(module.children(), None) is None else type(module).__name__
             depth = path.count(".") + 1 if path else 0
-            lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), f"{count:,}" if count else ""))
+            lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)))
         widths = [max(len(line[column]) for line in lines) for column in range(4)]
         table = [
             f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()
             for name, layer, shapes, count in lines
         ]
-        return "\n".join([*table, f"{self.num_parameters():,} parameters"])
+        known = sum(math.prod(shape) for shape in self._own_shapes().values())
+        unknown = sum(module.printed_count(0) == "?" for _, module in delegation.foreign_parts(self))
+        total = f"{known:,} parameters, and those of {unknown} foreign parts" if unknown else f"{self.num_parameters():,} parameters"
+        return "\n".join([*table, total])
+
+    def printed_count(self, own: int) -> str:
+        """The last column of a printed model: how many numbers this module learns itself."""
+        return f"{own:,}" if own else ""
 
 
 # What every module has, beside what its class declares; and the kinds of value that hold no module.

@@ -84,6 +84,21 @@ class Update(Enforced, Protocol[G]):
     def update(self, optimizer: Optimizer, grad: G, /) -> None: ...
 
 
+PartIn = TypeVar("PartIn", contravariant=True)
+PartOut = TypeVar("PartOut")
+PartGrad = TypeVar("PartGrad", bound=InputGrad[Any])
+
+
+class Part(Protocol[PartIn, PartOut, PartGrad]):
+    """What can stand between layers, or be trained, without deriving from anything; its arrays are checked there."""
+
+    def forward(self, x: PartIn, /) -> PartOut: ...
+
+    def backward(self, next_grad: PartOut, /) -> PartGrad: ...
+
+    def update(self, optimizer: Optimizer, grad: PartGrad, /) -> None: ...
+
+
 @runtime_checkable
 class Loss(Enforced, Protocol[Prediction, Target]):
     """Law: the gradient is shaped as the prediction. The value is no part of this: reductions return different types."""

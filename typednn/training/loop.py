@@ -19,9 +19,11 @@ from typing_extensions import TypeVar
 
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
+from typednn.delegation import foreign_parts
 from typednn.errors import ArgumentError, explain
-from typednn.layer import Layer
-from typednn.protocols import InputGrad, Optimizer
+from typednn.foreign import adopted, missing_methods
+from typednn.module import Module
+from typednn.protocols import InputGrad, Optimizer, Part
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
 from typednn.training.evaluation import Evaluation
 from typednn.training.plan import Plan
@@ -76,7 +78,7 @@ class Batches(Protocol[X, Y]):
 
 
 def fit(
-    model: Layer[In, Out, G],
+    model: Part[In, Out, G],
     loss: ValuedLoss[Out, Target],
     optimizer: Optimizer,
     loader: Batches[In, Target],
@@ -96,6 +98,8 @@ def fit(
 ) -> History:
     """Train ``model`` for ``epochs`` passes over the loader's data, and tell how it went.
 
+    A model is whatever has ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and ``load_state_dict``.
+
     =====================  ===========================================================================================================
     run                    metrics, events and checkpoints go there; if it has a checkpoint, training goes on from it, bit for bit
     validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and when training is through
@@ -111,6 +115,14 @@ def fit(
     they were before that step. Ctrl-C and SIGTERM finish the step, save, and go on as `KeyboardInterrupt` or ``SystemExit(143)``; a second
     one acts at once, and so does the first before this call's first step is done. In the end what the layers kept is dropped.
     """
+    trained: Any = adopted(model)
+    if not isinstance(trained, Module):
+        got = f"{type(model).__name__}, which has no {' and no '.join(missing_methods(model))}"
+        raise ArgumentError(explain("fit", "a model has forward, backward and update", got))
+    if run is not None:
+        for _, part in foreign_parts(trained):
+            part.require("state_dict")
+            part.require("load_state_dict")
     if early_stopping is not None and validation is None:
         raise ArgumentError(explain("fit", "early stopping watches an evaluation", "no validation", "pass validation=Evaluation(x, y)"))
     if clip_grad_norm is not None:
@@ -130,8 +142,8 @@ def fit(
     )
     with ExitStack() as stack:
         stop = stack.enter_context(stopping("finishing the step, then saving; once more ends at once" if progress else ""))
-        stack.callback(model.free_cache)
-        session = Session(model, loss, optimizer, loader, plan, run, list(callbacks), validation, stop)
+        stack.callback(trained.free_cache)
+        session = Session(trained, loss, optimizer, loader, plan, run, list(callbacks), validation, stop)
         history = session.train(stack)
     if stop.signal is not None:
         stop.leave()

@@ -12,7 +12,8 @@ from typing import Any, final
 import numpy as np
 
 from typednn.backends import to_device
-from typednn.errors import StateError, explain
+from typednn.errors import ArgumentError, StateError, explain
+from typednn.gradients import Gradient
 from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.training.callbacks import Callback
@@ -120,6 +121,9 @@ class Session:
         if not math.isfinite(value):
             self._diverged("the loss", str(value), place_in_forward(self.model, x))
         grad = self.model.backward(self.loss.loss_grad(prediction, y))
+        if self.plan.accumulate > 1 and not isinstance(grad, Gradient):
+            cure = "derive it from Gradient, or leave accumulate out"
+            raise ArgumentError(explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure))
         if self.plan.accumulate > 1:  # a sum, so that any number of batches needs the memory of two
             grad = grad * float(len(x))
             self.grad = grad if self.grad is None else self.grad + grad
