@@ -451,3 +451,126 @@ def test_one_layer_in_two_places_is_noticed_at_the_first_forward() -> None:
 
 def test_stack_is_a_module() -> None:
     assert isinstance(Stack([ReLU()], input=(2,)), Module)
+
+
+# ------------------------------------------------------------------ any DynLayer
+
+
+@dataclass(frozen=True)
+class HalvesGrad(Gradient):
+    input: Float[Array2, "batch features"]
+
+
+class Halves:
+    """Derives from nothing: the sum of a row's first and second half."""
+
+    def __init__(self, out_features: Any = 4, in_features: Any = 8, wrong: int = 0) -> None:
+        if out_features is not None:
+            self.out_features = out_features
+        if in_features is not None:
+            self.in_features = in_features
+        self.wrong = wrong
+        self.steps = 0
+
+    def forward(self, rows: Any) -> Any:
+        half = rows.shape[1] // 2
+        return rows[:, : half + self.wrong] + rows[:, half - self.wrong :]
+
+    def backward(self, next_grad: Any) -> Any:
+        return HalvesGrad(np.concatenate([next_grad, next_grad], axis=1))
+
+    def update(self, optimizer: Any, grad: Any) -> None:
+        self.steps += 1
+
+
+def test_a_foreign_dyn_layer_is_a_part() -> None:
+    """P-D1: between rows, whatever shape came before; numbers as those of the formula, in float64."""
+    conv, last = Conv2d(1, 2, 2, rng=PCG32(1)).astype(np.float64), Linear(4, 3, rng=PCG32(2)).astype(np.float64)
+    halves = Halves()
+    stack = Stack([conv, halves, last], input=(3, 3, 1))
+    assert stack.out_features == 3
+    x = np.random.default_rng(0).standard_normal((5, 9))
+    images = conv.shared().forward(x.reshape(5, 3, 3, 1)).reshape(5, 8)
+    expected = (images[:, :4] + images[:, 4:]) @ last.weight.T + last.bias
+    np.testing.assert_allclose(stack.forward(x), expected, rtol=1e-12)
+    next_grad = np.ones((5, 3))
+    gradient = stack.backward(next_grad)
+    assert isinstance(gradient.parts[1], DynGrad)
+    assert isinstance(gradient.parts[1].inner, HalvesGrad)
+    rows = next_grad @ last.weight
+    np.testing.assert_allclose(gradient.parts[1].input, np.concatenate([rows, rows], axis=1), rtol=1e-12)
+    assert Stack({"conv": Conv2d(1, 2, 2), "halves": Halves(), "out": Linear(4, 3)}, input=(3, 3, 1)).names == ("conv", "halves", "out")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (
+            lambda: Stack([Halves(out_features=None)], input=(8,)),
+            "Halves: a part of a Stack declares out_features, how many numbers of a sample it gives, got no such attribute; "
+            "set self.out_features to a positive integer",
+        ),
+        (lambda: Stack([Halves(out_features="4")], input=(8,)), "Halves: a part of a Stack declares out_features, "),
+        (lambda: Stack([Halves(out_features=0)], input=(8,)), "Halves: a part of a Stack declares out_features, "),
+        (lambda: Stack([Halves(in_features=2.0)], input=(8,)), "Halves: a part of a Stack declares in_features, how many numbers of a"),
+        (lambda: Stack([Halves()], input=(9,)), "Halves cannot follow Input(9): expects 8 features, gets 9"),
+        (lambda: Stack([Halves()], input=(3, 3)), "Halves cannot follow Input(3, 3): expects 8 features, gets 9"),
+        (lambda: Stack([Halves(), Linear(5, 2)], input=(8,)), "Linear(5, 2) cannot follow Halves: expects 5 features, gets 4"),
+        (lambda: Stack([object()], input=(8,)), "a Stack is made of layers, got object"),  # type: ignore[list-item]
+        (lambda: Stack([Halves], input=(8,)), "a Stack is made of layers, got the class Halves; call it"),  # type: ignore[list-item]
+    ],
+)
+def test_a_foreign_dyn_layer_that_does_not_fit_is_refused_by_name(build: Callable[[], object], message: str) -> None:
+    with pytest.raises(StackError) as caught:
+        build()
+    assert str(caught.value).startswith(message)
+
+
+def test_one_foreign_dyn_layer_stands_in_a_stack_once() -> None:
+    halves = Halves(8, 8)
+    with pytest.raises(StackError, match="Halves stands twice in one stack"):
+        Stack([halves, halves], input=(8,))
+
+
+def test_a_foreign_dyn_layer_keeps_its_word() -> None:
+    stack = Stack([Halves(wrong=1), Linear(4, 2, rng=PCG32(1))], input=(8,))
+    with pytest.raises(ShapeError, match=r"Halves.forward: gives 4 numbers per sample, as its out_features says, got shape \(5, 5\)"):
+        stack.forward(np.ones((5, 8), np.float32))
+    free = Stack([Halves(in_features=None)], input=(8,))
+    assert free.forward(np.ones((5, 8), np.float32)).shape == (5, 4)
+
+
+def test_dyn_is_a_part_of_a_stack(images: Any) -> None:
+    """P-D1: the same as the layer itself, and with a shape of its own a stack within the stack."""
+    layers = [Conv2d(1, 2, 3, rng=PCG32(1)), ReLU(), Flatten(), Linear(26 * 26 * 2, 3, rng=PCG32(2))]
+    plain = Stack([layer.shared() for layer in layers], input=(28, 28, 1))
+    wrapped = Stack([Dyn(layers[0], (28, 28, 1)), layers[1], layers[2], Dyn(layers[3], (26 * 26 * 2,))], input=(28, 28, 1))
+    rows = images.reshape(3, -1)
+    np.testing.assert_array_equal(wrapped.forward(rows), plain.forward(rows))
+    next_grad = np.ones((3, 3), np.float32)
+    assert list(wrapped.state_dict()) == list(plain.state_dict())
+    np.testing.assert_array_equal(wrapped.backward(next_grad).parts[0].inner.weight, plain.backward(next_grad).parts[0].inner.weight)
+    other = Stack([Dyn(Conv2d(1, 2, 3, rng=PCG32(1)), (28, 28, 1))], input=(784,))
+    np.testing.assert_array_equal(other.forward(rows), layers[0].shared().forward(images).reshape(3, -1))
+    assert list(other.state_dict()) == ["0.0.weight"]
+    with pytest.raises(StackError, match="expects 784 features, gets 9"):
+        Stack([Dyn(Conv2d(1, 2, 3), (28, 28, 1))], input=(9,))
+
+
+class Alike(DynLayer):
+    """Derives from the Protocol, so it is enforced by itself as well."""
+
+    out_features = 3
+
+    def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+        return x
+
+    def backward(self, next_grad: Float[Array2, "batch features"]) -> HalvesGrad:
+        return HalvesGrad(next_grad)
+
+    def update(self, optimizer: Any, grad: HalvesGrad) -> None: ...
+
+
+def test_a_class_on_dyn_layer_is_a_part() -> None:
+    stack = Stack([Alike(), Linear(3, 2, rng=PCG32(1))], input=(3,))
+    assert stack.backward(stack.forward(np.ones((2, 3), np.float32))).input.shape == (2, 3)

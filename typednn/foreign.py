@@ -8,14 +8,13 @@ which. ``train``, ``eval`` and ``free_cache`` are handed on where they exist.
 
 import inspect
 import typing
-from collections.abc import Iterator
 from typing import Any, Self, final
 
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, is_array
 from typednn.checks import attribute_lookup, is_array_hint
-from typednn.errors import DefinitionError, explain
+from typednn.errors import DefinitionError, StackError, explain
 from typednn.module import Module
 from typednn.protocols import InputGrad, Optimizer
 from typednn.shapes import Flow
@@ -25,12 +24,19 @@ _METHODS = ("forward", "backward", "update")
 
 @final
 class Foreign(Module):
-    """``inner`` between layers of typednn."""
+    """``inner`` between layers of typednn; ``rows`` where it is a `DynLayer` of a Stack, which declares its ``out_features``."""
 
     foreign = True
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, *, rows: bool = False) -> None:
         self.inner: Any = inner
+        self.rows = rows
+        for name in ("out_features", "in_features")[: 2 if rows and hasattr(inner, "in_features") else rows]:
+            size = getattr(inner, name, None)
+            if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+                kind, got = type(inner).__qualname__, "no such attribute" if size is None else repr(size)
+                rule = f"a part of a Stack declares {name}, how many numbers of a sample it {'gives' if name[0] == 'o' else 'reads'}"
+                raise StackError(explain(kind, rule, got, f"set self.{name} to a positive integer"))
 
     def forward(self, x: Shaped[AnyArray, "batch *input"]) -> Shaped[AnyArray, "batch *output"]:
         output: AnyArray = self.inner.forward(x)
@@ -69,23 +75,18 @@ class Foreign(Module):
         vars(self)["_training"] = mode
         self.offer("train" if mode else "eval")
 
-    @property
-    def learns(self) -> bool:
-        return True
-
-    def updates(self, grad: Any) -> Iterator[Any]:
-        """None: the object steps its parameters itself."""
-        return iter(())
-
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
         held = ((name, getattr(grad, name)) for name in dir(grad) if not name.startswith("_") and name != "input")
         return {name: value for name, value in held if is_array(value)}
 
     def shared(self) -> Self:
-        return type(self)(self.ask("shared"))
+        return type(self)(self.ask("shared"), rows=self.rows)
 
     def trace(self, flow: Flow) -> Flow:
         """The shapes that the object's own annotations promise; without any, nothing is known after it."""
+        if self.rows:
+            reads = f"={self.inner.in_features}" if hasattr(self.inner, "in_features") else ""
+            return flow.through(self.label(), f"batch in_features{reads}", f"batch out_features={self.inner.out_features}")
         hints = _array_hints(getattr(type(self.inner), "forward", None))
         if hints is None:
             return flow.through(self.label(), "batch *input", "batch *output")
@@ -110,9 +111,9 @@ def _array_hints(forward: Any) -> tuple[Any, Any] | None:
     return pair if all(map(is_array_hint, pair)) else None
 
 
-def adopted(part: Any) -> Any:
+def adopted(part: Any, *, rows: bool = False) -> Any:
     """``part`` itself, or, where it is no module and has the three methods, wrapped so that it can be a part of a model."""
-    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part)
+    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, rows=rows)
 
 
 def missing_methods(part: object) -> list[str]:

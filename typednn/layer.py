@@ -40,6 +40,7 @@ P = TypeVar("P")
 P2 = TypeVar("P2")
 G = TypeVar("G", bound=InputGrad[Any])
 G2 = TypeVar("G2", bound=InputGrad[Any])
+ArrayGrad = TypeVar("ArrayGrad", bound=InputGrad[AnyArray])  # of a part whose input has a derivative, as a FirstLayer's has not
 S = TypeVar("S", bound=str, covariant=True, default=Any)
 S0 = TypeVar("S0", bound=str, covariant=True)
 S2 = TypeVar("S2", bound=str, default=Any)
@@ -191,11 +192,11 @@ class Input(Generic[In]):
     @overload
     def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, G]": ...
     @overload
-    def __rshift__(self, other: FirstLayer[In, Out, G, S2]) -> "FirstChain[In, Out, str, G]": ...  # type: ignore[overload-overlap]  # a Part too
+    def __rshift__(self, other: FirstLayer[In, Out, G, S2]) -> "FirstChain[In, Out, str, G]": ...
     @overload
     def __rshift__(self: "Input[A]", other: Elementwise[P]) -> "Chain[A, A, str, ElementwiseGrad[A, P]]": ...
     @overload
-    def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, G]": ...
+    def __rshift__(self, other: Part[In, Out, ArrayGrad]) -> "Chain[In, Out, str, ArrayGrad]": ...
     def __rshift__(self, other: Any) -> Any:
         return _stacked(FirstChain if isinstance(other, FirstLayer) else Chain, self, other)
 

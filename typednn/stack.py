@@ -18,13 +18,15 @@ from jaxtyping import Float
 
 from typednn.arrays import Array2
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.foreign import Foreign, adopted, identity
 from typednn.gradients import Gradient
-from typednn.layer import Chain, Elementwise, Input, Layer, MultiInput, S, Sequential
+from typednn.layer import Chain, Elementwise, Input, Layer, MultiInput, S, Sequential, not_a_part
 from typednn.module import Module
 from typednn.protocols import DynLayer, Optimizer
 from typednn.shapes import Axis, Dim, Flow
 
-AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any]"
+AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Foreign"
+StackPart: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | DynLayer"
 
 
 @final
@@ -52,6 +54,9 @@ class Dyn(DynLayer):
         _check_rows(f"{self!r}.forward", x, self.sample_shape, self.layer)
         batch = x.shape[0]
         y = self.layer.forward(x.reshape(batch, *self.sample_shape))
+        if y.shape[1:] != self.output_shape:  # only an object that is no layer can break its word
+            rule = f"gives {self.out_features} numbers per sample, as its out_features says"
+            raise ShapeError(explain(f"{self.layer!r}.forward", rule, f"shape {tuple(y.shape)}"), self.layer)
         rows: Array2 = y.reshape(batch, self.out_features)
         return rows
 
@@ -80,8 +85,10 @@ class StackGrad(Gradient):
 class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
     """Layers one after another between rows; ``input`` is one sample's shape, an `Input` or its sizes.
 
-    A `Chain` or `Sequential` is taken apart, its declared input with it; layers in a list keep their places, those
-    in a mapping get its names. A stack in a stack reads its row as its own ``input``, whatever shape came before.
+    A part is a layer, or any `DynLayer`: a `Dyn`, or an object that derives from nothing and declares ``out_features`` (and
+    ``in_features``, if that is to be checked). A `Chain` or `Sequential` is taken apart, its declared input with it; layers in a
+    list keep their places, those in a mapping get its names. A stack in a stack reads its row as its own ``input``, whatever shape
+    came before.
     """
 
     input: Input[Any]
@@ -93,26 +100,31 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
 
     def __init__(
         self,
-        layers: "Sequence[AnyLayer] | Mapping[str, AnyLayer] | Chain[Any, Any, str, *tuple[Any, ...]] | Sequential",
+        layers: "Sequence[StackPart] | Mapping[str, StackPart] | Chain[Any, Any, str, *tuple[Any, ...]] | Sequential",
         *,
         input: Input[Any] | Sequence[int] | None = None,
     ) -> None:
         sample = input
+        names: Sequence[str] = ()
         if isinstance(layers, Chain | Sequential):
             sample = layers.sample if input is None else input
-            layers = [_named(name, layer) for name, layer in layers.children()]
+            handed: list[Any] = [_named(name, layer) for name, layer in layers.children()]
         elif isinstance(layers, Mapping):
-            layers = [layer.named(name) for name, layer in layers.items()]
+            names, handed = list(layers), list(layers.values())
+        else:
+            handed = list(layers)
         if sample is None:
             raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"))
-        if not layers:
+        if not handed:
             raise ArgumentError(explain("Stack", "needs at least one layer", "none"))
         if not isinstance(sample, Input | list | tuple):
             raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"))
         self.input = sample if isinstance(sample, Input) else Input(*sample)
         if self.input.dtype is not float:
             raise ArgumentError(explain("Stack", "reads rows of floats", repr(self.input), "leave dtype=int out"))
-        self.layers = tuple(layers)
+        self.layers = _parts(handed, self.input.sizes)
+        for name, layer in zip(names, self.layers, strict=False):
+            layer.named(name)
         self.names = _names(self.layers)
         self.dyn_layers, flow = _adapted(self.layers, Flow.start(self.input.sizes))
         self.in_features = math.prod(self.input.sizes)
@@ -151,11 +163,8 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
     def trace_samples(self, flow: Flow) -> Flow:
         """As a part of another stack: its row read as ``input``, and whatever shape the last layer gives."""
         if flow.sizes() != self.input.sizes and flow.axes is not None:
-            row = Axis(Dim.of(math.prod(known_sizes(flow))), "*".join(map(str, known_sizes(flow))), flow.origin)
             samples = " ".join(map(str, self.input.sizes))
-            flow = replace(flow, axes=(flow.axes[0], row)).through(
-                self.label(), f"batch in_features={self.in_features}", f"batch {samples}"
-            )
+            flow = _as_row(flow).through(self.label(), f"batch in_features={self.in_features}", f"batch {samples}")
         for layer in self.layers:
             flow = trace_part(layer, flow)
         return flow
@@ -178,7 +187,18 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
 
 def trace_part(layer: AnyLayer, flow: Flow) -> Flow:
     """The shapes after one part of a `Stack`, where rows are read as samples."""
-    return layer.trace_samples(flow) if isinstance(layer, Stack) else layer.trace(flow)
+    if isinstance(layer, Stack):
+        return layer.trace_samples(flow)
+    return layer.trace(_as_row(flow) if isinstance(layer, Foreign) else flow)
+
+
+def _as_row(flow: Flow) -> Flow:
+    """Each sample as one row of its numbers."""
+    sizes = known_sizes(flow)
+    if flow.axes is None or len(sizes) == 1:
+        return flow
+    row = Axis(Dim.of(math.prod(sizes)), "*".join(map(str, sizes)), flow.origin)
+    return replace(flow, axes=(flow.axes[0], row))
 
 
 def known_sizes(flow: Flow) -> tuple[int, ...]:
@@ -199,17 +219,38 @@ def known_sizes(flow: Flow) -> tuple[int, ...]:
 
 def check_part(layer: object) -> None:
     """Raise unless ``layer`` can be a part of a `Stack`."""
-    if isinstance(layer, Layer | Elementwise):
+    if isinstance(layer, Layer | Elementwise | Foreign):
         return
     if isinstance(layer, MultiInput):
         reason = "takes several inputs; call it in a hand-written forward"
     elif isinstance(layer, Module):
         reason = "reads integers, and a Stack's rows are floats; build such a model with >>"
-    elif isinstance(layer, type):
-        raise StackError(f"a Stack is made of layers, got the class {layer.__name__}; call it")
     else:
-        raise StackError(f"a Stack is made of layers, got {type(layer).__name__}")
+        raise StackError(f"a Stack is made of layers, got {not_a_part(layer)}")
     raise StackError(f"{layer!r} cannot be part of a Stack: it {reason}")
+
+
+def stack_part(part: Any) -> AnyLayer:
+    """A layer, or a `DynLayer` made to be one; `StackError` for anything else."""
+    layer: Any = adopted(part, rows=True)
+    check_part(layer)
+    return layer  # type: ignore[no-any-return]
+
+
+def _parts(handed: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ...]:
+    """What a Stack was handed, as layers: a `Dyn` is its own layer, or a stack within the stack if that reads another shape."""
+    if not any(isinstance(part, Dyn) for part in handed):
+        return tuple(map(stack_part, handed))
+    parts: list[AnyLayer] = []
+    flow = Flow.start(sample)
+    for part in handed:
+        if isinstance(part, Dyn):
+            same = known_sizes(flow) == part.sample_shape
+            parts.append(part.layer if same else Stack([part.layer], input=part.sample_shape))
+        else:
+            parts.append(stack_part(part))
+        flow = trace_part(parts[-1], flow)
+    return tuple(parts)
 
 
 def _named(name: str, layer: Any) -> Any:
@@ -222,7 +263,7 @@ def _names(layers: Sequence[Any]) -> tuple[str, ...]:
     names: dict[str, Any] = {}
     for place, layer in enumerate(layers):
         check_part(layer)
-        if any(layer is earlier for earlier in names.values()):
+        if any(identity(layer) is identity(earlier) for earlier in names.values()):
             raise StackError(f"{layer!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
         name = layer._name or str(place)
         if name in names:
@@ -235,7 +276,7 @@ def _adapted(layers: Sequence[AnyLayer], flow: Flow) -> tuple[tuple[DynLayer, ..
     """The layers made to read rows, and the shapes after the last."""
     adapted: list[DynLayer] = []
     for layer in layers:
-        sizes = known_sizes(flow)
+        sizes = (math.prod(known_sizes(flow)),) if isinstance(layer, Foreign) else known_sizes(flow)
         flow = trace_part(layer, flow)
         adapted.append(layer if isinstance(layer, Stack) else Dyn(layer, sizes))
     return tuple(adapted), flow
@@ -249,4 +290,4 @@ def _check_rows(where: str, x: Any, sizes: tuple[int, ...], owner: object) -> No
         raise ShapeError(explain(where, f"x must be rows of {features} numbers{how}", f"rows of {x.shape[1]}", cure), owner)
 
 
-__all__ = ["AnyLayer", "Dyn", "DynGrad", "Stack", "StackGrad"]
+__all__ = ["AnyLayer", "Dyn", "DynGrad", "Stack", "StackGrad", "StackPart"]

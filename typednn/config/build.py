@@ -19,7 +19,7 @@ from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
 from typednn.layer import Chain, Input
 from typednn.module import Module
 from typednn.shapes import Flow, label, parse
-from typednn.stack import AnyLayer, Stack, check_part, known_sizes, trace_part
+from typednn.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part
 
 _TRACES: Final = ("trace", "trace_samples")
 
@@ -156,8 +156,7 @@ class _Builder:
                 values[key] = self._inside(
                     key, arguments, where, many=many, flow=_entering(values["input"], flow) if kind == "Stack" else None
                 )
-            layer = arguments.call(values)
-            check_part(layer)
+            layer: Any = stack_part(arguments.call(values))
         except StackError as error:
             raise self._misfit(error, table, where, self.shapes) from error
         name = (table.table or {}).get("name")

@@ -25,6 +25,9 @@ def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Sequential | Stack, op
     Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and device are not.
     """
     sample = _declared_input(model)
+    for _, module in model.named_modules():
+        if module.foreign:
+            registered_name(module)
     lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}"]
     shared = model.shared_parameters()
     if shared:

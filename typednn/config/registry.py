@@ -19,6 +19,7 @@ from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, ElementwiseChain, Sequential
 from typednn.module import Module
 from typednn.optim import ConstantLR, CosineLR, GradientOptimizer, StepLR
+from typednn.protocols import DynLayer
 from typednn.random import (
     Constant,
     HeNormal,
@@ -34,7 +35,7 @@ from typednn.random import (
 )
 from typednn.stack import Stack
 
-M = TypeVar("M", bound=Module)
+M = TypeVar("M", bound=Module | DynLayer)
 
 # What a table's own keys say in a config, so that no constructor's argument can be given under them.
 RESERVED: Final = ("type", "name")
@@ -47,7 +48,7 @@ def _public(module: Any, base: type, *left_out: type) -> dict[str, Any]:
     }
 
 
-LAYERS: Final[dict[str, type[Module]]] = {
+LAYERS: Final[dict[str, type[Module | DynLayer]]] = {
     **_public(typednn.layers, Module),
     **{kind.__name__: kind for kind in (Chain, ElementwiseChain, Sequential, Stack)},
 }
@@ -60,14 +61,18 @@ INITIALISERS: Final[dict[str, type[Any]]] = {
 
 
 def register(name: str) -> Callable[[type[M]], type[M]]:
-    """Let configs use a layer class as ``type = "name"``; a decorator, or ``register("Swish")(Swish)``."""
+    """Let configs use a layer class as ``type = "name"``; a decorator, or ``register("Swish")(Swish)``.
+
+    Any `DynLayer` will do: it need not derive from anything, and declares ``out_features``.
+    """
     if not str(name).isidentifier():
         raise ArgumentError(explain("register", "a layer type's name is an identifier", repr(name), 'such as "Swish"'))
 
     def decorate(layer: type[M]) -> type[M]:
         candidate: object = layer
-        if not inspect.isclass(candidate) or not issubclass(candidate, Module):
-            raise ArgumentError(explain(f"register({name!r})", "registers a class derived from Module", repr(layer)))
+        if not inspect.isclass(candidate) or not issubclass(candidate, Module | DynLayer):
+            rule = "registers a class derived from Module, or one with forward, backward and update"
+            raise ArgumentError(explain(f"register({name!r})", rule, repr(layer)))
         if name in LAYERS:
             known = LAYERS[name]
             raise ArgumentError(
@@ -96,6 +101,9 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
 
 def registered_name(layer: Module) -> str:
     """The name that configs use for a layer's class."""
+    if layer.foreign:
+        cure = "derive it from Layer"
+        raise ArgumentError(explain("dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", cure))
     name = next((name for name, kind in LAYERS.items() if kind is type(layer)), None)
     if name is None:
         kind = type(layer).__qualname__
