@@ -521,7 +521,7 @@ def test_messages_name_the_path_the_rule_the_value_and_the_cure() -> None:
         lambda: model.forward([[1.0]]),
         lambda: model[4].forward(array(2, 17)),
         lambda: model[4].forward(array(2, 3, 3, 2)),
-        lambda: model.backward(array(2, 3)),
+        lambda: [model.forward(array(2, 8, 8, 1)), model.backward(array(2, 3))],
         lambda: MSE().loss(array(2, 3), array(3, 3)),
     ]
     for attempt in attempts:
@@ -701,15 +701,16 @@ def test_judging_makes_no_annotations() -> None:
         grad = model.backward(y)
         with checking("off"):
             foreign = grad.map(lambda derivative: np.ones((batch, 1), np.float32))
-        for call in (
+        calls: tuple[Callable[[], Any], ...] = (
             lambda: model.forward(array(batch, 4)),
             lambda: model.forward(array(batch, 3, dtype=np.float64)),
             lambda: model.forward([batch]),
-            lambda: model.backward(array(batch + 1, 2)),
+            lambda: [model.forward(array(batch, 3)), model.backward(array(batch + 1, 2))],
             lambda: model.update(optimizer, foreign),
             lambda: loss.loss(y, np.zeros(batch + 1, np.int64)),
             lambda: loss.loss(y, np.zeros(batch, np.complex64)),
-        ):
+        )
+        for call in calls:
             with pytest.raises(CheckError):
                 call()
 

@@ -245,6 +245,13 @@ def test_its_own_update_is_called() -> None:
         part.update(SGD, part.backward(array(5, 4)))  # type: ignore[arg-type]
 
 
+def test_its_own_update_is_called_in_a_chain() -> None:
+    times = Times()
+    model = between(times)
+    model.update(SGD(0.5), model.backward(model.forward(array(5, 4))))
+    assert times.steps == 1
+
+
 # ------------------------------------------------------------------ what a model is asked for
 
 

@@ -122,6 +122,36 @@ def test_imports_register_a_users_layers(tmp_path: Path, monkeypatch: pytest.Mon
         loads(ROWS + '[[layer]]\ntype = "Twice"\nfactor = "3"\n')
 
 
+def test_a_registered_class_need_not_be_a_layer(registry: dict[str, type[Module]]) -> None:
+    """P-D1: any DynLayer loads; what does not fit is told with line and column, and it cannot be written back."""
+
+    @register("Halves")
+    class Halves:
+        def __init__(self, out_features: int) -> None:
+            self.out_features = out_features
+
+        def forward(self, x: Any) -> Any:
+            return x[:, : self.out_features] + x[:, self.out_features :]
+
+        def backward(self, next_grad: Any) -> Any:
+            raise AssertionError
+
+        def update(self, optimizer: Any, grad: Any) -> None:
+            raise AssertionError
+
+    text = ROWS + '[[layer]]\ntype = "Halves"\nname = "halves"\nout_features = {}\n'
+    model = loads(text.format(2)).model()
+    np.testing.assert_array_equal(model.forward(np.ones((1, 4), np.float32)), [[2.0, 2.0]])
+    assert model.names == ("halves",)
+    for wrong, words in ((text.format(0), "Halves: a part of a Stack declares out_features"), (text.format('"2"'), "must be an integer")):
+        with pytest.raises(ConfigError, match=words):
+            loads(wrong)
+    with pytest.raises(ConfigError, match="expects 5 features, gets 2"):
+        loads(text.format(2) + '[[layer]]\ntype = "Linear"\nin_features = 5\nout_features = 3\n')
+    with pytest.raises(ArgumentError, match="dumps: every layer knows the arguments it was made with, got Halves, which is no Module"):
+        dumps(model)
+
+
 @pytest.mark.parametrize("key", ["import", "imports", "module", "plugins"])
 @pytest.mark.parametrize(
     "place",
@@ -198,8 +228,8 @@ class Reserved(Picky):
             "register('Linear'): every layer type's name is its own, got that of typednn.layers.linear.Linear; choose another name",
         ),
         ("a b", Picky, "register: a layer type's name is an identifier, got 'a b'; such as \"Swish\""),
-        ("X", int, "register('X'): registers a class derived from Module, got <class 'int'>"),
-        ("X", 3, "register('X'): registers a class derived from Module, got 3"),
+        ("X", int, "register('X'): registers a class derived from Module, or one with forward, backward and update, got <class 'int'>"),
+        ("X", 3, "register('X'): registers a class derived from Module, or one with forward, backward and update, got 3"),
         (
             "X",
             Reserved,
