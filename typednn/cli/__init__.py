@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+
+TYPE_CHECKING = False  # to type checkers it is true; all that is imported here comes before the guard against Ctrl-C
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -16,7 +18,9 @@ def main(given: Sequence[str] | None = None) -> int:
         with patient():
             return run(given)
     except KeyboardInterrupt:
-        with suppress(OSError):  # standard error may be closed
+        from contextlib import suppress
+
+        with suppress(OSError):  # standard error is closed
             os.write(2, b"stopped\n")
         return 130
 

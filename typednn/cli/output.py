@@ -66,7 +66,7 @@ class _Descriptor(io.FileIO):
         super().__init__(descriptor, "w", closefd=False)
         self._lost = False
 
-    def write(self, data: Buffer, /) -> int | None:
+    def write(self, data: Buffer, /) -> int | None:  # type: ignore[override]
         size = memoryview(data).nbytes
         if self._lost:
             return size
