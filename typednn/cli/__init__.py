@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code; ``given`` is ``sys.argv[1:]`` unless told."""
     try:  # imports too, as Ctrl-C may come while they run
-        from typednn.cli.command import run
-        from typednn.cli.output import patient
+        from typednn.cli.interrupts import deferred
 
+        with deferred():
+            from typednn.cli.command import run
+            from typednn.cli.output import patient
         with patient():
             return run(given)
     except KeyboardInterrupt:

@@ -14,6 +14,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import Final, TextIO
 
+from typednn.cli.interrupts import deferred
 from typednn.cli.parser import parser
 from typednn.errors import TypednnError
 
@@ -59,7 +60,8 @@ def _command(name: str) -> Callable[[Namespace], int]:
     """The command's function. What is imported for it stays to the end, so the garbage collector neither runs meanwhile nor looks at it."""
     gc.disable()
     try:
-        module = importlib.import_module(f"typednn.cli.{_MODULES[name]}")
+        with deferred():
+            module = importlib.import_module(f"typednn.cli.{_MODULES[name]}")
     finally:
         gc.freeze()
         gc.enable()
