@@ -107,3 +107,20 @@ def test_archives_that_stand_for_too_much(tmp_path: Path, monkeypatch: pytest.Mo
         assert tracemalloc.get_traced_memory()[1] < 1 << 24
     finally:
         tracemalloc.stop()
+
+
+def test_the_memory_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the archive's members together, and of each file in a folder."""
+    content = files()
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "cifar-10-binary.tar.gz").write_bytes(archive(content))
+    (tmp_path / "folder").mkdir()
+    for name, part in content.items():
+        (tmp_path / "folder" / name).write_bytes(part)
+    most = {"archive": sum(map(len, content.values())), "folder": max(map(len, content.values()))}
+    for place, size in most.items():
+        monkeypatch.setenv("TYPEDNN_DATA_LIMIT", str(size))
+        cifar10(tmp_path / place)
+        monkeypatch.setenv("TYPEDNN_DATA_LIMIT", str(size - 1))
+        with pytest.raises(DataError, match=f"may take at most {size - 1:,} bytes of memory, got {size:,}"):
+            cifar10(tmp_path / place)

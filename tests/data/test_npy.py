@@ -1,6 +1,7 @@
 """NumPy's files: right, without pickle, and not believed."""
 
 import io
+import struct
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -117,6 +118,23 @@ def test_archives_that_are_refused(tmp_path: Path) -> None:
         for read in (read_npy, read_npz):
             with pytest.raises(DataError, match=f"must be a {message}"):
                 read(other)
+
+
+def test_a_list_of_entries_is_no_bomb_and_names_an_array_once(tmp_path: Path) -> None:
+    """zipfile reads the whole list at once, and gives each entry an object ten times its size."""
+    path = tmp_path / "a.npz"
+    size = (1 << 24) + 1
+    with path.open("wb") as file:
+        file.truncate(size)
+        file.seek(size)
+        file.write(b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, size, 0, 0))
+    with pytest.raises(DataError, match=r"a\.npz: its list of entries has at most 16777216 bytes, got 16777217"):
+        read_npz(path)
+    with zipfile.ZipFile(path, "w") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        for number in range(2):
+            archive.writestr("a.npy", npy(np.full(3, number)))
+    with pytest.raises(DataError, match=r"a\.npz: each array must have a name of its own, got one name twice"):
+        read_npz(path)
 
 
 def test_sizes_of_an_archive_are_not_believed(tmp_path: Path) -> None:
