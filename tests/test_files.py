@@ -101,10 +101,14 @@ def test_a_file_that_becomes_a_pipe_before_it_is_opened(tmp_path: Path, monkeypa
     def as_it_was(path: object) -> os.stat_result:
         return plain
 
-    with soon(), pytest.raises(DataError, match="got a pipe"), monkeypatch.context() as patched:
-        patched.setattr(os, "stat", as_it_was)
-        with opened("here", tmp_path / "pipe"):
-            pass
+    def read() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "stat", as_it_was)
+            with opened("here", tmp_path / "pipe"):
+                pass
+
+    with soon(), pytest.raises(DataError, match="got a pipe"):
+        read()
 
 
 @pytest.mark.parametrize("name", sorted(FILES | FOLDERS))
