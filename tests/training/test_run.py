@@ -368,6 +368,9 @@ def test_the_best_weights_are_in_hand(tmp_path: Path) -> None:
         assert (history.steps, history.stopped) == (28, "early stopping")
         assert [array.tobytes() for array in model.parameters()] == [array.tobytes() for array in best.parameters()]
         assert _final(tmp_path / "run")[:2] == _final(tmp_path / "last")[:2]
+    with Run.open(tmp_path / "run") as run:
+        _fit(run, model=model, early_stopping=EarlyStopping(3, restore_best_weights=False), keep=1, **options)
+    assert [array.tobytes() for array in model.parameters()] == [array.tobytes() for array in last.parameters()]
 
 
 def test_without_a_checkpoint_it_starts_over(tmp_path: Path) -> None:
