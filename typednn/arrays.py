@@ -160,7 +160,9 @@ def subtensor(x: A, *ranges: int | slice) -> A:
     """
     if len(ranges) > x.ndim:
         raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))))
-    return x[tuple(_within(axis, size, wanted) for axis, (size, wanted) in enumerate(zip(x.shape, ranges, strict=False)))]
+    whole: Any = x
+    view: A = whole[tuple(_within(axis, size, wanted) for axis, (size, wanted) in enumerate(zip(x.shape, ranges, strict=False)))]
+    return view
 
 
 def _within(axis: int, size: int, wanted: int | slice) -> slice:
@@ -168,7 +170,6 @@ def _within(axis: int, size: int, wanted: int | slice) -> slice:
     start, stop = (end if bound is None else bound + size if bound < 0 else bound for bound, end in zip(bounds, (0, size), strict=True))
     if not 0 <= start < stop <= size or (isinstance(wanted, slice) and wanted.step not in (None, 1)):
         rule = f"the range of axis {axis} holds something and lies within its {size}, step 1"
-        raise ArgumentError(
-            explain("subtensor", rule, f"{wanted.start}:{wanted.stop}:{wanted.step}" if isinstance(wanted, slice) else f"{wanted}")
-        )
+        got = f"{wanted.start}:{wanted.stop}:{wanted.step}" if isinstance(wanted, slice) else str(wanted)
+        raise ArgumentError(explain("subtensor", rule, got))
     return slice(start, stop)

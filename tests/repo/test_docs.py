@@ -155,7 +155,7 @@ def misunderstood(command: str) -> str:
         case [python, "-m", module, *_] if python.rpartition("/")[2] == "python":
             return "" if (REPOSITORY / f"{module.replace('.', '/')}.py").is_file() else f"there is no module {module}"
         case _:
-            return "" if words and words[0].rpartition("/")[2] in ("pip", "python", "python3") else "what does it run?"
+            return "" if words and re.fullmatch(r"(?:.*/)?(?:pip|python(?:3(?:\.\d+)?)?)", words[0]) else "what does it run?"
 
 
 def _message_of(code: CodeType, namespace: dict[str, object], expected: str, where: str) -> str:
