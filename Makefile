@@ -61,7 +61,9 @@ parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
 	@$(ONE_THREAD) $(PY) -m pytest -n auto -m parity
 
-torture: $(VENV)/.torture-installed ## kill 200 trainings and resume them; fuzz every reader; the paper's result on MNIST
+torture: $(VENV)/.torture-installed ## every property with 500 new examples; 200 kills; fuzz every reader; the paper's result on MNIST
+	$(call headline,500 examples of every property)
+	@$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(PY) -m pytest -n auto -m "not parity and not gpu"
 	$(call headline,200 kills)
 	@$(ONE_THREAD) $(PY) -m tests.training.torture --kills 200
 	$(call headline,fuzzing)

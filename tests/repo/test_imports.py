@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"PIL", "cupy", "google", "halide", "matplotlib", "pandas", "scipy", "sklearn", "tensorboardX", "torch"}
+HEAVY = {"PIL", "cupy", "google", "halide", "hypothesis", "matplotlib", "pandas", "scipy", "sklearn", "tensorboardX", "torch"}
 
 
 def _loaded_by(statement: str) -> set[str]:
@@ -22,7 +22,7 @@ def _loaded_by(statement: str) -> set[str]:
     [
         pytest.param("import typednn", id="the package"),
         pytest.param("from typednn import *", id="every public name"),
-        pytest.param("import typednn.layers, typednn.losses, typednn.optim, typednn.backends", id="the parts"),
+        pytest.param("import typednn.layers, typednn.losses, typednn.optim, typednn.backends, typednn.testing", id="the parts"),
     ],
 )
 def test_nothing_optional_is_loaded(statement: str) -> None:
