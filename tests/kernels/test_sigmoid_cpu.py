@@ -5,16 +5,10 @@ from fast_ops import agree, every_target, needs_halide, numbers, quiet, seeds, s
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.engines import counting, fast
 from typednn.kernels import sigmoid
 from typednn.kernels.sigmoid import cpu
 
 pytestmark = [needs_halide, quiet]
-
-
-def large_backward(next_grad, y):
-    """sigmoid.backward, which leaves small arrays to NumPy, without that choice."""
-    return cpu.backward(next_grad, y) if fast(next_grad, y) else sigmoid.backward(next_grad, y)
 
 
 @settings(max_examples=60, deadline=None)
@@ -28,20 +22,13 @@ def test_forward(size, special, seed):
 @given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), seed=seeds)
 def test_backward(rows, size, special, seed):
     x, other = numbers(seed, rows, size, special=special), numbers(seed + 1, rows, size, special=special)
-    agree("sigmoid.backward", large_backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + abs(y)) * abs(y))
-
-
-def test_small_arrays_are_left_to_numpy():
-    for size, engine in ((2048, "reference"), (2049, "halide")):
-        with counting() as counts:
-            sigmoid.backward(numbers(0, size), numbers(1, size))
-        assert dict(counts) == {("sigmoid.backward", engine): 1}
+    agree("sigmoid.backward", sigmoid.backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + abs(y)) * abs(y))
 
 
 def test_special_pairs():
     x, other = special_pairs()
     agree("sigmoid.forward", sigmoid.forward, x, magnitude=lambda x: 1 / (1 + np.exp(-x)))
-    agree("sigmoid.backward", large_backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + abs(y)) * abs(y))
+    agree("sigmoid.backward", sigmoid.backward, other, x, magnitude=lambda next_grad, y: abs(next_grad) * (1 + abs(y)) * abs(y))
 
 
 def test_forward_on_every_target(tmp_path):

@@ -11,7 +11,7 @@ name            y                     dz, from dy and y
 ==============  ====================  =====================================
 
 The formulas are those of the ops of these names; backward needs the output alone. Write dz as `gradient_expression` and `backward` do,
-not as dy times a slope: where ReLU stops an infinite dy, the product would be NaN.
+not as dy times a slope: where ReLU stops an infinite dy, or rounding makes the slope of tanh 0, the product would be NaN.
 """
 
 from __future__ import annotations

@@ -38,6 +38,17 @@ def is_positive(hl: Any, x: Any) -> Any:
     return hl.reinterpret(hl.UInt(32), x) - hl.u32(1) < hl.u32(0x7F800000)
 
 
+def times_slope(hl: Any, next_grad: Any, slope: Any) -> Any:
+    """next_grad·slope, for a slope that only rounding makes 0: there an infinite ``next_grad`` stays what it is.
+
+    Else the last digit of y would decide between infinity and NaN.
+    """
+    # As order, not as equality: the compiler would see the infinity, and assume that there is none. NaN is above it.
+    endless = (hl.reinterpret(hl.Int(32), next_grad) & hl.i32(0x7FFFFFFF)) > hl.i32(0x7F7FFFFF)
+    rounded = (hl.reinterpret(hl.Int(32), slope) & hl.i32(0x7FFFFFFF)) < hl.i32(1)
+    return hl.select(endless & rounded, next_grad, next_grad * slope)
+
+
 def decay(hl: Any, x: Any) -> Any:
     """eˣ for x <= 0, e^-∞ = 0 and eᴺᵃᴺ = NaN. Denormal results become 0."""
     return hl.select(nan.is_nan(hl, x), x, hl.exp(hl.max(x, hl.f32(-104))))

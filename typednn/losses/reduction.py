@@ -26,6 +26,7 @@ import numpy as np
 from typednn.arguments import choice
 from typednn.arrays import AnyArray
 from typednn.backends import to_numpy
+from typednn.kernels import sums
 
 ToNumber: TypeAlias = Literal["mean", "sum", "batchmean"]
 ToArray: TypeAlias = Literal["none", "mean_batch", "mean_feature"]
@@ -45,9 +46,9 @@ def reduced(losses: AnyArray, reduction: Reduction) -> Any:
         case "none":
             return losses
         case "mean_batch":
-            return losses.sum(axis=0) / losses.shape[0]
+            return sums.over(losses, 0) / losses.shape[0]
         case "mean_feature":
-            return losses.reshape(losses.shape[0], -1).sum(axis=1) / math.prod(losses.shape[1:])
+            return sums.over(losses.reshape(losses.shape[0], -1), 1) / math.prod(losses.shape[1:])
         case _:
             # In double precision: a float32 sum over a large batch loses digits. One number crosses to the host.
             total = losses.reshape(-1).sum(axis=0, keepdims=True, dtype=np.float64)

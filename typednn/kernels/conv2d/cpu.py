@@ -49,7 +49,7 @@ def backward(next_grad: Array4, x: Array4, weight: Array4, stride: Pair, dilatio
     geometry, _ = _sizes(x.shape[1:], weight.shape, stride, dilation)
     of_weight: Array4 = empty(weight.shape)
     dbias: Array1 = empty(weight.shape[:1])
-    dweight_kernel(geometry, IDENTITY).call(x, next_grad, of_weight, dbias)
+    dweight_kernel(geometry, IDENTITY, x.shape[0] <= dweight.FEW).call(x, next_grad, of_weight, dbias)
     dx: Array4 = empty(x.shape)
     if dx_is_direct(geometry, weight):
         dx_kernel(geometry, IDENTITY).call(next_grad, weight, dx)
@@ -119,15 +119,15 @@ def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, kee
 
 
 @cache
-def dweight_kernel(geometry: Geometry, activation: Activation) -> Kernel:
-    """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias."""
+def dweight_kernel(geometry: Geometry, activation: Activation, few: bool = True) -> Kernel:
+    """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias. ``few``: for up to `dweight.FEW` images."""
     outputs = (_weight(geometry), Array(geometry.out_channels))
     return kernel(
         "conv2d.dweight",
         dweight.build_dweight,
         inputs=(_image(geometry), *_derivative(geometry, activation)),
         outputs=outputs,
-        options={"geometry": geometry, "activation": activation},
+        options={"geometry": geometry, "activation": activation, "few": few},
     )
 
 

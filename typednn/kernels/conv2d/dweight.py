@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from typednn.engines import Cpu
+from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import (
     Geometry,
@@ -25,13 +26,17 @@ from typednn.kernels.conv2d.geometry import (
 from typednn.kernels.conv2d.images import Derivative, Image, blocked, bordered, pixels, planes, store
 
 _PARTS, _SUMS = 8, 1 << 21
+FEW = _PARTS // 2 * sums.FEW
 _TASK = 1 << 21
 _FIRST = 24 * 1024
 """Bytes of the innermost loop's vectors, for the first cache."""
 
 
-def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation) -> list[Any]:
-    """dweight[r, k, l, c] = Σ_xyn dz[c, x, y, n] x[r, x·stride + k·dilation, y·stride + l·dilation, n], and dbias[c] = Σ_xyn dz."""
+def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, few: bool) -> list[Any]:
+    """dweight[r, k, l, c] = Σ_xyn dz[c, x, y, n] x[r, x·stride + k·dilation, y·stride + l·dilation, n], and dbias[c] = Σ_xyn dz.
+
+    ``few``: for up to `FEW` images. More are added up in double precision, which costs time where there are many weights.
+    """
     derivative = Derivative(hl, dy, kept, geometry, activation)
     costs = {
         _by_pixels: 1.04 * cost_by_pixels(cpu, geometry.out()[1]),
@@ -39,7 +44,12 @@ def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geom
         _by_out_channels: cost_by_channels(cpu, geometry.out_channels),
     }
     way = min(costs, key=lambda each: costs[each])
-    return [way(hl, cpu, x, derivative, geometry), _dbias(hl, cpu, derivative, geometry)]
+    return [way(hl, cpu, x, derivative, geometry, few), _dbias(hl, cpu, derivative, geometry)]
+
+
+def _sums_type(hl: Any, few: bool) -> Any:
+    """What a part's images are added up in."""
+    return hl.Float(32 if few else 64)
 
 
 def _parts(geometry: Geometry) -> int:
@@ -84,14 +94,14 @@ def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any
     rows, images = hl.RDom([(0, height)]), batch.images()
     image[f, n] = hl.f32(0)
     image[f, n] += derivative.passed(f % channels, f / channels, rows, n)
-    part[f, p] = hl.f32(0)
-    part[f, p] += image[f, batch.number(images.x)]
+    part[f, p] = hl.f64(0)
+    part[f, p] += hl.cast(hl.Float(64), image[f, batch.number(images.x)])
     whole[f] = _tree([part[f, i] for i in range(_parts(geometry))])
     total, across = hl.Func("total_bias"), hl.RDom([(0, width)])
-    total[c] = hl.f32(0)
+    total[c] = hl.f64(0)
     total[c] += whole[across * channels + c]
     dbias = hl.Func("dbias")
-    dbias[c] = total[c]
+    dbias[c] = hl.cast(hl.Float(32), total[c])
     total.compute_root()
     whole.compute_root().vectorize(f, lanes, guard)
     part.compute_root().vectorize(f, lanes, guard)
@@ -102,7 +112,7 @@ def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any
     return dbias
 
 
-def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry) -> Any:
+def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
     """Lanes are output channels; the accumulators of a tile are some taps of a row of the window."""
     lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
     vectors = blocks(cpu, channels)
@@ -120,10 +130,10 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
         at = column * geometry.stride[1] + (t / in_channels) * geometry.dilation[1]
         return dz.at(c, column, row, n) * image.at(t % in_channels, at, row * geometry.stride[0] + l * geometry.dilation[0], n)
 
-    parts = _partial_sums(hl, cpu, x, geometry, product, (vectors * lanes, channels), (some, taps), (dz, image))
+    parts = _partial_sums(hl, cpu, x, geometry, few, product, (vectors * lanes, channels), (some, taps), (dz, image))
     r, k, l, c, t, co = (hl.Var(name) for name in ("r", "k", "l", "c", "t", "co"))  # noqa: E741
     bank, dweight = hl.Func("bank"), hl.Func("dweight")
-    bank[c, t, l] = _tree([parts[c, t, l, i] for i in range(_parts(geometry))])
+    bank[c, t, l] = hl.cast(hl.Float(32), _tree([parts[c, t, l, i] for i in range(_parts(geometry))]))
     dweight[r, k, l, c] = bank[c, k * in_channels + r, l]
     guard = hl.TailStrategy.GuardWithIf
     dweight.bound(c, 0, channels).split(c, co, c, lanes, guard).vectorize(r, min(lanes, power(in_channels)), guard)
@@ -133,7 +143,7 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
     return dweight
 
 
-def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry) -> Any:
+def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
     """Lanes are input channels; the accumulators of a tile are some output channels at one tap."""
     lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
     vectors = blocks(cpu, in_channels)
@@ -147,10 +157,10 @@ def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry:
         return dz.at(t % channels, column, row, n) * image.at(c, at, row * geometry.stride[0] + l * geometry.dilation[0], n)
 
     taps = geometry.kernel_size[1] * channels
-    parts = _partial_sums(hl, cpu, x, geometry, product, (vectors * lanes, in_channels), (divisor(channels, most), taps), (dz, image))
+    parts = _partial_sums(hl, cpu, x, geometry, few, product, (vectors * lanes, in_channels), (divisor(channels, most), taps), (dz, image))
     r, k, l, c = (hl.Var(name) for name in "rklc")  # noqa: E741
     dweight = hl.Func("dweight")
-    dweight[r, k, l, c] = _tree([parts[r, k * channels + c, l, i] for i in range(_parts(geometry))])
+    dweight[r, k, l, c] = hl.cast(hl.Float(32), _tree([parts[r, k * channels + c, l, i] for i in range(_parts(geometry))]))
     dweight.vectorize(r, min(lanes, power(in_channels)), hl.TailStrategy.GuardWithIf)
     if in_channels * taps >= 1 << 13:
         dweight.parallel(c, 4, hl.TailStrategy.GuardWithIf)
@@ -162,6 +172,7 @@ def _partial_sums(
     cpu: Cpu,
     x: Any,
     geometry: Geometry,
+    few: bool,
     product: Callable[..., Any],
     lanes: tuple[int, int],
     taps: tuple[int, int],
@@ -185,8 +196,8 @@ def _partial_sums(
     tile[c, t, l, y, n] += product(c, t, l, place.x, y * rows + place.y, hl.min(n + place.z, batch.size - 1) if group > 1 else n)
     images = batch.images((0, height // rows))
     parts = hl.Func("parts")
-    parts[c, t, l, p] = hl.f32(0)
-    parts[c, t, l, p] += tile[c, t, l, images.x, batch.number(images.y)]
+    parts[c, t, l, p] = hl.cast(_sums_type(hl, few), 0)
+    parts[c, t, l, p] += hl.cast(_sums_type(hl, few), tile[c, t, l, images.x, batch.number(images.y)])
 
     parts.bound_extent(c, all_lanes).compute_root().vectorize(c, cpu.lanes)
     update = parts.update()
@@ -214,7 +225,7 @@ def _partial_sums(
     return parts
 
 
-def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry) -> Any:
+def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
     """Lanes are a row of y; the accumulators of a tile are some output channels at each tap of a row of the window."""
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
     taps, (step_down, step), (apart_down, apart), lanes = geometry.kernel_size[1], geometry.stride, geometry.dilation, cpu.lanes
@@ -250,14 +261,14 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
 
     batch = _Batch(hl, x.dim(3).extent(), _parts(geometry), p)
     images = batch.images()
-    parts, sums = hl.Func("parts"), hl.Func("sums")
-    parts[i, c, k, r, l, p] = hl.f32(0)
-    parts[i, c, k, r, l, p] += tile[i, c, k, r, l, batch.number(images.x)]
-    sums[i, c, k, r, l] = _tree([parts[i, c, k, r, l, part] for part in range(_parts(geometry))])
+    parts, over_parts = hl.Func("parts"), hl.Func("sums")
+    parts[i, c, k, r, l, p] = hl.cast(_sums_type(hl, few), 0)
+    parts[i, c, k, r, l, p] += hl.cast(_sums_type(hl, few), tile[i, c, k, r, l, batch.number(images.x)])
+    over_parts[i, c, k, r, l] = hl.cast(hl.Float(32), _tree([parts[i, c, k, r, l, part] for part in range(_parts(geometry))]))
     dweight = hl.Func("dweight")
-    dweight[r, k, l, c] = _tree([sums[lane, c, k, r, l] for lane in range(min(lanes, width))])  # lanes beyond a row are left out
+    dweight[r, k, l, c] = _tree([over_parts[lane, c, k, r, l] for lane in range(min(lanes, width))])  # lanes beyond a row are left out
 
-    sums.compute_root().bound_extent(i, lanes).vectorize(i, lanes)
+    over_parts.compute_root().bound_extent(i, lanes).vectorize(i, lanes)
     parts.bound_extent(i, lanes).compute_root().vectorize(i, lanes)
     update = parts.update()
     (

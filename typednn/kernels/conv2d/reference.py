@@ -19,6 +19,7 @@ Source: "Deep Learning Implementation With Rust", eqs 25-27; bias and dilation a
 from __future__ import annotations
 
 from typednn.arrays import Array1, Array2, Array4, namespace
+from typednn.kernels import sums
 from typednn.kernels.windows import output_sizes, taps
 
 
@@ -48,8 +49,7 @@ def backward(
 
     # Not rows.T @ patches.T, which says the same: there OpenBLAS's threads wait for each other, for seconds on a busy machine.
     dweight: Array4 = (_patches(x, kernel_size, stride, dilation) @ rows).T.reshape(weight.shape)
-    # In two steps: half a million float32 numbers, added one after the other, would lose digits.
-    dbias: Array1 = next_grad.sum(axis=(1, 2)).sum(axis=0)
+    dbias: Array1 = sums.over(next_grad, (0, 1, 2))
 
     dpatches = weight.reshape(out_channels, -1).T @ rows.T
     dpatches = dpatches.reshape(kernel_height * kernel_width, in_channels, batch, out_height, out_width)

@@ -20,6 +20,7 @@ import numpy as np
 from typednn.engines import Kernel, empty, record
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import cpu as conv2d
+from typednn.kernels.conv2d import dweight
 from typednn.kernels.conv2d.geometry import Geometry as Sizes
 from typednn.kernels.conv_act_pool.geometry import Geometry
 
@@ -75,11 +76,11 @@ def backward(
 ) -> tuple[Any, Any, Any]:
     """(dx, dweight, dbias); dx is None unless wanted."""
     kept = [array for array in (None if activation == IDENTITY else y, winners) if array is not None]
-    dweight, dbias = empty(weight.shape), empty(weight.shape[:1])
-    conv2d.dweight_kernel(sizes, activation).call(x, next_grad, *kept, dweight, dbias)
+    of_weight, dbias = empty(weight.shape), empty(weight.shape[:1])
+    conv2d.dweight_kernel(sizes, activation, x.shape[0] <= dweight.FEW).call(x, next_grad, *kept, of_weight, dbias)
     dx = None
     if wants_input:
         dx = empty(x.shape)
         conv2d.dx_kernel(sizes, activation).call(next_grad, weight, *kept, dx)
     record("conv_act_pool.backward", "halide")
-    return dx, dweight, dbias
+    return dx, of_weight, dbias

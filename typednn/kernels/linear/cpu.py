@@ -14,6 +14,7 @@ from typing import Any
 
 from typednn.engines import Array, Kernel, empty, kernel, record, sgemm
 from typednn.engines import cpu as processors
+from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.linear import schedules
 
@@ -111,7 +112,7 @@ def _chosen_forward(batch: int, weight: tuple[int, int], biased: bool, activatio
 def _chosen_backward(batch: int, weight: tuple[int, int], activation: Activation, wants_input: bool) -> Kernel | None:
     out_features, in_features = weight
     if batch <= FEW_ROWS or max(weight) <= SMALL or min(weight) <= 16:
-        return _backward(in_features, out_features, activation, wants_input)
+        return _backward(in_features, out_features, activation, wants_input, batch <= sums.FEW)
     return None
 
 
@@ -128,18 +129,18 @@ def _forward(name: str, build: Callable[..., Any], in_features: int, out_feature
 
 
 @cache
-def _backward(in_features: int, out_features: int, activation: Activation, wants_input: bool) -> Kernel:
+def _backward(in_features: int, out_features: int, activation: Activation, wants_input: bool, few: bool) -> Kernel:
     x, rows = Array("batch", in_features), Array("batch", out_features)
     weight, dweight = Array(out_features, in_features, steady=True), Array(out_features, in_features)
     given = (rows,) if activation.name == "identity" else (rows, rows)
-    options = {"in_features": in_features, "out_features": out_features, "activation": activation, "wants_input": wants_input}
+    sizes = {"in_features": in_features, "out_features": out_features}
     gradients = (dweight, Array(out_features))
     return kernel(
         "linear.backward",
         schedules.backward,
         inputs=(*given, x, weight) if wants_input else (*given, x),
         outputs=(x, *gradients) if wants_input else gradients,
-        options=options,
+        options={**sizes, "activation": activation, "wants_input": wants_input, "few": few},
     )
 
 

@@ -10,6 +10,7 @@ Source: "Deep Learning Implementation With Rust", eqs 22-24.
 from __future__ import annotations
 
 from typednn.arrays import Array1, Array2
+from typednn.kernels import sums
 
 
 def forward(x: Array2, weight: Array2, bias: Array1 | None) -> Array2:
@@ -24,5 +25,5 @@ def backward(next_grad: Array2, x: Array2, weight: Array2) -> tuple[Array2, Arra
     """(dx, dweight, dbias), shaped like x, weight and bias."""
     dx: Array2 = next_grad @ weight
     dweight: Array2 = next_grad.T @ x
-    dbias: Array1 = next_grad.sum(axis=0)
+    dbias: Array1 = sums.over(next_grad, 0)
     return dx, dweight, dbias

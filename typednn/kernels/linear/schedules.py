@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from typednn.engines import Cpu
+from typednn.kernels import sums
 from typednn.kernels.activations import Activation
 
 PARALLEL = 1 << 21  # multiplications from which a second thread pays: waking it takes as long as some microseconds of work
@@ -56,20 +57,21 @@ def _row_products(
     lane, o, b, outer = hl.Var("lane"), hl.Var("o"), hl.Var("b"), hl.Var("outer")
     lanes = _fitting(cpu.lanes, in_features)
     vectors, rest = divmod(in_features, lanes)
-    sums, y, stack = hl.Func(f"{name}_sums"), hl.Func(name), hl.MemoryType.Stack
-    if rest:
-        last = in_features - lanes + lane
-        sums[lane, o, b] = hl.select(lane >= lanes - rest, x[last, b] * weight[last, o], hl.f32(0))
-    else:
-        sums[lane, o, b] = x[lane, b] * weight[lane, o]
+    y, stack = hl.Func(name), hl.MemoryType.Stack
+
+    def product(at: Any) -> Any:
+        return x[at, b] * weight[at, o]
+
+    last = in_features - lanes + lane
+    start = hl.select(lane >= lanes - rest, product(last), hl.f32(0)) if rest else product(lane)
     first = 0 if rest else 1
-    steps = hl.RDom([(first, vectors - first)])
-    if vectors > first:
-        sums[lane, o, b] += x[lane + lanes * steps.x, b] * weight[lane + lanes * steps.x, o]
-    each = hl.RDom([(0, lanes)])
+    steps = vectors - first
+    products = sums.total(hl, f"{name}_sums", (lane, o, b), start, lambda k: product(lane + lanes * (k + first)), steps, steps <= sums.FEW)
+    running, each = hl.Func(f"{name}_running"), hl.RDom([(0, lanes)])
     totals = hl.Func(f"{name}_totals")
+    running[lane, o, b] = products.value
     totals[o, b] = bias[0][o] if bias else hl.f32(0)
-    totals[o, b] += sums[each.x, o, b]
+    totals[o, b] += running[each.x, o, b]
     y[o, b] = activation.expression(hl, totals[o, b])
 
     together = min(cpu.registers // 4, out_features)
@@ -80,9 +82,8 @@ def _row_products(
         y.unroll(o)
     totals.compute_at(y, outer).store_in(stack).unroll(o)
     totals.update().atomic().vectorize(each.x, lanes).unroll(o)
-    sums.compute_at(y, outer).store_in(stack).vectorize(lane, lanes).unroll(o)
-    if vectors > first:
-        sums.update().reorder(lane, o, steps.x, b).vectorize(lane, lanes).unroll(o)
+    running.compute_at(y, outer).store_in(stack).vectorize(lane, lanes).unroll(o)
+    products.schedule(hl, y, outer, (lane, o), lambda stage: stage.vectorize(lane, lanes).unroll(o))
     return y, outer, b
 
 
@@ -99,6 +100,7 @@ def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, 
         lambda k, c: packed[c, k],
         lambda c: bias[0][c] if bias else hl.f32(0),
         in_features,
+        in_features <= sums.FEW,
         out_features,
         end=lambda sum: activation.expression(hl, sum),
     )
@@ -112,11 +114,11 @@ def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, 
 
 
 def backward(
-    hl: Any, cpu: Cpu, dy: Any, *others: Any, in_features: int, out_features: int, activation: Activation, wants_input: bool
+    hl: Any, cpu: Cpu, dy: Any, *others: Any, in_features: int, out_features: int, activation: Activation, wants_input: bool, few: bool
 ) -> list[Any]:
     """dx[i, b] = Σ_o dz[o, b]·weight[i, o] if wanted, dweight[i, o] = Σ_b dz[o, b]·x[i, b], dbias[o] = Σ_b dz[o, b].
 
-    ``others`` are y, unless the activation is none, x, and weight where dx is wanted.
+    ``others`` are y, unless the activation is none, x, and weight where dx is wanted. ``few``: for up to `sums.FEW` rows.
     """
     rest = list(others)
     y = None if activation.name == "identity" else rest.pop(0)
@@ -124,46 +126,48 @@ def backward(
     batch = x.dim(1).extent()
     size = in_features * out_features
     if not wants_input and in_features < cpu.registers * 3 // 4:
-        return _narrow_backward(hl, cpu, dy, y, x, batch, in_features, out_features, activation)
+        return _narrow_backward(hl, cpu, dy, y, x, batch, few, in_features, out_features, activation)
     dz = dy if y is None else _masked(hl, cpu, dy, y, batch, out_features, activation)
 
     def zero(_: Any) -> Any:
         return hl.f32(0)
 
-    dweight = _product(hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], zero, batch, in_features, out_features)
+    dweight = _product(hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], zero, batch, few, in_features, out_features)
     dweight.specialize(batch >= max(1, PARALLEL // size)).parallel(hl.Var("outer_n"))
-    outputs = [dweight, _column_sums(hl, cpu, dz, batch, out_features)]
+    outputs = [dweight, _column_sums(hl, cpu, dz, batch, few, out_features)]
     if wants_input:
         weight = rest.pop(0)
-        dx = _product(hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[c, k], zero, out_features, in_features)
+        short = out_features <= sums.FEW
+        dx = _product(hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[c, k], zero, out_features, short, in_features)
         _parallel_over_batch(hl, dx, batch, size)
         outputs.insert(0, dx)
     return outputs
 
 
 def _narrow_backward(
-    hl: Any, cpu: Cpu, dy: Any, y: Any, x: Any, batch: Any, in_features: int, out_features: int, activation: Activation
+    hl: Any, cpu: Cpu, dy: Any, y: Any, x: Any, batch: Any, few: bool, in_features: int, out_features: int, activation: Activation
 ) -> list[Any]:
     """dweight and dbias where in_features sums of a vector of outputs fit in registers: dz is needed once, and never stored.
 
     Lanes are over o. The bias is one more input, which is always 1.
     """
     o, i, outer, inner = hl.Var("o"), hl.Var("i"), hl.Var("outer"), hl.Var("inner")
-    over = hl.RDom([(0, batch)])
-    running, sums, dweight, dbias = (hl.Func(name) for name in ("running", "sums", "dweight", "dbias"))
-    dz = dy[o, over.x] if y is None else activation.gradient_expression(hl, dy[o, over.x], y[o, over.x])
-    running[o, i] = hl.f32(0)
-    running[o, i] += dz * hl.select(i == in_features, hl.f32(1), x[hl.min(i, in_features - 1), over.x])
-    sums[o, i] = running[o, i]
-    dweight[i, o] = sums[o, i]
-    dbias[o] = sums[o, in_features]
+    both, dweight, dbias = (hl.Func(name) for name in ("both", "dweight", "dbias"))
+
+    def product(b: Any) -> Any:
+        dz = dy[o, b] if y is None else activation.gradient_expression(hl, dy[o, b], y[o, b])
+        return dz * hl.select(i == in_features, hl.f32(1), x[hl.min(i, in_features - 1), b])
+
+    products = sums.total(hl, "running", (o, i), hl.f32(0), product, batch, few)
+    both[o, i] = products.value
+    dweight[i, o] = both[o, i]
+    dbias[o] = both[o, in_features]
 
     lanes = _fitting(cpu.lanes, out_features)
-    sums.compute_root().bound(i, 0, in_features + 1).split(o, outer, o, lanes, hl.TailStrategy.ShiftInwards)
-    sums.reorder(o, i, outer).vectorize(o).unroll(i)
-    sums.specialize(batch >= max(1, PARALLEL // (in_features * out_features))).parallel(outer)
-    running.compute_at(sums, outer).store_in(hl.MemoryType.Stack).vectorize(o, lanes).unroll(i)
-    running.update().reorder(o, i, over.x).vectorize(o, lanes).unroll(i)
+    both.compute_root().bound(i, 0, in_features + 1).split(o, outer, o, lanes, hl.TailStrategy.ShiftInwards)
+    both.reorder(o, i, outer).vectorize(o).unroll(i)
+    both.specialize(batch >= max(1, PARALLEL // (in_features * out_features))).parallel(outer)
+    products.schedule(hl, both, outer, (o, i), lambda stage: stage.vectorize(o, lanes).unroll(i))
     dweight.split(o, outer, inner, lanes, hl.TailStrategy.ShiftInwards).reorder(inner, i, outer).vectorize(inner)
     dbias.vectorize(o, lanes, hl.TailStrategy.ShiftInwards)
     return [dweight, dbias]
@@ -182,7 +186,7 @@ def passed_back(hl: Any, cpu: Cpu, dy: Any, *y: Any, out_features: int, activati
     """dz[o, b], where there is an activation to take it from, and dbias[o] = Σ_b dz[o, b]: what goes before BLAS."""
     batch = dy.dim(1).extent()
     dz = _masked(hl, cpu, dy, y[0], batch, out_features, activation) if y else dy
-    dbias = _column_sums(hl, cpu, dz, batch, out_features)
+    dbias = _column_sums(hl, cpu, dz, batch, False, out_features)
     return [dz, dbias] if y else [dbias]
 
 
@@ -194,18 +198,15 @@ def _masked(hl: Any, cpu: Cpu, dy: Any, y: Any, batch: Any, out_features: int, a
     return _by_rows(hl, dz, b, batch, out_features)
 
 
-def _column_sums(hl: Any, cpu: Cpu, dz: Any, batch: Any, out_features: int) -> Any:
+def _column_sums(hl: Any, cpu: Cpu, dz: Any, batch: Any, few: bool, out_features: int) -> Any:
     """dbias[o] = Σ_b dz[o, b]: whole rows of vectors at a time."""
     lanes, vectors, _ = _tile(cpu, out_features)
     o, outer = hl.Var("o"), hl.Var("outer")
-    over = hl.RDom([(0, batch)])
-    sums, dbias = hl.Func("dbias_sums"), hl.Func("dbias")
-    sums[o] = hl.f32(0)
-    sums[o] += dz[o, over.x]
-    dbias[o] = sums[o]
+    dbias = hl.Func("dbias")
+    column = sums.total(hl, "dbias_sums", (o,), hl.f32(0), lambda b: dz[o, b], batch, few)
+    dbias[o] = column.value
     dbias.split(o, outer, o, lanes * vectors, hl.TailStrategy.ShiftInwards).vectorize(o, lanes).unroll(o)
-    sums.compute_at(dbias, outer).store_in(hl.MemoryType.Stack).vectorize(o, lanes).unroll(o)
-    sums.update().reorder(o, over.x).vectorize(o, lanes).unroll(o)
+    column.schedule(hl, dbias, outer, (o,), lambda stage: stage.vectorize(o, lanes).unroll(o))
     dbias.specialize(batch >= max(16, NUMBERS // out_features)).parallel(outer)
     return dbias
 
@@ -226,26 +227,24 @@ def _product(
     right: Callable[[Any, Any], Any],
     start: Callable[[Any], Any],
     depth: Any,
+    few: bool,
     columns: int,
     rows: int | None = None,
     end: Callable[[Any], Any] = lambda sum: sum,
 ) -> Any:
     """out[c, n] = end(start(c) + Σ_k left(n, k)·right(k, c)): lanes over c, a tile of sums in registers; ``rows`` where they are known."""
     c, n, outer_c, outer_n = hl.Var("c"), hl.Var("n"), hl.Var("outer_c"), hl.Var("outer_n")
-    k = hl.RDom([(0, depth)])
     lanes, vectors, tall = _tile(cpu, columns)
-    sums, out = hl.Func(f"{name}_sums"), hl.Func(name)
-    sums[c, n] = start(c)
-    sums[c, n] += left(n, k.x) * right(k.x, c)
-    out[c, n] = end(sums[c, n])
+    out = hl.Func(name)
+    products = sums.total(hl, f"{name}_sums", (c, n), start(c), lambda k: left(n, k) * right(k, c), depth, few)
+    out[c, n] = end(products.value)
     out.split(c, outer_c, c, lanes * vectors, hl.TailStrategy.ShiftInwards)
     if rows is None:
         out.split(n, outer_n, n, tall, hl.TailStrategy.GuardWithIf)
     else:
         out.split(n, outer_n, n, min(tall, rows), hl.TailStrategy.ShiftInwards)
     out.reorder(c, n, outer_c, outer_n).vectorize(c, lanes).unroll(c).unroll(n)
-    sums.compute_at(out, outer_c).store_in(hl.MemoryType.Stack).vectorize(c, lanes).unroll(c).unroll(n)
-    sums.update().reorder(c, n, k.x).vectorize(c, lanes).unroll(c).unroll(n)
+    products.schedule(hl, out, outer_c, (c, n), lambda stage: stage.vectorize(c, lanes).unroll(c).unroll(n))
     return out
 
 

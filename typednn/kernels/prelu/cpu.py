@@ -46,10 +46,11 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     running[lane, piece] += term(hl.clamp(piece * in_piece + row.x, 0, rows - 1) * _SUMS + lane)
     pieces[piece] = hl.f32(0)
     pieces[piece] += running[sums.x, piece]
-    whole[()] = hl.f32(0)
-    whole[()] += pieces[every.x]
-    whole[()] += term(rows * _SUMS + rest.x)
-    dslope[i] = whole[()]
+    # In double precision: there may be many pieces.
+    whole[()] = hl.f64(0)
+    whole[()] += hl.cast(hl.Float(64), pieces[every.x])
+    whole[()] += hl.cast(hl.Float(64), term(rows * _SUMS + rest.x))
+    dslope[i] = hl.cast(hl.Float(32), whole[()])
 
     running.compute_at(pieces, piece).store_in(hl.MemoryType.Stack).vectorize(lane, cpu.lanes)
     running.update().reorder(lane, row.x).vectorize(lane, cpu.lanes)

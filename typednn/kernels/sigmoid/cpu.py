@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.engines import Cpu, empty, kernel, record
-from typednn.kernels.elementwise import DEAR, ELEMENTS, decay, scheduled
+from typednn.kernels.elementwise import DEAR, ELEMENTS, decay, scheduled, times_slope
 
 P = TypeVar("P", bound=AnyArray)
 
@@ -22,7 +22,7 @@ def value(hl: Any, x: Any) -> Any:
 
 def passed(hl: Any, next_grad: Any, y: Any) -> Any:
     """dx from ``next_grad`` and ``y``."""
-    return next_grad * (y * (hl.f32(1) - y))
+    return times_slope(hl, next_grad, y * (hl.f32(1) - y))
 
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any) -> Any:

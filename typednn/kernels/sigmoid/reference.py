@@ -3,6 +3,7 @@
 y = 1 / (1 + exp(-x))       dx = dy·y·(1 - y)
 
 Any shape, kept. One exponential per element; only that of -|x| is taken, which cannot overflow.
+Where rounding makes the slope 0, an infinite dy stays infinite: the last digit of y must not decide between infinity and NaN.
 Source: "Deep Learning Implementation With Rust", eqs 32-33.
 """
 
@@ -26,5 +27,6 @@ def forward(x: P) -> P:
 def backward(next_grad: P, y: AnyArray) -> P:
     """dx, from what `forward` gave."""
     slope: Any = y * (1 - y)
-    dx: P = next_grad * slope
+    xp = namespace(y)
+    dx: P = next_grad * xp.where((slope == 0) & xp.isinf(next_grad), 1, slope)
     return dx

@@ -11,10 +11,13 @@ from typing import Any
 
 from typednn.arrays import Array2
 from typednn.engines import Array, Cpu, Kernel, empty, kernel, record
+from typednn.kernels import sums
 from typednn.kernels.elementwise import decay
 
 # Threads take turns at pieces of about this many elements, and only where there are several.
 _PIECE = 4096
+# Turns of all lanes up to which a row is added in one go.
+_FEW = 256
 # A row of one is 1 whatever x is: the compiler sees x - x, and forgets NaN and infinity.
 LEAST_FEATURES = 2
 
@@ -54,11 +57,23 @@ def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], featur
     full = features // lanes
     if full > 1:
         running, lane = hl.Func(f"{name}_running"), hl.Var("lane")
-        turn = hl.RDom([(1, full - 1)])
-        running[lane, b] = value(lane, b)
-        running[lane, b] = combined(running[lane, b], value(lane + turn.x * lanes, b))
-        running.compute_at(y, b).store_in(hl.MemoryType.Stack).bound(lane, 0, lanes).vectorize(lane, cpu.lanes).unroll(lane)
-        running.update().reorder(lane, turn.x).vectorize(lane, cpu.lanes).unroll(lane)
+
+        def across_lanes(stage: Any) -> Any:
+            return stage.vectorize(lane, cpu.lanes).unroll(lane)
+
+        def turn(number: Any) -> Any:
+            return value(lane + number * lanes, b)
+
+        if largest:
+            turns = hl.RDom([(1, full - 1)])
+            running[lane, b] = turn(0)
+            running[lane, b] = hl.max(running[lane, b], turn(turns.x))
+            across_lanes(running.update().reorder(lane, turns.x))
+        else:
+            each = sums.total(hl, f"{name}_turns", (lane, b), turn(0), lambda k: turn(k + 1), full - 1, full <= _FEW)
+            running[lane, b] = each.value
+            each.schedule(hl, y, b, (lane,), across_lanes)
+        across_lanes(running.compute_at(y, b).store_in(hl.MemoryType.Stack).bound(lane, 0, lanes))
         add(lambda at: running[at, b], lanes)
         if features % lanes:
             add(lambda at: value(at + full * lanes, b), features % lanes)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.engines import Cpu, empty, kernel, nan, record
-from typednn.kernels.elementwise import DEAR, ELEMENTS, scheduled
+from typednn.kernels.elementwise import DEAR, ELEMENTS, scheduled, times_slope
 
 P = TypeVar("P", bound=AnyArray)
 
@@ -33,7 +33,7 @@ def value(hl: Any, x: Any) -> Any:
 
 def passed(hl: Any, next_grad: Any, y: Any) -> Any:
     """dx from ``next_grad`` and ``y``."""
-    return next_grad * (hl.f32(1) - y * y)
+    return times_slope(hl, next_grad, hl.f32(1) - y * y)
 
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any) -> Any:
