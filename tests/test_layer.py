@@ -1,5 +1,9 @@
 """Stacks: names, structure, messages when they are built, and what they refuse."""
 
+import copy
+import gc
+import pickle  # noqa: TID251  # users pickle what they hold; typednn's files are of other kinds
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +27,12 @@ from typednn import (
     Parameter,
     S,
     Sequential,
+    fuse,
     gradcheck,
 )
 from typednn.errors import ArgumentError, LayerReused, ShapeError, StackError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Softmax, Tanh
+from typednn.shapes import Flow
 from typednn.testing.subject import bits, values
 
 
@@ -102,6 +108,36 @@ def test_names_do_not_change_when_a_layer_is_appended() -> None:
         Linear(3, 3).named("fc") >> Linear(3, 3).named("fc")
     with pytest.raises(ArgumentError, match=r"a layer's name is an identifier, got 'fc\.1'"):
         Linear(3, 3).named("fc.1")
+
+
+def test_a_growing_chain_looks_at_the_new_layer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[object] = []
+    trace = Linear.trace
+    monkeypatch.setattr(Linear, "trace", lambda self, flow: traced.append(self) or trace(self, flow))
+    layers = [Linear(3, 3) for _ in range(50)]
+    chain: Any = Input(3)
+    for layer in layers:
+        chain = chain >> layer
+    assert traced == layers
+    assert chain.trace(Flow.start(None)).sizes() == (3,)
+
+
+@pytest.mark.parametrize("copied", [lambda chain: chain.shared(), lambda chain: pickle.loads(pickle.dumps(chain)), copy.deepcopy, fuse])
+def test_a_copied_chain_grows(copied: Any) -> None:
+    chain = copied(Input(3) >> Linear(3, 4) >> ReLU())
+    with pytest.raises(StackError, match=r"Linear\(5, 2\) cannot follow"):
+        chain >> Linear(5, 2)
+    assert repr(chain >> Linear(4, 2)).endswith("Linear(3, 4) >> ReLU() >> Linear(4, 2)")
+    assert type(chain >> Linear(4, 2)) is Chain
+
+
+def test_chains_that_grew_are_let_go() -> None:
+    chain = Input(3) >> Linear(3, 3)
+    grown = [chain >> ReLU() >> Linear(3, 3) for _ in range(3)]
+    alive = [weakref.ref(each) for each in grown]
+    del grown
+    gc.collect()
+    assert [each() for each in alive] == [None] * 3
 
 
 def test_kinds_of_chain() -> None:

@@ -17,6 +17,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeAlias, cast, overload
+from weakref import WeakKeyDictionary
 
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
@@ -212,6 +213,10 @@ class Input(Generic[In]):
         return f"Input({sizes})" if self.dtype is float else f"Input({sizes}, dtype=int)"
 
 
+# The shape after each chain. Not an attribute: what a shape comes from can be neither pickled nor copied.
+_ends: WeakKeyDictionary[Module, Flow] = WeakKeyDictionary()
+
+
 class _Parts(Module):
     """What all chains share: parts in order, forwards, and the same backwards."""
 
@@ -220,6 +225,10 @@ class _Parts(Module):
     names: tuple[str, ...]
 
     def __init__(self, parts: Sequence[Module], sample: Input[Any] | None = None) -> None:
+        self._consist(parts, sample)
+        _ends[self] = self.trace(Flow.start(None))
+
+    def _consist(self, parts: Sequence[Module], sample: Input[Any] | None) -> None:
         self.parts = tuple(parts)
         self.sample = sample
         names = [part._name or str(place) for place, part in enumerate(self.parts)]
@@ -227,7 +236,17 @@ class _Parts(Module):
         if twice is not None:
             raise ArgumentError(explain("stack", "every part's name is its own", f"{twice!r} twice", "rename one with named(...)"))
         self.names = tuple(names)
-        self.trace(Flow.start(None))
+
+    def _grown(self, kind: "type[_Parts]", other: Any) -> Any:
+        """This chain and one more layer. What fitted fits: only the new layer is looked at, or long chains would take hours."""
+        part = adopted(other)
+        parts = (*self.parts, part)
+        check_stackable(parts, known=len(self.parts))
+        end = _ends.get(self)
+        longer = kind.__new__(kind, parts, self.sample)
+        longer._consist(parts, self.sample)
+        _ends[longer] = part.trace(self.trace(Flow.start(None)) if end is None else end)
+        return longer
 
     def children(self) -> Iterator[tuple[str, Module]]:
         return zip(self.names, self.parts, strict=True)
@@ -295,7 +314,7 @@ class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0,
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, *Gs, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
-        return _stacked(Chain, self.sample, *self.parts, other)
+        return self._grown(Chain, other)
 
 
 class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[In, Out, S0, *Gs]):
@@ -316,7 +335,7 @@ class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
-        return _stacked(FirstChain, self.sample, *self.parts, other)
+        return self._grown(FirstChain, other)
 
 
 class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
@@ -343,7 +362,7 @@ class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
     def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         if isinstance(other, Elementwise):
-            return _stacked(ElementwiseChain, None, *self.parts, other)
+            return self._grown(ElementwiseChain, other)
         return _stacked(Chain, None, self, other)
 
 
@@ -376,18 +395,19 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
         return ChainGrad(gradients[0].input, tuple(gradients))
 
 
-def check_stackable(parts: Sequence[Any]) -> None:
-    """Only layers with one input, integers read first, and each layer once: it holds one forward."""
-    objects = list(map(identity, parts))
-    for place, part in enumerate(parts):
+def check_stackable(parts: Sequence[Any], known: int = 0) -> None:
+    """Only layers with one input, integers read first, and each layer once: it holds one forward. The first ``known`` are."""
+    seen = {id(identity(part)) for part in parts[:known]}
+    for place, part in enumerate(parts[known:], known):
         if isinstance(part, MultiInput):
             raise StackError(f"{part!r} takes several inputs and cannot be stacked; call it in a hand-written forward")
         if not isinstance(part, Layer | Elementwise | FirstLayer | Foreign):
             raise StackError(f"a stack is made of layers, got {not_a_part(part)}")
         if place and isinstance(part, FirstLayer):
             raise StackError(f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put it first")
-        if any(objects[place] is earlier for earlier in objects[:place]):
+        if id(identity(part)) in seen:
             raise StackError(f"{part!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
+        seen.add(id(identity(part)))
 
 
 def not_a_part(part: object) -> str:

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from law_tools import bits, values
 
 from typednn import Input, Sequential, Stack, fuse
 from typednn.errors import NotForwarded, StateDictError, StateError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, PReLU, ReLU
 from typednn.losses import MSE
 from typednn.optim import SGD, Adam, AdamW, Group
+from typednn.testing.subject import bits, values
 
 COPIES: dict[str, Callable[[Any], Any]] = {"deepcopy": copy.deepcopy, "pickle": lambda both: pickle.loads(pickle.dumps(both))}
 OPTIMIZERS: dict[str, Any] = {

@@ -299,6 +299,51 @@ def test_a_schedule_sets_each_step() -> None:
     own.step(w, np.ones(1))
 
 
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, -0.1, np.float32("nan"), "0.1", None, True, 1j, np.ones(2)], ids=repr)
+@pytest.mark.parametrize("of_group", [False, True])
+@pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+def test_a_schedule_that_gives_no_rate_is_refused_before_anything_is_written(kind: Any, of_group: bool, wrong: Any) -> None:
+    def schedule(step: int) -> Any:
+        return wrong if step == 2 else 0.1
+
+    net = model()
+    optimizer = (kind(0.1, groups=[Group("2.bias", lr=schedule)]) if of_group else kind(schedule)).bind(net)
+    train(net, optimizer, 2)
+    before = {name: array.copy() for name, array in [*net.named_parameters().items(), *arrays(optimizer)]}
+    for _ in range(2):  # asked again, it refuses again
+        with pytest.raises(ArgumentError, match=r"step 2: the schedule's learning rate must be a finite number .*, got") as caught:
+            train(net, optimizer, 1)
+        assert repr(wrong) in str(caught.value)
+    for name, array in [*net.named_parameters().items(), *arrays(optimizer)]:
+        assert bits(array) == bits(before[name])
+
+
+def arrays(optimizer: Any) -> list[tuple[str, Any]]:
+    return [(f"state of {name}", value) for name, value in optimizer.state_dict().items() if isinstance(value, np.ndarray)]
+
+
+@pytest.mark.parametrize("rate", [1, np.float32(0.5), np.int64(1), 0, 0.0], ids=repr)
+def test_a_schedule_may_give_any_number(rate: Any) -> None:
+    w = np.zeros(1)
+    SGD(lambda step: rate).step(w, np.ones(1))
+    assert w[0] == -float(rate)
+
+
+def test_a_bound_optimizer_looks_all_parameters_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+    named: Any = Chain.named_parameters
+    monkeypatch.setattr(Chain, "named_parameters", lambda self: looked.append(self) or named(self))
+    net = model()
+    optimizer = Adam(0.01).bind(net)
+    train(net, optimizer, 3)
+    assert len(looked) == 1
+    net.astype(np.float64).astype(np.float32)
+    train(net, optimizer, 1)
+    assert len(looked) == 2
+    with pytest.raises(StateError, match="an array of another"):
+        optimizer.step(np.zeros(3, np.float32), np.zeros(3, np.float32))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -516,7 +561,7 @@ def test_a_setting_that_cannot_be_is_refused_and_changes_nothing(make: Any, name
 def test_a_schedule_that_gives_no_rate_changes_no_weight(rate: Any) -> None:
     for optimizer in (SGD(lambda step: rate), Adam(lambda step: rate), AdamW(lambda step: rate)):
         w = np.ones(3)
-        with pytest.raises(ArgumentError, match=r"at step 0: the schedule's lr must be a finite number with 0 <="):
+        with pytest.raises(ArgumentError, match=r"step 0: the schedule's learning rate must be a finite number with 0 <="):
             optimizer.step(w, np.ones(3))
         assert (w == 1).all()
 

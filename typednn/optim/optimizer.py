@@ -122,9 +122,11 @@ class GradientOptimizer(Optimizer):
         if stray is not None:
             raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'))
         self._given: tuple[Group, ...] = tuple(groups)
+        self._rated: int = -1  # the step whose learning rates have been looked at
         self._states: dict[int, ParameterState] = {}
         self._model: Module | None = None
         self._named: dict[str, ParameterState] = {}
+        self._names: dict[int, tuple[str, Any]] = {}  # by the identity of each parameter's array
         self._copied: bool = False
         self._configure(common)
 
@@ -143,7 +145,7 @@ class GradientOptimizer(Optimizer):
     def _configure(self, common: Settings) -> None:
         """Give every parameter, those that were stepped already too, these settings or its group's."""
         groups = tuple((group.names, group.settings(type(self).__name__, common)) for group in self._given)
-        vars(self).update(settings=common, groups=groups)
+        vars(self).update(settings=common, groups=groups, _rated=-1)
         for state in self._states.values():
             state.settings = common
         for name, state in self._named.items():
@@ -182,9 +184,9 @@ class GradientOptimizer(Optimizer):
         if state is None:
             state = self._new_state(weights)
         settings = state.settings
-        lr = settings.lr(state.step)
-        if lr.__class__ is not float or not 0.0 <= lr < math.inf:
-            lr = number(f"{type(self).__name__}, at step {state.step}", "the schedule's lr", lr, least=0.0)
+        if state.step != self._rated:
+            self._rate(state.step)
+        lr = float(settings.lr(state.step))
         if settings.l2 or settings.decay or settings.weight_decay:
             coupled, shrink = self.decay(settings, lr)
             if self.folds_decay:
@@ -196,6 +198,14 @@ class GradientOptimizer(Optimizer):
                     weights *= shrink
         self.apply(state, grad, lr)
         state.step += 1
+
+    def _rate(self, step: int) -> None:
+        """Refuse what is no learning rate, of any group, before the first parameter is written."""
+        for settings in (self.settings, *(settings for _, settings in self.groups)):
+            lr = settings.lr(step)
+            if type(lr) is not float or not 0.0 <= lr < math.inf:
+                number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0)
+        self._rated = step
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
         """What this step's weight decay adds to the gradient, times the weights; and what it multiplies the weights by."""
@@ -271,8 +281,11 @@ class GradientOptimizer(Optimizer):
                 raise StateError(explain(where, rule, "one of another dtype or device than those before", cure))
             state = ParameterState(weights, self.settings)
         else:
-            name = next((name for name, array in self._model.named_parameters().items() if array is weights), None)
-            if name is None:
+            name, array = self._names.get(id(weights), ("", None))
+            if array is not weights:  # all at once: to look for each alone takes a model of 600 layers half a minute
+                self._names = {id(array): (name, array) for name, array in self._model.named_parameters().items()}
+                name, array = self._names.get(id(weights), ("", None))
+            if array is None:
                 cure = "bind(model) to that one"
                 if any(state.step for state in self._named.values()):
                     cure = "copy both at once, copy.deepcopy((model, optimizer)); a new optimizer can load this one's state_dict"
@@ -298,7 +311,7 @@ class GradientOptimizer(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         # An array's identity is its address, which no copy keeps.
-        return vars(self) | {"_states": list(self._states.values())}
+        return vars(self) | {"_states": list(self._states.values()), "_names": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         states = {id(parameter.weights): parameter for parameter in state["_states"]}
