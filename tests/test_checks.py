@@ -39,7 +39,7 @@ from typednn import (
 )
 from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, NotInitialised, ShapeError, TypednnError
-from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, ReLU, Residual
+from typednn.layers import Conv2d, Flatten, Linear, LinearGrad, MaxPool2d, Pad2d, PerPosition, ReLU, Residual
 from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, accumulate, clip_grad_norm
 
@@ -694,6 +694,7 @@ def test_judging_makes_no_annotations() -> None:
         y, labels = model.forward(array(batch, 3)), np.zeros(batch, np.int64)
         loss.loss(y, labels)
         grad = model.backward(loss.loss_grad(y, labels))
+        LinearGrad(array(batch, 3), array(5, 3), None)
         model.update(optimizer, grad)
 
     def wrong(batch: int) -> None:
@@ -709,6 +710,7 @@ def test_judging_makes_no_annotations() -> None:
             lambda: model.update(optimizer, foreign),
             lambda: loss.loss(y, np.zeros(batch + 1, np.int64)),
             lambda: loss.loss(y, np.zeros(batch, np.complex64)),
+            lambda: LinearGrad(array(batch, 3), array(batch, 4), None),
         )
         for call in calls:
             with pytest.raises(CheckError):

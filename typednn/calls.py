@@ -30,7 +30,7 @@ from typednn.checks import Contract, array_hints, is_array_hint, judge, remember
 from typednn.derivatives import GradientContract, Record, check_derivative, check_gradient
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
 from typednn.fields import not_forwarded
-from typednn.gradients import Gradient, set_shared
+from typednn.gradients import Gradient, checked_backward, set_shared
 
 if TYPE_CHECKING:
     from typednn.module import Module
@@ -284,7 +284,14 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
                     known = None
             if known is None:
                 _check_next_grad(self, contract, next_grad, record)
-            result = function(self, next_grad)
+            if checked_backward.runs:
+                result = function(self, next_grad)
+            else:
+                checked_backward.runs = True
+                try:
+                    result = function(self, next_grad)
+                finally:
+                    checked_backward.runs = False
             if known is not None:
                 try:
                     if known[0](result) == known[1]:

@@ -185,7 +185,7 @@ def _nothing(instance: Any) -> None:
 def _judge(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
     """The place of the first value that is not what its hint promises, or -1. ``self`` is what ``{self.x}`` reads."""
     for place, (hint, value) in enumerate(zip(hints, values, strict=True)):
-        if not _is_open(hint) and not is_bearable(value, hint):
+        if not is_open(hint) and not is_bearable(value, hint):
             return place
         if is_array_hint(hint) and (0 in value.shape or not is_array(value)):
             return place
@@ -316,6 +316,22 @@ def attribute_lookup(instance: Any) -> Callable[[str], shapes.Dim | None]:
     return lookup
 
 
+def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str], values: Sequence[Any]) -> None:
+    """One float dtype and one device for all arrays among ``values``: what differs is refused, never promoted."""
+    arrays = [(name, value) for name, value in zip(names, values, strict=True) if is_array(value)]
+    floats = [(name, value) for name, value in arrays if value.dtype.kind == "f"]
+    for name, value in floats[1:]:
+        first, dtype = floats[0][0], floats[0][1].dtype
+        if value.dtype != dtype:
+            rule, cure = f"{name} must have the dtype of {first}, {dtype}", f"convert it with {name}.astype(numpy.{dtype})"
+            raise DTypeError(explain(where(), rule, str(value.dtype), cure), instance)
+    for name, value in arrays[1:]:
+        first, device = arrays[0][0], device_of(arrays[0][1])
+        if device_of(value) != device:
+            rule = f"{name} must be on the device of {first}, {device!r}"
+            raise DeviceError(explain(where(), rule, repr(device_of(value)), "move one of them with to_device"), instance)
+
+
 class Contract:
     """The annotations of one method, resolved once, and the verdicts given on it so far."""
 
@@ -345,20 +361,7 @@ class Contract:
             judge(self.described(instance), instance, self.names[: len(hints)], hints, values[: len(hints)])
 
     def check_agreement(self, instance: Any, values: Sequence[Any]) -> None:
-        """One float dtype and one device for all arrays of a call: what differs is refused, never promoted."""
-        arrays = [(name, value) for name, value in zip(self.names, values, strict=True) if is_array(value)]
-        floats = [(name, value) for name, value in arrays if value.dtype.kind == "f"]
-        where = self.described(instance)
-        for name, value in floats[1:]:
-            first, dtype = floats[0][0], floats[0][1].dtype
-            if value.dtype != dtype:
-                rule, cure = f"{name} must have the dtype of {first}, {dtype}", f"convert it with {name}.astype(numpy.{dtype})"
-                raise DTypeError(explain(where, rule, str(value.dtype), cure), instance)
-        for name, value in arrays[1:]:
-            first, device = arrays[0][0], device_of(arrays[0][1])
-            if device_of(value) != device:
-                rule = f"{name} must be on the device of {first}, {device!r}"
-                raise DeviceError(explain(where, rule, repr(device_of(value)), "move one of them with to_device"), instance)
+        check_agreement(lambda: self.described(instance), instance, self.names, values)
 
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments have bound."""
@@ -458,7 +461,7 @@ def signature_or_type(value: Any) -> Any:
         return value.__class__
 
 
-def _is_open(hint: Any) -> bool:
+def is_open(hint: Any) -> bool:
     """Whether a type variable stands for anything at all; its default is no promise, though beartype on Python 3.13 takes it for one."""
     return isinstance(hint, TypeVar) and not hint.__bound__ and not hint.__constraints__
 
@@ -466,6 +469,6 @@ def _is_open(hint: Any) -> bool:
 def is_memorable(hint: Any) -> bool:
     """Whether type, dtype and shape alone decide; anything else is judged on every call."""
     if isinstance(hint, TypeVar):
-        return _is_open(hint)
+        return is_open(hint)
     options = get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     return all(is_array_hint(option) or option is None or (isinstance(option, type) and not get_args(option)) for option in options)

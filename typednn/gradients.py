@@ -11,17 +11,33 @@ import dataclasses
 import functools
 import math
 import operator
+import re
+import threading
+import types
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache, partial, wraps
 from numbers import Real
 from typing import Any, ClassVar, Generic, Self, TypeAlias, cast
 
 import numpy as np
+from jaxtyping import Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
+from typednn.checks import (
+    check_agreement,
+    check_hint,
+    is_array_hint,
+    is_memorable,
+    is_open,
+    judge,
+    remember,
+    signature_or_type,
+    switch,
+)
+from typednn.derivatives import gradient_fields
 from typednn.errors import ArgumentError, explain
 
 # The names of the leaves that are one parameter's, for each shared parameter.
@@ -53,6 +69,14 @@ class Gradient:
         super().__init_subclass__()
         if inputs is not None:
             cls.__inputs__ = inputs
+        own = vars(cls).get("__post_init__")
+        if own is not None and not hasattr(own, "__wrapped__"):  # with slots, a dataclass is made twice
+            setattr(cls, "__post_init__", _then_checked(own))  # noqa: B010
+
+    def __post_init__(self) -> None:
+        """Hold every field to its annotation, where no backward will; `CheckError` names the field."""
+        if not checked_backward.runs and switch.mode != "off":
+            _promises(type(self)).check(self)
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
@@ -99,11 +123,12 @@ class Gradient:
 
     def __mul__(self, factor: float) -> Self:
         """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
-        handed: object = factor
-        single = is_array(handed) and not factor.shape and factor.dtype.kind in "fiub"  # type: ignore[attr-defined]
-        if not single and not isinstance(handed, Real | np.bool_):
+        handed: Any = factor
+        if is_array(handed) and not handed.shape and handed.dtype.kind in "fiub":
+            handed = to_numpy(handed).item()
+        if not isinstance(handed, Real | np.bool_):
             return NotImplemented
-        plain = float(to_numpy(factor)) if single else float(factor)  # a Python float: NumPy's float64 would change a float32 array's dtype
+        plain = float(handed)  # a Python float: NumPy's float64 would change a float32 array's dtype
         scaled: Self = _combined(partial(operator.mul, plain), self)
         return with_shared(scaled, self)
 
@@ -130,6 +155,67 @@ def with_shared(gradient: AnyGradient, source: Gradient) -> AnyGradient:
     """``gradient``, made of ``source``, with what is known of its shared leaves."""
     object.__setattr__(gradient, "_shared", getattr(source, "_shared", None))
     return gradient
+
+
+class _CheckedBackward(threading.local):
+    """Whether this thread is in a backward whose gradient is checked when it returns: none is checked twice."""
+
+    runs: bool = False
+
+
+checked_backward = _CheckedBackward()
+
+
+def _then_checked(own: Callable[..., None]) -> Callable[..., None]:
+    @wraps(own)
+    def both(self: Gradient, *given: Any) -> None:
+        own(self, *given)
+        Gradient.__post_init__(self)
+
+    return both
+
+
+@cache
+def _promises(kind: type) -> _Promises:
+    return _Promises(kind)
+
+
+class _Promises:
+    """What the annotations of a gradient dataclass say of the fields alone, and the verdicts given so far."""
+
+    def __init__(self, kind: type[Gradient]) -> None:
+        fields = gradient_fields(kind, kind.__qualname__)
+        self.where: str = kind.__qualname__
+        self.names: tuple[str, ...] = tuple(name for name in fields if name not in kind.__deferred__)
+        self.hints: list[Any] = []
+        for name in self.names:
+            hint = _of_any_layer(check_hint(f"{kind.__qualname__}.{name}", fields[name]))
+            # An input that may be anything is at least an array, or None where the input was no float.
+            self.hints.append(_ARRAY_OR_NONE if name in kind.__inputs__ and (is_open(hint) or hint is Any) else hint)
+        self.memorable: bool = all(map(is_memorable, self.hints))
+        self.verdicts: dict[Any, bool] = {}
+
+    def check(self, gradient: Gradient) -> None:
+        values = [getattr(gradient, name) for name in self.names]
+        key = tuple(map(signature_or_type, values)) if self.memorable and switch.mode == "cached" else None
+        if key is None or key not in self.verdicts:
+            judge(self.where, None, self.names, self.hints, values)
+            check_agreement(lambda: self.where, None, self.names, values)
+            if key is not None:
+                remember(self.verdicts, key, True)
+
+
+_ARRAY_OR_NONE: Any = Shaped[AnyArray, "..."] | None
+
+
+def _of_any_layer(hint: Any) -> Any:
+    """``hint`` with ``_`` for each axis that a layer's attribute would give: a gradient by itself knows no layer."""
+    if is_array_hint(hint):
+        free = re.sub(r"\S*\{[^{}]*\}(?:[^\s{}]|\{[^{}]*\})*", "_", hint.dim_str)
+        return hint if free == hint.dim_str else hint.dtype[hint.array_type, free]
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return functools.reduce(operator.or_, map(_of_any_layer, typing.get_args(hint)))
+    return hint
 
 
 def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArray]]:

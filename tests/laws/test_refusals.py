@@ -7,7 +7,7 @@ import pytest
 import strict_array
 
 from tests.layer_cases import CASES, LayerCase
-from typednn import calls, checking, checks, derivatives, fields, updates
+from typednn import calls, checking, checks, derivatives, fields, gradients, updates
 from typednn.backends import to_device
 from typednn.engines import using
 from typednn.errors import ShapeError
@@ -49,13 +49,14 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*arguments: Any, **named: Any) -> None:
         return None
 
-    for module in (checks, calls, derivatives, fields, updates):
+    for module in (checks, calls, derivatives, fields, gradients, updates):
         monkeypatch.setattr(module, "judge", nothing, raising=True)
     for module in (calls, derivatives, updates):
         monkeypatch.setattr(module, "check_derivative", nothing)
     monkeypatch.setattr(calls, "_check_inputs", nothing)
     monkeypatch.setattr(calls, "_check_output", nothing)
-    monkeypatch.setattr(checks.Contract, "check_agreement", nothing)
+    for module in (checks, gradients):
+        monkeypatch.setattr(module, "check_agreement", nothing)
     monkeypatch.setattr("typednn.layer._Parts.check_sizes", nothing)
 
 

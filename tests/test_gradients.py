@@ -1,0 +1,248 @@
+"""A gradient is what its annotations promise from the moment it is constructed, wherever that is; and is not checked twice."""
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+import numpy as np
+import pytest
+import strict_array
+from jaxtyping import Float
+from typing_extensions import TypeVar
+
+from typednn import Array1, Array2, Gradient, Input, Kept, Layer, checking, fuse, gradients
+from typednn.arrays import AnyArray
+from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError
+from typednn.gradients import ChainGrad, ElementwiseGrad
+from typednn.layers import Conv2dGrad, Linear, LinearGrad, ReLU
+from typednn.optim import SGD
+from typednn.stack import StackGrad
+
+strict_array.register()
+
+
+def array(*shape: int, dtype: Any = np.float32) -> Any:
+    return np.ones(shape, dtype)
+
+
+@pytest.fixture(params=["full", "cached", "cached, after a hit"])
+def mode(request: pytest.FixtureRequest) -> Any:
+    with checking("full" if request.param == "full" else "cached"):
+        if request.param.endswith("hit"):
+            for _ in range(2):
+                LinearGrad(array(2, 3), array(4, 3), array(4))
+                OwnGrad(array(2, 3), array(2, 3), array(3), None, "any")
+                Wide(array(2, 3), array(7, 3))
+        yield request.param
+
+
+@dataclass(frozen=True, slots=True)
+class OwnGrad(Gradient, inputs=("left", "right")):
+    left: Float[Array2, "batch features"]
+    right: Float[Array2, "batch features"]
+    scale: Float[Array1, " features"]
+    shift: Float[Array1, " features"] | None
+    note: Any
+
+
+@dataclass(frozen=True)
+class Wide(Gradient):
+    """Sizes of the layer's own are open while there is no layer; ranks and everything else are not."""
+
+    input: Float[Array2, "batch features"]
+    weight: Float[Array2, "{self.width} features"]
+
+
+def own(**changed: Any) -> Any:
+    fields = {"left": array(2, 3), "right": array(2, 3), "scale": array(3), "shift": None, "note": "any"}
+    return OwnGrad(**(fields | changed))
+
+
+def linear(**changed: Any) -> Any:
+    return LinearGrad(**({"input": array(2, 3), "weight": array(4, 3), "bias": array(4)} | changed))
+
+
+def test_what_is_promised_is_constructed(mode: str) -> None:
+    own()
+    own(shift=array(3), note=object())
+    linear(bias=None)
+    linear(input=array(2, 3, dtype=np.float64), weight=array(4, 3, dtype=np.float64), bias=None)
+    Wide(array(2, 3), array(7, 3))
+    Conv2dGrad(array(2, 5, 5, 1), array(3, 2, 2, 1), None)
+    ElementwiseGrad(array(2, 3, 4), None)
+    ElementwiseGrad(array(2, 3), (None, Slope(array(1))))
+    ChainGrad(None, (linear(), None))
+    StackGrad(array(2, 3), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Slope(Gradient):
+    slope: Float[Array1, "1"]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: linear(weight="a string"), DeviceError, "LinearGrad: weight must be an array, got str"),
+        (lambda: linear(weight=None), DeviceError, "LinearGrad: weight must be an array, got NoneType"),
+        (lambda: linear(weight=[[1.0]]), DeviceError, "LinearGrad: weight must be an array, got list"),
+        (lambda: linear(bias=3.0), DeviceError, "LinearGrad: bias must be an array, got float"),
+        (lambda: linear(weight=np.float32(1)), DeviceError, "weight must be an array, got numpy.float32"),
+        (lambda: linear(weight=array(4)), ShapeError, 'weight must be "out_features in_features", got shape (4,): 1 axes'),
+        (lambda: linear(weight=array(4, 5)), ShapeError, "axis 1 is 5, not 3"),
+        (lambda: linear(bias=array(5)), ShapeError, "axis 0 is 5, not 4"),
+        (lambda: linear(bias=array(0)), ShapeError, "axis 0 is empty"),
+        (lambda: linear(weight=array(4, 3, dtype=np.float64)), DTypeError, "weight must have the dtype of input, float32, got float64"),
+        (lambda: linear(weight=array(4, 3, dtype=np.int64)), DTypeError, "weight must hold numbers of kind float, got int64"),
+        (
+            lambda: linear(weight=strict_array.to_strict(array(4, 3))),
+            DeviceError,
+            "weight must be on the device of input, 'cpu', got 'strict'",
+        ),
+        (lambda: own(right=array(5, 3)), ShapeError, 'right must be "batch features", got shape (5, 3): axis 0 is 5, not 2'),
+        (lambda: own(shift=array(4)), ShapeError, "axis 0 is 4, not 3"),
+        (lambda: own(left="left"), DeviceError, "OwnGrad: left must be an array, got str"),
+        (lambda: Wide(array(2, 3), array(7, 4)), ShapeError, "axis 1 is 4, not 3"),
+        (lambda: Wide(array(2, 3), array(7)), ShapeError, "weight must be"),
+        (lambda: ElementwiseGrad("a string", None), DeviceError, "ElementwiseGrad: input must be an array, got str"),
+        (lambda: ChainGrad(3, ()), DeviceError, "ChainGrad: input must be an array, got int"),
+        (lambda: ChainGrad(None, [linear()]), CheckError, "ChainGrad: parts must be"),
+        (lambda: StackGrad(array(2, 3), "parts"), CheckError, "StackGrad: parts must be"),
+        (lambda: replace(linear(), weight="x"), DeviceError, "weight must be an array"),
+        (lambda: linear().map(lambda leaf: leaf.astype(np.float64)), DTypeError, "must have the dtype of input"),
+        (lambda: linear().map(lambda leaf: leaf[0]), ShapeError, "weight must be"),
+        (lambda: linear().map(np.isnan), DTypeError, "weight must hold numbers of kind float, got bool"),
+        (lambda: linear().map(np.sum), DeviceError, "weight must be an array, got numpy.float32"),
+    ],
+)
+def test_anything_else_is_refused_when_it_is_constructed(make: Any, error: type, words: str, mode: str) -> None:
+    with pytest.raises(error) as caught:
+        make()
+    assert words in str(caught.value)
+    with checking("off"):
+        make()
+
+
+def test_a_post_init_of_ones_own_comes_first() -> None:
+    for slots in (False, True):
+
+        @dataclass(frozen=True, slots=slots)
+        class Whole(Gradient):
+            input: Float[Array2, "batch features"]
+
+            def __post_init__(self) -> None:
+                object.__setattr__(self, "input", np.asarray(self.input))
+
+        Whole(array(2, 3))
+        Whole([[1.0, 2.0]])  # type: ignore[arg-type]
+        with pytest.raises(ShapeError, match="input must be"):
+            Whole([1.0])  # type: ignore[arg-type]
+
+
+def test_an_annotation_that_cannot_be_checked_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Lost(Gradient):
+        input: "NoSuchArray"  # type: ignore[name-defined]
+
+    with pytest.raises(DefinitionError, match="every field's annotation must be resolvable"):
+        Lost(array(2, 3))
+
+
+T = TypeVar("T", bound=AnyArray)
+
+
+def test_a_bound_is_a_promise() -> None:
+    @dataclass(frozen=True)
+    class Bound(Gradient, Generic[T]):
+        input: T
+
+    Bound(array(2, 3))
+    with pytest.raises(CheckError, match="Bound: input must be"):
+        Bound("text")  # type: ignore[type-var]
+
+
+# ------------------------------------------------------------------ where a backward checks, construction does not
+
+
+@dataclass(frozen=True, slots=True)
+class Plain(Gradient):
+    input: Float[Array2, "batch features"]
+
+
+class Sloppy(Layer[Array2, Array2, Plain]):
+    """The identity; its backward calls what it is told to."""
+
+    _x: Kept[Float[Array2, "batch features"]]
+    aside: Any = None
+
+    def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+        self._x = x
+        return x
+
+    def backward(self, next_grad: Float[Array2, "batch features"]) -> Plain:
+        if self.aside is not None:
+            self.aside()
+        return Plain(next_grad)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the gradients that were checked when they were constructed."""
+    seen: list[str] = []
+    check = gradients._Promises.check
+
+    def counting(self: Any, gradient: Any) -> None:
+        seen.append(self.where)
+        check(self, gradient)
+
+    monkeypatch.setattr(gradients._Promises, "check", counting)
+    return seen
+
+
+def test_no_gradient_of_a_checked_backward_is_checked_twice(counted: list[str]) -> None:
+    net = (Input(3) >> Linear(3, 4) >> ReLU() >> Linear(4, 2)).init(np.random.default_rng(0))
+    for model in (net, fuse(net)):
+        for checks in ("full", "cached"):
+            with checking(checks):  # type: ignore[arg-type]
+                for _ in range(3):
+                    model.update(SGD(0.1), model.backward(model.forward(array(5, 3))))
+    assert counted == []
+    grad = net.backward(net.forward(array(5, 3)))
+    grad * 2.0
+    assert counted == ["LinearGrad", "ElementwiseGrad", "LinearGrad", "ChainGrad"]
+
+
+def test_after_a_backward_that_failed_construction_is_checked(counted: list[str]) -> None:
+    layer = Sloppy()
+    layer.aside = lambda: 1 / 0
+    y = layer.forward(array(2, 3))
+    with pytest.raises(ZeroDivisionError):
+        layer.backward(y)
+    with pytest.raises(ShapeError):
+        Plain(array(2))
+    assert counted == ["Plain"]
+
+
+def test_a_backward_in_another_thread_changes_nothing_here(counted: list[str]) -> None:
+    layer, inside, go_on = Sloppy(), threading.Event(), threading.Event()
+    layer.aside = lambda: (inside.set(), go_on.wait(20))
+    y = layer.forward(array(2, 3))
+    thread = threading.Thread(target=layer.backward, args=(y,))
+    thread.start()
+    try:
+        assert inside.wait(20)
+        with pytest.raises(ShapeError):
+            Plain(array(2))
+    finally:
+        go_on.set()
+        thread.join()
+    assert counted == ["Plain"]
+
+
+def test_a_backward_that_nothing_checks_leaves_it_to_construction() -> None:
+    """Its forward ran with the checks off."""
+    layer = Sloppy()
+    with checking("off"):
+        y = layer.forward(array(2, 3))
+    with pytest.raises(ShapeError, match="Plain: input must be"):
+        layer.backward(y[0])
