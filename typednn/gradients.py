@@ -8,7 +8,6 @@ gradients belong to one batch, and a result carries the left operand's.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import operator
 import re
@@ -76,7 +75,8 @@ class Gradient:
     def __post_init__(self) -> None:
         """Hold every field to its annotation, where no backward will; `CheckError` names the field."""
         if not checked_backward.runs and switch.mode != "off":
-            _promises(type(self)).check(self)
+            kind: type = type(self)
+            _promises(kind).check(self)
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
@@ -124,9 +124,11 @@ class Gradient:
     def __mul__(self, factor: float) -> Self:
         """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
         handed: Any = factor
-        if is_array(handed) and not handed.shape and handed.dtype.kind in "fiub":
-            handed = to_numpy(handed).item()
-        if not isinstance(handed, Real | np.bool_):
+        if is_array(handed) and not handed.shape:
+            handed = to_numpy(handed)[()]
+        if issubclass(handed.__class__, np.generic):
+            handed = handed.item()
+        if not isinstance(handed, Real):
             return NotImplemented
         plain = float(handed)  # a Python float: NumPy's float64 would change a float32 array's dtype
         scaled: Self = _combined(partial(operator.mul, plain), self)
@@ -205,7 +207,7 @@ class _Promises:
                 remember(self.verdicts, key, True)
 
 
-_ARRAY_OR_NONE: Any = Shaped[AnyArray, "..."] | None
+_ARRAY_OR_NONE: Any = typing.Optional[Shaped[AnyArray, "..."]]  # noqa: UP045  # to checkers, the left side is no type
 
 
 def _of_any_layer(hint: Any) -> Any:
@@ -214,7 +216,8 @@ def _of_any_layer(hint: Any) -> Any:
         free = re.sub(r"\S*\{[^{}]*\}(?:[^\s{}]|\{[^{}]*\})*", "_", hint.dim_str)
         return hint if free == hint.dim_str else hint.dtype[hint.array_type, free]
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return functools.reduce(operator.or_, map(_of_any_layer, typing.get_args(hint)))
+        members: Any = tuple(map(_of_any_layer, typing.get_args(hint)))
+        return typing.Union[members]  # noqa: UP007
     return hint
 
 
