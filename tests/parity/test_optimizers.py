@@ -3,6 +3,7 @@
 Both engines begin at the same weights and see the same batches, but each computes its own gradients.
 """
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -98,6 +99,20 @@ def test_ten_steps(peer: Any, dtype: Any, name: str, options: dict[str, Any]) ->
     """P-S4, and the rules of Adam and AdamW."""
     net = Net(peer, dtype)
     train(net, OURS[name](**options), getattr(peer.torch.optim, name)(net.twin.parameters(), **options))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_copies_and_rates_that_are_set(peer: Any, dtype: Any, name: str) -> None:
+    """PyTorch's steps are not interrupted; ours go on with a copy of model and optimizer after each, and one of three rates."""
+    net, options = Net(peer, dtype), {"SGD": {"momentum": 0.9}}.get(name, {})
+    ours, theirs = OURS[name](lr=0.1, **options), getattr(peer.torch.optim, name)(net.twin.parameters(), lr=0.1, **options)
+    for step, batch in enumerate(net.batches, start=1):
+        ours.lr = theirs.param_groups[0]["lr"] = (0.1, 0.02, 0.05)[step % 3]
+        net.model.update(ours, net.ours(*batch))
+        net.theirs(*batch)
+        theirs.step()
+        net.compare(step)
+        net.model, ours = copy.deepcopy((net.model, ours))
 
 
 def test_paper_l2_is_twice_pytorchs_weight_decay(peer: Any, dtype: Any) -> None:
