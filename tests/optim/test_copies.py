@@ -236,6 +236,15 @@ def test_copy_makes_one_more_for_the_same_model(bound: bool) -> None:
     assert bits(tuple(net.parameters())) == straight
 
 
+def test_one_more_for_the_same_model_can_step_what_was_never_stepped() -> None:
+    net, optimizer = model(), Adam(0.01)
+    grad = net.backward(net.forward(values((5, 3), 0, np.float32)))
+    net[2].update(optimizer, grad.parts[2])
+    before = net[0].weight.copy()
+    net[0].update(copy.copy(optimizer), grad.parts[0])
+    assert (net[0].weight != before).any()
+
+
 @pytest.mark.parametrize("how", COPIES)
 def test_a_parameter_first_stepped_after_the_copy_needs_bind(how: str) -> None:
     net, optimizer = model(), Adam(0.01)

@@ -104,7 +104,8 @@ def test_ten_steps(peer: Any, dtype: Any, name: str, options: dict[str, Any]) ->
 @pytest.mark.parametrize("name", OURS)
 def test_copies_and_rates_that_are_set(peer: Any, dtype: Any, name: str) -> None:
     """PyTorch's steps are not interrupted; ours go on with a copy of model and optimizer after each, and one of three rates."""
-    net, options = Net(peer, dtype), {"SGD": {"momentum": 0.9}}.get(name, {})
+    net = Net(peer, dtype)
+    options: dict[str, Any] = {"momentum": 0.9} if name == "SGD" else {}
     ours, theirs = OURS[name](lr=0.1, **options), getattr(peer.torch.optim, name)(net.twin.parameters(), lr=0.1, **options)
     for step, batch in enumerate(net.batches, start=1):
         ours.lr = theirs.param_groups[0]["lr"] = (0.1, 0.02, 0.05)[step % 3]
