@@ -428,7 +428,7 @@ def test_an_apply_of_its_own_finds_the_decay_done(decay: str) -> None:
 
 
 def test_a_rate_that_is_set_is_used() -> None:
-    """P-S4: number or schedule, from the next step on, in place of whatever was there."""
+    """A number or a schedule, from the next step on, in place of whatever was there."""
     w, optimizer = np.zeros(1), SGD(StepLR(1.0, 1))
     for rate, moved in ((0.5, 0.5), (lambda step: 0.25 * step, 0.25), (ConstantLR(2.0), 2.0), (np.float64(0.125), 0.125)):
         optimizer.lr = rate
