@@ -32,6 +32,10 @@ from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initia
 from typednn.shapes import Flow
 
 
+# What a model computes in: those that every op and every file format knows.
+DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
+
+
 class Module(Enforced):
     """Base of everything that has a forward and a backward; derive from `Layer`, `Elementwise`, `FirstLayer` or `MultiInput`."""
 
@@ -324,13 +328,14 @@ class Module(Enforced):
         return self._replaced(lambda array: to_device(array, device), device=device)
 
     def astype(self, dtype: npt.DTypeLike) -> Self:
-        """Convert every floating parameter and buffer; kept values are dropped; sharing stays. Returns the model."""
+        """Convert every floating parameter and buffer to float16, float32 or float64; kept values are dropped; sharing stays. Returns the model."""
         try:
             wanted = np.dtype(dtype)
         except TypeError:
             wanted = np.dtype(object)
-        if wanted.kind != "f":
-            raise ArgumentError(explain(f"{self.label()}.astype", "a model's dtype is floating", repr(dtype), "such as numpy.float32"))
+        if wanted not in DTYPES:
+            rule = f"a model's dtype is {', '.join(map(str, DTYPES[:-1]))} or {DTYPES[-1]}"
+            raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)))
         delegation.ask(self, "astype", wanted)
         return self._replaced(lambda array: array.astype(wanted) if array.dtype.kind == "f" else array, dtype=wanted)
 

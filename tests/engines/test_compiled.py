@@ -17,6 +17,7 @@ import pytest
 from typednn.engines import Array, EngineError, Scalar, compiled, kernel, set_threads, sources, threads, toolchain
 from typednn.engines.compiled import Kernel
 from typednn.errors import DTypeError, ShapeError
+from typednn.optim import SGD, Adam
 
 sys.path.insert(0, str(Path(__file__).parent))  # kernels live in importable files: so do these
 
@@ -42,6 +43,33 @@ def test_any_size(relu: Kernel, size: int) -> None:
     y = np.full_like(x, 7)
     relu(x, y)
     np.testing.assert_array_equal(y, np.maximum(x, 0))
+
+
+def unaligned(array: Any) -> Any:
+    """The same numbers, one byte off."""
+    moved = np.frombuffer(bytearray(array.nbytes + 1), array.dtype, array.size, 1).reshape(array.shape)
+    moved[...] = array
+    assert not moved.flags.aligned
+    return moved
+
+
+def test_unaligned_inputs(relu: Kernel) -> None:
+    x = np.linspace(-1, 1, 100, dtype=np.float32).reshape(4, 25)
+    y = np.empty_like(x)
+    relu(unaligned(x), y)
+    np.testing.assert_array_equal(y, np.maximum(x, 0))
+    with pytest.raises(ShapeError, match="must be C-contiguous, aligned and writeable"):
+        relu(x, unaligned(y))
+
+
+@pytest.mark.parametrize("make", [lambda: SGD(0.1), lambda: SGD(0.1, momentum=0.9), lambda: Adam(0.1)])
+def test_unaligned_weights_are_stepped_by_the_reference(make: Any) -> None:
+    weights, grad = np.linspace(-1, 1, 3000, dtype=np.float32), np.ones(3000, np.float32)
+    moved, optimizer, other = unaligned(weights), make(), make()
+    for _ in range(2):
+        optimizer.step(weights, grad)
+        other.step(moved, unaligned(grad))
+    np.testing.assert_allclose(moved, weights, rtol=1e-6)
 
 
 def test_sizes_change_from_call_to_call(relu: Kernel) -> None:

@@ -108,14 +108,20 @@ def _in_memory(plan: Plan) -> Callable[..., None]:
     """A call through Halide's own binding: checked alike, but slower, and with the interpreter's lock held."""
     compiled = toolchain.compile_in_memory(plan)
     arguments = (*plan.inputs, *plan.outputs)
-    flat = [isinstance(argument, Array) and argument.flat for argument in arguments]
     frame = Frame(plan)
+
+    def taken(value: Any, argument: Argument) -> Any:
+        if not isinstance(argument, Array):
+            return value
+        # Outputs are aligned, or the frame refuses them; Halide's binding takes no others.
+        aligned = value if value.flags.aligned else value.copy()
+        return aligned.reshape(-1) if argument.flat else aligned
 
     def call(*named: Any) -> None:
         given = (*named[: len(plan.inputs)], *(named[number] for number in plan.written), *named[len(plan.inputs) :])
         frame.check(given)
         try:
-            compiled(*(value.reshape(-1) if is_flat else value for value, is_flat in zip(given, flat, strict=True)))
+            compiled(*map(taken, given, arguments))
         except toolchain.halide().HalideError as error:
             raise EngineError(f"{plan.name} failed: {error}") from error
 

@@ -24,7 +24,7 @@ def step(
     shrink: float = 1.0,
 ) -> None:
     """Move ``weights`` for the ``step``-th time, counted from 1; ``coupled`` and ``shrink`` are weight decay."""
-    if fast(weights, grad, m, v):
+    if fast(weights, grad, m, v) and weights.flags.aligned:
         cpu.step(weights, grad, m, v, lr, beta1, beta2, eps, step, coupled, shrink)
         return
     if cuda.covers(weights, grad, m, v):

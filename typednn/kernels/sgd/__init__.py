@@ -24,13 +24,13 @@ def step(
 ) -> None:
     """Move ``weights`` once; ``velocity`` may be None where momentum is 0. ``coupled`` and ``shrink`` are weight decay."""
     if momentum == 0:
-        if fast(weights, grad):
+        if fast(weights, grad) and weights.flags.aligned:
             cpu.plain_step(weights, grad, lr, coupled, shrink)
             return
         if cuda.covers(weights, grad):
             cuda.plain_step(weights, grad, lr, coupled, shrink)
             return
-    elif fast(weights, grad, velocity):
+    elif fast(weights, grad, velocity) and weights.flags.aligned:
         cpu.momentum_step(weights, grad, velocity, lr, momentum, dampening, nesterov, first, coupled, shrink)
         return
     elif cuda.covers(weights, grad, velocity):
