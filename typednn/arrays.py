@@ -25,13 +25,14 @@ classes             categories that a classifier tells apart
 from __future__ import annotations
 
 import math
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from typednn.errors import ArgumentError, DeviceError, explain
+from typednn.errors import ArgumentError, DeviceError, OutOfMemory, explain
 
 if TYPE_CHECKING:
     # The precision is left open: models are float32 by default, gradient checks run in float64.
@@ -132,6 +133,27 @@ def _backend(array: object) -> tuple[str, Callable[[], Any]]:
             )
         )
     return _BACKENDS[type(array)]
+
+
+def memory() -> int:
+    """Bytes of memory that this machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # a system that doesn't say
+        return sys.maxsize
+
+
+def refuse_beyond_memory(where: str, shape: Sequence[int], dtype: np.dtype[Any], device: str, owner: object) -> None:
+    """`OutOfMemory` where an array of this shape can't be: on the CPU it must fit into the machine's memory, elsewhere be addressable."""
+    if math.prod(shape) * dtype.itemsize > (memory() if device == "cpu" else sys.maxsize):
+        raise out_of_memory(where, f"{dtype} of shape {tuple(shape)}", math.prod(shape) * dtype.itemsize, owner)
+
+
+def out_of_memory(where: str, what: str, needed: int | None, owner: object) -> OutOfMemory:
+    """The error for arrays that don't fit; ``needed`` bytes, if that is known."""
+    needs = "" if needed is None else f", {needed:,} bytes ({needed / 2**30:,.1f} GiB)"
+    cure = f"this machine has {memory() / 2**30:,.1f} GiB: make the sizes smaller, or the batch"
+    return OutOfMemory(explain(where, "its arrays must fit into memory", f"{what}{needs}", cure), owner)
 
 
 def namespace(array: object) -> Any:

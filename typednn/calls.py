@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from jaxtyping import Shaped
 
-from typednn.arrays import AnyArray, device_of, is_array
+from typednn.arrays import AnyArray, device_of, is_array, out_of_memory
 from typednn.checks import Contract, array_hints, is_array_hint, judge, remember, signature, size_getter, switch
 from typednn.derivatives import GradientContract, Record, check_derivative, check_gradient
-from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
+from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
 from typednn.fields import not_forwarded
 from typednn.gradients import Gradient, checked_backward, set_shared
 
@@ -171,6 +171,8 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         except LocatedError as error:
             locate(error, self)
             raise
+        except MemoryError as error:
+            raise _no_room(self, error) from error
 
     def one(self: Module, x: Any) -> Any:
         """One input: the same as ``several``, and quick where the verdict is known."""
@@ -217,6 +219,8 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         except LocatedError as error:
             locate(error, self)
             raise
+        except MemoryError as error:
+            raise _no_room(self, error) from error
         return output
 
     forward = functools.wraps(function)(one if contract.names == ("x",) else several)
@@ -247,6 +251,11 @@ def _held(module: Module, function: Callable[..., Any], inputs: Sequence[Any]) -
         return function(module, *inputs)
     finally:
         _outer.token = None
+
+
+def _no_room(module: Module, error: MemoryError) -> OutOfMemory:
+    """The error of a call that ran out of memory, in the innermost layer."""
+    return out_of_memory(module.label(), str(error) or "no more memory", None, module)
 
 
 def _reused(module: Module) -> LayerReused:
@@ -303,6 +312,8 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
         except LocatedError as error:
             locate(error, self)
             raise
+        except MemoryError as error:
+            raise _no_room(self, error) from error
 
     backward.__typednn_contract__ = contract  # type: ignore[attr-defined]
     backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]

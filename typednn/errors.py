@@ -9,6 +9,7 @@
     │   │   ├── ShapeError                      wrong rank or size
     │   │   ├── DTypeError                      wrong kind or precision
     │   │   └── DeviceError                     arrays of two devices, or of none that is known
+    │   ├── OutOfMemory  MemoryError        an array does not fit into memory
     │   └── StateError   RuntimeError       a layer is not in the state that a call needs
     │       ├── NotInitialised                  parameters were never filled
     │       ├── NotForwarded                    backward without a forward that kept anything
@@ -65,6 +66,10 @@ class DTypeError(CheckError):
 
 class DeviceError(CheckError):
     """Arrays of two devices meet, or an array of no registered kind."""
+
+
+class OutOfMemory(LocatedError, MemoryError):
+    """An array that does not fit into memory; told before it is made where its size is known by then."""
 
 
 class StackError(TypednnError, TypeError):

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
-from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2
+from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, refuse_beyond_memory
 from typednn.checks import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.foreign import Foreign, adopted, identity, missing_methods
@@ -68,7 +68,7 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         try:
-            self.trace(Flow.of(tuple(inputs[0].shape)))
+            _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))
         except StackError as error:  # the annotation has been judged: what is left is an output of nothing, or a sum of two shapes
             if vars(error).get("expected") == "at least 1" or vars(error).get("axis") == "shape":
                 raise ShapeError(str(error), self) from None
@@ -213,7 +213,7 @@ class Input(Generic[In]):
         return f"Input({sizes})" if self.dtype is float else f"Input({sizes}, dtype=int)"
 
 
-# The shape after each chain. Not an attribute: what a shape comes from can be neither pickled nor copied.
+# The shape after each chain. Not an attribute: a copied chain would share it, and what a shape comes from.
 _ends: WeakKeyDictionary[Module, Flow] = WeakKeyDictionary()
 
 
@@ -265,7 +265,10 @@ class _Parts(Module):
         if self.sample is not None:
             self.sample.check(inputs[0], self)
         try:
-            self.trace(Flow.of(tuple(inputs[0].shape)))
+            flow = Flow.of(tuple(inputs[0].shape))
+            for part in self.parts:
+                flow = part.trace(flow)
+                _refuse_beyond_memory(part, inputs[0], flow)
         except StackError as error:  # in the words of the definition, but it is the array that does not fit
             raise ShapeError(str(error), self) from None
 
@@ -393,6 +396,13 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
     def backward(self, next_grad: Shaped[AnyArray, "batch *output"]) -> ChainGrad[Any, *tuple[Any, ...]]:
         gradients: Any = self.run_back(next_grad)
         return ChainGrad(gradients[0].input, tuple(gradients))
+
+
+def _refuse_beyond_memory(layer: Module, x: Any, flow: Flow) -> None:
+    """`OutOfMemory` where what ``layer`` makes of a model's input ``x`` has no room: asked before anything is computed."""
+    sizes = [size.value for size in flow.shape or () if size is not None and size.value is not None]
+    dtype = x.dtype if x.dtype.kind == "f" else layer.dtype
+    refuse_beyond_memory(f"{layer.label()}.forward", sizes, dtype, device_of(x), layer)
 
 
 def check_stackable(parts: Sequence[Any], known: int = 0) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn import calls, delegation, updates
-from typednn.arrays import AnyArray
+from typednn.arrays import AnyArray, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
 from typednn.checks import attribute_lookup, enforced
 from typednn.derivatives import Record
@@ -30,7 +30,6 @@ from typednn.gradients import named_leaves
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
 from typednn.shapes import Flow
-
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
@@ -307,6 +306,8 @@ class Module(Enforced):
             got = getattr(handed, "__name__", type(handed).__name__)
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
             raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure))
+        for path, module, field, _ in self._stored("parameter", "buffer"):
+            refuse_beyond_memory(f"{module.label()}.init, {path!r}", field.shape(module), field.dtype(module), module.device, module)
         delegation.ask(self, "init", rng)
         for path, module, field, cell in self._stored("parameter", "buffer"):
             rule = module.initialisers.get(field.name)
@@ -315,7 +316,11 @@ class Module(Enforced):
                     continue
                 rule = KaimingUniform() if field.kind == "parameter" else Zeros()
             shape = field.shape(module)
-            values = rule(rng, shape, module.fans())
+            try:
+                values = rule(rng, shape, module.fans())
+            except MemoryError as error:
+                what = f"{path!r} of shape {shape}"
+                raise out_of_memory(f"{module.label()}.init", what, math.prod(shape) * module.dtype.itemsize, module) from error
             if values.shape != shape:
                 raise ArgumentError(explain(f"initialiser of {path!r}", f"must give shape {shape}", str(values.shape)))
             cell.array = to_device(values.astype(field.dtype(module)), module.device)
@@ -328,7 +333,7 @@ class Module(Enforced):
         return self._replaced(lambda array: to_device(array, device), device=device)
 
     def astype(self, dtype: npt.DTypeLike) -> Self:
-        """Convert every floating parameter and buffer to float16, float32 or float64; kept values are dropped; sharing stays. Returns the model."""
+        """Convert floating parameters and buffers to float16, float32 or float64; kept values are dropped. Returns the model."""
         try:
             wanted = np.dtype(dtype)
         except TypeError:

@@ -69,7 +69,7 @@ def test_unaligned_weights_are_stepped_by_the_reference(make: Any) -> None:
     for _ in range(2):
         optimizer.step(weights, grad)
         other.step(moved, unaligned(grad))
-    np.testing.assert_allclose(moved, weights, rtol=1e-6)
+    np.testing.assert_allclose(moved, weights, rtol=1e-6, atol=1e-7)  # another order of the same roundings
 
 
 def test_sizes_change_from_call_to_call(relu: Kernel) -> None:
