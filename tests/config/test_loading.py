@@ -91,7 +91,8 @@ def test_command_imports_what_it_is_told_to(tmp_path: Path) -> None:
     told = run("m.toml", "--import", "my_layers", folder=tmp_path)
     assert (told.returncode, told.stdout) == (0, "     Stack\n  0  Twice()\n0 parameters\n")
     absent = run("m.toml", "--import", "no_such_module", folder=tmp_path)
-    assert (absent.returncode, absent.stderr) == (1, "import no_such_module: No module named 'no_such_module'\n")
+    cure = "start in the folder that holds it, or name that folder in PYTHONPATH"
+    assert (absent.returncode, absent.stderr) == (1, f"import no_such_module: No module named 'no_such_module'; {cure}\n")
 
 
 @pytest.mark.parametrize("module", ["", ".relative", "no such", "json.nothing"])
