@@ -29,7 +29,7 @@ class Embedding(FirstLayer[IntArray2, Array3, EmbeddingGrad, S]):
 
     def forward(self, x: Integer[IntArray2, "batch time"]) -> Float[Array3, "batch time {self.features}"]:
         self._tokens = x
-        rows: Any = self.weight[x]
+        rows: Array3 = self.weight[x]
         return rows
 
     def backward(self, next_grad: Float[Array3, "batch time {self.features}"]) -> EmbeddingGrad:
@@ -67,7 +67,8 @@ class MaskedGate(MultiInput[Array2, MaskedGateGrad]):
         mask: Bool[AnyArray, "batch {self.features}"] | None = None,
     ) -> Float[Array2, "batch {self.features}"]:
         self._value, self._gate, self._mask = value, gate, mask
-        return masked(value * gate * self.scale, mask)
+        y: Array2 = masked(value * gate * self.scale, mask)
+        return y
 
     def backward(self, next_grad: Float[Array2, "batch {self.features}"]) -> MaskedGateGrad:
         dy = masked(next_grad, self._mask)

@@ -203,7 +203,7 @@ def configured(subject: Subject) -> None:
     x = to_numpy(subject.arrays()[0])
     if not 2 <= x.ndim <= 4:
         return
-    model: Any = layer if isinstance(layer, Chain) and layer.sample else Sequential([layer], input=Input(*x.shape[1:]))  # type: ignore[call-overload]
+    model: Any = layer if isinstance(layer, Chain) and layer.sample else Sequential([layer], input=Input(*x.shape[1:]))
     read = config.loads(config.dumps(model), name="round.toml").model()
     for built in (model, read):
         built.init(np.random.default_rng(5))

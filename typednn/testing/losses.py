@@ -39,7 +39,8 @@ def hints_of(loss: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The annotations of prediction and target."""
     contract = getattr(getattr(loss, "loss_grad", None), "__typednn_contract__", None)
     if contract is not None and hasattr(loss, "loss"):
-        return contract.hints
+        hints: tuple[Any, ...] = contract.hints
+        return hints
     rule, cure = "takes a loss with loss and an enforced loss_grad", "derive its class from typednn.Loss"
     raise ArgumentError(explain("check_loss", rule, repr(loss), cure))
 
