@@ -190,7 +190,7 @@ def check_gradient(
             continue
         derivative = getattr(gradient, field)
         quantity = None if inputs is None else inputs[place]
-        kind: Any = quantity[1] if isinstance(quantity, tuple) else None  # of an input that is None, its class alone is known
+        kind: Any = None if quantity in (None, type(None)) else quantity[1]  # of an input that is None, its class alone is known
         if quantity is not None and (kind is None or kind.kind != "f"):
             if derivative is not None:
                 rule = f"an input of {kind} has no derivative: gradient field {field!r} must be None"

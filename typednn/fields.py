@@ -17,11 +17,11 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array
@@ -67,6 +67,12 @@ class Cell:
         self.placements: tuple[Placement, ...] = ()  # of the modules that `Module.tie` made share it
 
 
+def named_dtypes(hint: Any) -> tuple[str, ...]:
+    """The dtypes that an array annotation names; none where it takes all."""
+    anything: Any = Shaped
+    return () if hint.dtypes is anything.dtypes else tuple(map(str, hint.dtypes))
+
+
 class StoredField:
     """A parameter or a buffer: what it must look like, and where each layer holds it."""
 
@@ -90,8 +96,7 @@ class StoredField:
 
     def dtype(self, layer: Module) -> np.dtype[Any]:
         """What its numbers are: the layer's precision where the annotation takes floats, else the widest kind that it names."""
-        handed: Any = self.hint.dtypes
-        names: Sequence[str] = handed if isinstance(handed, Sequence) else ()  # Shaped takes all
+        names = named_dtypes(self.hint)
         wanted = (layer.dtype.name, "int64", "uint64", "bool")
         return np.dtype(next((name for name in wanted if not names or name in names), names[0] if names else wanted[0]))
 

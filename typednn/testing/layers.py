@@ -21,7 +21,7 @@ from typednn.config.registry import LAYERS
 from typednn.engines import using
 from typednn.errors import ArgumentError, NotForwarded, NotInitialised, StackError, explain
 from typednn.gradient_check import gradcheck
-from typednn.layer import Chain, FirstLayer, Input, MultiInput, Sequential
+from typednn.layer import FirstLayer, Input, MultiInput, Sequential
 from typednn.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
@@ -197,13 +197,13 @@ def trace(subject: Subject) -> None:
 
 def configured(subject: Subject) -> None:
     """A registered layer that is written to a config and read again is the same: names, weights, outputs, derivatives, bit by bit."""
-    layer = subject.fresh()
+    layer: Any = subject.fresh()
     if type(layer) not in LAYERS.values() or isinstance(layer, FirstLayer):
         return  # a config's models read rows of floats
     x = to_numpy(subject.arrays()[0])
     if not 2 <= x.ndim <= 4:
         return
-    model: Any = layer if isinstance(layer, Chain) and layer.sample else Sequential([layer], input=Input(*x.shape[1:]))
+    model: Any = layer if getattr(layer, "sample", None) else Sequential([layer], input=Input(*x.shape[1:]))
     read = config.loads(config.dumps(model), name="round.toml").model()
     for built in (model, read):
         built.init(np.random.default_rng(5))

@@ -14,6 +14,7 @@ from typednn.arrays import is_array
 from typednn.backends import to_device, to_numpy
 from typednn.checks import array_hints
 from typednn.errors import ArgumentError, CheckError, TypednnError, explain
+from typednn.fields import named_dtypes
 from typednn.module import Module
 
 T = TypeVar("T")
@@ -79,11 +80,9 @@ def contract_of(owner: Any, method: str) -> Any:
     return getattr(owner, method).__typednn_contract__
 
 
-def names_of(hint: Any) -> Sequence[str]:
+def names_of(hint: Any) -> tuple[str, ...]:
     """The dtypes that an array annotation allows; none where it allows all."""
-    handed: Any = array_hints(hint)[0].dtypes
-    names: Sequence[str] = handed if isinstance(handed, Sequence) else ()
-    return names
+    return named_dtypes(array_hints(hint)[0])
 
 
 def filled(hint: Any, given: Any, seed: int, dtype: Any) -> Any:
