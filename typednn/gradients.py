@@ -8,6 +8,7 @@ gradients belong to one batch, and a result carries the left operand's.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import operator
 import re

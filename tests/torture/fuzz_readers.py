@@ -75,7 +75,7 @@ def _went(name: str, *module: str) -> bool:
     units = re.search(r"number_of_executed_units: (\d+)", result.stderr)
     print(result.stdout.rstrip() or f"{name:<16} {units[1] if units else 'no'} inputs guided by coverage", flush=True)
     if result.returncode:
-        print(f"{name:<16} failed\n{result.stderr[-3000:]}", flush=True)
+        print(f"{name:<16} failed", *result.stderr.splitlines()[-20:], sep="\n", flush=True)
     return result.returncode == 0
 
 

@@ -348,7 +348,7 @@ _TOKENS = re.compile(rb"-?\d+(?:\.\d+)?|[A-Za-z_]\w*|\"[^\"]*\"")
 def mutated(content: bytes, rng: random.Random) -> bytes:
     """``content`` after one to four changes: of bytes, of binary fields, of words, or of a value within JSON."""
     for _ in range(rng.choice((1, 1, 1, 2, 3, 4))):
-        change = rng.choice((_bytes, _field, _word, _slice, _value))
+        change = rng.choice((_bytes, _field, _word, _slice, *[_value] * (8 if content[:1] == b"{" else 1)))
         content = change(content, rng)
     return content
 
@@ -401,11 +401,10 @@ def _value(content: bytes, rng: random.Random) -> bytes:
         return _field(content, rng)
     holders: list[Any] = [[table]]
     for holder in holders:
-        holders += [
-            inner for inner in (holder.values() if isinstance(holder, dict) else holder) if isinstance(inner, dict | list) and inner
-        ]
-    holder = rng.choice(holders)
-    key = rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+        inside = holder.values() if isinstance(holder, dict) else holder
+        holders += [inner for inner in inside if isinstance(inner, dict | list) and inner]
+    places = [(holder, key) for holder in holders for key in (list(holder) if isinstance(holder, dict) else range(min(len(holder), 9)))]
+    holder, key = rng.choice(places)
     action = rng.random()
     if action < 0.15:
         del holder[key]

@@ -14,7 +14,7 @@ from typednn.config.paper_format import is_paper_format, read_paper_format
 from typednn.config.settings import build_optimizer, build_rng
 from typednn.config.source import Item, Place, Source, decoded, read
 from typednn.config.toml_format import read_toml
-from typednn.errors import ArgumentError, ConfigError, explain
+from typednn.errors import ArgumentError, ConfigError, explain, printable
 from typednn.layer import Input
 from typednn.optim import GradientOptimizer
 from typednn.random import Rng
@@ -101,9 +101,9 @@ def _import(modules: Sequence[str]) -> None:
         except ModuleNotFoundError as error:
             missing = error.name is not None and f"{module}.".startswith(f"{error.name}.")
             cure = "; start in the folder that holds it, or name that folder in PYTHONPATH" if missing else ""
-            raise ConfigError(f"import {module}: {error}{cure}") from error
+            raise ConfigError(printable(f"import {module}: {error}{cure}")) from error
         except Exception as error:  # whatever a user's module may raise
-            raise ConfigError(f"import {module}: {type(error).__name__}: {error}") from error
+            raise ConfigError(printable(f"import {module}: {type(error).__name__}: {error}")) from error
 
 
 def _checked(source: Source) -> ModelConfig:
