@@ -67,11 +67,11 @@ class Foreign(Module):
             getattr(self.inner, method)()
 
     @property
-    def training(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # the object is told
+    def training(self) -> bool:
         return bool(vars(self).get("_training", True))
 
     @training.setter
-    def training(self, mode: bool) -> None:
+    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # the object is told
         vars(self)["_training"] = mode
         self.offer("train" if mode else "eval")
 
@@ -87,7 +87,8 @@ class Foreign(Module):
         if self.rows:
             reads = f"={self.inner.in_features}" if hasattr(self.inner, "in_features") else ""
             return flow.through(self.label(), f"batch in_features{reads}", f"batch out_features={self.inner.out_features}")
-        hints = _array_hints(getattr(type(self.inner), "forward", None))
+        kind: Any = self.inner.__class__
+        hints = _array_hints(getattr(kind, "forward", None))
         if hints is None:
             return flow.through(self.label(), "batch *input", "batch *output")
         return flow.through(self.label(), hints[0].dim_str, hints[1].dim_str, attribute_lookup(self.inner))
@@ -96,7 +97,7 @@ class Foreign(Module):
         return f"{self.inner.num_parameters():,}" if callable(getattr(self.inner, "num_parameters", None)) else "?"
 
     def __repr__(self) -> str:
-        kind: Any = type(self.inner)
+        kind: Any = self.inner.__class__
         return kind.__name__ if vars(object)["__repr__"] is kind.__repr__ else repr(self.inner)
 
 
