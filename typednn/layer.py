@@ -237,13 +237,13 @@ class _Parts(Module):
             raise ArgumentError(explain("stack", "every part's name is its own", f"{twice!r} twice", "rename one with named(...)"))
         self.names = tuple(names)
 
-    def _grown(self, kind: "type[_Parts]", other: Any) -> Any:
+    def _grown(self, kind: Any, other: Any) -> Any:
         """This chain and one more layer. What fitted fits: only the new layer is looked at, or long chains would take hours."""
         part = adopted(other)
         parts = (*self.parts, part)
         check_stackable(parts, known=len(self.parts))
         end = _ends.get(self)
-        longer = kind.__new__(kind, parts, self.sample)
+        longer: _Parts = kind.__new__(kind, parts, self.sample)  # which notes the arguments
         longer._consist(parts, self.sample)
         _ends[longer] = part.trace(self.trace(Flow.start(None)) if end is None else end)
         return longer
@@ -409,15 +409,16 @@ def check_stackable(parts: Sequence[Any], known: int = 0) -> None:
     """Only layers with one input, integers read first, and each layer once: it holds one forward. The first ``known`` are."""
     seen = {id(identity(part)) for part in parts[:known]}
     for place, part in enumerate(parts[known:], known):
+        key = id(identity(part))
         if isinstance(part, MultiInput):
             raise StackError(f"{part!r} takes several inputs and cannot be stacked; call it in a hand-written forward")
         if not isinstance(part, Layer | Elementwise | FirstLayer | Foreign):
             raise StackError(f"a stack is made of layers, got {not_a_part(part)}")
         if place and isinstance(part, FirstLayer):
             raise StackError(f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put it first")
-        if id(identity(part)) in seen:
+        if key in seen:
             raise StackError(f"{part!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
-        seen.add(id(identity(part)))
+        seen.add(key)
 
 
 def not_a_part(part: object) -> str:

@@ -54,7 +54,8 @@ def _misfit(name: str, saved: Any, mine: Any) -> str:
             return f"{name} with the keys {list(saved)}"[:80]
         return next(filter(None, (_misfit(key, saved[key], own[key]) for key in own)), "")
     if isinstance(mine, list):
-        theirs, numbers = cast("list[Any]", saved), cast("list[Any]", mine)
+        theirs: list[Any] = saved
+        numbers = cast("list[Any]", mine)
         if len(theirs) != len(numbers):
             return f"{len(theirs)} {name} for {len(numbers)}"
         return next(filter(None, (_misfit(name, *pair) for pair in zip(theirs, numbers, strict=True))), "")

@@ -77,7 +77,8 @@ class FusedGrad(ChainGrad[In, *tuple[Any, ...]]):
 
     def _of_parameters(self) -> Any:
         """The same parts without the input."""
-        return with_shared(ChainGrad(None, self.parts), self)
+        parts: ChainGrad[None, *tuple[Any, ...]] = ChainGrad(None, self.parts)
+        return with_shared(parts, self)
 
     def _with(self, changed: Any) -> Self:
         """Other parts, the same input."""
