@@ -36,8 +36,8 @@ _IN_NAME = re.compile(r"(?<![A-Za-z0-9])([PGZXC])_([A-Z]\d+)(?![A-Za-z0-9])")
 # What makes a test prove nothing where CI runs, in its decorators or in the file's pytestmark.
 _NEVER = re.compile(r"\bmark\.(?:skip\b(?!if)|xfail\b|gpu\b)|\bskipif\(.*\benviron\b")
 
-# NumPy's and pytest's assertions, and typednn's own comparison with finite differences.
-_ASSERTION = re.compile(r"assert_\w+|raises|warns|gradcheck")
+# NumPy's and pytest's assertions, and typednn's own: the comparison with finite differences, a law, all refusals of a method.
+_ASSERTION = re.compile(r"assert_\w+|raises|warns|gradcheck|(?:LAYER_LAWS|refusals\.METHODS)\[.*\]|check_(?:layer|loss|optimizer)")
 
 # These speak about citations without making any.
 _NO_EVIDENCE = {"tests/repo/coverage_doc.py", "tests/repo/test_coverage_doc.py"}
@@ -92,7 +92,8 @@ def _asserting(tree: ast.Module, helpers: frozenset[str] = frozenset()) -> set[s
             if isinstance(node, ast.Assert):
                 found.add(function.name)
             elif isinstance(node, ast.Call):
-                names.add(ast.unparse(node.func).rpartition(".")[2])
+                called = ast.unparse(node.func)
+                names.add(called if called.endswith("]") else called.rpartition(".")[2])
     known = {name for names in calls.values() for name in names if name in helpers or _ASSERTION.fullmatch(name)}
     while more := {name for name, called in calls.items() if called & (found | known)} - found:
         found |= more

@@ -49,16 +49,15 @@ def _misfit(name: str, saved: Any, mine: Any) -> str:
     if type(saved) is not type(mine):
         return f"{name} = {saved!r}"[:80]
     if isinstance(mine, dict):
-        own, saved = cast("dict[str, Any]", mine), cast("dict[str, Any]", saved)
-        if set(own) != set(saved):
-            return f"{name} with the keys {list(saved)}"[:80]
-        return next(filter(None, (_misfit(key, saved[key], own[key]) for key in own)), "")
+        given, fields = cast("tuple[dict[str, Any], dict[str, Any]]", (saved, mine))
+        if set(fields) != set(given):
+            return f"{name} with the keys {list(given)}"[:80]
+        return next(filter(None, (_misfit(key, given[key], fields[key]) for key in fields)), "")
     if isinstance(mine, list):
-        theirs: list[Any] = saved
-        numbers = cast("list[Any]", mine)
-        if len(theirs) != len(numbers):
-            return f"{len(theirs)} {name} for {len(numbers)}"
-        return next(filter(None, (_misfit(name, *pair) for pair in zip(theirs, numbers, strict=True))), "")
+        theirs, own = cast("tuple[list[Any], list[Any]]", (saved, mine))
+        if len(theirs) != len(own):
+            return f"{len(theirs)} {name} for {len(own)}"
+        return next(filter(None, (_misfit(name, *pair) for pair in zip(theirs, own, strict=True))), "")
     wrong = saved != mine if isinstance(mine, str) else not 0 <= saved <= _MOST.get(name, (1 << 128) - 1)
     return f"{name} = {saved!r}"[:80] if wrong else ""
 
