@@ -101,6 +101,12 @@ def test_what_cannot_be_imported(module: str) -> None:
         loads(ROWS + LINEAR, imports=[module])
 
 
+def test_a_module_whose_name_cannot_be_printed() -> None:
+    with pytest.raises(ConfigError) as caught:
+        loads(ROWS + LINEAR, imports=["\ud800"])
+    assert str(caught.value).encode()
+
+
 def test_main_in_this_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "good.toml"
     file.write_text(ROWS + LINEAR)

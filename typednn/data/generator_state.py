@@ -44,21 +44,21 @@ def restore_generator(rng: Rng, saved: Any) -> None:
         raise StateDictError(explain("restore_generator", f"needs the state of a {before['kind']}", problem, "pass what was saved"))
 
 
-def _misfit(name: str, saved: Any, mine: Any) -> str:
+def _misfit(name: str, saved: object, mine: object) -> str:
     """Where ``saved`` is not built like ``mine``; NumPy itself would read beyond arrays that are too short."""
     if type(saved) is not type(mine):
         return f"{name} = {saved!r}"[:80]
     if isinstance(mine, dict):
-        given, fields = cast("tuple[dict[str, Any], dict[str, Any]]", (saved, mine))
-        if set(fields) != set(given):
-            return f"{name} with the keys {list(given)}"[:80]
-        return next(filter(None, (_misfit(key, given[key], fields[key]) for key in fields)), "")
+        theirs, own = cast("dict[str, object]", saved), cast("dict[str, object]", mine)
+        if set(own) != set(theirs):
+            return f"{name} with the keys {list(theirs)}"[:80]
+        return next(filter(None, (_misfit(key, theirs[key], own[key]) for key in own)), "")
     if isinstance(mine, list):
-        theirs, own = cast("tuple[list[Any], list[Any]]", (saved, mine))
-        if len(theirs) != len(own):
-            return f"{len(theirs)} {name} for {len(own)}"
-        return next(filter(None, (_misfit(name, *pair) for pair in zip(theirs, own, strict=True))), "")
-    wrong = saved != mine if isinstance(mine, str) else not 0 <= saved <= _MOST.get(name, (1 << 128) - 1)
+        given, numbers = cast("list[object]", saved), cast("list[object]", mine)
+        if len(given) != len(numbers):
+            return f"{len(given)} {name} for {len(numbers)}"
+        return next(filter(None, (_misfit(name, *pair) for pair in zip(given, numbers, strict=True))), "")
+    wrong = saved != mine if isinstance(mine, str) else not 0 <= cast("int", saved) <= _MOST.get(name, (1 << 128) - 1)
     return f"{name} = {saved!r}"[:80] if wrong else ""
 
 

@@ -102,8 +102,7 @@ def _entry(file: File, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> npt.
     with archive.open(entry) as unpacked:
         dtype, shape, order = _header(unpacked, where)
         size = _checked_size(where, dtype, shape, entry.file_size - unpacked.tell())
-        content = file.exactly(unpacked, size)
-        unpacked.read(1)  # at the end the checksum is compared
+        content = file.exactly(unpacked, size)  # its end, where the checksum is compared
     _checked_size(where, dtype, shape, len(content))
     return np.frombuffer(content, dtype, math.prod(shape)).reshape(shape, order=order)
 
