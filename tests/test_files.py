@@ -25,9 +25,9 @@ from typednn import config, data
 from typednn.data.download import fetch
 from typednn.errors import ArgumentError, ConfigError, DataError, TypednnError
 from typednn.files import LIMIT, limit_of, opened
+from typednn.training.html import write_report
 
 GIB = 1 << 30
-LABELS = "train-labels-idx1-ubyte"
 
 # Every reader of the library that is handed a path.
 FILES: dict[str, Callable[[Any], object]] = {
@@ -48,6 +48,7 @@ FOLDERS: dict[str, Callable[[Any], object]] = {
     "mnist": data.mnist,
     "mnist_pixels": data.mnist_pixels,
     "read_image_folder": data.read_image_folder,
+    "write_report": write_report,
     "fetch": lambda path: fetch("http://localhost:9/a", path, checksum=f"md5:{'0' * 32}"),
 }
 
