@@ -9,7 +9,6 @@ Constructors take sizes and allocate nothing.
 from __future__ import annotations
 
 import copy
-import functools
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,14 +18,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from typednn import calls, delegation, updates
+from typednn import calls, delegation, printing, sharing, updates
 from typednn.arrays import AnyArray, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
 from typednn.checks import attribute_lookup, enforced
 from typednn.derivatives import Record
-from typednn.errors import ArgumentError, DefinitionError, DTypeError, LocatedError, ShapeError, StateDictError, StateError, explain
+from typednn.errors import ArgumentError, DefinitionError, LocatedError, StateDictError, StateError, explain
 from typednn.fields import Cell, Field, Placement, StoredField, declared_fields, holds_undeclared_array
-from typednn.gradients import named_leaves
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
 from typednn.shapes import Flow
@@ -191,22 +189,19 @@ class Module(Enforced):
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every parameter; allocates nothing."""
         foreign = delegation.ask_names(self, "named_parameters")
-        return self._own_shapes() | {path: tuple(array.shape) for path, array in foreign.items()}
+        return self.own_shapes() | {path: tuple(array.shape) for path, array in foreign.items()}
 
-    def _own_shapes(self) -> dict[str, tuple[int, ...]]:
+    def own_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every parameter that is declared here or below, without those of parts that keep theirs to themselves."""
         return {path: field.shape(module) for path, module, field, _ in self._stored("parameter")}
 
     def shared_parameters(self) -> list[tuple[str, ...]]:
         """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
-        names: dict[int, list[str]] = {}
-        for path, module in self.named_modules():
-            for name, field in module.held_parameters():
-                names.setdefault(id(field.cell(module)), []).append(f"{path}.{name}" if path else name)
-        return [tuple(together) for together in names.values() if len(together) > 1]
+        return sharing.shared_parameters(self)
 
     def num_parameters(self) -> int:
         """How many numbers the model learns, shared ones counted once; allocates nothing."""
-        own = sum(math.prod(shape) for shape in self._own_shapes().values())
+        own = sum(math.prod(shape) for shape in self.own_shapes().values())
         return own + sum(int(count) for _, count in delegation.ask(self, "num_parameters"))
 
     def gradient_of(self, grad: Any, name: str) -> Any:
@@ -269,17 +264,7 @@ class Module(Enforced):
 
     def shared_leaves(self, grad: Any) -> list[tuple[str, ...]]:
         """Which leaves of this module's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
-        if not self.shared_parameters():
-            return []
-        names: dict[int, list[str]] = {}
-        for name, leaf in named_leaves(grad):
-            names.setdefault(id(leaf), []).append(name)
-        uses: list[updates.Use] = []
-        self.uses(grad, uses)
-        together: dict[int, list[str]] = {}
-        for _, cell, derivative, _ in uses:
-            together.setdefault(id(cell), []).append(names[id(derivative)].pop(0))
-        return [tuple(names) for names in together.values() if len(names) > 1]
+        return sharing.shared_leaves(self, grad)
 
     def gradients(self, grad: Any) -> list[AnyArray]:
         """The derivatives, paired with `parameters`."""
@@ -455,29 +440,7 @@ class Module(Enforced):
         Both have one array from now on, that of ``other``. It is counted, saved and printed once, where the model holds it first, and
         stepped once, with the sum of its uses' derivatives. Tie before `shared` and `fuse`. Returns this layer.
         """
-        where = f"{self.label()}.tie"
-        given: object = other
-        if not isinstance(given, Module) or other is self or not names:
-            got = "no parameter's name" if names == {} else "itself" if given is self else type(given).__name__
-            raise ArgumentError(explain(where, "takes another layer and names", got, 'such as head.tie(embedding, weight="weight")'))
-        cells: dict[str, Cell] = {}
-        for name, theirs in names.items():
-            mine, field = (_held_field(where, layer, own) for layer, own in ((self, name), (other, theirs)))
-            if mine.shape(self) != field.shape(other):
-                rule = f"{name} and {other.label()}'s {theirs} must have one shape"
-                raise ShapeError(explain(where, rule, f"{mine.shape(self)} and {field.shape(other)}"), self)
-            if (self.dtype, self.device) != (other.dtype, other.device):
-                got = f"{self.dtype} on {self.device} and {other.dtype} on {other.device}"
-                raise DTypeError(explain(where, "both layers have one dtype and one device", got, "use astype and to first"), self)
-            if mine.cell(self).shared and mine.cell(self) is not field.cell(other):
-                cure = "tie layers before shared() and fuse"
-                raise StateError(explain(where, f"{name} must be this layer's alone", "a parameter that is shared already", cure), self)
-            cells[name] = field.cell(other)
-        for name, cell in cells.items():
-            cell.array = self._cells[name].array if cell.array is None else cell.array
-            cell.shared = True
-            cell.placements = tuple({id(each): each for each in (*cell.placements, self._placement, other._placement)}.values())
-        self._cells.update(cells)
+        sharing.tie(self, other, names)
         return self
 
     def named(self, name: str) -> Self:
@@ -506,37 +469,11 @@ class Module(Enforced):
         return text.removesuffix("()")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(_printed_arguments(self))})"
+        return f"{type(self).__name__}({', '.join(printing.arguments(self))})"
 
     def __str__(self) -> str:
         """One line per module: name, layer, shapes, count; a shared parameter is counted where it stands first."""
-        lines: list[tuple[str, str, str, str]] = []
-        first: dict[int, tuple[str, str]] = {}
-        for path, module in self.named_modules():
-            own: list[str] = []
-            count = 0
-            for name, field in type(module).fields.items():
-                if isinstance(field, StoredField) and not field.absent(module):
-                    shape = field.shape(module)
-                    kind = "buffer " if field.kind == "buffer" else ""
-                    where, theirs = first.setdefault(id(field.cell(module)), (path, name))
-                    if (where, theirs) == (path, name):
-                        own.append(f"{kind}{name} {shape}")
-                        count += 0 if kind else math.prod(shape)
-                    else:
-                        own.append(f"{kind}{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
-            layer = repr(module) if next(module.children(), None) is None else type(module).__name__
-            depth = path.count(".") + 1 if path else 0
-            lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)))
-        widths = [max(len(line[column]) for line in lines) for column in range(4)]
-        table = [
-            f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()
-            for name, layer, shapes, count in lines
-        ]
-        known = sum(math.prod(shape) for shape in self._own_shapes().values())
-        unknown = sum(module.printed_count(0) == "?" for _, module in delegation.foreign_parts(self))
-        total = f"{known:,} parameters, and those of {unknown} foreign parts" if unknown else f"{self.num_parameters():,} parameters"
-        return "\n".join([*table, total])
+        return printing.table(self)
 
     def printed_count(self, own: int) -> str:
         """The last column of a printed model: how many numbers this module learns itself."""
@@ -546,15 +483,6 @@ class Module(Enforced):
 # What every module has, beside what its class declares; and the kinds of value that hold no module.
 _BOOKKEEPING = frozenset(Module.__annotations__)
 _PLAIN = frozenset({bool, int, float, str, type(None), object})
-
-
-def _held_field(where: str, layer: Module, name: str) -> StoredField:
-    """The parameter ``name`` of ``layer``; `ArgumentError` where there is none."""
-    held = dict(layer.held_parameters())
-    if name not in held:
-        there = ", ".join(held) or "there are none"
-        raise ArgumentError(explain(where, f"{name!r} must be a parameter of {layer.label()}", there))
-    return held[name]
 
 
 def _modules_in(name: str, value: object) -> Iterator[tuple[str, Module]]:
@@ -578,25 +506,3 @@ def _shared(value: object) -> object:
         return {key: _shared(part) for key, part in cast("Mapping[object, object]", value).items()}
     parts = [_shared(part) for part in cast("Sequence[object]", value)]
     return tuple(parts) if isinstance(value, tuple) else parts
-
-
-# Printing a stack asks for the same few again and again; bounded, so that classes made at run time can go.
-_constructor = functools.lru_cache(maxsize=256)(inspect.signature)
-
-
-def constructor_arguments(module: Module) -> dict[str, Any]:
-    """The arguments that build this module again, as they were given; a generator is no part of them."""
-    positional, named = module._arguments  # pyright: ignore[reportPrivateUsage]  # this module's own
-    bound = _constructor(type(module).__init__).bind(module, *positional, **named).arguments
-    return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
-
-
-def _printed_arguments(module: Module) -> Iterator[str]:
-    """Required arguments by position, the others by name where they differ from the default; initialisers are left out."""
-    parameters = _constructor(type(module).__init__).parameters
-    for name, value in constructor_arguments(module).items():
-        default = parameters[name].default
-        if default is inspect.Parameter.empty:
-            yield repr(value)
-        elif value != default and not name.endswith("_init"):
-            yield f"{name}={value!r}"

@@ -1,0 +1,65 @@
+"""How a module prints: as the call that builds it, or a line for each module below it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from typednn import delegation
+from typednn.fields import Field, StoredField
+
+# Printing a stack asks for the same few again and again; bounded, so that classes made at run time can go.
+_constructor = functools.lru_cache(maxsize=256)(inspect.signature)
+
+
+def constructor_arguments(module: Any) -> dict[str, Any]:
+    """The arguments that build this module again, as they were given; a generator is no part of them."""
+    positional, named = module._arguments
+    bound = _constructor(type(module).__init__).bind(module, *positional, **named).arguments
+    return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
+
+
+def arguments(module: Any) -> Iterator[str]:
+    """Required arguments by position, the others by name where they differ from the default; initialisers are left out."""
+    parameters = _constructor(type(module).__init__).parameters
+    for name, value in constructor_arguments(module).items():
+        default = parameters[name].default
+        if default is inspect.Parameter.empty:
+            yield repr(value)
+        elif value != default and not name.endswith("_init"):
+            yield f"{name}={value!r}"
+
+
+def table(model: Any) -> str:
+    """One line per module: name, layer, shapes, count; a shared parameter is counted where it stands first."""
+    lines: list[tuple[str, str, str, str]] = []
+    first: dict[int, tuple[str, str]] = {}
+    for path, module in model.named_modules():
+        own: list[str] = []
+        fields: dict[str, Field] = module.fields
+        count = 0
+        for name, field in type(module).fields.items():
+            if isinstance(field, StoredField) and not field.absent(module):
+                shape = field.shape(module)
+                kind = "buffer " if field.kind == "buffer" else ""
+                where, theirs = first.setdefault(id(field.cell(module)), (path, name))
+                if (where, theirs) == (path, name):
+                    own.append(f"{kind}{name} {shape}")
+                    count += 0 if kind else math.prod(shape)
+                else:
+                    own.append(f"{kind}{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
+        layer = repr(module) if next(module.children(), None) is None else type(module).__name__
+        depth = path.count(".") + 1 if path else 0
+        lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)))
+    widths = [max(len(line[column]) for line in lines) for column in range(4)]
+    table = [
+        f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()
+        for name, layer, shapes, count in lines
+    ]
+    known = sum(math.prod(shape) for shape in model.own_shapes().values())
+    unknown = sum(module.printed_count(0) == "?" for _, module in delegation.foreign_parts(model))
+    total = f"{known:,} parameters, and those of {unknown} foreign parts" if unknown else f"{model.num_parameters():,} parameters"
+    return "\n".join([*table, total])
