@@ -41,7 +41,7 @@ def table(model: Any) -> str:
         own: list[str] = []
         fields: dict[str, Field] = module.fields
         count = 0
-        for name, field in type(module).fields.items():
+        for name, field in fields.items():
             if isinstance(field, StoredField) and not field.absent(module):
                 shape = field.shape(module)
                 kind = "buffer " if field.kind == "buffer" else ""
