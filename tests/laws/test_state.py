@@ -1,6 +1,7 @@
 """What a layer holds, and everything that follows from walking it, for every layer."""
 
 import copy
+import dataclasses
 import gc
 import tracemalloc
 import weakref
@@ -181,11 +182,14 @@ def test_sharing_survives_astype_to_and_load(case: LayerCase) -> None:
 
 
 def test_a_gradient_is_a_value(case: LayerCase) -> None:
-    """Sum, multiple, map and norm concern the parameters, at any depth."""
+    """A frozen dataclass; sum, multiple, map and norm concern the parameters, at any depth."""
     subject = case.subject()
     layer = subject.ready()
     gradient = layer.backward(subject.next_grad(layer.forward(*subject.arrays())))
     assert isinstance(gradient, Gradient)
+    for field in dataclasses.fields(gradient):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(gradient, field.name, None)
     leaves = gradient.leaves()
     assert len(leaves) == len(layer.parameters())
     doubled = (gradient + gradient).leaves()

@@ -1,0 +1,259 @@
+"""What the project says of itself, sentence by sentence, each with a mutant: the code changed so that the sentence is false.
+
+`tests/repo/test_mutants.py` makes each change in a copy of the project and runs the tests that are named: at least one must fail.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``before`` stands once in ``file``; with ``after`` in its place the sentence is false, and ``tests`` say so."""
+
+    sentence: str
+    file: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.sentence[:50]} ({self.file})".replace(" ", "_").replace("/", ".")
+
+
+def mutant(sentence: str, file: str, before: str, after: str, *tests: str) -> Mutant:
+    return Mutant(sentence, file, before, after, tests)
+
+
+MUTANTS = [
+    # ------------------------------------------------------------------ README, the first line
+    mutant(
+        "proven to fit together before they run",
+        "typednn/shapes/flow.py",
+        "        if unifier.mismatches:\n            raise flow._misfit(label, unifier.mismatches[0])\n        if flow.axes",
+        "        if flow.axes",
+        "tests/test_layer.py::test_a_misfit_is_told_when_the_stack_is_built",
+    ),
+    mutant(
+        "checked while they run",
+        "typednn/checks.py",
+        "    if place >= 0:\n",
+        "    if place >= 99:\n",
+        "tests/test_checks.py::test_messages_name_the_path_the_rule_the_value_and_the_cure",
+    ),
+    mutant(
+        "with gradients you hold in your hand: backward writes nothing",
+        "typednn/layers/linear.py",
+        "        dx, dweight, dbias = linear.backward(next_grad, self._x, self.weight)\n",
+        "        dx, dweight, dbias = linear.backward(next_grad, self._x, self.weight)\n        self.weight -= dweight\n",
+        "tests/laws/test_gradients.py::test_backward_is_pure[Linear-cpu]",
+    ),
+    # ------------------------------------------------------------------ README, a typed model
+    mutant(
+        "nothing was allocated before init",
+        "typednn/layers/linear.py",
+        "        if rng is not None:\n            self.init(rng)",
+        "        import numpy\n\n        self.init(numpy.random.default_rng(0) if rng is None else rng)",
+        "tests/laws/test_state.py::test_forward_needs_init[Linear]",
+    ),
+    mutant(
+        "update is the only line that changes weights, and it does",
+        "typednn/kernels/sgd/reference.py",
+        "        weights -= lr * grad\n",
+        "        weights = weights - lr * grad\n",
+        "tests/kernels/test_sgd.py",
+    ),
+    # ------------------------------------------------------------------ README, a mistake, caught
+    mutant(
+        "With the plugin mypy says so in the editor, and typednn check to those who use another checker",
+        "typednn/mypy_plugin/body.py",
+        "        self._tell(lambda: self.api.fail(text, context, code=SHAPE))\n",
+        "",
+        "tests/cli/test_check.py::test_a_wrong_size",
+    ),
+    mutant(
+        "Without it, the same sentence comes while the stack is built",
+        "typednn/layer.py",
+        "        _ends[self] = self.trace(Flow.start(None))\n",
+        "",
+        "tests/test_layer.py::test_messages_of_stacks",
+    ),
+    mutant(
+        "Ranks need no plugin: mypy and pyright both refuse a Linear on images",
+        "typednn/layer.py",
+        '    def __rshift__(self, other: "Layer[Out, Next, G2, S2]") -> "Chain[In, Next, str, G, G2]": ...\n',
+        '    def __rshift__(self, other: "Layer[Any, Next, G2, S2]") -> "Chain[In, Next, str, G, G2]": ...\n',
+        "tests/typing/test_checkers.py::test_mypy",
+    ),
+    mutant(
+        "what arrives at run time is held to the same annotations, in every forward",
+        "typednn/calls.py",
+        "        _check_inputs(self, contract, inputs)\n",
+        "",
+        "tests/laws/test_refusals.py::test_refused[strict-Linear-forward-rank-full]",
+    ),
+    mutant(
+        "what arrives at run time is held to the same annotations, in every backward",
+        "typednn/calls.py",
+        "                _check_next_grad(self, contract, next_grad, record)\n",
+        "                pass\n",
+        "tests/laws/test_refusals.py::test_refused[strict-Linear-next_grad-rank-full]",
+    ),
+    mutant(
+        "what arrives at run time is held to the same annotations, in every update",
+        "typednn/updates.py",
+        "    for path, cell, derivative, _ in uses:\n        _check_fit(module, path, cell, derivative)\n",
+        "",
+        "tests/laws/test_refusals.py::test_refused[strict-Linear-update-size-full]",
+    ),
+    # ------------------------------------------------------------------ README, gradients in your hand
+    mutant(
+        "backward returns a frozen dataclass per layer",
+        "typednn/layers/linear.py",
+        "@dataclass(frozen=True, slots=True)\nclass LinearGrad",
+        "@dataclass(slots=True)\nclass LinearGrad",
+        "tests/laws/test_state.py::test_a_gradient_is_a_value[Linear]",
+    ),
+    mutant(
+        "Type checkers know every field: grad.parts[8] is a LinearGrad",
+        "typednn/gradients.py",
+        "    parts: tuple[*Gs]\n",
+        "    parts: tuple[Any, ...]\n",
+        "tests/typing/test_checkers.py::test_mypy",
+    ),
+    mutant(
+        "clipping gives a new value, the old one untouched",
+        "typednn/gradients.py",
+        "        scaled: Self = _combined(partial(operator.mul, plain), self)\n",
+        "        scaled: Self = _combined(lambda leaf: operator.imul(leaf, plain), self)\n",
+        "tests/optim/test_optim.py::test_clipping_is_by_the_norm_of_all_parameters",
+    ),
+    # ------------------------------------------------------------------ README, a model written by hand
+    mutant(
+        "names, counting, saving, devices, printing and update come from walking the fields",
+        "typednn/module.py",
+        "        for name in names:\n            yield from _modules_in(name, attributes[name])\n",
+        "        for name in names[1:]:\n            yield from _modules_in(name, attributes[name])\n",
+        "tests/models/test_lenet5.py::test_same_names_in_the_same_order",
+    ),
+    # ------------------------------------------------------------------ README, training
+    mutant(
+        "typednn resume goes on to the same bits",
+        "typednn/training/state.py",
+        "            restore_generator(rng, saved[name])\n",
+        "            pass\n",
+        "tests/training/test_run.py",
+    ),
+    mutant(
+        "Tensors are plain NumPy arrays, channels last",
+        "typednn/layers/flatten.py",
+        "        return x.reshape(x.shape[0], x.shape[1] * x.shape[2] * x.shape[3])\n",
+        "        return x.transpose(0, 3, 1, 2).reshape(x.shape[0], x.shape[1] * x.shape[2] * x.shape[3])\n",
+        "tests/laws/test_gradients.py::test_central_differences[Flatten]",
+    ),
+    mutant(
+        "typednn.gradcheck tells you whether a backward is right",
+        "typednn/gradient_check.py",
+        "    if not errors[worst] <= tolerance:\n",
+        "    if errors[worst] > 1e9:\n",
+        "tests/laws/test_gradients.py::test_gradcheck_refuses_a_wrong_derivative[Linear]",
+    ),
+    # ------------------------------------------------------------------ what was asked for, in its own words
+    mutant(
+        "Optimizers are driven through each layer's update()",
+        "typednn/updates.py",
+        "            child.update(optimizer, module.part_of(grad, name))\n",
+        "            _step(child, optimizer, module.part_of(grad, name))\n",
+        "tests/test_updates.py::test_every_container_calls_its_parts_update",
+    ),
+    mutant(
+        "Optimizers are driven through each layer's update(), a hand-written one too",
+        "typednn/updates.py",
+        "    if by_hand:\n        with _sharing(module, uses):\n",
+        "    if False:\n        with _sharing(module, uses):\n",
+        "tests/test_updates.py::test_every_container_calls_its_parts_update",
+    ),
+    mutant(
+        "A shared parameter is stepped once, with the sum of its uses",
+        "typednn/updates.py",
+        "        optimizer.step(weights, derivative if self.others is None else derivative + self.others)\n",
+        "        optimizer.step(weights, derivative)\n",
+        "tests/test_updates.py::test_a_shared_parameter_is_stepped_once_with_the_sum",
+    ),
+    mutant(
+        "inside its first holder's update; later holders' update runs with that parameter's step left out",
+        "typednn/updates.py",
+        '        elif id(tie.holder) in self._parts and tie.state == "waiting":\n',
+        '        elif tie.state == "waiting":\n',
+        "tests/test_updates.py::test_who_freezes_a_shared_parameter",
+    ),
+    mutant(
+        "Norm and clipping see a shared parameter once",
+        "typednn/gradients.py",
+        "        for first, *others in self.shared_leaves():\n",
+        "        for first, *others in ():\n",
+        "tests/test_sharing.py::test_a_shared_parameter_has_one_leaf",
+    ),
+    mutant(
+        "Protocols carry shape annotations that beartype enforces, when a class is defined",
+        "typednn/promises.py",
+        "    for base in protocols:\n        _hold(cls, base)\n",
+        "",
+        "tests/test_protocols.py::test_a_class_that_breaks_its_protocol_is_not_defined",
+    ),
+    mutant(
+        "Protocols carry shape annotations that beartype enforces, when it is called: the batch law",
+        "typednn/calls.py",
+        '    judge(where, module, ["x", "the result"], [_BATCH_IN, _BATCH_OUT], [arrays[0], result])\n',
+        "",
+        "tests/test_checks.py",
+    ),
+    mutant(
+        "Structural implementers are accepted and enforced where they are consumed",
+        "typednn/foreign.py",
+        "    return part if isinstance(part, Module | type) or missing_methods(part) else Foreign(part, rows=rows)\n",
+        "    return part\n",
+        "tests/test_foreign.py::test_one_operand_is_typednns",
+    ),
+    mutant(
+        "A DynLayer Stack loads models from config: rows in, rows out",
+        "typednn/stack.py",
+        "        y = self.layer.forward(x.reshape(batch, *self.sample_shape))\n",
+        "        y = self.layer.forward(x)\n",
+        "tests/test_stack.py::test_a_convolution_in_a_stack_is_the_convolution",
+    ),
+    mutant(
+        "Property-based gradient tests: the laws find a wrong derivative",
+        "typednn/testing/layers.py",
+        "    report = gradcheck(layer, *inputs, most=40, seed=subject.seed)\n",
+        "    return\n",
+        "tests/laws/test_wrong_layers.py::test_a_wrong_layer_breaks_the_law",
+    ),
+    mutant(
+        "backward after a forward that was interrupted is refused",
+        "typednn/calls.py",
+        "    module._record = None  # until the forward has ended",
+        "    # until the forward has ended",
+        "tests/test_sharing.py::test_backward_after_an_interrupted_forward_is_refused",
+    ),
+    mutant(
+        "A copied optimizer trains, or says that it can't",
+        "typednn/optim/optimizer.py",
+        "        states = {id(parameter.weights): parameter for parameter in state[\"_states\"]}\n",
+        "        states = {place: parameter for place, parameter in enumerate(state[\"_states\"])}\n",
+        "tests/optim/test_copies.py::test_a_copy_of_both_goes_on_to_the_same_bits",
+    ),
+    mutant(
+        "Kernels are loaded only from a folder and files of the user that nobody else can write",
+        "typednn/engines/cache.py",
+        '        return f"others can write to it: mode {stat.S_IMODE(state.st_mode):03o}, chmod go-w"\n',
+        '        return ""\n',
+        "tests/engines/test_cache.py",
+    ),
+    mutant(
+        "A small file that stands for gigabytes is refused",
+        "typednn/files.py",
+        "    if size > limit:\n",
+        "    if False:\n",
+        "tests/test_files.py",
+    ),
+]  # fmt: skip
