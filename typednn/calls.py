@@ -27,10 +27,10 @@ from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, out_of_memory
 from typednn.checks import Contract, array_hints, is_array_hint, judge, remember, signature, size_getter, switch
-from typednn.derivatives import GradientContract, Record, check_derivative, check_gradient
+from typednn.derivatives import GradientContract, Record, check_derivative, check_gradient, checked_backward
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
 from typednn.fields import not_forwarded
-from typednn.gradients import Gradient, checked_backward, set_shared
+from typednn.gradients import Gradient, set_shared
 
 if TYPE_CHECKING:
     from typednn.module import Module

@@ -7,6 +7,7 @@ an update is judged.
 from __future__ import annotations
 
 import dataclasses
+import threading
 import typing
 from collections.abc import Callable
 from operator import attrgetter
@@ -21,6 +22,15 @@ from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError,
 
 # One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the memory.
 ANY_ARRAY: Any = Shaped[AnyArray, "..."]
+
+
+class _CheckedBackward(threading.local):
+    """Whether this thread is in a backward whose gradient is checked when it returns: none is checked twice."""
+
+    runs: bool = False
+
+
+checked_backward = _CheckedBackward()
 
 
 class Record:

@@ -12,7 +12,6 @@ import functools
 import math
 import operator
 import re
-import threading
 import types
 import typing
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +36,7 @@ from typednn.checks import (
     signature_or_type,
     switch,
 )
-from typednn.derivatives import gradient_fields
+from typednn.derivatives import checked_backward, gradient_fields
 from typednn.errors import ArgumentError, explain
 
 # The names of the leaves that are one parameter's, for each shared parameter.
@@ -158,15 +157,6 @@ def with_shared(gradient: AnyGradient, source: Gradient) -> AnyGradient:
     """``gradient``, made of ``source``, with what is known of its shared leaves."""
     object.__setattr__(gradient, "_shared", getattr(source, "_shared", None))
     return gradient
-
-
-class _CheckedBackward(threading.local):
-    """Whether this thread is in a backward whose gradient is checked when it returns: none is checked twice."""
-
-    runs: bool = False
-
-
-checked_backward = _CheckedBackward()
 
 
 def _then_checked(own: Callable[..., None]) -> Callable[..., None]:

@@ -319,6 +319,10 @@ class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0,
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return self._grown(Chain, other)
 
+    # Beside __rshift__, or mypy would ask a chain on the right before the one on the left.
+    def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, str, G2, ChainGrad[In, *Gs]]":
+        return cast("Chain[Before, Out, str, G2, ChainGrad[In, *Gs]]", super().__rrshift__(other))
+
 
 class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[In, Out, S0, *Gs]):
     """A chain that begins with a `FirstLayer`; its gradient's ``input`` is None."""

@@ -99,7 +99,7 @@ def test_narrow_encoding(place: Path) -> None:
     assert json.loads(done.stdout)["file"] == "zahlen-größe.csv", done.stderr
     done = run(["predict", "run", "größe.csv"], place, PYTHONIOENCODING="ascii", PYTHONUTF8="1")
     assert done.returncode == 1
-    assert done.stderr.startswith("typednn predict: gr\\xf6\\xdfe.csv: must be a file to read")
+    assert done.stderr.startswith("typednn predict: gr\\xf6\\xdfe.csv: must be a readable file, got No such file")
 
 
 def test_paths_that_are_no_utf8(place: Path) -> None:

@@ -195,7 +195,8 @@ def test_what_is_no_run(here: Script, place: Path, command: str, run: str) -> No
     before = {path.relative_to(place) for path in place.rglob("*")}
     cwd = place / "empty" if run.startswith(".") else place
     done = here(command, run, *(["rows.csv"] if command == "predict" else []), cwd=cwd)
-    _refused(done, str(Path(run)), "run folder" if command != "report" else "needs the folder of a run")
+    rule = "run folder" if command != "report" else "needs the folder of a run"
+    _refused(done, *([str(Path(run)), rule] if run or command != "report" else ["must be the name of a file or folder"]))
     assert len(done.stderr.splitlines()) == 1
     assert {path.relative_to(place) for path in place.rglob("*")} == before
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import AnyArray, Array1, Array2, Gradient, Kept, Layer, Loss, Parameter, S, config, testing
+from typednn import Array1, Array2, Gradient, Kept, Layer, Loss, Parameter, S, testing
+from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError, MissingExtra
 from typednn.layers import Linear
 from typednn.module import Module
@@ -189,7 +190,6 @@ class TellsAnotherSize(Scale):
         return flow.through("TellsAnotherSize", "batch features", "batch features+1")
 
 
-@config.register("LosesAnArgument")
 class LosesAnArgument(Scale):
     def __init__(self, features: int, factor: float = 1.0) -> None:
         super().__init__(features)
@@ -233,7 +233,8 @@ WRONG: list[tuple[Module, str, str]] = [
 
 
 @pytest.mark.parametrize(("layer", "law", "message"), WRONG, ids=lambda value: type(value).__name__ if isinstance(value, Module) else "")
-def test_a_wrong_layer_breaks_the_law(layer: Module, law: str, message: str) -> None:
+def test_a_wrong_layer_breaks_the_law(layer: Module, law: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LAYERS, "LosesAnArgument", LosesAnArgument)
     with pytest.raises(LawBroken, match=rf"{type(layer).__name__}\(.*law '{law}'.*{re.escape(message)}"):
         check_layer(layer, (5, 3), laws=[law])
 
@@ -300,7 +301,9 @@ class WritesThePrediction(Squares):
 class Unheld(Squares):
     """Takes whatever comes."""
 
-    def loss_grad(self, prediction: Float[Array2, "batch features"], target: Float[Array2, "batch features"]) -> Float[AnyArray, "*any"]:
+    def loss_grad(
+        self, prediction: Float[Array2, "batch features"], target: Float[Array2, "batch features"]
+    ) -> Float[Array2, "any_batch any_features"]:
         return 2.0 * (prediction - target)
 
 
@@ -378,9 +381,9 @@ class Uphill(Steps):
 
 class ForgetsMomentum(SGD):
     def load_state_dict(self, state: Any) -> None:
-        super().load_state_dict({name: value for name, value in state.items() if name.endswith(".step")})
-        for name, parameter in self._named.items():
-            parameter.arrays = {key: value * 0 for key, value in ((key, state[f"{name}.{key}"]) for key in self.array_names())}
+        super().load_state_dict(state)
+        for parameter in self._named.values():
+            parameter.arrays = {key: value * 0 for key, value in parameter.arrays.items()}
 
 
 WRONG_OPTIMIZERS: list[tuple[Any, str, str]] = [

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jaxtyping import Float, Integer
 from rich.console import Console
 from rich.text import Text
 
@@ -379,7 +380,9 @@ def test_before_the_first_step_a_signal_acts_at_once(number: signal.Signals, tmp
     """Compiling the first step's kernels may take a minute, and there is nothing to save; in a resumed run neither."""
 
     class Slow(SoftmaxCrossEntropy[float]):
-        def loss_grad(self, prediction: Any, target: Any) -> Any:
+        def loss_grad(
+            self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
+        ) -> Float[Array2, "batch classes"]:
             os.kill(os.getpid(), number)
             raise AssertionError("it went on")
 
