@@ -89,7 +89,7 @@ MUTANTS = [
         "typednn/calls.py",
         "        _check_inputs(self, contract, inputs)\n",
         "",
-        "tests/laws/test_refusals.py::test_refused[strict-Linear-forward-rank-full]",
+        "tests/test_checks.py::test_messages_name_the_path_the_rule_the_value_and_the_cure",
     ),
     mutant(
         "what arrives at run time is held to the same annotations, in every backward",
@@ -103,7 +103,7 @@ MUTANTS = [
         "typednn/updates.py",
         "    for path, cell, derivative, _ in uses:\n        _check_fit(module, path, cell, derivative)\n",
         "",
-        "tests/laws/test_refusals.py::test_refused[strict-Linear-update-size-full]",
+        "tests/test_updates.py::test_a_gradient_that_does_not_fit_reaches_no_optimizer",
     ),
     # ------------------------------------------------------------------ README, gradients in your hand
     mutant(
@@ -125,14 +125,14 @@ MUTANTS = [
         "typednn/gradients.py",
         "        scaled: Self = _combined(partial(operator.mul, plain), self)\n",
         "        scaled: Self = _combined(lambda leaf: operator.imul(leaf, plain), self)\n",
-        "tests/optim/test_optim.py::test_clipping_is_by_the_norm_of_all_parameters",
+        "tests/laws/test_state.py::test_a_gradient_is_a_value[Linear]",
     ),
     # ------------------------------------------------------------------ README, a model written by hand
     mutant(
         "names, counting, saving, devices, printing and update come from walking the fields",
         "typednn/module.py",
         "        for name in names:\n            yield from _modules_in(name, attributes[name])\n",
-        "        for name in names[1:]:\n            yield from _modules_in(name, attributes[name])\n",
+        "        for name in reversed(names):\n            yield from _modules_in(name, attributes[name])\n",
         "tests/models/test_lenet5.py::test_same_names_in_the_same_order",
     ),
     # ------------------------------------------------------------------ README, training
@@ -205,7 +205,7 @@ MUTANTS = [
         "typednn/calls.py",
         '    judge(where, module, ["x", "the result"], [_BATCH_IN, _BATCH_OUT], [arrays[0], result])\n',
         "",
-        "tests/test_checks.py",
+        "tests/test_layer.py::test_who_reads_integers_or_several_arrays_keeps_the_batch",
     ),
     mutant(
         "Structural implementers are accepted and enforced where they are consumed",

@@ -23,6 +23,7 @@ from typednn import (
     Input,
     IntArray2,
     Kept,
+    MultiInput,
     Parameter,
     S,
     Sequential,
@@ -307,3 +308,38 @@ def test_printing_shows_names_shapes_and_counts() -> None:
         "6 parameters",
     ]
     assert str(Linear(2, 3)) == "  Linear(2, 3)  weight (3, 2), bias (3,)  9\n9 parameters"
+
+
+@dataclass(frozen=True)
+class LosesGrad(Gradient):
+    input: None
+
+
+class LosesTheBatch(FirstLayer[IntArray2, Array2, LosesGrad]):
+    def forward(self, x: Int[IntArray2, "rows time"]) -> Float[Array2, "time rows"]:
+        return np.ascontiguousarray(x.T).astype(np.float32)
+
+    def backward(self, next_grad: Float[Array2, "time rows"]) -> LosesGrad:
+        return LosesGrad(None)
+
+
+@dataclass(frozen=True)
+class TurnsGrad(Gradient, inputs=("left", "right")):
+    left: Float[Array2, "rows features"]
+    right: Float[Array2, "rows features"]
+
+
+class Turns(MultiInput[Array2, TurnsGrad]):
+    def forward(self, left: Float[Array2, "rows features"], right: Float[Array2, "rows features"]) -> Float[Array2, "features rows"]:
+        return (left + right).T.copy()
+
+    def backward(self, next_grad: Float[Array2, "features rows"]) -> TurnsGrad:
+        return TurnsGrad(next_grad.T.copy(), next_grad.T.copy())
+
+
+def test_who_reads_integers_or_several_arrays_keeps_the_batch() -> None:
+    """The batch law holds for every layer, whatever its annotations call the first axis."""
+    with pytest.raises(ShapeError, match=r"the result must be .*batch"):
+        LosesTheBatch().forward(np.ones((2, 3), np.int64))
+    with pytest.raises(ShapeError, match=r"the result must be .*batch"):
+        Turns().forward(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))

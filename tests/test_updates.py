@@ -1,7 +1,7 @@
 """Optimizers are driven through each layer's ``update``: every part's own runs, and a shared parameter is stepped once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from typednn import Array2, Gradient, Layer, fuse
 from typednn.checks import checking
-from typednn.errors import StateError
+from typednn.errors import ShapeError, StateError
 from typednn.layer import Elementwise, Input, Sequential
 from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
 from typednn.optim import SGD, Adam
@@ -343,3 +343,17 @@ def test_a_gradient_without_the_part_is_told() -> None:
     model = ready(Pair(Linear(3, 3), Affine()))
     with pytest.raises(StateError, match="its gradient must have a part for 'first', got OnlyInput"):
         model.update(SGD(0.1), OnlyInput(np.zeros((5, 3), np.float32)))
+
+
+@pytest.mark.parametrize("mode", ["full", "cached"])
+@pytest.mark.parametrize("kind", [Plain, Affine])
+def test_a_gradient_that_does_not_fit_reaches_no_optimizer(kind: type[Affine], mode: Any) -> None:
+    """Whatever the optimizer would do with it; and no parameter before it is stepped."""
+    model = ready(Input(3) >> Linear(3, 3) >> kind())
+    grad = gradient_of(model)
+    with checking("off"):
+        faulty = replace(grad, parts=(grad.parts[0], replace(grad.parts[1], weight=grad.parts[1].weight[:1])))
+    watching = Watching(SGD(0.1))
+    with checking(mode), pytest.raises(ShapeError, match="must be shaped as its parameter"):
+        model.update(watching, faulty)
+    assert watching.seen == []

@@ -15,6 +15,7 @@ from typednn.backends import to_numpy
 from typednn.errors import CheckError, LayerReused, NotForwarded, NotInitialised, StateDictError
 from typednn.gradients import Gradient
 from typednn.layers import Linear
+from typednn.optim import clip_grad_norm
 from typednn.testing import LAYER_LAWS
 from typednn.testing.subject import bits, values
 
@@ -192,6 +193,7 @@ def test_a_gradient_is_a_value(case: LayerCase) -> None:
             setattr(gradient, field.name, None)
     leaves = gradient.leaves()
     assert len(leaves) == len(layer.parameters())
+    before = bits(gradient)
     doubled = (gradient + gradient).leaves()
     for name, leaf in (gradient * 2.0).leaves().items():
         np.testing.assert_array_equal(leaf, doubled[name])
@@ -200,3 +202,6 @@ def test_a_gradient_is_a_value(case: LayerCase) -> None:
     assert gradient.norm() == pytest.approx(squares**0.5, rel=1e-12)
     for name in gradient.__inputs__:
         assert getattr(gradient * 0.5, name) is getattr(gradient, name)
+    clip_grad_norm(gradient, 0.01)
+    gradient.map(lambda leaf: leaf * 2)
+    assert bits(gradient) == before
