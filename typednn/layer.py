@@ -321,7 +321,7 @@ class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0,
 
     # Beside __rshift__, or mypy would ask a chain on the right before the one on the left.
     def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, str, G2, ChainGrad[In, *Gs]]":
-        return cast("Chain[Before, Out, str, G2, ChainGrad[In, *Gs]]", super().__rrshift__(other))
+        return super().__rrshift__(other)
 
 
 class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[In, Out, S0, *Gs]):
