@@ -133,14 +133,11 @@ class Module(Enforced):
         """`DefinitionError` where an attribute holds an array although no annotation says what it is."""
         stray = holds_undeclared_array(self)
         if stray is not None:
-            raise DefinitionError(
-                explain(
-                    f"{type(self).__qualname__}.{stray}",
-                    "an array is held in a declared field",
-                    "an attribute without annotation",
-                    f"declare it in the class body: {stray}: Parameter[…], Buffer[…] or Kept[…]",
-                )
+            rule, cure = (
+                "an array is held in a declared field",
+                f"declare it in the class body: {stray}: Parameter[…], Buffer[…] or Kept[…]",
             )
+            raise DefinitionError(explain(f"{type(self).__qualname__}.{stray}", rule, "an attribute without annotation", cure))
 
     def path_of(self, module: object) -> str:
         """The dotted path of a module below this one, or an empty string."""
@@ -241,15 +238,9 @@ class Module(Enforced):
         try:
             return self.gradient_of(grad, name)
         except (AttributeError, IndexError, TypeError):
-            raise StateError(
-                explain(
-                    f"{self.label()}",
-                    f"its gradient must have a part for {name!r}",
-                    type(grad).__name__,
-                    f"hand it what its own backward returned, with a field {name.partition('.')[0]!r}",
-                ),
-                self,
-            ) from None
+            rule = f"its gradient must have a part for {name!r}"
+            cure = f"hand it what its own backward returned, with a field {name.partition('.')[0]!r}"
+            raise StateError(explain(self.label(), rule, type(grad).__name__, cure), self) from None
 
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
         """The derivative by every parameter under that parameter's name; uses of a shared parameter are summed."""
