@@ -30,7 +30,7 @@ class _CheckedBackward(threading.local):
     runs: bool = False
 
 
-checked_backward = _CheckedBackward()
+checked_backward: _CheckedBackward = _CheckedBackward()
 
 
 class Record:
