@@ -23,10 +23,12 @@ from typednn import (
     Input,
     IntArray2,
     Kept,
+    Layer,
     MultiInput,
     Parameter,
     S,
     Sequential,
+    checking,
     fuse,
     gradcheck,
 )
@@ -343,3 +345,55 @@ def test_who_reads_integers_or_several_arrays_keeps_the_batch() -> None:
         LosesTheBatch().forward(np.ones((2, 3), np.int64))
     with pytest.raises(ShapeError, match=r"the result must be .*batch"):
         Turns().forward(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("mode", ["full", "cached", "off"])
+def test_a_subclass_asks_its_base(mode: Any) -> None:
+    """``super().forward`` is a part of the layer's own forward, while training too; a second call from outside is still refused."""
+
+    class Shifted(Scales):
+        def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+            return super().forward(x + 1)
+
+        def backward(self, next_grad: Float[Array2, "batch features"]) -> ScalesGrad:
+            return ScalesGrad(super().backward(next_grad).input)
+
+    layer: Any = Shifted()
+    model = Input(3) >> Linear(3, 3) >> layer
+    model.init(np.random.default_rng(0))
+    x = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
+    with checking(mode):
+        for _ in range(3):
+            np.testing.assert_allclose(model.forward(x), 2 * (model[0].forward(x) + 1), rtol=1e-6)
+            model.forward(x)
+            np.testing.assert_array_equal(layer.backward(x).input, 2 * x)
+            with pytest.raises(LayerReused):
+                Sequential([layer, Again(layer)]).forward(x)
+            layer.free_cache()
+
+
+@dataclass(frozen=True)
+class ScalesGrad(Gradient):
+    input: Float[Array2, "batch features"]
+
+
+class Scales(Layer[Array2, Array2, ScalesGrad, S]):
+    def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+        return 2 * x
+
+    def backward(self, next_grad: Float[Array2, "batch features"]) -> ScalesGrad:
+        return ScalesGrad(2 * next_grad)
+
+
+class Again(Layer[Array2, Array2, ScalesGrad, S]):
+    """Calls a layer that somebody else holds too."""
+
+    def __init__(self, other: Any) -> None:
+        self.other = (other,)
+
+    def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+        y: Any = self.other[0].forward(x)
+        return y
+
+    def backward(self, next_grad: Float[Array2, "batch features"]) -> ScalesGrad:
+        return ScalesGrad(next_grad)

@@ -131,7 +131,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         """A call whose verdict is not known."""
         _check_inputs(self, contract, inputs)
         self.check_sizes(inputs)
-        output = _held(self, function, inputs) if self.training else function(self, *inputs)
+        output = _held(self, function, inputs, forward) if self.training else function(self, *inputs)
         settle(self, inputs, key, output)
         return output
 
@@ -162,7 +162,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                 if verdict is None:
                     return judged(self, inputs, key)
                 known = verdict
-            output = _held(self, function, inputs) if self.training else function(self, *inputs)
+            output = _held(self, function, inputs, forward) if self.training else function(self, *inputs)
             if self.training:
                 self._record = known
             if mode != "off" and _signature(output) != known.output:
@@ -204,7 +204,9 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                     finally:
                         _outer.token = None
                 elif self._token is token:
-                    raise _reused(self)
+                    if self.__class__.forward is forward:
+                        raise _reused(self)
+                    output = function(self, x)  # super().forward(x), a part of this layer's own
                 else:
                     self._token = token
                     output = function(self, x)
@@ -237,13 +239,15 @@ def _signature(value: Any) -> Any:
     return signature(value) if is_array(value) else value.__class__
 
 
-def _held(module: Module, function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+def _held(module: Module, function: Callable[..., Any], inputs: Sequence[Any], forward: Callable[..., Any]) -> Any:
     """Run a training forward as part of the outermost one; a layer holds one forward, so it may take part once."""
     module._record = None  # until the forward has ended: what an interrupted one kept is of two batches
     token = _outer.token
     if token is not None:
         if module._token is token:
-            raise _reused(module)
+            if module.__class__.forward is forward:
+                raise _reused(module)
+            return function(module, *inputs)  # super().forward(x), a part of this layer's own
         module._token = token
         return function(module, *inputs)
     _outer.token = module._token = object()
