@@ -128,7 +128,17 @@ def test_constructor(torch: Any, pair: Pair) -> None:
 
 
 def test_every_public_class_has_its_peer_here() -> None:
-    without_peer = {"PerPosition", "Residual", "CrossEntropy", "ConstantLR", "GradientOptimizer", "Group", "Schedule", "accumulate"}
+    without_peer = {
+        "PerPosition",
+        "Residual",
+        "CrossEntropy",
+        "ConstantLR",
+        "GradientOptimizer",
+        "Group",
+        "Schedule",
+        "accumulate",
+        "l2_penalty",
+    }
     public = {name for module in (layers, losses, optim) for name in module.__all__ if not name.endswith("Grad")}
     assert public == {pair.ours.__name__ for pair in PAIRS} | without_peer
 
