@@ -302,17 +302,17 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
             else:
                 checked_backward.runs = True
                 try:
-                    result = function(self, next_grad)
+                    result = _owned(self, function(self, next_grad))
                 finally:
                     checked_backward.runs = False
             if known is not None:
                 try:
                     if known[0](result) == known[1]:
-                        return _owned(self, result)
+                        return result
                 except AttributeError:
                     pass
             record.gradient = check_gradient(self, gradient, next_grad, result, record.inputs)
-            return _owned(self, result)
+            return result
         except LocatedError as error:
             locate(error, self)
             raise
@@ -325,7 +325,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
 
 
 def _owned(module: Module, gradient: Any) -> Any:
-    """``gradient``, which from now on asks ``module`` for its shared leaves."""
+    """The gradient of an outermost backward, which from now on asks ``module`` for its shared leaves."""
     if Gradient in gradient.__class__.__mro__:
         set_shared(gradient, module.shared_leaves)
     return gradient

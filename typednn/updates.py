@@ -100,8 +100,8 @@ def _step(module: Module, optimizer: Any, grad: Any) -> None:
     """The parameters of ``module`` itself, then each part's ``update``."""
     optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
     for path, cell, derivative in module.own_uses(grad):
-        if switch.mode != "off":
-            _check_fit(module, path, cell, derivative)
+        if switch.mode != "off" and not _fits(cell.array, derivative):
+            _refuse(module, path, cell.array, derivative)
         tie = (_running.ties or {}).get(id(cell))
         if tie is None:
             optimizer.step(cell.array, derivative)
@@ -214,17 +214,20 @@ def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], 
         judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])
         _optimizers.add(kind)
     for path, cell, derivative, _ in uses:
-        _check_fit(module, path, cell, derivative)
+        if not _fits(cell.array, derivative):
+            _refuse(module, path, cell.array, derivative)
     return uses, by_hand
 
 
-def _check_fit(module: Module, path: str, cell: Cell, derivative: Any) -> None:
-    array = cell.array
+def _fits(array: Any, derivative: Any) -> bool:
     try:
-        fits = derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__
+        fits: bool = derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__
     except AttributeError:
-        fits = False
-    if not fits:
-        where = f"{module.label()}.update"
-        judge(where, module, [f"the gradient of {path!r}"], [ANY_ARRAY], [derivative])
-        check_derivative(where, module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")
+        return False
+    return fits
+
+
+def _refuse(module: Module, path: str, array: Any, derivative: Any) -> None:
+    where = f"{module.label()}.update"
+    judge(where, module, [f"the gradient of {path!r}"], [ANY_ARRAY], [derivative])
+    check_derivative(where, module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")

@@ -201,11 +201,11 @@ class GradientOptimizer(Optimizer):
 
     def _rate(self, step: int) -> None:
         """Refuse what is no learning rate, of any group, before the first parameter is written."""
-        for settings in (self.settings, *(settings for _, settings in self.groups)):
+        for settings in (self.settings, *[settings for _, settings in self.groups]) if self.groups else (self.settings,):
             lr = settings.lr(step)
-            if type(lr) is not float or not 0.0 <= lr < math.inf:
+            if lr.__class__ is not float or not 0.0 <= lr < math.inf:
                 number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0)
-        self._rated = step
+        self.__dict__["_rated"] = step  # not through `checked`: this is once a step
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
         """What this step's weight decay adds to the gradient, times the weights; and what it multiplies the weights by."""
