@@ -168,6 +168,7 @@ def test_settings() -> None:
         ({"validation": 1.0}, "validation"),
         ({"clip_grad_norm": 0.0}, "clip_grad_norm"),
         ({"name": "x"}, "expects a setting"),
+        ({"optimizer": "adam"}, "set its keys, such as optimizer.type="),
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -138,6 +138,9 @@ class Recipe:
                 _put(table, rest.split("."), value, name)
             elif name == "optimizer" and isinstance(value, Mapping):
                 table = dict(cast("Mapping[str, Any]", value))
+            elif name == "optimizer":
+                cure = 'set its keys, such as optimizer.type="Adam"'
+                raise ArgumentError(explain("--set optimizer", "is a table of the optimizer's settings", repr(value), cure))
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
