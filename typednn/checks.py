@@ -282,8 +282,7 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
     if worst.axis_index is None:
         cure = rank_cure(name, shapes.rank(hint.dim_str), len(value.shape))
         return ShapeError(explain(where, rule, f"{got}: {len(value.shape)} axes", cure), instance)
-    attribute = re.fullmatch(r"(?:\w+=)?\{self\.(\w+)\}", worst.source)
-    cure = f"give {worst.expected} {worst.label}, or build the layer with {attribute[1]}={worst.got}" if attribute else ""
+    cure = f"give {worst.expected} {worst.label}, or build the layer with {worst.argument}={worst.got}" if worst.argument else ""
     return ShapeError(explain(where, rule, f"{got}: axis {worst.axis_index} is {worst.got}, not {worst.expected}", cure), instance)
 
 

@@ -69,8 +69,8 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         try:
             _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))
-        except StackError as error:  # the annotation has been judged: what is left is an output of nothing, or a sum of two shapes
-            if vars(error).get("expected") == "at least 1" or vars(error).get("axis") == "shape":
+        except StackError as error:
+            if error.reason in ("empty", "shape"):  # rank and sizes have been judged, in the words of a call
                 raise ShapeError(str(error), self) from None
 
     @overload
@@ -254,7 +254,7 @@ class _Parts(Module):
     def gradient_of(self, grad: Any, name: str) -> Any:
         return grad.parts[self.names.index(name)]
 
-    def trace(self, flow: Flow) -> Flow:
+    def shapes_after(self, flow: Flow) -> Flow:
         if self.sample is not None and flow.shape is None:
             flow = self.sample.flow
         for part in self.parts:

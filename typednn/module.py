@@ -23,7 +23,7 @@ from typednn.arrays import AnyArray, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
 from typednn.checks import attribute_lookup, enforced
 from typednn.derivatives import Record
-from typednn.errors import ArgumentError, DefinitionError, LocatedError, StateDictError, StateError, explain
+from typednn.errors import ArgumentError, DefinitionError, LocatedError, StackError, StateDictError, StateError, explain
 from typednn.fields import Cell, Field, Placement, StoredField, declared_fields, holds_undeclared_array
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
@@ -446,6 +446,14 @@ class Module(Enforced):
 
     def trace(self, flow: Flow) -> Flow:
         """The shapes after this layer, from its annotations alone; `StackError` where they cannot fit."""
+        try:
+            return self.shapes_after(flow)
+        except StackError as error:
+            error.layers.append(self)
+            raise
+
+    def shapes_after(self, flow: Flow) -> Flow:
+        """What `trace` gives; derive it where a layer's own annotations do not say how the layers inside it use theirs."""
         contract = type(self).forward.__typednn_contract__  # type: ignore[attr-defined]
         return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self))
 

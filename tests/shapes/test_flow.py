@@ -286,22 +286,33 @@ def test_message(flow: Flow, steps: list[Step], message: str) -> None:
 def test_an_error_carries_its_parts() -> None:
     error = refusal(start(28, 28, 1), pool(2), RELU, FLATTEN, linear(256, 10))
     trace = ("MaxPool2d(2)  28x28x1 -> 14x14x1", "ReLU  14x14x1 -> 14x14x1", "Flatten  14x14x1 -> 196")
-    assert vars(error) == {"expected": "256", "got": "196", "axis": "features", "trace": trace}
+    assert vars(error) == {
+        "reason": "size",
+        "axis": "features",
+        "expected": "256",
+        "got": "196",
+        "argument": "in_features",
+        "trace": trace,
+        "layers": [],
+    }
 
 
 @pytest.mark.parametrize(
     ("flow", "step", "parts"),
     [
-        (start(7, 5), linear(5, 3), ("2 axes (batch, in_features=5)", "3 axes (batch, 7, 5)", "rank")),
-        (start(4, 4, 1), conv(1, 6, 5), ("at least 1", "0", "height")),
-        (start(6), residual(linear(6, 5)), ("6", "5", "shape")),
-        (start(7, 5), per_position(layer("Sum", "batch features", "batch")), ("2 axes", "1 axis (batch)", "rank")),
+        (start(7, 5), linear(5, 3), ("rank", "", "2 axes (batch, in_features=5)", "3 axes (batch, 7, 5)", "")),
+        (start(4, 4, 3), conv(1, 6, 5), ("size", "channels", "1", "3", "in_channels")),
+        (start(4, 4, 1), conv(1, 6, 5), ("empty", "height", "at least 1", "0", "kernel_size")),
+        (start(1, 2, 1), layer("Cut", "batch height width 1", "batch height-1 width 1"), ("empty", "height", "at least 1", "0", "")),
+        (start(6), residual(linear(6, 5)), ("shape", "", "6", "5", "")),
+        (start(7, 5), per_position(layer("Sum", "batch features", "batch")), ("rank", "", "2 axes", "1 axis (batch)", "")),
+        (start(4, 5), layer("Same", "batch side side", "batch side"), ("size", "side", "4", "5", "")),
     ],
 )
-def test_every_error_carries_its_parts(flow: Flow, step: Step, parts: tuple[str, str, str]) -> None:
-    found = vars(refusal(flow, step))
-    assert (found["expected"], found["got"], found["axis"]) == parts
-    assert isinstance(found["trace"], tuple)
+def test_every_error_carries_its_parts(flow: Flow, step: Step, parts: tuple[str, ...]) -> None:
+    error = refusal(flow, step)
+    assert (error.reason, error.axis, error.expected, error.got, error.argument) == parts
+    assert isinstance(error.trace, tuple)
 
 
 # -------------------------------------------------------------------------------------------------- what is known

@@ -54,5 +54,5 @@ class PerPosition(Layer[Array3, Array3, PerPositionGrad[G], S], Generic[G, S]):
         rows: Array2 = inner.input
         return PerPositionGrad(rows.reshape(batch, time, features), inner)
 
-    def trace(self, flow: Flow) -> Flow:
+    def shapes_after(self, flow: Flow) -> Flow:
         return flow.per_position(self.label(), self.inner.trace)

@@ -50,5 +50,5 @@ class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
         dx: Any = next_grad
         return ResidualGrad(dx + inner.input, inner)
 
-    def trace(self, flow: Flow) -> Flow:
+    def shapes_after(self, flow: Flow) -> Flow:
         return self.inner.trace(flow).require_same(flow, self.label())

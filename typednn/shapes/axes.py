@@ -66,6 +66,12 @@ class Mismatch:
     got: str
     source: str  # the word of the annotation
 
+    @property
+    def argument(self) -> str:
+        """The layer's argument that gives the size: ``in_features`` for ``{self.in_features}``."""
+        attribute = re.fullmatch(r"(?:\w+=)?\{self\.(\w+)\}", self.source)
+        return attribute[1] if attribute else ""
+
     def sentence(self, why: str = "") -> str:
         """``expects 256 features, gets 400``, with ``why`` after it."""
         if not self.label:

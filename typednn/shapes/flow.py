@@ -11,6 +11,7 @@ flow as one text, which `split_contract` takes apart into what `Flow.through` ta
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -150,7 +151,7 @@ class Flow:
             if gets == gives:  # the batch differs
                 gets, gives = unifier.mismatches[0].expected, unifier.mismatches[0].got
             rule = f"the inner layer must keep the shape: gets {gets}, gives {gives}"
-            raise _stack_error(f"{label}: {rule}", gets, gives, "shape", self.trace)
+            raise StackError(f"{label}: {rule}", "shape", expected=gets, got=gives, trace=self.trace)
         after = replace(self, axes=self.axes if entered is None else entered)
         return after._settled(label, unifier)._then(label, replace(before, axes=entered), kept=True)
 
@@ -168,7 +169,8 @@ class Flow:
         inner = run(replace(flow, axes=(batch, features)))
         if inner.axes is not None and len(inner.axes) != 2:
             got = count_axes([_written(axis.size) for axis in inner.axes])
-            raise _stack_error(f"{label}: the inner layer must give 2 axes, gives {got}", "2 axes", got, "rank", inner.trace)
+            message = f"{label}: the inner layer must give 2 axes, gives {got}"
+            raise StackError(message, "rank", expected="2 axes", got=got, trace=inner.trace)
         axes = None if inner.axes is None else (inner.axes[0], *inner._updated((time,)), inner.axes[1])
         return replace(inner, axes=axes)._then(label, flow, kept=inner.axes == (batch, features))
 
@@ -240,7 +242,15 @@ class Flow:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
         if not mismatch.label and rank(mismatch.source) == 2 and len(self.axes or ()) == 4:
             why = "; put Flatten() between them"
-        return self._refusal(label, mismatch.sentence(why), mismatch.expected, mismatch.got, mismatch.label or "rank")
+        return StackError(
+            f"{self._refused(label)}: {mismatch.sentence(why)}",
+            "size" if mismatch.label else "rank",
+            axis=mismatch.label,
+            expected=mismatch.expected,
+            got=mismatch.got,
+            argument=mismatch.argument,
+            trace=self.trace,
+        )
 
     def _too_small(self, label: str, slot: Slot, got: int, unifier: Unifier) -> StackError:
         """A layer would give nothing: which axis, the arithmetic, and how large its input must be."""
@@ -255,12 +265,20 @@ class Flow:
                 if (formula.substitute({names[0]: Dim.of(size)}).value or 0) >= 1:
                     cure = f"; {names[0]} must be at least {size}"
                     break
-        reason = "kernel does not fit" if "kernel" in slot.source else "input is too small" if names else "output is empty"
-        return self._refusal(label, f"{reason}: {rule}{cure}", "at least 1", str(got), names[0] if names else slot.label)
+        window = re.search(r"self\.(kernel\w*)", slot.source)
+        reason = "kernel does not fit" if window else "input is too small" if names else "output is empty"
+        return StackError(
+            f"{self._refused(label)}: {reason}: {rule}{cure}",
+            "empty",
+            axis=names[0] if names else slot.label,
+            expected="at least 1",
+            got=str(got),
+            argument=window[1] if window else "",
+            trace=self.trace,
+        )
 
-    def _refusal(self, label: str, rule: str, expected: str, got: str, axis: str) -> StackError:
-        head = f"{label} cannot follow {self.previous}" if self.previous else label
-        return _stack_error(f"{head}: {rule}", expected, got, axis, self.trace)
+    def _refused(self, label: str) -> str:
+        return f"{label} cannot follow {self.previous}" if self.previous else label
 
 
 def split_contract(contract: str) -> tuple[str, str, tuple[str, ...]]:
@@ -294,10 +312,3 @@ def _listed(dims: Shape, between: str) -> str:
 
 def _sample(axes: tuple[Axis, ...] | None) -> str:
     return "..." if axes is None else product([axis.size for axis in axes[1:]])
-
-
-def _stack_error(message: str, expected: str, got: str, axis: str, trace: tuple[str, ...]) -> StackError:
-    """The error with its parts, for whoever prints it in another way."""
-    error = StackError(message)
-    vars(error).update(expected=expected, got=got, axis=axis, trace=trace)
-    return error
