@@ -158,16 +158,19 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
 
     def shapes_after(self, flow: Flow) -> Flow:
         """As one layer among others: rows in, rows out."""
-        return flow.through(self.label(), f"batch in_features={self.in_features}", f"batch out_features={self.out_features}")
+        return self._read(flow, f"out_features={self.out_features}")
 
     def trace_samples(self, flow: Flow) -> Flow:
         """As a part of another stack: its row read as ``input``, and whatever shape the last layer gives."""
         if flow.sizes() != self.input.sizes and flow.axes is not None:
-            samples = " ".join(map(str, self.input.sizes))
-            flow = _as_row(flow).through(self.label(), f"batch in_features={self.in_features}", f"batch {samples}")
+            flow = self._read(_as_row(flow), " ".join(map(str, self.input.sizes)))
         for layer in self.layers:
             flow = trace_part(layer, flow)
         return flow
+
+    def _read(self, flow: Flow, sizes: str) -> Flow:
+        """The rows of ``flow`` as samples of ``sizes``; how long a row is follows from the argument ``input``."""
+        return flow.through(self.label(), "batch in_features={self.input}", f"batch {sizes}", lambda _: Dim.of(self.in_features))
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         _check_rows(f"{self.label()}.forward", inputs[0], self.input.sizes, self)

@@ -76,7 +76,10 @@ class Calls:
         try:
             after = layer.trace(before)
         except TypednnError as error:
-            if not (isinstance(error, StackError) and error.reason == "rank") or self.body.world.rank(node.args[0] if node.args else node) is None:
+            if (
+                not (isinstance(error, StackError) and error.reason == "rank")
+                or self.body.world.rank(node.args[0] if node.args else node) is None
+            ):
                 self.body.world.complain(str(error), node)
             return UNKNOWN
         if after.shape is None:
