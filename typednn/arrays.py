@@ -181,7 +181,7 @@ def subtensor(x: A, *ranges: int | slice) -> A:
     NumPy cuts a range off where the array ends; here one that is empty or reaches outside is an `ArgumentError`.
     """
     if len(ranges) > x.ndim:
-        raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))))
+        raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))), "ranges")
     whole: Any = x
     view: A = whole[tuple(_within(axis, size, wanted) for axis, (size, wanted) in enumerate(zip(x.shape, ranges, strict=False)))]
     return view
@@ -193,5 +193,5 @@ def _within(axis: int, size: int, wanted: int | slice) -> slice:
     if not 0 <= start < stop <= size or (isinstance(wanted, slice) and wanted.step not in (None, 1)):
         rule = f"the range of axis {axis} holds something and lies within its {size}, step 1"
         got = f"{wanted.start}:{wanted.stop}:{wanted.step}" if isinstance(wanted, slice) else str(wanted)
-        raise ArgumentError(explain("subtensor", rule, got))
+        raise ArgumentError(explain("subtensor", rule, got), "ranges")
     return slice(start, stop)

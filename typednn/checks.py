@@ -55,7 +55,7 @@ switch: _Switch = _Switch()
 def set_checks(mode: Mode) -> None:
     """Judge every call (``"full"``), remember verdicts (``"cached"``), or judge none (``"off"``), from now on."""
     if mode not in get_args(Mode):
-        raise ArgumentError(explain("set_checks", "mode must be 'full', 'cached' or 'off'", repr(mode)))
+        raise ArgumentError(explain("set_checks", "mode must be 'full', 'cached' or 'off'", repr(mode)), "mode")
     switch.mode = mode
 
 

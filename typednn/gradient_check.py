@@ -79,9 +79,9 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     number("gradcheck", "tolerance", tolerance, least=0.0)
     integer("gradcheck", "most", most)
     if not isinstance(layer, Module):
-        raise ArgumentError(explain("gradcheck", "takes a layer or model", type(layer).__name__))
+        raise ArgumentError(explain("gradcheck", "takes a layer or model", type(layer).__name__), "layer")
     if not inputs:
-        raise ArgumentError(explain("gradcheck", "needs the layer's input", "none", "gradcheck(layer, x)"))
+        raise ArgumentError(explain("gradcheck", "needs the layer's input", "none", "gradcheck(layer, x)"), "inputs")
     model = copy.deepcopy(layer).to("cpu").astype(np.float64).train()
     points = [None if x is None else _double(to_numpy(x)) for x in inputs]
     rng = np.random.default_rng(seed)
@@ -99,7 +99,7 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     if loss() != loss():
         rule = f"{layer.label()}.forward must give the same from the same state, and no NaN"
         cure = "draw from a generator that the layer holds in a field"
-        raise ArgumentError(explain("gradcheck", rule, "two different results", cure))
+        raise ArgumentError(explain("gradcheck", rule, "two different results", cure), "layer")
     report = GradcheckReport(layer.label())
     names = getattr(gradient, "__inputs__", ("input",))
     for name, point in zip(names, points, strict=True):
@@ -177,7 +177,7 @@ def compare(
             differences[place] = (above - below) / (2 * eps)
     if not differences:
         raise ArgumentError(
-            explain("gradcheck", f"{where}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x")
+            explain("gradcheck", f"{where}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x"), "inputs"
         )
     scale = max(1.0, *(abs(difference) for difference in differences.values()))
     errors = {place: abs(float(derivative.flat[place]) - difference) / scale for place, difference in differences.items()}

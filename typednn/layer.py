@@ -180,12 +180,12 @@ class Input(Generic[In]):
     def __init__(self: "Input[IntArray2]", size0: int, /, *, dtype: type[int]) -> None: ...
     def __init__(self, *sizes: int, dtype: type = float) -> None:
         if dtype not in (float, int):
-            raise ArgumentError(explain("Input", "dtype is float or int", repr(dtype)))
+            raise ArgumentError(explain("Input", "dtype is float or int", repr(dtype)), "dtype")
         for size in sizes:
             if type(size) is not int or size < 1:
-                raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), "leave the batch out"))
+                raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), "leave the batch out"), "sizes")
         if len(sizes) > 3 or (not sizes and dtype is float):
-            raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"))
+            raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"), "sizes")
         self.sizes = sizes
         self.dtype = dtype
         self.flow: Flow = Flow.start(sizes)
@@ -383,7 +383,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
     def __init__(self, layers: "Sequence[AnyPart] | Mapping[str, AnyPart]", *, input: Input[Any] | None = None) -> None:
         if not isinstance(layers, Mapping | list | tuple) or not layers:
             got = "none" if isinstance(layers, Mapping | list | tuple) else type(layers).__name__
-            raise ArgumentError(explain("Sequential", "needs a list of layers, or a mapping of names to layers", got))
+            raise ArgumentError(explain("Sequential", "needs a list of layers, or a mapping of names to layers", got), "layers")
         parts = list(map(adopted, layers.values() if isinstance(layers, Mapping) else layers))
         check_stackable(parts)
         if isinstance(layers, Mapping):

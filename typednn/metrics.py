@@ -86,12 +86,12 @@ class ClassificationReport:
         where = "ClassificationReport.from_scores"
         if not is_array(scores) or scores.ndim != 2 or scores.dtype.kind != "f":  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
             got = f"{scores.dtype} of shape {tuple(scores.shape)}" if is_array(scores) else type(scores).__name__
-            raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", got))
+            raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", got), "scores")
         host = to_numpy(scores)
         lost = np.isnan(host).any(axis=1)
         if lost.any():
             got, cure = f"NaN in row {int(lost.argmax())}", "training diverged, or the input holds NaN"
-            raise ArgumentError(explain(where, "scores must be numbers", got, cure))
+            raise ArgumentError(explain(where, "scores must be numbers", got, cure), "scores")
         return cls(host.shape[1], host.argmax(axis=1), labels)
 
     def __str__(self) -> str:

@@ -265,7 +265,7 @@ class Module(Enforced):
 
     def initialise_with(self, **rules: str | Initialiser) -> None:
         """Say how `init` fills a parameter or buffer, by a rule or its name; without one, ``"kaiming_uniform"`` or zeros."""
-        self.initialisers = {**self.initialisers, **{name: initialiser(rule) for name, rule in rules.items()}}
+        self.initialisers = {**self.initialisers, **{name: initialiser(rule, f"{name}_init") for name, rule in rules.items()}}
 
     def fans(self) -> Fans:
         """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out, *window, in)``."""
@@ -281,7 +281,7 @@ class Module(Enforced):
         if isinstance(handed, ModuleType | type) or not isinstance(handed, Rng):
             got = getattr(handed, "__name__", type(handed).__name__)
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
-            raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure))
+            raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure), "rng")
         for path, module, field, _ in self._stored("parameter", "buffer"):
             refuse_beyond_memory(f"{module.label()}.init, {path!r}", field.shape(module), field.dtype(module), module.device, module)
         delegation.ask(self, "init", rng)
@@ -316,7 +316,7 @@ class Module(Enforced):
             wanted = np.dtype(object)
         if wanted not in DTYPES:
             rule = f"a model's dtype is {', '.join(map(str, DTYPES[:-1]))} or {DTYPES[-1]}"
-            raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)))
+            raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)), "dtype")
         delegation.ask(self, "astype", wanted)
         return self._replaced(lambda array: array.astype(wanted) if array.dtype.kind == "f" else array, dtype=wanted)
 
@@ -438,7 +438,7 @@ class Module(Enforced):
         """Give this layer a name in the stack that it will be part of: ``fc1.weight`` instead of ``7.weight``."""
         given: object = name
         if not isinstance(given, str) or not given.isidentifier():
-            raise ArgumentError(explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"))
+            raise ArgumentError(explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"), "name")
         self._name = name
         return self
 

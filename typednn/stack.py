@@ -114,14 +114,14 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
         else:
             handed = list(layers)
         if sample is None:
-            raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"))
+            raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"), "input")
         if not handed:
-            raise ArgumentError(explain("Stack", "needs at least one layer", "none"))
+            raise ArgumentError(explain("Stack", "needs at least one layer", "none"), "layers")
         if not isinstance(sample, Input | list | tuple):
-            raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"))
+            raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"), "input")
         self.input = sample if isinstance(sample, Input) else Input(*sample)
         if self.input.dtype is not float:
-            raise ArgumentError(explain("Stack", "reads rows of floats", repr(self.input), "leave dtype=int out"))
+            raise ArgumentError(explain("Stack", "reads rows of floats", repr(self.input), "leave dtype=int out"), "input")
         self.layers = _parts(handed, self.input.sizes)
         for name, layer in zip(names, self.layers, strict=False):
             layer.named(name)
@@ -270,7 +270,7 @@ def _names(layers: Sequence[Any]) -> tuple[str, ...]:
             raise StackError(f"{layer!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
         name = layer._name or str(place)
         if name in names:
-            raise ArgumentError(explain("Stack", "every part's name is its own", f"{name!r} twice", "rename one with named(...)"))
+            raise ArgumentError(explain("Stack", "every part's name is its own", f"{name!r} twice", "rename one with named(...)"), "layers")
         names[name] = layer
     return tuple(names)
 

@@ -24,7 +24,7 @@ _ENGINES = ("fast", "reference")
 
 def _check(where: str, engine: str) -> str:
     if engine not in _ENGINES:
-        raise ArgumentError(explain(where, f"must be one of {', '.join(_ENGINES)}", repr(engine)))
+        raise ArgumentError(explain(where, f"must be one of {', '.join(_ENGINES)}", repr(engine)), "engine")
     return engine
 
 

@@ -63,4 +63,4 @@ def check_labels(where: str, labels: Any, classes: int) -> None:
     outside = to_numpy((labels < 0) | (labels >= classes))
     if outside.any():
         row = int(outside.argmax())
-        raise ArgumentError(explain(where, f"labels are 0 to {classes - 1}", f"{int(to_numpy(labels)[row])} in row {row}"))
+        raise ArgumentError(explain(where, f"labels are 0 to {classes - 1}", f"{int(to_numpy(labels)[row])} in row {row}"), "target")

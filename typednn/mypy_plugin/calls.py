@@ -76,10 +76,8 @@ class Calls:
         try:
             after = layer.trace(before)
         except TypednnError as error:
-            if (
-                not (isinstance(error, StackError) and error.reason == "rank")
-                or self.body.world.rank(node.args[0] if node.args else node) is None
-            ):
+            told = isinstance(error, StackError) and error.reason == "rank"  # by the array types, where these are known
+            if not told or self.body.world.rank(node.args[0] if node.args else node) is None:
                 self.body.world.complain(str(error), node)
             return UNKNOWN
         if after.shape is None:

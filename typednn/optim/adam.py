@@ -45,8 +45,8 @@ class Adam(GradientOptimizer):
             return super().checked(name, value)
         pair: Sequence[Any] = value
         if not isinstance(value, list | tuple) or len(pair) != 2:
-            raise ArgumentError(explain(where, "betas are two numbers", repr(pair), "such as (0.9, 0.999)"))
-        return tuple(number(where, f"beta{place}", beta, least=0.0, below=1.0) for place, beta in enumerate(pair, 1))
+            raise ArgumentError(explain(where, "betas are two numbers", repr(pair), "such as (0.9, 0.999)"), "betas")
+        return tuple(number(where, f"beta{place}", beta, least=0.0, below=1.0, argument=name) for place, beta in enumerate(pair, 1))
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         if not state.arrays:

@@ -49,9 +49,12 @@ class Settings:
         for name in ("l2", "decay", "weight_decay"):
             number(where, name, getattr(self, name), least=0.0)
         given = [name for name in ("l2", "decay", "weight_decay") if getattr(self, name)]
-        if len(given) > 1:
+        if len(given) > 1:  # to blame is rather l2 or decay: AdamW has a weight_decay whether it is written or not
             raise ArgumentError(
-                explain(where, "takes one meaning of weight decay", " and ".join(given), "l2 is eq 46, decay eq 47, weight_decay PyTorch's")
+                explain(
+                    where, "takes one meaning of weight decay", " and ".join(given), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
+                ),
+                min(given),
             )
         return self
 
@@ -120,7 +123,9 @@ class GradientOptimizer(Optimizer):
         handed: Sequence[object] = groups
         stray = next((group for group in handed if not isinstance(group, Group)), None)
         if stray is not None:
-            raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'))
+            raise ArgumentError(
+                explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'), "groups"
+            )
         self._given: tuple[Group, ...] = tuple(groups)
         self._rated: int = -1  # the step whose learning rates have been looked at
         self._states: dict[int, ParameterState] = {}
@@ -161,7 +166,8 @@ class GradientOptimizer(Optimizer):
         where = type(self).__name__
         if name in _FIXED:
             raise ArgumentError(
-                explain(where, f"{name} is said when the optimizer is built", "a value set later", f"build another {where}; lr can be set")
+                explain(where, f"{name} is said when the optimizer is built", "a value set later", f"build another {where}; lr can be set"),
+                name,
             )
         member = getattr(type(self), name, None)
         replaced = isinstance(member, property) or (member is not None and callable(member) == callable(value))
@@ -204,7 +210,7 @@ class GradientOptimizer(Optimizer):
         for settings in (self.settings, *[settings for _, settings in self.groups]) if self.groups else (self.settings,):
             lr = settings.lr(step)
             if lr.__class__ is not float or not 0.0 <= lr < math.inf:
-                number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0)
+                number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0, argument="lr")
         self.__dict__["_rated"] = step  # not through `checked`: this is once a step
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
@@ -224,7 +230,8 @@ class GradientOptimizer(Optimizer):
                         f"group {pattern!r} must match a parameter",
                         "none that does",
                         f"there are {', '.join(names)}",
-                    )
+                    ),
+                    "names",
                 )
         kept = self._kept_in(model)
         self._named = {name: kept.get(name) or ParameterState(None, self.settings) for name in names}

@@ -256,7 +256,7 @@ def check_layer(
     """
     prototype: object = layer if isinstance(layer, Module) else layer()
     if not isinstance(prototype, Module):
-        raise ArgumentError(explain("check_layer", "takes a layer or a function that builds one", type(prototype).__name__))
+        raise ArgumentError(explain("check_layer", "takes a layer or a function that builds one", type(prototype).__name__), "layer")
     chosen = chosen_laws(LAYER_LAWS, laws)
 
     def at(laws: Sequence[str], inputs: tuple[Any, ...], seed: int) -> None:

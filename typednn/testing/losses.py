@@ -42,7 +42,7 @@ def hints_of(loss: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         hints: tuple[Any, ...] = contract.hints
         return hints
     rule, cure = "takes a loss with loss and an enforced loss_grad", "derive its class from typednn.Loss"
-    raise ArgumentError(explain("check_loss", rule, repr(loss), cure))
+    raise ArgumentError(explain("check_loss", rule, repr(loss), cure), "loss")
 
 
 def _of_rank(hint: Any, given: Any) -> Any:
@@ -149,7 +149,7 @@ def check_loss(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examp
     if not inputs:
         for_drawn("check_loss", hints, loss, fits, at, examples)
     elif len(inputs) != 2:
-        raise ArgumentError(explain("check_loss", "takes a prediction and a target", f"{len(inputs)} inputs"))
+        raise ArgumentError(explain("check_loss", "takes a prediction and a target", f"{len(inputs)} inputs"), "inputs")
     else:
         at(inputs, seed)
 

@@ -103,7 +103,7 @@ OPTIMIZER_LAWS: Final[Mapping[str, Callable[[Any], None]]] = {
 def check_optimizer(optimizer: Any, *, laws: Iterable[str] | None = None) -> None:
     """Check the laws of an optimizer that has not stepped; it is copied, never run. `LawBroken` where one is broken."""
     if isinstance(optimizer, type) or not isinstance(optimizer, Optimizer):
-        raise ArgumentError(explain("check_optimizer", "takes an optimizer, with a step(weights, grad)", repr(optimizer)))
+        raise ArgumentError(explain("check_optimizer", "takes an optimizer, with a step(weights, grad)", repr(optimizer)), "optimizer")
     hold(OPTIMIZER_LAWS, laws, type(optimizer).__name__, optimizer, f"repeat it with check_optimizer({type(optimizer).__name__}(...)")
 
 

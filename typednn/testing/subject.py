@@ -47,7 +47,7 @@ class Subject:
         """The annotation of each input."""
         hints: tuple[Any, ...] = contract_of(self.prototype, "forward").hints
         if len(hints) != len(self.inputs):
-            raise ArgumentError(explain("check_layer", f"{self.label} takes {len(hints)} inputs", f"{len(self.inputs)}"))
+            raise ArgumentError(explain("check_layer", f"{self.label} takes {len(hints)} inputs", f"{len(self.inputs)}"), "inputs")
         return hints
 
     def fresh(self) -> Module:
@@ -193,5 +193,5 @@ def chosen_laws(laws: Mapping[str, Any], chosen: Iterable[str] | None) -> Sequen
     named = list(laws) if chosen is None else list(chosen)
     stray = next((name for name in named if name not in laws), None)
     if stray is not None:
-        raise ArgumentError(explain("typednn.testing", f"laws are {', '.join(laws)}", repr(stray)))
+        raise ArgumentError(explain("typednn.testing", f"laws are {', '.join(laws)}", repr(stray)), "laws")
     return named

@@ -52,7 +52,7 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
         got = f"images {described(np.asarray(images))}, labels {described(truth)}, scores {described(given)}"
         raise ArgumentError(explain(where, "needs an image, a label and a row of scores for each sample", got))
     if truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= given.shape[1]:
-        raise ArgumentError(explain(where, f"labels must be classes from 0 to {given.shape[1] - 1}", described(truth)))
+        raise ArgumentError(explain(where, f"labels must be classes from 0 to {given.shape[1] - 1}", described(truth)), "labels")
     probabilities = _probabilities(given)
     wrong = np.flatnonzero(probabilities.argmax(axis=1) != truth)
     worst = wrong[np.argsort(probabilities[wrong, truth[wrong]], kind="stable")][: integer(where, "count", count)]

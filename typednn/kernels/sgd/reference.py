@@ -31,7 +31,9 @@ def step(
 ) -> None:
     """Move ``weights`` once; ``velocity`` may be None where momentum is 0."""
     if momentum and velocity is None:
-        raise ArgumentError(explain("sgd", f"momentum {momentum} keeps a velocity", "None", "hand in an array like the weights"))
+        raise ArgumentError(
+            explain("sgd", f"momentum {momentum} keeps a velocity", "None", "hand in an array like the weights"), "velocity"
+        )
     if coupled:
         grad = grad + coupled * weights
     if shrink != 1:
