@@ -26,6 +26,7 @@ A message says *where*, which *rule*, what it *got*, and the *cure*: see `explai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 
@@ -154,10 +155,15 @@ class CheckpointError(TypednnError, ValueError):
 
 
 class ConfigError(TypednnError, ValueError):
-    """A model config that cannot be read or whose shapes do not fit; ``line`` and ``column`` count from 1, 0 where there is none."""
+    """A model config that cannot be read or whose shapes do not fit.
 
-    def __init__(self, message: str, path: str = "", line: int = 0, column: int = 0) -> None:
-        super().__init__(message)
+    ``message`` says what is wrong, without the place; ``line`` and ``column`` count from 1, 0 where there is none; ``shown`` are lines to
+    print under the message.
+    """
+
+    def __init__(self, message: str, path: str = "", line: int = 0, column: int = 0, shown: Sequence[str] = ()) -> None:
+        super().__init__("\n".join([f"{path}:{line}:{column}: {message}" if line else message, *shown]))
+        self.message = message
         self.path = path
         self.line = line
         self.column = column

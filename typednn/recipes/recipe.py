@@ -155,8 +155,7 @@ class Recipe:
             try:
                 changed.checked()
             except ConfigError as error:
-                reason = str(error).partition("\n")[0]
-                raise ArgumentError(f"--set optimizer: {reason.partition('optimizer: ')[2] or reason}") from None
+                raise ArgumentError(f"--set {error.message}") from None
         return changed
 
     def as_json(self) -> dict[str, Any]:
