@@ -153,6 +153,11 @@ def test_an_array_that_fits_no_layer_inside_is_refused_before_any_arithmetic(mod
         model.forward(np.ones(shape, np.float32))
 
 
+def test_what_the_annotation_of_a_call_says_is_left_to_it() -> None:
+    with pytest.raises(ShapeError, match=r'^layer "inner": Linear\(3, 3\)\.forward: x must be'):
+        any_layer.Residual(Linear(3, 3)).forward(np.ones((1, 4), np.float32))
+
+
 @pytest.mark.parametrize(
     "error",
     [
