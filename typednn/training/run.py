@@ -18,16 +18,18 @@ import os
 import stat
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, final
 
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
+from typednn.files import sync_folder
 from typednn.module import Module
 from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.training.environment import environment
-from typednn.training.run_files import read_bytes, reason, replace_file, sync_folder
+from typednn.training.run_files import read_bytes, reason, replace_file
 from typednn.training.state import Best, Json, TrainingState
 
 Which: TypeAlias = Literal["latest", "best"]
@@ -45,7 +47,7 @@ class RunWarning(UserWarning):
 
 
 @final
-class Run:
+class Run(AbstractContextManager["Run"]):
     """A run folder, opened. Use it in a ``with`` statement, or call `close`."""
 
     folder: Path
@@ -192,9 +194,6 @@ class Run:
             os.close(handle)
         self._metrics, self._locks = None, ()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
@@ -306,13 +305,9 @@ class Run:
         return None
 
     def _put_aside(self, folder: Path) -> None:
+        names = (f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "") for number in count(1))
         with storing(folder):
-            aside = folder.with_name(f"damaged-{folder.name}")
-            number = 1
-            while aside.exists():
-                number += 1
-                aside = folder.with_name(f"damaged-{folder.name}-{number}")
-            os.rename(folder, aside)
+            os.rename(folder, next(aside for name in names if not (aside := folder.with_name(name)).exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
         """The newest checkpoint, or the best by validation (the newest where none was measured); an error where there is none."""
