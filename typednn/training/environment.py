@@ -22,8 +22,6 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def environment() -> Json:
     """What the same bits need to be the same: versions, machine, threads, engine."""
-    dependencies: Any = np.show_config(mode="dicts")
-    numpys = dependencies.get("Build Dependencies", {}).get("blas", {})
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -31,7 +29,7 @@ def environment() -> Json:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": cpu.processor().model or platform.processor(),
         "threads": {"cores": cpu.cores(), "kernels": get_threads(), **{name: os.environ.get(name, "") for name in _THREADS}},
-        "engine": f"{_kernels()}; NumPy with {numpys.get('name', 'unknown')} {numpys.get('version', '')}".rstrip(),
+        "engine": f"{_kernels()}; NumPy with {blas.numpys()}",
     }
 
 
