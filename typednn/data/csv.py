@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from typednn.arguments import choice, integer
 from typednn.arrays import Array2, Array4, IntArray1, is_array
+from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import File, opened, path_of
 
@@ -143,14 +144,10 @@ def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 
         got = f"shape {tuple(matrix.shape)}" if is_array(matrix) else type(matrix).__name__
         rule = f"matrix must be rows of a label and {height} x {width} pixels, so {height * width + 1} columns"
         raise DataError(explain("labelled", rule, got, "give height and width"))
-    column = np.asarray(matrix[:, label], np.float64)
-    wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
-    if wrong.any():
-        row = int(wrong.argmax())
-        cure = "is the label in the other column?"
-        raise DataError(explain("labelled", "a label must be a whole number of at least 0", f"{column[row]:g} in row {row}", cure))
+    rule, cure = "a label must be a whole number of at least 0", "is the label in the other column?"
+    labels = whole_numbers("labelled", rule, np.asarray(matrix[:, label], np.float64), cure)
     pixels = matrix[:, 1:] if label == 0 else matrix[:, :-1]
-    return np.ascontiguousarray(pixels, np.float32).reshape(-1, height, width, 1), column.astype(np.int64)
+    return np.ascontiguousarray(pixels, np.float32).reshape(-1, height, width, 1), labels
 
 
 def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array4, IntArray1]:

@@ -26,6 +26,7 @@ from typednn.data import (
     read_csv,
     read_image_folder,
 )
+from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
 from typednn.recipes.recipe import did_you_mean
@@ -139,17 +140,11 @@ def load_tables(train: str | Path, test: str | Path) -> Samples:
 def read_table(path: str | Path) -> tuple[Floats, Labels]:
     """Inputs and labels of one such file."""
     matrix = read_numbers(path)
-    column = matrix[:, 0].astype(np.float64)
-    wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
-    if wrong.any():
-        row = int(wrong.argmax())
-        cure = "put the label into the first column"
-        raise DataError(
-            explain(str(path), "the first column holds labels, whole numbers from 0", f"{column[row]:g} in row {row + 1}", cure)
-        )
+    rule, cure = "the first column holds labels, whole numbers from 0", "put the label into the first column"
+    labels = whole_numbers(str(path), rule, matrix[:, 0].astype(np.float64), cure, first=1)
     if matrix.shape[1] < 2:
         raise DataError(explain(str(path), "a row holds a label and at least one input", "one number"))
-    return np.ascontiguousarray(matrix[:, 1:]), column.astype(np.int64)
+    return np.ascontiguousarray(matrix[:, 1:]), labels
 
 
 def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:

@@ -305,9 +305,9 @@ class Run(AbstractContextManager["Run"]):
         return None
 
     def _put_aside(self, folder: Path) -> None:
-        names = (f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "") for number in count(1))
+        asides = (folder.with_name(f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "")) for number in count(1))
         with storing(folder):
-            os.rename(folder, next(aside for name in names if not (aside := folder.with_name(name)).exists()))
+            os.rename(folder, next(aside for aside in asides if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
         """The newest checkpoint, or the best by validation (the newest where none was measured); an error where there is none."""
