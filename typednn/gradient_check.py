@@ -98,8 +98,7 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
 
     if loss() != loss():
         rule = f"{layer.label()}.forward must give the same from the same state, and no NaN"
-        cure = "draw from a generator that the layer holds in a field"
-        raise ArgumentError(explain("gradcheck", rule, "two different results", cure))
+        raise ArgumentError(explain("gradcheck", rule, "two different results", "draw from a generator that the layer holds in a field"))
     report = GradcheckReport(layer.label())
     names = getattr(gradient, "__inputs__", ("input",))
     for name, point in zip(names, points, strict=True):

@@ -99,8 +99,7 @@ def _in_folder(folder: str, settings: Settings) -> list[str]:
     try:
         exclude = [re.compile(pattern) for pattern in settings.exclude]
     except re.error as error:
-        message = explain("mypy's setting exclude", "expects regular expressions", repr(error.pattern), str(error))
-        raise ArgumentError(message) from None
+        raise ArgumentError(explain("mypy's setting exclude", "expects regular expressions", repr(error.pattern), str(error))) from None
     found = sorted(_walked(folder, exclude))
     if not found:
         raise ArgumentError(explain(folder, "expects a folder with Python files", "none", "mypy's setting exclude counts here too"))

@@ -120,8 +120,7 @@ def _numbers(where: str, row: int, fields: list[str], most: float) -> list[float
         if not _is_number(field, most):
             rule = f"row {row}, column {column} must be a finite number"
             cure = "skip header lines with header=1" if row == 1 else ""
-            shown = repr(field if len(field) <= 40 else f"{field[:40]}…")
-            raise NotANumber(explain(where, rule, shown, cure), row, column)
+            raise NotANumber(explain(where, rule, repr(field if len(field) <= 40 else f"{field[:40]}…"), cure), row, column)
     return list(map(float, fields))  # their sum is too large, none of them is
 
 

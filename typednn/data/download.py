@@ -148,8 +148,7 @@ def _lock(file: BinaryIO, part: Path) -> None:
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        cure = "wait for the other process"
-        raise DataError(explain(str(part), "one download of a file at a time", "a second one", cure)) from None
+        raise DataError(explain(str(part), "one download of a file at a time", "a second one", "wait for the other process")) from None
 
 
 __all__ = ["fetch"]

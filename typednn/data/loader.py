@@ -153,8 +153,7 @@ class Loader(Generic[X, Y]):
     def load_state_dict(self, state: Any) -> None:
         """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
         if not _is_dict(state) or set(state) != _KEYS:
-            got = repr(state)[:200]
-            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(_KEYS))}", got))
+            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(_KEYS))}", repr(state)[:200]))
         mine = self.state_dict()
         for key in ("rows", "batch_size", "shuffle"):
             if type(state[key]) is not type(mine[key]) or state[key] != mine[key]:

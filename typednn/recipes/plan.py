@@ -99,8 +99,7 @@ def read_plan(folder: Path) -> Plan:
     if type(version) is not int or version < 1:
         raise _not_ours(where, f"format {version!r}"[:100])
     if version > FORMAT:
-        cure = "update typednn"
-        raise ConfigError(explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", cure), where)
+        raise ConfigError(explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", "update typednn"), where)
     try:
         config, scaling = str(saved["config"]), saved["scaling"]
         return Plan(

@@ -83,8 +83,7 @@ class Recipe:
         for name in ("smoothing", "validation"):
             number(where, name, getattr(self, name), least=0.0, below=1.0)
         if self.patience is not None and not self.validation:
-            cure = "set validation, such as 0.1"
-            raise ArgumentError(explain(where, "patience watches data kept apart", "validation 0", cure))
+            raise ArgumentError(explain(where, "patience watches data kept apart", "validation 0", "set validation, such as 0.1"))
         if self.clip_grad_norm is not None:
             number(where, "clip_grad_norm", self.clip_grad_norm, least=1e-30)
 

@@ -132,8 +132,7 @@ def load_tables(train: str | Path, test: str | Path) -> Samples:
     """Two CSV files: the label in the first column, a whole number from 0, then the inputs. A first line of words is skipped."""
     (x, y), (test_x, test_y) = (read_table(path) for path in (train, test))
     if x.shape[1] != test_x.shape[1]:
-        got = f"{x.shape[1]} and {test_x.shape[1]}"
-        raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", got))
+        raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{x.shape[1]} and {test_x.shape[1]}"))
     return Samples(Path(train).name, f"{train} and {test}", x, y, test_x, test_y)
 
 

@@ -275,8 +275,7 @@ class Run(AbstractContextManager["Run"]):
             if mine.get(name) != told:
                 got = "another, or a damaged one" if name in mine else "none"
                 rule = f"{folder.name} was trained by a {name} of SHA-256 {str(told)[:12]}…"
-                cure = "bring that file back, or start a new run"
-                raise CheckpointError(explain(str(self.folder / name), rule, got, cure), damaged=True)
+                raise CheckpointError(explain(str(self.folder / name), rule, got, "bring that file back, or start a new run"), damaged=True)
         return found
 
     def latest(self) -> Checkpoint | None:
