@@ -161,6 +161,3 @@ def _refuse_special(where: str, mode: int) -> None:
 
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-__all__ = ["LIMIT", "VARIABLE", "File", "Readable", "allow", "limit_of", "opened", "path_of", "sync_folder"]

@@ -119,6 +119,3 @@ class ClassificationReport:
 def accuracy(scores: Array2, labels: IntArray1) -> float:
     """The share of rows whose largest score stands at the row's label (the last part of eq 54)."""
     return ClassificationReport.from_scores(scores, labels).accuracy
-
-
-__all__ = ["ClassificationReport", "Measure", "accuracy"]

@@ -81,6 +81,3 @@ def _installed(name: str) -> str:
         return f"{name} {metadata.version(name)}"
     except metadata.PackageNotFoundError:
         return f"{name} not installed"
-
-
-__all__ = ["facts", "info"]

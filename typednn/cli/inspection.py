@@ -161,6 +161,3 @@ def settings_of(recipe: Recipe) -> str:
     settings |= {f"optimizer.{key}": value for key, value in recipe.optimizer.items()}
     width = max(map(len, settings))
     return "\n".join(f"{name:<{width}}  {'none' if value is None else written(value)}" for name, value in sorted(settings.items()))
-
-
-__all__ = ["check", "gradcheck", "settings_of", "shapes_of", "summary"]

@@ -212,5 +212,3 @@ def _seconds(text: str) -> float:
 
 
 COMMANDS: Final = ("train", "resume", "eval", "predict", "summary", "check", "gradcheck", "info", "report")
-
-__all__ = ["COMMANDS", "Parser", "parser"]

@@ -325,6 +325,3 @@ def _cache(settings: Settings) -> str:
     folder = Path(os.environ.get("MYPY_CACHE_DIR") or settings.cache_dir, "typednn")
     exists = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
     return str(folder) if exists.is_dir() and os.access(exists, os.W_OK) else os.devnull
-
-
-__all__ = ["PLUGIN", "Finding", "Settings", "findings", "module_name", "python_files", "user_settings"]

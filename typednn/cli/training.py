@@ -93,6 +93,3 @@ def _tell(result: Trained, options: Namespace, seconds: float) -> None:
         from typednn.cli.report import tell_page  # with all that draws, which most trainings do without
 
         tell_page(result.folder)
-
-
-__all__ = ["new_folder", "resume", "train"]

@@ -171,6 +171,3 @@ def _check_range(where: str, name: str, numbers: npt.NDArray[Any], most: float) 
         row = int(wrong.argmax())
         got = numbers[row][(numbers[row] < 0) | (numbers[row] > most)][0]
         raise DataError(explain(where, f"{name} of optdigits is 0 to {most:g}", f"{got:g} in row {row}"))
-
-
-__all__ = ["NotANumber", "RowLength", "labelled", "read_csv", "read_optdigits"]

@@ -57,6 +57,3 @@ def _interpolation(old: int, new: int) -> Array2:
     weights[np.arange(new), left] += 1.0 - share
     weights[np.arange(new), right] += share
     return weights
-
-
-__all__ = ["digits", "resized"]

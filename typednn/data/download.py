@@ -149,6 +149,3 @@ def _lock(file: BinaryIO, part: Path) -> None:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise DataError(explain(str(part), "one download of a file at a time", "a second one", "wait for the other process")) from None
-
-
-__all__ = ["fetch"]

@@ -162,6 +162,3 @@ def _resized(pillow: Any, pixels: Array3, size: tuple[int, int]) -> Array3:
     planes = [pillow.fromarray(np.ascontiguousarray(pixels[..., channel])) for channel in range(pixels.shape[2])]
     turned = (size[1], size[0])
     return np.stack([np.asarray(plane.resize(turned, pillow.Resampling.BILINEAR), np.float32) for plane in planes], axis=2)
-
-
-__all__ = ["ImageFolder", "image_size", "read_image", "read_image_folder"]

@@ -230,6 +230,3 @@ def _position(name: str, value: Any, most: int | None) -> int:
         bound = "at least 0" if most is None else f"0 to {most}"
         raise StateDictError(explain("Loader.load_state_dict", f"{name} must be an integer, {bound}", repr(value)[:80]))
     return value
-
-
-__all__ = ["Batch", "Loader"]

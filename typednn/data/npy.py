@@ -136,6 +136,3 @@ def _checked_size(where: str, dtype: np.dtype[Any], shape: tuple[int, ...], got:
     if got != expected:
         raise DataError(explain(where, f"its header promises {told} of {dtype} = {expected} bytes", str(got), "fetch it again"))
     return expected
-
-
-__all__ = ["read_npy", "read_npz"]

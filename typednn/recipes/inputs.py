@@ -62,6 +62,3 @@ def _dark_on_light(images: npt.NDArray[Any]) -> str:
     if float(edges.mean()) > _BRIGHTEST / 2:
         return "looks dark on light; if the training images are light on dark, as MNIST's are, add --invert"
     return ""
-
-
-__all__ = ["inputs_of"]

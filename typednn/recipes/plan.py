@@ -128,6 +128,3 @@ def checksum_of(samples: Samples) -> int:
 
 def _not_ours(where: str, got: str) -> ConfigError:
     return ConfigError(explain(where, "must be what typednn wrote", got, "it was changed or damaged; start a new run"), where)
-
-
-__all__ = ["FILE", "Plan", "checksum_of", "plan_for", "read_plan"]

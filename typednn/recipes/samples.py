@@ -167,6 +167,3 @@ def _floats(array: Any) -> Floats:
 
 def _ints(array: Any) -> Labels:
     return np.asarray(array, np.int64)
-
-
-__all__ = ["NAMES", "Inputs", "Labels", "Samples", "found_by", "load_data", "load_tables", "read_numbers", "read_table"]

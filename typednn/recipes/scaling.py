@@ -36,6 +36,3 @@ class Scaling:
         scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
         scaled /= np.float32(self.deviation)
         return scaled
-
-
-__all__ = ["Scaling"]

@@ -136,23 +136,3 @@ def legend_below(drawn: Any, axes: Any) -> None:
     handles, texts = axes.get_legend_handles_labels()
     if handles:
         drawn.legend(handles, texts, loc="outside lower center", ncols=2, fontsize=8)
-
-
-__all__ = [
-    "PALETTE",
-    "POINTS",
-    "STYLES",
-    "Matplotlib",
-    "drawing",
-    "figure",
-    "label",
-    "legend_below",
-    "logarithmic",
-    "matplotlib",
-    "message",
-    "png",
-    "smoothed",
-    "spans_decades",
-    "step_axis",
-    "thinned",
-]

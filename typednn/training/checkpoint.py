@@ -248,6 +248,3 @@ def _arrays(path: Path, told: Json) -> dict[str, Any]:
 
 def _damaged(where: str, rule: str, got: str) -> CheckpointError:
     return CheckpointError(explain(where, rule, got, "this checkpoint is damaged"), damaged=True)
-
-
-__all__ = ["Checkpoint", "checkpoints", "clean", "read_checkpoint", "rotate", "write_checkpoint"]

@@ -65,6 +65,3 @@ def _deciding(said: Mapping[str, Any], dtype: str) -> Json:
 def _kernels() -> str:
     """What computes the layers: kernels compiled by Halide and their matrix products, or the reference."""
     return f"Halide {metadata.version('halide')}; {blas.why()}" if fast() else "reference kernels"
-
-
-__all__ = ["differences", "environment"]

@@ -218,6 +218,3 @@ def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
         remarks.append(f"plots/{name} is not a PNG picture")
         return note(f"{words}: plots/{name} is not a PNG picture.")
     return figure_of(base64.b64encode(content).decode("ascii"), words, meaning)
-
-
-__all__ = ["write_report"]

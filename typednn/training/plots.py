@@ -84,6 +84,3 @@ def _inside(folder: Path, name: str) -> Path:
     if plots.is_symlink():
         raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))
     return plots / name
-
-
-__all__ = ["PICTURES", "write_plots"]

@@ -181,6 +181,3 @@ def _shares(key: str, values: object, classes: int) -> Numbers:
 
 def _wrong(key: str, rule: str) -> DataError:
     return DataError(explain("report.json", f"{key!r} must be {rule}", "something else", "write it anew with `typednn eval`"))
-
-
-__all__ = ["LINE_LIMIT", "SPLITS", "Counts", "Metrics", "Numbers", "Scores", "Series", "read_metrics", "read_scores"]

@@ -353,6 +353,3 @@ def load_weights(found: Checkpoint, model: Module) -> None:
 
 def _pretty(table: Json) -> bytes:
     return (json.dumps(table, indent=2, allow_nan=False) + "\n").encode()
-
-
-__all__ = ["Run", "RunLocked", "RunWarning", "check_model", "load_weights"]

@@ -159,23 +159,3 @@ def as_number(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return None
-
-
-__all__ = [
-    "FILE_LIMIT",
-    "as_list",
-    "as_number",
-    "as_object",
-    "attempted",
-    "existing_run",
-    "is_inside",
-    "parsed",
-    "read_bytes",
-    "read_json",
-    "read_text",
-    "reason",
-    "replace_file",
-    "write_file",
-    "write_whole",
-    "writing",
-]

@@ -173,6 +173,3 @@ def _tensorboardx() -> tuple[Any, Any]:
         optional(f"tensorboardX.{module}", "typednn.training.tensorboard", rule, cure) for module in ("proto.event_pb2", "record_writer")
     )
     return messages, records
-
-
-__all__ = ["EventWriter", "truncate"]
