@@ -13,7 +13,7 @@ Source: "Deep Learning Implementation With Rust", eq 54.
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -67,18 +67,17 @@ class ClassificationReport:
             undefined.extend((measure, int(label)) for label in np.flatnonzero(whole == 0))
             return np.divide(part, whole, out=np.zeros(classes), where=whole != 0)
 
-        self._set("confusion", confusion)
-        self._set("precision", share("precision", right, called))
-        self._set("recall", share("recall", right, support))
-        self._set("f1", share("f1", 2 * right, called + support))
-        self._set("support", support)
-        self._set("accuracy", int(right.sum()) / len(true))
-        self._set("undefined", tuple(undefined))
-
-    def _set(self, name: str, value: Any) -> None:
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-        object.__setattr__(self, name, value)
+        arrays = {
+            "confusion": confusion,
+            "precision": share("precision", right, called),
+            "recall": share("recall", right, support),
+            "f1": share("f1", 2 * right, called + support),
+            "support": support,
+        }
+        for array in arrays.values():
+            array.flags.writeable = False
+        for name, value in {**arrays, "accuracy": int(right.sum()) / len(true), "undefined": tuple(undefined)}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_scores(cls, scores: Array2, labels: IntArray1) -> ClassificationReport:
@@ -120,6 +119,3 @@ class ClassificationReport:
 def accuracy(scores: Array2, labels: IntArray1) -> float:
     """The share of rows whose largest score stands at the row's label (the last part of eq 54)."""
     return ClassificationReport.from_scores(scores, labels).accuracy
-
-
-__all__ = ["ClassificationReport", "Measure", "accuracy"]

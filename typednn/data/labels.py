@@ -10,7 +10,7 @@ import numpy.typing as npt
 from typednn.arguments import integer, number
 from typednn.arrays import Array2, IntArray1, is_array
 from typednn.backends import to_numpy
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, DataError, explain
 
 
 def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDArray[np.int64]:
@@ -30,6 +30,15 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
         rule = f"{name} must be 0 to {classes - 1}, as there are {classes} classes"
         raise ArgumentError(explain(where, rule, f"{int(host[row])} in row {row}"), name)
     return np.asarray(host, np.int64)
+
+
+def whole_numbers(where: str, rule: str, column: npt.NDArray[Any], cure: str, first: int = 0) -> npt.NDArray[np.int64]:
+    """A ``column`` of floats that holds labels; a `DataError` names the row, counted from ``first``, that is no whole number from 0."""
+    wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(explain(where, rule, f"{column[row]:g} in row {row + first}", cure))
+    return column.astype(np.int64)
 
 
 def one_hot(labels: IntArray1, classes: int, on: float = 1.0, off: float = 0.0) -> Array2:

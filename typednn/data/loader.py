@@ -153,8 +153,7 @@ class Loader(Generic[X, Y]):
     def load_state_dict(self, state: Any) -> None:
         """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
         if not _is_dict(state) or set(state) != _KEYS:
-            got = repr(state)[:200]
-            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(_KEYS))}", got))
+            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(_KEYS))}", repr(state)[:200]))
         mine = self.state_dict()
         for key in ("rows", "batch_size", "shuffle"):
             if type(state[key]) is not type(mine[key]) or state[key] != mine[key]:
@@ -231,6 +230,3 @@ def _position(name: str, value: Any, most: int | None) -> int:
         bound = "at least 0" if most is None else f"0 to {most}"
         raise StateDictError(explain("Loader.load_state_dict", f"{name} must be an integer, {bound}", repr(value)[:80]))
     return value
-
-
-__all__ = ["Batch", "Loader"]

@@ -122,6 +122,3 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     got = repr(name_or_config)
     cure = did_you_mean(name_or_config, tuple(RECIPES))
     raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")
-
-
-__all__ = ["RECIPES", "find", "recipe", "recipe_of_config"]

@@ -47,8 +47,7 @@ def _rows(path: Path, shape: tuple[int, ...]) -> Any:
     elif path.suffix.lower() == ".csv":
         rows = read_numbers(path)
     else:
-        rule = "a model of rows reads NPY and CSV, told by the file's name"
-        raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
+        raise DataError(explain(str(path), "a model of rows reads NPY and CSV, told by the file's name", repr(path.suffix or path.name)))
     if rows.shape == shape:
         rows = rows.reshape(1, *shape)
     if rows.shape[1:] != shape or not len(rows) or rows.dtype.kind not in "biuf":
@@ -63,6 +62,3 @@ def _dark_on_light(images: npt.NDArray[Any]) -> str:
     if float(edges.mean()) > _BRIGHTEST / 2:
         return "looks dark on light; if the training images are light on dark, as MNIST's are, add --invert"
     return ""
-
-
-__all__ = ["inputs_of"]

@@ -82,6 +82,3 @@ def _others(data: str) -> Samples:
         x, y = read_table(data)
         return Samples(Path(data).name, data, x, y, x, y)
     return replace(load_data(data), names=())
-
-
-__all__ = ["Answer", "evaluate_run", "opened", "predict"]

@@ -62,6 +62,3 @@ class Events(Callback):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-
-__all__ = ["Events"]

@@ -166,6 +166,3 @@ def _as_images(where: str, images: AnyNumbers) -> Numbers:
 
 def _percent(share: float) -> str:
     return "< 0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
-
-
-__all__ = ["confusion_picture", "filter_picture", "worst_picture"]

@@ -18,16 +18,18 @@ import os
 import stat
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, final
 
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
+from typednn.files import sync_folder
 from typednn.module import Module
 from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.training.environment import environment
-from typednn.training.run_files import read_bytes, reason, replace_file, sync_folder
+from typednn.training.run_files import read_bytes, reason, replace_file
 from typednn.training.state import Best, Json, TrainingState
 
 Which: TypeAlias = Literal["latest", "best"]
@@ -45,7 +47,7 @@ class RunWarning(UserWarning):
 
 
 @final
-class Run:
+class Run(AbstractContextManager["Run"]):
     """A run folder, opened. Use it in a ``with`` statement, or call `close`."""
 
     folder: Path
@@ -192,9 +194,6 @@ class Run:
             os.close(handle)
         self._metrics, self._locks = None, ()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
@@ -276,8 +275,7 @@ class Run:
             if mine.get(name) != told:
                 got = "another, or a damaged one" if name in mine else "none"
                 rule = f"{folder.name} was trained by a {name} of SHA-256 {str(told)[:12]}…"
-                cure = "bring that file back, or start a new run"
-                raise CheckpointError(explain(str(self.folder / name), rule, got, cure), damaged=True)
+                raise CheckpointError(explain(str(self.folder / name), rule, got, "bring that file back, or start a new run"), damaged=True)
         return found
 
     def latest(self) -> Checkpoint | None:
@@ -306,13 +304,9 @@ class Run:
         return None
 
     def _put_aside(self, folder: Path) -> None:
+        asides = (folder.with_name(f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "")) for number in count(1))
         with storing(folder):
-            aside = folder.with_name(f"damaged-{folder.name}")
-            number = 1
-            while aside.exists():
-                number += 1
-                aside = folder.with_name(f"damaged-{folder.name}-{number}")
-            os.rename(folder, aside)
+            os.rename(folder, next(aside for aside in asides if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
         """The newest checkpoint, or the best by validation (the newest where none was measured); an error where there is none."""
@@ -359,6 +353,3 @@ def load_weights(found: Checkpoint, model: Module) -> None:
 
 def _pretty(table: Json) -> bytes:
     return (json.dumps(table, indent=2, allow_nan=False) + "\n").encode()
-
-
-__all__ = ["Run", "RunLocked", "RunWarning", "check_model", "load_weights"]

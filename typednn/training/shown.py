@@ -116,6 +116,3 @@ def _probabilities(scores: AnyNumbers) -> Numbers:
 
 def _damaged(got: str) -> DataError:
     return DataError(explain(FILE, "must hold what pictures are drawn from", got, "write it anew with `typednn eval`"))
-
-
-__all__ = ["FILE", "Mistakes", "described", "read_shown", "worst_mistakes", "write_shown"]

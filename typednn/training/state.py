@@ -181,8 +181,7 @@ def real(where: str, table: Json, key: str) -> float:
     """A finite number."""
     value = as_number(table.get(key))
     if value is None or not math.isfinite(value):
-        got = repr(table.get(key))[:40]
-        raise CheckpointError(explain(where, f"{key!r} must be a finite number", got, "it is damaged"), damaged=True)
+        raise CheckpointError(explain(where, f"{key!r} must be a finite number", repr(table.get(key))[:40], "it is damaged"), damaged=True)
     return value
 
 
