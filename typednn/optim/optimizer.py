@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn.arguments import integer, number
-from typednn.arrays import AnyArray, device_of
+from typednn.arrays import AnyArray, device_of, is_floating
 from typednn.backends import to_device, to_numpy
 from typednn.errors import ArgumentError, LocatedError, StateDictError, StateError, explain
 from typednn.module import Module
@@ -371,7 +371,7 @@ class GradientOptimizer(Optimizer):
             for part, array in arrays[name].items():
                 if array.shape != shape:
                     problems.append(f"{f'{name}.{part}'!r} has shape {array.shape}, the parameter {shape}")
-                elif array.dtype.kind != "f":
+                elif not is_floating(array.dtype):
                     problems.append(f"{f'{name}.{part}'!r} holds {array.dtype}, not floats")
         if problems:
             raise StateDictError(explain(where, "state must belong to this optimizer and model", "; ".join(problems)))
