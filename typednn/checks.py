@@ -31,7 +31,7 @@ import jaxtyping
 from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
 from typednn import shapes
-from typednn.arrays import device_of, is_array
+from typednn.arrays import device_of, is_array, is_floating
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 from typednn.judgement import is_bearable
 
@@ -318,7 +318,7 @@ def attribute_lookup(instance: Any) -> Callable[[str], shapes.Dim | None]:
 def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str], values: Sequence[Any]) -> None:
     """One float dtype and one device for all arrays among ``values``: what differs is refused, never promoted."""
     arrays = [(name, value) for name, value in zip(names, values, strict=True) if is_array(value)]
-    floats = [(name, value) for name, value in arrays if value.dtype.kind == "f"]
+    floats = [(name, value) for name, value in arrays if is_floating(value.dtype)]
     for name, value in floats[1:]:
         first, dtype = floats[0][0], floats[0][1].dtype
         if value.dtype != dtype:

@@ -27,9 +27,8 @@ A message says *where*, which *rule*, what it *got*, and the *cure*: see `explai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 
 class TypednnError(Exception):

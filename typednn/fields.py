@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from typednn import shapes
-from typednn.arrays import device_of, is_array
+from typednn.arrays import Precision, device_of, is_array, is_floating
 from typednn.checks import attribute_lookup, check_hint, is_array_hint, judge
 from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, explain
 
@@ -47,13 +47,17 @@ Kept: TypeAlias = Annotated[T, Marker("kept")]
 
 
 class Placement:
-    """The dtype and the device of a module's arrays; layers that share all their arrays share it."""
+    """The precision and the device of a module's arrays; layers that share all their arrays share it."""
 
-    __slots__ = ("device", "dtype")
+    __slots__ = ("device", "dtype", "precision")
 
-    def __init__(self, dtype: np.dtype[Any], device: str) -> None:
-        self.dtype: np.dtype[Any] = dtype
+    def __init__(self, precision: Precision, device: str) -> None:
         self.device: str = device
+        self.set_precision(precision)
+
+    def set_precision(self, precision: Precision) -> None:
+        self.precision: Precision = precision
+        self.dtype: np.dtype[Any] = precision.parameters  # every call reads it
 
 
 class Cell:
@@ -133,7 +137,7 @@ class StoredField:
         if is_array(array) and tuple(array.shape) != shape:
             raise ShapeError(explain(where, f"must have shape {shape}", f"shape {tuple(array.shape)}"), layer)
         judge(where, layer, [self.name], [self.hint], [array])
-        if array.dtype.kind == "f" and array.dtype != layer.dtype:
+        if is_floating(array.dtype) and array.dtype != layer.dtype:
             raise DTypeError(
                 explain(where, f"the model's dtype is {layer.dtype}", str(array.dtype), f"convert with .astype(numpy.{layer.dtype})"), layer
             )

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn import calls, delegation, printing, sharing, updates
-from typednn.arrays import AnyArray, out_of_memory, refuse_beyond_memory
+from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
 from typednn.checks import attribute_lookup, enforced
 from typednn.derivatives import Record
@@ -31,6 +31,7 @@ from typednn.shapes import Flow
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
+_FLOAT32 = Precision.of(np.dtype(np.float32))
 
 
 class Module(Enforced):
@@ -66,7 +67,7 @@ class Module(Enforced):
         def __new__(cls, *args, **kwargs):
             self = super().__new__(cls)
             self._arguments = (args, kwargs)
-            self._placement = Placement(np.dtype(np.float32), "cpu")
+            self._placement = Placement(_FLOAT32, "cpu")
             self._cells = {}
             self._absent = set()
             self._kept = {}
@@ -103,6 +104,11 @@ class Module(Enforced):
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the parameters; `astype` changes it."""
         return self._placement.dtype
+
+    @property
+    def precision(self) -> Precision:
+        """The dtypes of the parameters, of what is computed, and of sums; `astype` sets all three."""
+        return self._placement.precision
 
     @property
     def device(self) -> str:
@@ -318,9 +324,9 @@ class Module(Enforced):
             rule = f"a model's dtype is {', '.join(map(str, DTYPES[:-1]))} or {DTYPES[-1]}"
             raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)), "dtype")
         delegation.ask(self, "astype", wanted)
-        return self._replaced(lambda array: array.astype(wanted) if array.dtype.kind == "f" else array, dtype=wanted)
+        return self._replaced(lambda array: array.astype(wanted) if is_floating(array.dtype) else array, precision=Precision.of(wanted))
 
-    def _replaced(self, change: Callable[[Any], Any], *, dtype: np.dtype[Any] | None = None, device: str | None = None) -> Self:
+    def _replaced(self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None) -> Self:
         """Every stored array changed, and what modules inside and outside, which share them, say of it."""
         placements = {id(module._placement): module._placement for _, module in self.named_modules()}
         for _, _, _, cell in list(self._stored("parameter", "buffer")):
@@ -328,7 +334,7 @@ class Module(Enforced):
                 cell.array = change(cell.array)
             placements |= {id(placement): placement for placement in cell.placements}
         for placement in placements.values():
-            placement.dtype = placement.dtype if dtype is None else dtype
+            placement.set_precision(precision or placement.precision)
             placement.device = placement.device if device is None else device
         self.free_cache()
         return self

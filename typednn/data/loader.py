@@ -21,7 +21,7 @@ import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from typednn.arguments import integer
-from typednn.arrays import IntArray1
+from typednn.arrays import IntArray1, is_number
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
@@ -211,7 +211,7 @@ class Loader(Generic[X, Y]):
 
 def _check_rows(name: str, array: Any) -> None:
     known = _is_ndarray(array)
-    if not known or array.ndim == 0 or array.dtype.kind not in "biuf":
+    if not known or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
         got = f"{array.dtype} of shape {array.shape}" if known else type(array).__name__
         rule, cure = f"{name} must be a NumPy array of numbers with rows", "convert it with numpy.asarray(...)"
         raise ArgumentError(explain("Loader", rule, got, cure), name)

@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.checks import Mode, array_hints, checking
 from typednn.errors import ArgumentError, explain
 from typednn.gradient_check import compare
@@ -97,7 +98,8 @@ def refusals(subject: LossSubject) -> None:
                     allowed = names_of(hints[place])
                     open_kind = wrong == "integers" and (not allowed or "int64" in allowed or x.dtype.kind == "i")
                     alike = wrong in ("rank", "size") and hints[place].dim_str.split() != hints[1 - place].dim_str.split()
-                    if open_kind or alike or (wrong == "precision" and x.dtype.kind != "f") or arrays[1 - place].dtype.kind != "f":
+                    exact = (wrong == "precision" and not is_floating(x.dtype)) or not is_floating(arrays[1 - place].dtype)
+                    if open_kind or alike or exact:
                         continue
                     given = [spoil(each) if each is x else each for each in arrays]
                     loss.loss_grad(*arrays)

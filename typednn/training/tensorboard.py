@@ -53,7 +53,8 @@ class EventWriter(AbstractContextManager["EventWriter"]):
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """``value`` of ``tag`` at ``step``; kept as float32, as TensorBoard reads it."""
-        if not _is_name(tag):
+        unchecked: object = tag
+        if not isinstance(unchecked, str) or not tag:
             raise ArgumentError(explain("EventWriter.scalar", "tag must be a string that is not empty", repr(tag)), "tag")
         if integer("EventWriter.scalar", "step", step, 0) >= _STEPS:
             raise ArgumentError(explain("EventWriter.scalar", "step must be below 2**63", repr(step)), "step")
