@@ -9,7 +9,7 @@
         backward=backward,                                  # the op of the derivative
     )
 
-What `op` returns is called as the reference is, its arguments by position; ``forward.op`` is the declaration. The reference writes into no
+What `op` returns is called as the reference is, quickest with all arguments by position; ``forward.op`` is the declaration. The reference writes into no
 array that it was given, and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is told by
 `typednn.engines.counting`, and all that an op was given and gave by `typednn.engines.observing`.
 """
@@ -103,6 +103,7 @@ class Op:
         self.writes: tuple[int, ...] = ()
         self.backward: Op | None = None
         self.flops: Callable[..., int]
+        self.run: Callable[..., Any]
         self.choices: list[tuple[Callable[[tuple[Any, ...]], bool], Callable[..., Any]]] = [
             (engine.covers(self.names), engine.run) for engine in self.engines
         ]
@@ -156,9 +157,9 @@ def op(
     declared.backward = getattr(backward, "op", None)
     choices, fallback, given = declared.choices, declared.referred if writes else reference, 0 if names else len(declared.names)
 
-    def run(*arguments: Any) -> Any:
-        if len(arguments) < given:
-            bound = signature.bind(*arguments)
+    def run(*arguments: Any, **named: Any) -> Any:
+        if named or len(arguments) < given:
+            bound = signature.bind(*arguments, **named)
             bound.apply_defaults()
             arguments = bound.args
         if observers:
@@ -170,6 +171,7 @@ def op(
 
     run.__doc__ = reference.__doc__
     run.op = declared  # type: ignore[attr-defined]
+    declared.run = run
     return cast(F, run)
 
 
