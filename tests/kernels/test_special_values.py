@@ -11,7 +11,8 @@ import pytest
 from fast_ops import needs_halide, quiet
 
 from typednn.engines import using
-from typednn.kernels import conv_act_pool, leaky_relu, linear_act, prelu, relu, sigmoid, tanh
+from typednn.kernels import conv_act_pool, linear_act, prelu
+from typednn.kernels.pointwise import leaky_relu, relu, sigmoid, tanh
 from typednn.kernels.activations import Activation, Name
 from typednn.kernels.conv_act_pool.geometry import Geometry
 

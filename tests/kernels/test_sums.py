@@ -134,9 +134,9 @@ def test_softmax_of_many_classes(classes: int, seed: int) -> None:
     dx = softmax.backward(np.ones_like(y), y)
     assert (np.abs(dx) <= 2 * 2e-6 * y).all()
     labels = np.array([0, classes - 1])
-    loss = softmax_cross_entropy.elementwise(x, labels)
+    loss = softmax_cross_entropy.forward(x, labels)
     np.testing.assert_allclose(loss[[0, 1], labels], -np.log(exact[[0, 1], labels]), rtol=1e-6)
-    gradient = softmax_cross_entropy.gradient(x, np.full_like(x, 1 / classes), 1.0)
+    gradient = softmax_cross_entropy.backward(x, np.full_like(x, 1 / classes), 1.0)
     # The sums of the exponentials and of the target.
     assert (np.abs(gradient - (exact - np.float32(1 / classes))) <= 2 * 2e-6 * exact + 1e-7 / classes).all()
 

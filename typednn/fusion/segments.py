@@ -1,7 +1,7 @@
 """Segments: runs of a chain's parts that one op computes, and the search for them.
 
 =============================================================  =================
-[Pad2d with zeros] Conv2d [an activation] [MaxPool2d]          `conv_act_pool`
+[Pad2d with zeros] Conv2d [an activation] [MaxPool2d]          `conv2d`
 Linear, ReLU, LeakyReLU, Sigmoid or Tanh                       `linear_act`
 any other part                                                 alone, as it is
 Linears with and without activation in a row, in eval          `linear_chain`
@@ -15,9 +15,9 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from typednn.fields import Cell
 from typednn.fusion.gradients import FusedPartGrad
-from typednn.kernels import conv_act_pool, linear_act, linear_chain
+from typednn.kernels import conv2d, linear_act, linear_chain
 from typednn.kernels.activations import IDENTITY, Activation
-from typednn.kernels.conv_act_pool.geometry import Geometry
+from typednn.kernels.conv2d import Window
 from typednn.kernels.linear_chain.layout import Layout
 from typednn.layers.conv2d import Conv2d
 from typednn.layers.flatten import Flatten
@@ -76,24 +76,25 @@ class ConvActPool:
         self.activation: Activation = IDENTITY if activation is None else activation
         self.before: tuple[FusedPartGrad, ...] = () if pad is None else (_NOTHING,)
         self.after: tuple[FusedPartGrad, ...] = (_NOTHING,) * ((activation is not None) + (pool is not None))
-        self.geometry: Geometry = _geometry(pad, conv, pool)
+        padding = (0, 0, 0, 0) if pad is None else pad.padding
+        self.window: Window = Window(conv.stride, conv.dilation, padding, None if pool is None else _pooling(pool))
 
     def infer(self, x: Any) -> Any:
-        return conv_act_pool.infer(x, self.conv.weight, self.conv.bias, self.geometry, self.activation)
+        return conv2d.forward(x, self.conv.weight, self.conv.bias, self.window, self.activation, False)[0]
 
     def run(self, x: Any) -> tuple[Any, Any]:
-        y, winners = conv_act_pool.forward(x, self.conv.weight, self.conv.bias, self.geometry, self.activation)
+        y, winners = conv2d.forward(x, self.conv.weight, self.conv.bias, self.window, self.activation, True)
         return y, (x, y, winners)
 
     def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
         x, y, winners = kept
-        weight, geometry, activation = self.conv.weight, self.geometry, self.activation
-        dx, dweight, dbias = conv_act_pool.backward(next_grad, x, weight, y, winners, geometry, activation, not later)
+        weight, window, activation = self.conv.weight, self.window, self.activation
+        dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, not later)
         grads = (*self.before, FusedPartGrad(dweight, None if self.conv.bias is None else dbias), *self.after)
         if not later:
             return grads, dx, None
         then = weight.copy()  # an optimizer may step before anybody asks
-        return grads, None, lambda: conv_act_pool.backward(next_grad, x, then, y, winners, geometry, activation)[0]
+        return grads, None, lambda: conv2d.backward(next_grad, x, then, window, activation, y, winners, True)[0]
 
 
 class LinearAct:
@@ -220,16 +221,12 @@ def activation_of(part: object) -> Activation | None:
 
 def _side_by_side(part: Any) -> Any:
     """``part`` where it is a MaxPool2d whose windows the kernel takes in; else None."""
-    return part if type(part) is MaxPool2d and _geometry(None, None, part).side_by_side else None
+    return part if type(part) is MaxPool2d and Window(pooling=_pooling(part)).side_by_side else None
 
 
-def _geometry(pad: Any, conv: Any, pool: Any) -> Geometry:
-    """Where the windows lie; None in the place of what is not there."""
-    return Geometry(
-        (0, 0, 0, 0) if pad is None else pad.padding,
-        *((1, 1), (1, 1)) if conv is None else (conv.stride, conv.dilation),
-        *() if pool is None else (pool.kernel_size, pool.stride, pool.dilation),
-    )
+def _pooling(pool: Any) -> Any:
+    """Where the windows of a MaxPool2d lie."""
+    return pool.kernel_size, pool.stride, pool.dilation
 
 
 def _zeros_around(part: Any) -> Any:

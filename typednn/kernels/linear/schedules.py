@@ -76,7 +76,7 @@ def _row_products(
 
     together = min(cpu.registers // 4, out_features)
     y.split(o, outer, o, together, hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
-    if activation.dear:
+    if activation.uses_exp:
         y.vectorize(o)
     else:
         y.unroll(o)
