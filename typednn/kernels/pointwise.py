@@ -26,6 +26,7 @@ place.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, final
@@ -48,14 +49,15 @@ class Map(Protocol):
 class Formula:
     """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)`` for kernels.
 
-    The second is in Halide's expressions of float32, and keeps NaN. ``flops`` for each number; ``uses_exp``: an exponential or a logarithm is
+    The second is in Halide's expressions of float32, and keeps NaN; without it, or where its source is in no file to know the kernel by, the first
+    computes alone. ``flops`` for each number; ``uses_exp``: an exponential or a logarithm is
     among them. ``least``: numbers from which a kernel is quicker than NumPy. ``sizes``: whether kernels take these arguments.
     """
 
     def __init__(
         self,
         on_arrays: Callable[..., Any],
-        on_numbers: Callable[..., Any],
+        on_numbers: Callable[..., Any] | None = None,
         *,
         arrays: int = 1,
         flops: int = 1,
@@ -65,14 +67,14 @@ class Formula:
     ) -> None:
         self.name: str = ""
         self.on_arrays: Callable[..., Any] = on_arrays
-        self.on_numbers: Callable[..., Any] = on_numbers
+        self.on_numbers: Any = on_numbers
         self.arrays: int = arrays
-        self.numbers: int = len(inspect.signature(on_numbers).parameters) - 1 - arrays
+        self.numbers: int = len(inspect.signature(on_arrays).parameters) - 1 - arrays
         self.flops: int = flops
         self.uses_exp: bool = uses_exp
         self.least: int = least
         self.sizes: Callable[..., bool] | None = sizes
-        self.__module__: str = on_numbers.__module__  # whose source is part of the kernel's key
+        self.__module__: str = on_arrays.__module__  # whose source is part of the kernel's key
 
     def __repr__(self) -> str:
         return f"{self.__module__}.{self.name}"
@@ -98,7 +100,8 @@ class Formula:
         self.name = name
         names = [*map("array{}".format, range(self.arrays)), *map("number{}".format, range(self.numbers))]
         engine = Engine("halide", self.run, " ".join(names[: self.arrays]), least=self.least, alike=True, sizes=self.sizes)
-        declared: Any = op(name, self.reference, engine, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
+        compilable = self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__")
+        declared: Any = op(name, self.reference, *[engine] * compilable, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
         return declared  # type: ignore[no-any-return]
 
 
