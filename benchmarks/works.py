@@ -16,11 +16,8 @@ A forward is one of inference, a step is forward, the loss's value, backward and
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
-import pkgutil
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
