@@ -38,9 +38,9 @@ class Engine:
     """What computes an op faster than its reference, and the arrays that it covers.
 
     ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and not empty, or None;
-    ``others``: further arrays, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array from which the engine is quicker.
-    ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels take these sizes.
-    ``aligned``: the first array is written in place, in whole vectors. ``on``: `fast`, or `typednn.engines.cuda.on_gpu`.
+    ``others``: further arrays, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array from
+    which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
+    take these sizes. ``aligned``: the first array is written in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
     """
 
     def __init__(
