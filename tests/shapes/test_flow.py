@@ -46,16 +46,21 @@ def layer(label: str, inputs: str, output: str, **sizes: int) -> Step:
 FLATTEN = layer("Flatten", "batch height width channels", "batch height*width*channels")
 RELU = layer("ReLU", "*shape", "*shape")
 SOFTMAX = layer("Softmax", "batch features", "batch features")
+SUM = layer("Sum", "batch features", "batch")
 OPAQUE = layer("Opaque", "batch *input", "batch *output")
 LENET = [conv(1, 6, 5), pool(2), conv(6, 16, 5), pool(2), FLATTEN]
 
 
 def residual(*inner: Step) -> Step:
-    return lambda flow: run(inner, flow).require_same(flow, "Residual(...)")
+    keeps = "batch *shape -> batch *shape"
+    return lambda flow: flow.through(
+        "Residual(...)", "batch *shape", "batch *shape", inner=[(keeps, lambda entering: run(inner, entering))]
+    )
 
 
 def per_position(inner: Step, label: str = "PerPosition(Linear(5, 3))") -> Step:
-    return lambda flow: flow.per_position(label, inner)
+    rows = "batch*time features -> batch*time out_features"
+    return lambda flow: flow.through(label, "batch time features", "batch time out_features", inner=[(rows, inner)])
 
 
 def run(steps: list[Step] | tuple[Step, ...], flow: Flow) -> Flow:
@@ -261,8 +266,8 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         ),
         pytest.param(
             start(7, 6),
-            [per_position(layer("Sum", "batch features", "batch"), "PerPosition(Sum)")],
-            "PerPosition(Sum): the inner layer must give 2 axes, gives 1 axis (batch)",
+            [per_position(SUM, "PerPosition(Sum)")],
+            "PerPosition(Sum): the inner layer must give 2 axes (7*batch, out_features), gives 1 axis (7*batch)",
             id="per position, inner rank",
         ),
         pytest.param(
@@ -295,7 +300,11 @@ def test_an_error_carries_its_parts() -> None:
         (start(7, 5), linear(5, 3), ("2 axes (batch, in_features=5)", "3 axes (batch, 7, 5)", "rank")),
         (start(4, 4, 1), conv(1, 6, 5), ("at least 1", "0", "height")),
         (start(6), residual(linear(6, 5)), ("6", "5", "shape")),
-        (start(7, 5), per_position(layer("Sum", "batch features", "batch")), ("2 axes", "1 axis (batch)", "rank")),
+        (
+            start(7, 5),
+            per_position(layer("Sum", "batch features", "batch")),
+            ("2 axes (7*batch, out_features)", "1 axis (7*batch)", "rank"),
+        ),
     ],
 )
 def test_every_error_carries_its_parts(flow: Flow, step: Step, parts: tuple[str, str, str]) -> None:
@@ -364,7 +373,7 @@ def test_provenance_of_an_axis() -> None:
         ([per_position(linear(5, 3))], "batch time 5 -> batch time 3"),
         ([layer("Outer", "batch features", "batch features features"), per_position(linear(5, 3))], "batch 5 -> batch 5 3"),
         ([per_position(RELU)], "batch time features -> batch time features"),
-        ([per_position(OPAQUE)], "batch time features -> ..."),
+        ([per_position(OPAQUE)], "batch time features -> batch time out_features"),
         ([residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height width 6"),
         ([pool(2), residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height//2 width//2 6"),
         ([residual(RELU)], "*shape -> *shape"),

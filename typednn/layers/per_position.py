@@ -55,4 +55,5 @@ class PerPosition(Layer[Array3, Array3, PerPositionGrad[G], S], Generic[G, S]):
         return PerPositionGrad(rows.reshape(batch, time, features), inner)
 
     def trace(self, flow: Flow) -> Flow:
-        return flow.per_position(self.label(), self.inner.trace)
+        inner = ("batch*time in_features -> batch*time out_features", self.inner.trace)
+        return flow.through(self.label(), "batch time in_features", "batch time out_features", inner=[inner])

@@ -51,4 +51,4 @@ class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
         return ResidualGrad(dx + inner.input, inner)
 
     def trace(self, flow: Flow) -> Flow:
-        return self.inner.trace(flow).require_same(flow, self.label())
+        return flow.through(self.label(), "batch *shape", "batch *shape", inner=[("batch *shape -> batch *shape", self.inner.trace)])
