@@ -63,6 +63,16 @@ def per_position(inner: Step, label: str = "PerPosition(Linear(5, 3))") -> Step:
     return lambda flow: flow.through(label, "batch time features", "batch time out_features", inner=[(rows, inner)])
 
 
+def bottleneck(down: Step, up: Step) -> Step:
+    inner = [("batch features -> batch hidden", down), ("batch hidden -> batch features", up)]
+    return lambda flow: flow.through("Bottleneck", "batch features", "batch features+hidden", inner=inner)
+
+
+def branches(first: Step, second: Step) -> Step:
+    inner = [("batch *shape -> batch *shape", step) for step in (first, second)]
+    return lambda flow: flow.through("Branches", "batch *shape", "batch *shape", inner=inner)
+
+
 def run(steps: list[Step] | tuple[Step, ...], flow: Flow) -> Flow:
     for step in steps:
         flow = step(flow)
@@ -271,6 +281,30 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
             id="per position, inner rank",
         ),
         pytest.param(
+            start(6),
+            [bottleneck(linear(6, 3), linear(3, 5))],
+            "Bottleneck: the inner layer must give features=6, gives 5",
+            id="a name that is bound",
+        ),
+        pytest.param(
+            start(6),
+            [bottleneck(linear(6, 3), linear(4, 6))],
+            "Linear(4, 6) cannot follow Input(6): expects 4 features, gets 3",
+            id="a name that the inner layer before bound",
+        ),
+        pytest.param(
+            start(6),
+            [bottleneck(linear(6, 3), linear(3, 6)), linear(8, 2)],
+            "Linear(8, 2) cannot follow Bottleneck: expects 8 features, gets 9 (= 6+3, from Input(6))",
+            id="names of inner layers in what a wrapper gives",
+        ),
+        pytest.param(
+            Flow.start(),
+            [branches(linear(3, 3), linear(4, 4))],
+            "Linear(4, 4): expects 4 features, gets 3",
+            id="two branches of one input",
+        ),
+        pytest.param(
             start(4, 5),
             [layer("Square", "batch side side", "batch side")],
             "Square cannot follow Input(4, 5): expects side to be 4, gets 5",
@@ -378,6 +412,11 @@ def test_provenance_of_an_axis() -> None:
         ([pool(2), residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height//2 width//2 6"),
         ([residual(RELU)], "*shape -> *shape"),
         ([residual(OPAQUE)], "*shape -> *shape"),
+        ([OPAQUE, residual(linear(3, 3))], "... -> batch 3"),
+        ([bottleneck(linear(6, 3), linear(3, 6))], "batch 6 -> batch 9"),
+        ([bottleneck(SOFTMAX, SOFTMAX)], "batch features -> batch 2*features"),
+        ([branches(OPAQUE, linear(4, 4))], "batch 4 -> batch 4"),
+        ([branches(conv(6, 6, 3, padding=1), RELU)], "batch height width 6 -> batch height width 6"),
         ([linear(3, 4), residual(OPAQUE)], "batch 3 -> batch 4"),
         (
             [residual(conv(6, 6, 3, padding=1), layer("Half", "batch h w c", "batch 2*(h//2) w c"))],

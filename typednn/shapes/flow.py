@@ -143,7 +143,7 @@ class Flow:
             flow, given = flow._settled(label, unifier)._around(label, inputs, contract, run, unifier, named)
             named = _named(inputs, flow.axes) | given | named
         kept = _keeps(inputs, output)
-        after = (flow if kept else flow._outcome(label, output, unifier, named))._settled(label, unifier)
+        after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(label, unifier)
         kept = kept or (bool(inner) and after.axes is not None and after.axes == after._updated(flow.axes or ()))
         return after._then(label, flow, kept=kept)
 
