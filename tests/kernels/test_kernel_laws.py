@@ -15,7 +15,7 @@ import typednn.kernels
 from typednn.engines import observing, using
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv_act_pool.geometry import Geometry
-from typednn.kernels.linear_chain.layout import Layout
+from typednn.kernels.linear import Layout
 from typednn.kernels.op import OPS
 
 register()
@@ -32,7 +32,9 @@ LABELS = np.array([1, 0, 2])
 CASES = [
     ("linear.forward", ([3, 4], [2, 4], [2]), {}),
     ("linear.forward", ([3, 4], [2, 4], None), {}),
+    ("linear.forward", ([3, 4], [2, 4], [2], TANH), {}),
     ("linear.backward", ([3, 2], [3, 4], [2, 4]), {}),
+    ("linear.backward", ([3, 2], [3, 4], [2, 4], [3, 2], TANH), {}),
     ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], PAIR, ONE), {}),
     ("conv2d.backward", ([2, 2, 2, 4], [2, 6, 5, 3], [4, 2, 2, 3], PAIR, PAIR), {}),
     ("conv2d.dilate2d", ([2, 3, 4, 1], PAIR), {}),
@@ -48,9 +50,7 @@ CASES = [
         {},
     ),
     ("conv_act_pool.backward", ([1, 4, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], [1, 4, 4, 1], None, Geometry(), TANH), {}),
-    ("linear_act.forward", ([3, 4], [2, 4], [2], TANH), {}),
-    ("linear_act.backward", ([3, 2], [3, 4], [3, 2], [2, 4], TANH), {}),
-    ("linear_chain.forward", ([3, 4], Layout((4, 2, 5), (True, False), (TANH, TANH)), [2, 4], [2], [5, 2]), {}),
+    ("linear.chain", ([3, 4], Layout((4, 2, 5), (True, False), (TANH, TANH)), [2, 4], [2], [5, 2]), {}),
     ("max_pool2d.forward", ([2, 5, 4, 3], PAIR, PAIR, ONE), {}),
     ("max_pool2d.backward", ([1, 2, 2, 1], INDEX, (1, 4, 4, 1), PAIR, PAIR, ONE), {}),
     ("pad2d.forward", ([2, 3, 3, 1], (1, 2, 0, 1), "constant", 0.1), {}),

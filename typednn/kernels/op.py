@@ -9,9 +9,9 @@
         backward=backward,                                  # the op of the derivative
     )
 
-What `op` returns is called as the reference is, quickest with all arguments by position; ``forward.op`` is the declaration. The
-reference writes into no array that it was given, and calls no engine and no other op. Every engine agrees with it to rounding. Which
-engine ran is told by `typednn.engines.counting`, and all that an op was given and gave by `typednn.engines.observing`.
+What `op` returns is called as the reference is, quickest with arguments by position; ``forward.op`` is the declaration. The reference
+writes into no array that it was given, and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is
+told by `typednn.engines.counting`, and all that an op was given and gave by `typednn.engines.observing`.
 """
 
 from __future__ import annotations
@@ -157,12 +157,16 @@ def op(
     declared.writes = tuple(map(declared.names.index, writes.split()))
     declared.backward = getattr(backward, "op", None)
     choices, fallback, given = declared.choices, declared.referred if writes else reference, 0 if names else len(declared.names)
+    defaults = [each.default for each in signature.parameters.values() if each.default is not inspect.Parameter.empty]
+    needed = given - len(defaults)
 
     def run(*arguments: Any, **named: Any) -> Any:
-        if named or len(arguments) < given:
+        if named or len(arguments) < needed:
             bound = signature.bind(*arguments, **named)
             bound.apply_defaults()
             arguments = bound.args
+        elif len(arguments) < given:
+            arguments = (*arguments, *defaults[len(arguments) - needed :])
         if observers:
             return declared.observed(*arguments)
         for covers, engine in choices:
