@@ -50,7 +50,7 @@ class Settings:
         for name in ("l2", "decay", "weight_decay"):
             number(where, name, getattr(self, name), least=0.0)
         given = [name for name in ("l2", "decay", "weight_decay") if getattr(self, name)]
-        if len(given) > 1:  # to blame is rather l2 or decay: AdamW has a weight_decay whether it is written or not
+        if len(given) > 1:  # the one to blame is l2 or decay: AdamW has a weight_decay although nobody wrote it
             raise ArgumentError(
                 explain(
                     where, "takes one meaning of weight decay", " and ".join(given), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
