@@ -23,7 +23,7 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
-from typednn.checks import rank_cure
+from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.foreign import Foreign, adopted, identity, missing_methods
 from typednn.gradients import ChainGrad, ElementwiseGrad

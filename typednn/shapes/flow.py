@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from typednn.cures import between
 from typednn.errors import StackError
 from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, parse, product, rank
 from typednn.shapes.dims import Dim, differ, same
@@ -229,8 +230,8 @@ class Flow:
 
     def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
-        if not mismatch.label and rank(mismatch.source) == 2 and len(self.axes or ()) == 4:
-            why = "; put Flatten() between them"
+        if not mismatch.label and (cure := between(rank(mismatch.source), len(self.axes or ()))):
+            why = f"; {cure}"
         return StackError(
             f"{self._refused(label)}: {mismatch.sentence(why)}",
             "size" if mismatch.label else "rank",
