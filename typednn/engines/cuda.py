@@ -62,17 +62,13 @@ def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) ->
 
     An optional array that is None is no obstacle.
     """
-    first: Any = arrays[0]
-    if (
-        type(first) is np.ndarray
-        or wanted() == "reference"
-        or not is_array(first)
-        or device_of(first) != "cuda"
-        or first.dtype not in dtypes
-    ):
-        return False
     given: list[Any] = [array for array in arrays if array is not None]
-    return all(type(one) is type(first) and one.dtype == first.dtype and one.flags.c_contiguous and 0 < one.size < LIMIT for one in given)
+    if wanted() == "reference" or not all(is_array(one) and type(one) is not np.ndarray and device_of(one) == "cuda" for one in given):
+        return False
+    return all(
+        type(one) is type(given[0]) and one.dtype == given[0].dtype in dtypes and one.flags.c_contiguous and 0 < one.size < LIMIT
+        for one in given
+    )
 
 
 @final

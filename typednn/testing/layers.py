@@ -288,11 +288,7 @@ def layer_test(
     layer: Module | Callable[[], Module], *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10
 ) -> Callable[[], None]:
     """A test function for pytest: ``test_scale = layer_test(Scale(4))``. Arguments are those of `check_layer`."""
-
-    def test() -> None:
-        check_layer(layer, *inputs, laws=laws, examples=examples)
-
-    return test
+    return partial(check_layer, layer, *inputs, laws=laws, examples=examples)
 
 
 # ------------------------------------------------------------------ what the laws share

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any, Final, get_args
 
 import numpy as np
@@ -91,20 +93,17 @@ def refusals(subject: LossSubject) -> None:
     loss, arrays = subject.ready(), subject.arrays()
     hints = [_of_rank(hint, given) for hint, given in zip(hints_of(loss, subject.inputs), arrays, strict=True)]
     modes: tuple[Mode, ...] = ("full", "cached")
-    for mode in modes:
+    for mode, (wrong, spoil), (place, x) in product(modes, WRONG.items(), enumerate(arrays)):
+        allowed = names_of(hints[place])
+        open_kind = wrong == "integers" and (not allowed or "int64" in allowed or x.dtype.kind == "i")
+        alike = wrong in ("rank", "size") and hints[place].dim_str.split() != hints[1 - place].dim_str.split()
+        exact = (wrong == "precision" and not is_floating(x.dtype)) or not is_floating(arrays[1 - place].dtype)
+        if open_kind or alike or exact:
+            continue
         with checking(mode):
-            for wrong, spoil in WRONG.items():
-                for place, x in enumerate(arrays):
-                    allowed = names_of(hints[place])
-                    open_kind = wrong == "integers" and (not allowed or "int64" in allowed or x.dtype.kind == "i")
-                    alike = wrong in ("rank", "size") and hints[place].dim_str.split() != hints[1 - place].dim_str.split()
-                    exact = (wrong == "precision" and not is_floating(x.dtype)) or not is_floating(arrays[1 - place].dtype)
-                    if open_kind or alike or exact:
-                        continue
-                    given = [spoil(each) if each is x else each for each in arrays]
-                    loss.loss_grad(*arrays)
-                    with refused(f"loss_grad: {('prediction', 'target')[place]} of wrong {wrong}"):
-                        loss.loss_grad(*given)
+            loss.loss_grad(*arrays)
+            with refused(f"loss_grad: {('prediction', 'target')[place]} of wrong {wrong}"):
+                loss.loss_grad(*(spoil(each) if each is x else each for each in arrays))
 
 
 def modes(subject: LossSubject) -> None:
@@ -158,8 +157,4 @@ def check_loss(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examp
 
 def loss_test(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10) -> Callable[[], None]:
     """A test function for pytest: ``test_absolute = loss_test(AbsoluteError())``. Arguments are those of `check_loss`."""
-
-    def test() -> None:
-        check_loss(loss, *inputs, laws=laws, examples=examples)
-
-    return test
+    return partial(check_loss, loss, *inputs, laws=laws, examples=examples)

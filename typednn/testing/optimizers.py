@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -122,12 +123,7 @@ def check_optimizer(optimizer: Any, *, laws: Iterable[str] | None = None) -> Non
 
 def optimizer_test(optimizer: Any, *, laws: Iterable[str] | None = None) -> Callable[[], None]:
     """A test function for pytest: ``test_sign_sgd = optimizer_test(SignSGD(0.01))``."""
-    chosen: list[str] | None = None if laws is None else list(laws)
-
-    def test() -> None:
-        check_optimizer(optimizer, laws=chosen)
-
-    return test
+    return partial(check_optimizer, optimizer, laws=laws)
 
 
 def _after(optimizer: Any, shapes: Iterable[tuple[int, ...]], only: int | None = None) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Conv2d: cross-correlation of images with a bank of kernels, with an activation and max pooling after it; dilating and correlating images."""
+"""Conv2d: cross-correlation of images with a bank of kernels, an activation and max pooling after it; dilating and correlating images."""
 
 import math
 
@@ -11,14 +11,13 @@ from typednn.kernels.conv2d.reference import convolve2d, cross_correlate2d, dila
 from typednn.kernels.op import Engine, op
 
 _ARRAYS = "next_grad x weight y"
-_UINT8, _UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
 
 backward = op(
     "conv2d.backward",
     reference.backward,
-    Engine("halide", cpu.backward, _ARRAYS, others={"winners": (_UINT8,)}, sizes=cpu.covers_backward),
-    Engine("blas", cpu.backward_by_products, _ARRAYS, others={"winners": (_UINT8,)}, sizes=cpu.covers_products),
-    Engine("cuda", cuda.backward, _ARRAYS, others={"winners": (_UINT8, _UINT32)}, sizes=cuda.covers_backward, on=on_gpu),
+    Engine("halide", cpu.backward, _ARRAYS, others={"winners": "uint8"}, sizes=cpu.covers_backward),
+    Engine("blas", cpu.backward_by_products, _ARRAYS, others={"winners": "uint8"}, sizes=cpu.covers_products),
+    Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input: (1 + wants_input) * _flops(x, weight, window),
 )
 forward = op(
