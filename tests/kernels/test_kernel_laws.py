@@ -79,13 +79,15 @@ CASES = [
     ("identity.forward", ([3, 4],), {}),
     ("identity.backward", ([3, 4], [3, 4]), {}),
     ("add.forward", ([3, 4], [3, 4]), {}),
+    ("add_scaled", ([3, 4], [3, 4], 0.5), {}),
+    ("shrunk", ([3, 4], 0.5), {}),
     ("reshape", ([3, 4], (2, 6)), {}),
     ("sgd.step", ([3, 4], [3, 4], [3, 4]), SGD),
     ("sgd.step", ([3, 4], [3, 4], [3, 4]), {**SGD, "nesterov": False, "first": True}),
     ("sgd.step", ([3, 4], [3, 4], None), {**SGD, "momentum": 0.0}),
     ("adam.step", ([3, 4], [3, 4], [3, 4], [3, 4]), ADAM),
 ]
-WRITTEN = {"sgd.step": {0, 2}, "adam.step": {0, 2, 3}}
+WRITTEN = {"shrunk": {0}, "sgd.step": {0, 2}, "adam.step": {0, 2, 3}}
 FUNCTIONS = {"conv2d.dilate2d", "conv2d.cross_correlate2d", "conv2d.convolve2d", "softmax_cross_entropy.one_hot"}  # no ops
 
 each_case = pytest.mark.parametrize(("name", "arguments", "keywords"), CASES, ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)])
