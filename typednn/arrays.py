@@ -28,6 +28,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -156,6 +157,44 @@ def out_of_memory(where: str, what: str, needed: int | None, owner: object) -> O
     return OutOfMemory(explain(where, "its arrays must fit into memory", f"{what}{needs}", cure), owner)
 
 
+# Floats that NumPy knows by registration alone (by ml_dtypes, which need not be installed): their ``dtype.kind`` is "V".
+_REGISTERED_FLOATS = frozenset({"bfloat16"})
+
+
+def is_floating(dtype: np.dtype[Any]) -> bool:
+    """Whether ``dtype`` holds floats. Everything that asks this asks here."""
+    return dtype.kind == "f" or (dtype.kind == "V" and dtype.name in _REGISTERED_FLOATS)
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """Whether ``dtype`` holds integers, signed or not; booleans are none."""
+    return dtype.kind in "iu"
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether ``dtype`` holds integers or floats."""
+    return is_integer(dtype) or is_floating(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """The dtypes of a model: of its parameters, of what it computes, and the least that it adds sums up in. So far all are one dtype."""
+
+    parameters: np.dtype[Any]
+    compute: np.dtype[Any]
+    accumulate: np.dtype[Any]
+
+    def __post_init__(self) -> None:
+        if not self.parameters == self.compute == self.accumulate:
+            got = f"{self.parameters}, {self.compute} and {self.accumulate}"
+            raise ArgumentError(explain("Precision", "parameters, compute and accumulate are one dtype so far", got))
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any]) -> Precision:
+        """``dtype`` throughout."""
+        return cls(dtype, dtype, dtype)
+
+
 def namespace(array: object) -> Any:
     """The module that computes on ``array``: ``numpy``, ``cupy``, or another registered one."""
     return _backend(array)[1]()
@@ -181,7 +220,7 @@ def subtensor(x: A, *ranges: int | slice) -> A:
     NumPy cuts a range off where the array ends; here one that is empty or reaches outside is an `ArgumentError`.
     """
     if len(ranges) > x.ndim:
-        raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))))
+        raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))), "ranges")
     whole: Any = x
     view: A = whole[tuple(_within(axis, size, wanted) for axis, (size, wanted) in enumerate(zip(x.shape, ranges, strict=False)))]
     return view
@@ -193,5 +232,5 @@ def _within(axis: int, size: int, wanted: int | slice) -> slice:
     if not 0 <= start < stop <= size or (isinstance(wanted, slice) and wanted.step not in (None, 1)):
         rule = f"the range of axis {axis} holds something and lies within its {size}, step 1"
         got = f"{wanted.start}:{wanted.stop}:{wanted.step}" if isinstance(wanted, slice) else str(wanted)
-        raise ArgumentError(explain("subtensor", rule, got))
+        raise ArgumentError(explain("subtensor", rule, got), "ranges")
     return slice(start, stop)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from jaxtyping import Shaped
 
-from typednn.arrays import AnyArray, device_of, is_array, out_of_memory
+from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
 from typednn.checks import Contract, array_hints, is_array_hint, judge, remember, signature, size_getter, switch
 from typednn.derivatives import GradientContract, Record, check_derivative, check_gradient, checked_backward
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
@@ -70,7 +70,7 @@ def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> 
     where = contract.described(module)
     for name, value in zip(contract.names, values, strict=True):
         if is_array(value):
-            if value.dtype.kind == "f" and value.dtype != module.dtype:
+            if is_floating(value.dtype) and value.dtype != module.dtype:
                 raise DTypeError(
                     explain(
                         where,
@@ -97,8 +97,8 @@ def _check_output(module: Module, contract: Contract, values: Sequence[Any], res
     where = contract.described(module)
     arrays = [value for value in values if is_array(value)]
     judge(where, module, ["x", "the result"], [_BATCH_IN, _BATCH_OUT], [arrays[0], result])
-    wanted = module.dtype if module.owns_parameters or arrays[0].dtype.kind != "f" else arrays[0].dtype
-    if result.dtype.kind == "f" and result.dtype != wanted:
+    wanted = module.dtype if module.owns_parameters or not is_floating(arrays[0].dtype) else arrays[0].dtype
+    if is_floating(result.dtype) and result.dtype != wanted:
         raise DTypeError(
             explain(
                 where, f"the result must stay {wanted}", str(result.dtype), "keep the dtype: Python floats do, NumPy's float64 does not"

@@ -31,7 +31,8 @@ import jaxtyping
 from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
 from typednn import shapes
-from typednn.arrays import device_of, is_array
+from typednn.arrays import device_of, is_array, is_floating
+from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 from typednn.judgement import is_bearable
 
@@ -55,7 +56,7 @@ switch: _Switch = _Switch()
 def set_checks(mode: Mode) -> None:
     """Judge every call (``"full"``), remember verdicts (``"cached"``), or judge none (``"off"``), from now on."""
     if mode not in get_args(Mode):
-        raise ArgumentError(explain("set_checks", "mode must be 'full', 'cached' or 'off'", repr(mode)))
+        raise ArgumentError(explain("set_checks", "mode must be 'full', 'cached' or 'off'", repr(mode)), "mode")
     switch.mode = mode
 
 
@@ -282,20 +283,8 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
     if worst.axis_index is None:
         cure = rank_cure(name, shapes.rank(hint.dim_str), len(value.shape))
         return ShapeError(explain(where, rule, f"{got}: {len(value.shape)} axes", cure), instance)
-    attribute = re.fullmatch(r"(?:\w+=)?\{self\.(\w+)\}", worst.source)
-    cure = f"give {worst.expected} {worst.label}, or build the layer with {attribute[1]}={worst.got}" if attribute else ""
+    cure = f"give {worst.expected} {worst.label}, or build the layer with {worst.argument}={worst.got}" if worst.argument else ""
     return ShapeError(explain(where, rule, f"{got}: axis {worst.axis_index} is {worst.got}, not {worst.expected}", cure), instance)
-
-
-def rank_cure(name: str, wanted: int | None, got: int) -> str:
-    """What to do about an array with another number of axes, where that can be guessed."""
-    return {
-        (2, 4): f"put Flatten() before it, or flatten the samples: {name}.reshape(len({name}), -1)",
-        (2, 1): f"add a batch axis: {name}[None]",
-        (3, 2): f"add a batch axis: {name}[None]",
-        (4, 3): f"add a batch or a channel axis: {name}[None] or {name}[..., None]",
-        (2, 3): "wrap the layer in PerPosition(...)",
-    }.get((wanted or 0, got), "")
 
 
 def _read(instance: Any, path: str) -> Any:
@@ -319,7 +308,7 @@ def attribute_lookup(instance: Any) -> Callable[[str], shapes.Dim | None]:
 def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str], values: Sequence[Any]) -> None:
     """One float dtype and one device for all arrays among ``values``: what differs is refused, never promoted."""
     arrays = [(name, value) for name, value in zip(names, values, strict=True) if is_array(value)]
-    floats = [(name, value) for name, value in arrays if value.dtype.kind == "f"]
+    floats = [(name, value) for name, value in arrays if is_floating(value.dtype)]
     for name, value in floats[1:]:
         first, dtype = floats[0][0], floats[0][1].dtype
         if value.dtype != dtype:

@@ -16,7 +16,7 @@ from typing import Any
 from jaxtyping import Shaped
 
 from typednn import shapes
-from typednn.arrays import AnyArray, is_array
+from typednn.arrays import AnyArray, is_array, is_floating
 from typednn.checks import Contract, array_hints, check_hint, judge, signature
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
@@ -201,7 +201,7 @@ def check_gradient(
         derivative = getattr(gradient, field)
         quantity = None if inputs is None else inputs[place]
         kind: Any = None if quantity in (None, type(None)) else quantity[1]  # of an input that is None, its class alone is known
-        if quantity is not None and (kind is None or kind.kind != "f"):
+        if quantity is not None and (kind is None or not is_floating(kind)):
             if derivative is not None:
                 rule = f"an input of {kind} has no derivative: gradient field {field!r} must be None"
                 raise DTypeError(explain(where, rule, type(derivative).__name__), instance)

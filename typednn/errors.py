@@ -26,8 +26,9 @@ A message says *where*, which *rule*, what it *got*, and the *cure*: see `explai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 
 class TypednnError(Exception):
@@ -39,7 +40,14 @@ class DefinitionError(TypednnError, TypeError):
 
 
 class ArgumentError(TypednnError, ValueError):
-    """A value outside a function's domain, such as ``Linear(0, 10)``."""
+    """A value outside a function's domain, such as ``Linear(0, 10)``.
+
+    ``argument`` is the name of the argument to blame, ``in_features``; "" where no single one is.
+    """
+
+    def __init__(self, message: str, argument: str = "") -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class LocatedError(TypednnError):
@@ -78,13 +86,38 @@ class OutOfMemory(LocatedError, MemoryError):
 class StackError(TypednnError, TypeError):
     """Two layers that cannot follow each other; raised while the stack is being built.
 
-    ``expected``, ``got`` and ``axis`` are the parts of the message, ``trace`` the shapes so far, a line per layer.
+    ``reason``     what does not fit:
+                       "rank"   the number of axes
+                       "size"   the size of one axis
+                       "empty"  an output axis would have no elements: the window or the cut is larger than the input
+                       "shape"  what an inner layer gives is not what its wrapper adds it to
+                       "part"   the object cannot be a part of this stack, whatever its sizes
+    ``axis``       the name of the axis, where it is one axis
+    ``expected``   what would fit, as the message says it; ``got`` what there is
+    ``argument``   the layer's argument that gives the size, as its annotation says: ``in_features``; "" where there is none
+    ``trace``      the shapes so far, a line per layer
+    ``layers``     the layers that the error passed on its way out, innermost first: the first is the one that does not fit
     """
 
-    expected: str = ""
-    got: str = ""
-    axis: str = ""
-    trace: tuple[str, ...] = ()
+    def __init__(
+        self,
+        message: str,
+        reason: Literal["rank", "size", "empty", "shape", "part"] = "part",
+        *,
+        axis: str = "",
+        expected: str = "",
+        got: str = "",
+        argument: str = "",
+        trace: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.axis = axis
+        self.expected = expected
+        self.got = got
+        self.argument = argument
+        self.trace = trace
+        self.layers: list[object] = []
 
 
 class StateError(LocatedError, RuntimeError):
@@ -123,10 +156,15 @@ class CheckpointError(TypednnError, ValueError):
 
 
 class ConfigError(TypednnError, ValueError):
-    """A model config that cannot be read or whose shapes do not fit; ``line`` and ``column`` count from 1, 0 where there is none."""
+    """A model config that cannot be read or whose shapes do not fit.
 
-    def __init__(self, message: str, path: str = "", line: int = 0, column: int = 0) -> None:
-        super().__init__(message)
+    ``message`` says what is wrong, without the place; ``line`` and ``column`` count from 1, 0 where there is none; ``shown`` are lines to
+    print under the message.
+    """
+
+    def __init__(self, message: str, path: str = "", line: int = 0, column: int = 0, shown: Sequence[str] = ()) -> None:
+        super().__init__("\n".join([f"{path}:{line}:{column}: {message}" if line else message, *shown]))
+        self.message = message
         self.path = path
         self.line = line
         self.column = column

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from typednn.arguments import integer, number
+from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, TypednnError, explain
 from typednn.module import Module
@@ -79,9 +80,9 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     number("gradcheck", "tolerance", tolerance, least=0.0)
     integer("gradcheck", "most", most)
     if not isinstance(layer, Module):
-        raise ArgumentError(explain("gradcheck", "takes a layer or model", type(layer).__name__))
+        raise ArgumentError(explain("gradcheck", "takes a layer or model", type(layer).__name__), "layer")
     if not inputs:
-        raise ArgumentError(explain("gradcheck", "needs the layer's input", "none", "gradcheck(layer, x)"))
+        raise ArgumentError(explain("gradcheck", "needs the layer's input", "none", "gradcheck(layer, x)"), "inputs")
     model = copy.deepcopy(layer).to("cpu").astype(np.float64).train()
     points = [None if x is None else _double(to_numpy(x)) for x in inputs]
     rng = np.random.default_rng(seed)
@@ -98,11 +99,12 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
 
     if loss() != loss():
         rule = f"{layer.label()}.forward must give the same from the same state, and no NaN"
-        raise ArgumentError(explain("gradcheck", rule, "two different results", "draw from a generator that the layer holds in a field"))
+        cure = "draw from a generator that the layer holds in a field"
+        raise ArgumentError(explain("gradcheck", rule, "two different results", cure), "layer")
     report = GradcheckReport(layer.label())
     names = getattr(gradient, "__inputs__", ("input",))
     for name, point in zip(names, points, strict=True):
-        if point is not None and point.dtype.kind == "f":
+        if point is not None and is_floating(point.dtype):
             report.quantities.append(
                 compare(f"{layer.label()}.backward", name, point, getattr(gradient, name), loss, eps, tolerance, most, rng)
             )
@@ -139,7 +141,7 @@ def _attributes(module: Module) -> dict[str, Any]:
 
 
 def _double(x: Any) -> Any:
-    return np.array(x, dtype=np.float64 if x.dtype.kind == "f" else x.dtype)
+    return np.array(x, dtype=np.float64 if is_floating(x.dtype) else x.dtype)
 
 
 def compare(
@@ -176,7 +178,7 @@ def compare(
             differences[place] = (above - below) / (2 * eps)
     if not differences:
         raise ArgumentError(
-            explain("gradcheck", f"{where}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x")
+            explain("gradcheck", f"{where}: {name!r} needs a point without kinks", "a kink in every coordinate", "try another x"), "inputs"
         )
     scale = max(1.0, *(abs(difference) for difference in differences.values()))
     errors = {place: abs(float(derivative.flat[place]) - difference) / scale for place, difference in differences.items()}

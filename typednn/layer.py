@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
-from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, refuse_beyond_memory
-from typednn.checks import rank_cure
+from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
+from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.foreign import Foreign, adopted, identity, missing_methods
 from typednn.gradients import ChainGrad, ElementwiseGrad
@@ -66,11 +66,18 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
     def __call__(self, x: In) -> Out:
         return self.forward(x)
 
+    @classmethod
+    def adopt(cls, parts: Sequence[Any]) -> list[Module]:
+        """What a field of this type with a contract holds, one after another; `StackError` for anything that is no layer."""
+        layers = list(map(adopted, parts))
+        check_stackable(layers)
+        return layers
+
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         try:
             _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))
-        except StackError as error:  # the annotation has been judged: what is left is an output of nothing, or a sum of two shapes
-            if vars(error).get("expected") == "at least 1" or vars(error).get("axis") == "shape":
+        except StackError as error:
+            if error.reason in ("empty", "shape"):  # rank and sizes have been judged, in the words of a call
                 raise ShapeError(str(error), self) from None
 
     @overload
@@ -180,12 +187,12 @@ class Input(Generic[In]):
     def __init__(self: "Input[IntArray2]", size0: int, /, *, dtype: type[int]) -> None: ...
     def __init__(self, *sizes: int, dtype: type = float) -> None:
         if dtype not in (float, int):
-            raise ArgumentError(explain("Input", "dtype is float or int", repr(dtype)))
+            raise ArgumentError(explain("Input", "dtype is float or int", repr(dtype)), "dtype")
         for size in sizes:
             if type(size) is not int or size < 1:
-                raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), "leave the batch out"))
+                raise ArgumentError(explain("Input", "every size is a positive integer", repr(size), "leave the batch out"), "sizes")
         if len(sizes) > 3 or (not sizes and dtype is float):
-            raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"))
+            raise ArgumentError(explain("Input", "takes one to three sizes of one sample", str(len(sizes)), "leave the batch out"), "sizes")
         self.sizes = sizes
         self.dtype = dtype
         self.flow: Flow = Flow.start(sizes)
@@ -254,7 +261,7 @@ class _Parts(Module):
     def gradient_of(self, grad: Any, name: str) -> Any:
         return grad.parts[self.names.index(name)]
 
-    def trace(self, flow: Flow) -> Flow:
+    def shapes_after(self, flow: Flow) -> Flow:
         if self.sample is not None and flow.shape is None:
             flow = self.sample.flow
         for part in self.parts:
@@ -383,7 +390,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
     def __init__(self, layers: "Sequence[AnyPart] | Mapping[str, AnyPart]", *, input: Input[Any] | None = None) -> None:
         if not isinstance(layers, Mapping | list | tuple) or not layers:
             got = "none" if isinstance(layers, Mapping | list | tuple) else type(layers).__name__
-            raise ArgumentError(explain("Sequential", "needs a list of layers, or a mapping of names to layers", got))
+            raise ArgumentError(explain("Sequential", "needs a list of layers, or a mapping of names to layers", got), "layers")
         parts = list(map(adopted, layers.values() if isinstance(layers, Mapping) else layers))
         check_stackable(parts)
         if isinstance(layers, Mapping):
@@ -405,7 +412,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
 def _refuse_beyond_memory(layer: Module, x: Any, flow: Flow) -> None:
     """`OutOfMemory` where what ``layer`` makes of a model's input ``x`` has no room: asked before anything is computed."""
     sizes = [size.value for size in flow.shape or () if size is not None and size.value is not None]
-    dtype = x.dtype if x.dtype.kind == "f" else layer.dtype
+    dtype = x.dtype if is_floating(x.dtype) else layer.dtype
     refuse_beyond_memory(f"{layer.label()}.forward", sizes, dtype, device_of(x), layer)
 
 

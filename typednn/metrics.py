@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer
-from typednn.arrays import Array2, IntArray1, is_array
+from typednn.arrays import Array2, IntArray1, is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
@@ -83,14 +83,14 @@ class ClassificationReport:
     def from_scores(cls, scores: Array2, labels: IntArray1) -> ClassificationReport:
         """From scores or probabilities (batch, classes): the highest wins, the first of equals."""
         where = "ClassificationReport.from_scores"
-        if not is_array(scores) or scores.ndim != 2 or scores.dtype.kind != "f":  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
+        if not is_array(scores) or scores.ndim != 2 or not is_floating(scores.dtype):  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
             got = f"{scores.dtype} of shape {tuple(scores.shape)}" if is_array(scores) else type(scores).__name__
-            raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", got))
+            raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", got), "scores")
         host = to_numpy(scores)
         lost = np.isnan(host).any(axis=1)
         if lost.any():
             got, cure = f"NaN in row {int(lost.argmax())}", "training diverged, or the input holds NaN"
-            raise ArgumentError(explain(where, "scores must be numbers", got, cure))
+            raise ArgumentError(explain(where, "scores must be numbers", got, cure), "scores")
         return cls(host.shape[1], host.argmax(axis=1), labels)
 
     def __str__(self) -> str:

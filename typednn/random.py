@@ -55,22 +55,22 @@ class Rng(Protocol):
 # --- checks --------------------------------------------------------------------------------------------------------
 
 
-def _integer(where: str, name: str, value: object, limit: int, *, least: int = 0) -> int:
+def _integer(where: str, name: str, value: object, limit: int, *, least: int = 0, argument: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) < limit:
-        raise ArgumentError(explain(where, f"{name} is an integer from {least} to {limit - 1}", repr(value)))
+        raise ArgumentError(explain(where, f"{name} is an integer from {least} to {limit - 1}", repr(value)), argument or name)
     return int(value)
 
 
 def _shape(where: str, size: tuple[int, ...]) -> tuple[int, ...]:
     if not isinstance(size, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
-        raise ArgumentError(explain(where, "size is a tuple of integers", repr(size), "write (3,) for three numbers"))
-    return tuple(_integer(where, "each of size", axis, 1 << 63) for axis in size)
+        raise ArgumentError(explain(where, "size is a tuple of integers", repr(size), "write (3,) for three numbers"), "size")
+    return tuple(_integer(where, "each of size", axis, 1 << 63, argument="size") for axis in size)
 
 
 def _check_number(where: str, name: str, value: object, *, least: float = -math.inf) -> None:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or float(value) < least:
         rule = "a finite number" if least == -math.inf else f"a finite number, at least {least:g}"
-        raise ArgumentError(explain(where, f"{name} is {rule}", repr(value)))
+        raise ArgumentError(explain(where, f"{name} is {rule}", repr(value)), name)
 
 
 def _check_interval(where: str, low: float, high: float) -> None:
@@ -91,7 +91,7 @@ class _Checked:
                 _check_number(where, field.name, value, least=0.0 if field.name in ("std", "gain") else -math.inf)
             elif value not in ("in", "out"):
                 cure = "'in' keeps the variance going forward, 'out' going backward"
-                raise ArgumentError(explain(where, "fan is 'in' or 'out'", repr(value), cure))
+                raise ArgumentError(explain(where, "fan is 'in' or 'out'", repr(value), cure), "fan")
 
 
 # --- the paper's generator -----------------------------------------------------------------------------------------
@@ -396,17 +396,21 @@ _NAMED: Final[Mapping[str, Initialiser]] = MappingProxyType(
 )
 
 
-def initialiser(name_or_object: str | Initialiser) -> Initialiser:
-    """The rule of that name, with its defaults; a rule comes back as it is."""
+def initialiser(name_or_object: str | Initialiser, argument: str = "name_or_object") -> Initialiser:
+    """The rule of that name, with its defaults; a rule comes back as it is. ``argument`` is what an error names as its cause."""
     if isinstance(name_or_object, str):
         if name_or_object in _NAMED:
             return _NAMED[name_or_object]
         wanted = name_or_object.lower()
         close = difflib.get_close_matches(wanted, _NAMED, n=1) or [name for name in _NAMED if wanted and name.startswith(wanted)]
         cure = f"did you mean {close[0]!r}?" if close else "or pass a rule, such as Normal(0.02)"
-        raise ArgumentError(explain("initialiser", f"a name is one of {', '.join(_NAMED)}", repr(name_or_object), cure))
+        raise ArgumentError(explain("initialiser", f"a name is one of {', '.join(_NAMED)}", repr(name_or_object), cure), argument)
     if isinstance(name_or_object, type):
-        raise ArgumentError(explain("initialiser", "expects a rule", repr(name_or_object), f"write {name_or_object.__name__}(...)"))
+        raise ArgumentError(
+            explain("initialiser", "expects a rule", repr(name_or_object), f"write {name_or_object.__name__}(...)"), argument
+        )
     if not callable(name_or_object):
-        raise ArgumentError(explain("initialiser", "expects a name or a rule", repr(name_or_object), "pass HeNormal() or 'he_normal'"))
+        raise ArgumentError(
+            explain("initialiser", "expects a name or a rule", repr(name_or_object), "pass HeNormal() or 'he_normal'"), argument
+        )
     return name_or_object

@@ -114,14 +114,14 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
         else:
             handed = list(layers)
         if sample is None:
-            raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"))
+            raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"), "input")
         if not handed:
-            raise ArgumentError(explain("Stack", "needs at least one layer", "none"))
+            raise ArgumentError(explain("Stack", "needs at least one layer", "none"), "layers")
         if not isinstance(sample, Input | list | tuple):
-            raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"))
+            raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"), "input")
         self.input = sample if isinstance(sample, Input) else Input(*sample)
         if self.input.dtype is not float:
-            raise ArgumentError(explain("Stack", "reads rows of floats", repr(self.input), "leave dtype=int out"))
+            raise ArgumentError(explain("Stack", "reads rows of floats", repr(self.input), "leave dtype=int out"), "input")
         self.layers = _parts(handed, self.input.sizes)
         for name, layer in zip(names, self.layers, strict=False):
             layer.named(name)
@@ -156,18 +156,21 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
         twin.dyn_layers = _adapted(twin.layers, Flow.start(self.input.sizes))[0]
         return twin
 
-    def trace(self, flow: Flow) -> Flow:
+    def shapes_after(self, flow: Flow) -> Flow:
         """As one layer among others: rows in, rows out."""
-        return flow.through(self.label(), f"batch in_features={self.in_features}", f"batch out_features={self.out_features}")
+        return self._read(flow, f"out_features={self.out_features}")
 
     def trace_samples(self, flow: Flow) -> Flow:
         """As a part of another stack: its row read as ``input``, and whatever shape the last layer gives."""
         if flow.sizes() != self.input.sizes and flow.axes is not None:
-            samples = " ".join(map(str, self.input.sizes))
-            flow = _as_row(flow).through(self.label(), f"batch in_features={self.in_features}", f"batch {samples}")
+            flow = self._read(_as_row(flow), " ".join(map(str, self.input.sizes)))
         for layer in self.layers:
             flow = trace_part(layer, flow)
         return flow
+
+    def _read(self, flow: Flow, sizes: str) -> Flow:
+        """The rows of ``flow`` as samples of ``sizes``; how long a row is follows from the argument ``input``."""
+        return flow.through(self.label(), "batch in_features={self.input}", f"batch {sizes}", lambda _: Dim.of(self.in_features))
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         _check_rows(f"{self.label()}.forward", inputs[0], self.input.sizes, self)
@@ -267,7 +270,7 @@ def _names(layers: Sequence[Any]) -> tuple[str, ...]:
             raise StackError(f"{layer!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
         name = layer._name or str(place)
         if name in names:
-            raise ArgumentError(explain("Stack", "every part's name is its own", f"{name!r} twice", "rename one with named(...)"))
+            raise ArgumentError(explain("Stack", "every part's name is its own", f"{name!r} twice", "rename one with named(...)"), "layers")
         names[name] = layer
     return tuple(names)
 

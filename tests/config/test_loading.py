@@ -15,7 +15,6 @@ from jaxtyping import Float
 
 from typednn import Array2, Gradient, Layer, layers
 from typednn.config import ConfigError, dumps, load, loads, register
-from typednn.config.__main__ import main
 from typednn.config.arguments import constructor, hints_of
 from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError
@@ -56,7 +55,7 @@ def registry() -> Iterator[dict[str, type[Module]]]:
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "typednn.config", *arguments]
+    command = [sys.executable, "-W", "error", "-m", "typednn", "check", *arguments]
     path = str(Path(__file__).resolve().parents[2])
     return subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=folder, env={"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
@@ -74,12 +73,12 @@ def test_command_prints_the_model_or_the_complaint(tmp_path: Path) -> None:
     bad = run("bad.toml", folder=tmp_path)
     assert (bad.returncode, bad.stdout) == (1, "")
     assert bad.stderr == (
-        "bad.toml:5:15: layer 0: Linear(5, 3) cannot follow Input(4): expects 5 features, gets 4\n"
+        "typednn check: bad.toml:5:15: layer 0: Linear(5, 3) cannot follow Input(4): expects 5 features, gets 4\n"
         "     5 | in_features = 5\n"
         "       |               ^\n"
     )
     assert run(folder=tmp_path).returncode == 2
-    assert run("good.toml", "--imports=x", "-x", folder=tmp_path).returncode == 2
+    assert run("good.toml", "-x", folder=tmp_path).returncode == 2
 
 
 def test_command_imports_what_it_is_told_to(tmp_path: Path) -> None:
@@ -87,12 +86,12 @@ def test_command_imports_what_it_is_told_to(tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text(ROWS + '[[layer]]\ntype = "Twice"\n')
     alone = run("m.toml", folder=tmp_path)
     assert alone.returncode == 1
-    assert alone.stderr.startswith('m.toml:4:8: layer 0: unknown type "Twice"; there are Conv2d, Flatten, Identity, ')
+    assert alone.stderr.startswith('typednn check: m.toml:4:8: layer 0: unknown type "Twice"; there are Conv2d, Flatten, Identity, ')
     told = run("m.toml", "--import", "my_layers", folder=tmp_path)
     assert (told.returncode, told.stdout) == (0, "     Stack\n  0  Twice()\n0 parameters\n")
     absent = run("m.toml", "--import", "no_such_module", folder=tmp_path)
     cure = "start in the folder that holds it, or name that folder in PYTHONPATH"
-    assert (absent.returncode, absent.stderr) == (1, f"import no_such_module: No module named 'no_such_module'; {cure}\n")
+    assert (absent.returncode, absent.stderr) == (1, f"typednn check: import no_such_module: No module named 'no_such_module'; {cure}\n")
 
 
 @pytest.mark.parametrize("module", ["", ".relative", "no such", "json.nothing"])
@@ -105,15 +104,6 @@ def test_a_module_whose_name_cannot_be_printed() -> None:
     with pytest.raises(ConfigError) as caught:
         loads(ROWS + LINEAR, imports=["\ud800"])
     assert str(caught.value).encode()
-
-
-def test_main_in_this_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "good.toml"
-    file.write_text(ROWS + LINEAR)
-    assert main([str(file)]) == 0
-    assert capsys.readouterr().out.endswith("15 parameters\n")
-    assert main([str(tmp_path / "absent.toml")]) == 1
-    assert capsys.readouterr().err == f"{tmp_path}/absent.toml: must be a readable file, got No such file or directory\n"
 
 
 def test_imports_register_a_users_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: dict[str, type[Module]]) -> None:
@@ -185,6 +175,8 @@ class Picky(Layer[Array2, Array2, PickyGrad]):
     """A layer of a user whose constructor has no annotations and opinions of its own."""
 
     def __init__(self, first, *, second=None, inner=None) -> None:  # type: ignore[no-untyped-def]
+        if second == "named":
+            raise ArgumentError("second must be better", "second")
         if second == "key":
             raise KeyError("second")
         if second == "bug":
@@ -207,7 +199,8 @@ def test_unannotated_layers_of_a_user(registry: dict[str, type[Module]]) -> None
     assert isinstance(vars(model.layers[0])["inner"], Tanh)
     assert isinstance(loads(picky + "2\nsecond = [1, {a = 2}]\n").model().layers[0], Picky)
     assert str(_error(picky + "0\n")).split("\n")[0] == "<config>:4:8: layer 0: division by zero"
-    assert str(_error(picky + "1\nsecond = 'key'\n")).split("\n")[0] == "<config>:6:10: layer 0: 'second'"
+    assert str(_error(picky + "1\nsecond = 'named'\n")).split("\n")[0] == "<config>:6:10: layer 0: second must be better"
+    assert str(_error(picky + "1\nsecond = 'key'\n")).split("\n")[0] == "<config>:4:8: layer 0: 'second'"
     assert str(_error(picky + "1\nsecond = 'silent'\n")).split("\n")[0] == "<config>:4:8: layer 0: ValueError"
     assert str(_error(picky + "'x'\n")).split("\n")[0].startswith("<config>:4:8: layer 0: unsupported operand")
     assert str(_error(ROWS + '[[layer]]\ntype = "Picky"\n')).split("\n")[0] == "<config>:4:8: layer 0: Picky needs first (any value)"
@@ -219,6 +212,19 @@ def _error(text: str) -> ConfigError:
     with pytest.raises(ConfigError) as raised:
         loads(text)
     return raised.value
+
+
+class Halved(Picky):
+    def __init__(self, features: int) -> None:
+        if features % 2:
+            raise ValueError("an odd number")
+        super().__init__(1)
+
+
+def test_the_only_argument_is_to_blame(registry: dict[str, type[Module]]) -> None:
+    register("Halved")(Halved)
+    error = _error(ROWS + '[[layer]]\ntype = "Halved"\nfeatures = 3\n')
+    assert str(error).split("\n")[0] == "<config>:5:12: layer 0: an odd number"
 
 
 class Reserved(Picky):

@@ -186,7 +186,7 @@ class FeelsTheChecks(Scale):
 
 
 class TellsAnotherSize(Scale):
-    def trace(self, flow: Any) -> Any:
+    def shapes_after(self, flow: Any) -> Any:
         return flow.through("TellsAnotherSize", "batch features", "batch features+1")
 
 
@@ -374,6 +374,12 @@ class OneMemory(Steps):
         weights -= 0.1 / self.count * grad
 
 
+class SkipsTheFirst(Steps):
+    def step_many(self, pairs: Any) -> None:
+        for weights, grad in pairs[1:]:
+            self.step(weights, grad)
+
+
 class Uphill(Steps):
     def step(self, weights: Any, grad: Any) -> None:
         weights += 0.1 * grad
@@ -391,6 +397,7 @@ WRONG_OPTIMIZERS: list[tuple[Any, str, str]] = [
     (WritesTheGradient(), "gradient", "are written"),
     (Random(), "repeatable", "two copies that take the same steps end alike"),
     (OneMemory(), "separate", "a parameter's steps depend on that parameter alone"),
+    (SkipsTheFirst(), "together", "step_many steps each pair as step does, got other weights"),
     (Uphill(), "descends", "a hundred steps on"),
     (ForgetsMomentum(0.1, momentum=0.9), "state", "an optimizer whose state was loaded goes on to the same weights"),
 ]
@@ -435,7 +442,7 @@ class _Wants(Scale):
     def __init__(self) -> None:
         super().__init__(11)
 
-    def trace(self, flow: Any) -> Any:
+    def shapes_after(self, flow: Any) -> Any:
         return flow.through("Wants", "batch 12", "batch 12")
 
 

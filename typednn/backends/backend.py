@@ -68,7 +68,8 @@ def register_backend(backend: Backend) -> None:
                 "a device has one backend",
                 f'"{backend.device}", which belongs to {type(known).__name__}',
                 "choose another device name",
-            )
+            ),
+            "backend",
         )
 
 

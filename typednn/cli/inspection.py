@@ -55,7 +55,7 @@ def _config_refused(path: str, options: Namespace) -> bool:
         model = load(path, imports=options.modules).model()
     except ConfigError as error:
         if options.json:
-            told = str(error).splitlines()[0].removeprefix(f"{error.path}:{error.line}:{error.column}: ").removeprefix(f"{path}: ")
+            told = error.message.splitlines()[0].removeprefix(f"{path}: ")
             say(Finding(path, max(1, error.line), max(1, error.column), told, "config").as_json())
         elif options.debug or len(options.targets) == 1:
             raise

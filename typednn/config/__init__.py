@@ -5,7 +5,7 @@
 
 `load` and `loads` read a config, `dumps` writes one, `register` lets configs use a layer of your own. Every complaint
 is one `ConfigError` with file, line, column, a caret under the token, the layer's place and the shapes that led there.
-``python -m typednn.config FILE`` checks a file and prints its model. A config never imports code.
+``typednn check FILE`` checks a file and prints its model. A config never imports code.
 """
 
 from typednn.config.dump import dumps

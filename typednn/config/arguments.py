@@ -1,14 +1,13 @@
 """A table of a config turned into a call: its keys are the constructor's arguments, held to their annotations.
 
 Whatever is wrong is told with the token that it is about: an unknown key, a missing or ill-typed argument, and what
-the constructor itself refuses.
+the constructor itself refuses: its `ArgumentError` names the argument. Of any other error, the table's type is blamed.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
-import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from beartype.roar import BeartypeException
 from typednn.config.registry import INITIALISERS, SCHEDULES
 from typednn.config.source import Item, Place, Source
 from typednn.config.values import written
-from typednn.errors import ConfigError, StackError, TypednnError
+from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
 from typednn.judgement import is_bearable
 from typednn.module import Module
 from typednn.optim import Schedule
@@ -116,19 +115,10 @@ class Arguments:
             raise self.refused(error) from error
 
     def refused(self, error: Exception) -> ConfigError:
-        """The complaint about what a constructor refused."""
-        return self.error(self._blamed(str(error)), str(error) or type(error).__name__)
-
-    def _blamed(self, message: str) -> Place:
-        """The value whose key the message names first, else one that it repeats, else the table itself."""
-        values = {key: _plain(item) for key, item in self.table.items()}
-        words = {key: rf"(?<![\w.]){re.escape(key)}\b" for key in values}
-        repeated = {key: re.escape(repr(value) if isinstance(value, str) else f"got {value!r}") for key, value in values.items()}
-        for patterns in (words, repeated):
-            found = [(match.start(), key) for key, pattern in patterns.items() if (match := re.search(pattern, message))]
-            if found:
-                return self.table[min(found)[1]].place
-        return self.head
+        """The complaint about what a constructor refused, at the argument that its `ArgumentError` names, or at its only one."""
+        named = error.argument if isinstance(error, ArgumentError) else ""
+        blamed = self.table.get(next(iter(self.parameters)) if not named and len(self.parameters) == 1 else named)
+        return self.error(blamed.place if blamed else self.head, str(error) or type(error).__name__)
 
 
 def constructor(factory: Callable[..., Any]) -> Callable[..., Any]:

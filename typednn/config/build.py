@@ -6,11 +6,9 @@ shapes that led there.
 
 from __future__ import annotations
 
-import re
-import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, final
 
 from typednn.config.arguments import Arguments, layers_wanted, meant, shortened, type_of
 from typednn.config.registry import LAYERS, RESERVED
@@ -18,10 +16,8 @@ from typednn.config.source import MOST_LAYERS, Item, Place, Source
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
 from typednn.layer import Chain, Input
 from typednn.module import Module
-from typednn.shapes import Flow, label, parse
+from typednn.shapes import Flow
 from typednn.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part
-
-_TRACES: Final = ("trace", "trace_samples")
 
 
 @final
@@ -44,12 +40,8 @@ class Where:
 
 def build_stack(source: Source, tables: Sequence[Item], sample: Input[Any]) -> Stack:
     """The model of the ``[[layer]]`` tables; allocates nothing."""
-    builder = _Builder(source)
-    try:
-        layers, _ = builder.in_stack(tables, Where(), Flow.start(sample.sizes))
-        return Stack(layers, input=sample)
-    finally:
-        builder.forget()
+    layers, _ = _Builder(source).in_stack(tables, Where(), Flow.start(sample.sizes))
+    return Stack(layers, input=sample)
 
 
 def tie_shared(source: Source, item: Item, model: Stack) -> None:
@@ -81,7 +73,7 @@ class _Builder:
         self.source = source
         self.count = 0
         self.shapes: tuple[str, ...] = ()  # the trace up to the layer that is being built
-        self.watched: list[Module] = []
+        self.built: list[tuple[AnyLayer, Item, Where]] = []  # every layer with its table and its place
 
     # ------------------------------------------------------------------ layers in their order
 
@@ -95,8 +87,8 @@ class _Builder:
             try:
                 flow = trace_part(layer, flow)
                 known_sizes(flow)
-            except TypednnError as error:
-                raise self._misfit(error, table, here, ()) from error
+            except StackError as error:
+                raise self._misfit(error, table, here) from error
             layers.append(layer)
         return layers, flow
 
@@ -156,14 +148,14 @@ class _Builder:
                 values[key] = self._inside(
                     key, arguments, where, many=many, flow=_entering(values["input"], flow) if kind == "Stack" else None
                 )
-            layer: Any = stack_part(arguments.call(values))
+            layer = stack_part(arguments.call(values))
         except StackError as error:
             raise self._misfit(error, table, where, self.shapes) from error
         name = (table.table or {}).get("name")
         if name is not None:
             layer.named(name.value)
-        self._watch(layer, table, where)
-        return typing.cast("AnyLayer", layer)
+        self.built.append((layer, table, where))
+        return layer
 
     def _stack_input(self, arguments: Arguments, flow: Flow | None) -> tuple[int, ...]:
         """What a nested stack reads: its own ``input``, else what flows into it."""
@@ -202,53 +194,12 @@ class _Builder:
         chain: Module = Chain[Any, Any, str, *tuple[Any, ...]](self.in_list(tables, where.below(key)))
         return chain
 
-    # ------------------------------------------------------------------ which layer does not fit
-
-    def _watch(self, layer: Any, table: Item, where: Where) -> None:
-        """Let a `StackError` that passes through ``layer`` know that this is where it comes from."""
-
-        def watched(trace: Callable[[Flow], Flow]) -> Callable[[Flow], Flow]:
-            def traced(flow: Flow) -> Flow:
-                try:
-                    return trace(flow)
-                except StackError as error:
-                    vars(error).setdefault("culprit", (layer, table, where))
-                    raise
-
-            return traced
-
-        for name in _TRACES:
-            if hasattr(layer, name):
-                vars(layer)[name] = watched(getattr(layer, name))
-        self.watched.append(layer)
-
-    def forget(self) -> None:
-        """Leave the layers as their constructors made them."""
-        for layer in self.watched:
-            for name in _TRACES:
-                vars(layer).pop(name, None)
-
-    def _misfit(self, error: TypednnError, table: Item, where: Where, shapes: Sequence[str]) -> ConfigError:
-        """The complaint about shapes that do not fit, at the argument that says otherwise."""
-        layer, table, where = vars(error).get("culprit", (None, table, where))
-        trace = (*shapes, *vars(error).get("trace", ()))
-        return self.source.error(_blamed(layer, table, error), f"{where}: {error}", trace)
-
-
-def _blamed(layer: Module | None, table: Item, error: TypednnError) -> Place:
-    """The value of the argument that gives the size which does not fit; else the layer's type."""
-    fields = table.table or {}
-    if layer is not None:
-        contract = getattr(type(layer).forward, "__typednn_contract__", None)
-        for slot in parse(contract.hints[0].dim_str) if contract is not None else ():
-            attribute = re.fullmatch(r"(?:\w+=)?\{self\.(\w+)\}", slot.source)
-            if attribute and attribute[1] in fields and label(slot.label) == vars(error).get("axis"):
-                return fields[attribute[1]].place
-        if "kernel" in str(error) and "kernel_size" in fields:
-            return fields["kernel_size"].place
-        if isinstance(layer, Stack) and "input" in fields:
-            return fields["input"].place
-    return fields["type"].place
+    def _misfit(self, error: StackError, table: Item, where: Where, shapes: Sequence[str] = ()) -> ConfigError:
+        """The complaint about the layer that does not fit, at the argument that gives the size; where there is none, at its type."""
+        passed = ((its, place) for layer in error.layers for known, its, place in self.built if known is layer)
+        table, where = next(passed, (table, where))
+        fields = table.table or {}
+        return self.source.error(fields.get(error.argument, fields["type"]).place, f"{where}: {error}", (*shapes, *error.trace))
 
 
 def _entering(sizes: tuple[int, ...], flow: Flow | None) -> Flow:

@@ -44,9 +44,13 @@ def _declared_input(model: Module) -> Input[Any]:
     if isinstance(model, Stack):
         return model.input
     if not isinstance(model, Chain | Sequential):
-        raise ArgumentError(explain("dumps", "writes a Chain, a Sequential or a Stack", model.label(), "build one with >> or Sequential"))
+        raise ArgumentError(
+            explain("dumps", "writes a Chain, a Sequential or a Stack", model.label(), "build one with >> or Sequential"), "model"
+        )
     if model.sample is None:
-        raise ArgumentError(explain("dumps", "a config declares its input", "a model without one", "build it as Input(...) >> ..."))
+        raise ArgumentError(
+            explain("dumps", "a config declares its input", "a model without one", "build it as Input(...) >> ..."), "model"
+        )
     return model.sample
 
 
@@ -110,7 +114,9 @@ def _rule(value: Any) -> Any:
 def _optimizer(optimizer: GradientOptimizer) -> list[str]:
     kind = next((name for name, known in OPTIMIZERS.items() if known is type(optimizer)), None)
     if kind is None:
-        raise ArgumentError(explain("dumps", f"an optimizer is one of {', '.join(OPTIMIZERS)}", type(optimizer).__name__, "leave it out"))
+        raise ArgumentError(
+            explain("dumps", f"an optimizer is one of {', '.join(OPTIMIZERS)}", type(optimizer).__name__, "leave it out"), "optimizer"
+        )
     common = optimizer.settings
     lines = ["", "[optimizer]", f"type = {written(kind)}"]
     for key, parameter in list(inspect.signature(type(optimizer).__init__).parameters.items())[1:]:

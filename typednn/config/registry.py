@@ -4,7 +4,7 @@
     class Swish(Elementwise[None]): ...
 
 A config cannot import anything. A user's layers are known once the module that registers them has been imported:
-by the program, by ``load(path, imports=["my_layers"])``, or by ``python -m typednn.config FILE --import my_layers``.
+by the program, by ``load(path, imports=["my_layers"])``, or by ``typednn check FILE --import my_layers``.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
     Any `DynLayer` will do: it need not derive from anything, and declares ``out_features``.
     """
     if not str(name).isidentifier():
-        raise ArgumentError(explain("register", "a layer type's name is an identifier", repr(name), 'such as "Swish"'))
+        raise ArgumentError(explain("register", "a layer type's name is an identifier", repr(name), 'such as "Swish"'), "name")
 
     def decorate(layer: type[M]) -> type[M]:
         candidate: object = layer
         if not inspect.isclass(candidate) or not issubclass(candidate, Module | DynLayer):
             rule = "registers a class derived from Module, or one with forward, backward and update"
-            raise ArgumentError(explain(f"register({name!r})", rule, repr(layer)))
+            raise ArgumentError(explain(f"register({name!r})", rule, repr(layer)), "layer")
         if name in LAYERS:
             known = LAYERS[name]
             raise ArgumentError(
@@ -81,7 +81,8 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
                     "every layer type's name is its own",
                     f"that of {known.__module__}.{known.__qualname__}",
                     "choose another name",
-                )
+                ),
+                "name",
             )
         taken = next((parameter for parameter in RESERVED if parameter in inspect.signature(layer.__init__).parameters), None)
         if taken is not None:
@@ -91,7 +92,8 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
                     f"{taken!r} is a key of every [[layer]]",
                     f"a constructor's argument of that name in {layer.__qualname__}",
                     "rename the argument",
-                )
+                ),
+                "layer",
             )
         LAYERS[name] = layer
         return layer
@@ -103,13 +105,16 @@ def registered_name(layer: Module) -> str:
     """The name that configs use for a layer's class."""
     if layer.foreign:
         cure = "derive it from Layer"
-        raise ArgumentError(explain("dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", cure))
+        raise ArgumentError(
+            explain("dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", cure), "model"
+        )
     name = next((name for name, kind in LAYERS.items() if kind is type(layer)), None)
     if name is None:
         kind = type(layer).__qualname__
         raise ArgumentError(
             explain(
                 "dumps", "every layer's class has a name in configs", f"{kind}, which has none", f'decorate it with @register("{kind}")'
-            )
+            ),
+            "model",
         )
     return name

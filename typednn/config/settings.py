@@ -63,5 +63,5 @@ def _generator(seed: int, generator: Literal["numpy", "pcg32"] = "numpy", stream
     if generator == "pcg32":
         return PCG32(seed, 0 if stream is None else stream)
     if stream is not None:
-        raise ArgumentError(explain("Rng", 'stream belongs to generator = "pcg32"', repr(generator), "leave it out"))
+        raise ArgumentError(explain("Rng", 'stream belongs to generator = "pcg32"', repr(generator), "leave it out"), "stream")
     return np.random.default_rng(seed)

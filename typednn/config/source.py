@@ -62,8 +62,7 @@ class Source:
 
     def error(self, place: Place, message: str, shapes: Sequence[str] = ()) -> ConfigError:
         """The complaint about the token at ``place``; ``shapes`` is the trace that led there."""
-        head = f"{self.name}:{place.line}:{place.column}: {message}"
-        return ConfigError("\n".join([head, *self._excerpt(place), *_trace(shapes)]), self.name, place.line, place.column)
+        return ConfigError(message, self.name, place.line, place.column, [*self._excerpt(place), *_trace(shapes)])
 
     def place_of(self, offset: int, length: int = 1) -> Place:
         """The place of a character, counted from the start of the text."""

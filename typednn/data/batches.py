@@ -19,7 +19,7 @@ def batches(n: int, batch_size: int, rng: Rng) -> Iterator[IntArray1]:
     batch_size = integer("batches", "batch_size", batch_size)
     if not isinstance(rng, Rng):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
         cure = "pass numpy.random.default_rng(0) or PCG32(0)"
-        raise ArgumentError(explain("batches", "rng must be a generator", type(rng).__name__, cure))
+        raise ArgumentError(explain("batches", "rng must be a generator", type(rng).__name__, cure), "rng")
     order = rng.permutation(n)
     return (order[start : start + batch_size] for start in range(0, n, batch_size))
 

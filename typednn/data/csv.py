@@ -59,7 +59,7 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
     header = integer("read_csv", "header", header, 0)
     code = _CODES[choice("read_csv", "dtype", dtype, tuple(_CODES))]
     if (not delimiter.isprintable() and delimiter != "\t") or len(delimiter) != 1 or delimiter in ' "':
-        raise ArgumentError(explain("read_csv", "delimiter must be one printable character or a tab", repr(delimiter)))
+        raise ArgumentError(explain("read_csv", "delimiter must be one printable character or a tab", repr(delimiter)), "delimiter")
     most = float(np.finfo(dtype).max)
     numbers: array[float] = array(code)
     columns = 0
@@ -137,7 +137,7 @@ def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 
     """
     height, width = integer("labelled", "height", height), integer("labelled", "width", width)
     if type(label) is not int or label not in (0, -1):
-        raise ArgumentError(explain("labelled", "label must be 0, the first column, or -1, the last", repr(label)))
+        raise ArgumentError(explain("labelled", "label must be 0, the first column, or -1, the last", repr(label)), "label")
     if not is_array(matrix) or matrix.ndim != 2 or matrix.shape[1] != height * width + 1:
         got = f"shape {tuple(matrix.shape)}" if is_array(matrix) else type(matrix).__name__
         rule = f"matrix must be rows of a label and {height} x {width} pixels, so {height * width + 1} columns"

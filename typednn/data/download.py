@@ -44,9 +44,9 @@ def fetch(
     """
     kind, _, expected = checksum.partition(":")
     if len(expected) != _DIGESTS.get(kind) or set(expected) - set("0123456789abcdef"):
-        raise ArgumentError(explain("fetch", "checksum must be md5: or sha256: and hexadecimal digits", repr(checksum)))
+        raise ArgumentError(explain("fetch", "checksum must be md5: or sha256: and hexadecimal digits", repr(checksum)), "checksum")
     if not address.startswith(("http://", "https://")):
-        raise ArgumentError(explain("fetch", "address must begin with http:// or https://", repr(address)))
+        raise ArgumentError(explain("fetch", "address must begin with http:// or https://", repr(address)), "address")
     timeout = number("fetch", "timeout", timeout, least=0.001)
     destination = path_of("fetch", destination)
     part = destination.with_name(f"{destination.name}.part")

@@ -73,7 +73,7 @@ def _bits(rng: Rng) -> Any:
     bits: Any = getattr(rng, "bit_generator", None)
     if not isinstance(bits, np.random.BitGenerator):
         cure = "pass numpy.random.default_rng(0) or PCG32(0)"
-        raise ArgumentError(explain("generator_state", "rng must be a generator whose state can be saved", type(rng).__name__, cure))
+        raise ArgumentError(explain("generator_state", "rng must be a generator whose state can be saved", type(rng).__name__, cure), "rng")
     return bits
 
 

@@ -78,7 +78,7 @@ def read_image(
     """
     wanted = None if size is None else pair("read_image", "size", size)
     if type(channels) is not int or channels not in (1, 3):
-        raise ArgumentError(explain("read_image", "channels must be 1, grey, or 3", repr(channels)))
+        raise ArgumentError(explain("read_image", "channels must be 1, grey, or 3", repr(channels)), "channels")
     with opened("read_image", path, limit) as file:
         height, width = _size(file.stream, file.where)
         if wanted is not None and wanted != (height, width) and not resize:

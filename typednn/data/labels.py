@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer, number
-from typednn.arrays import Array2, IntArray1, is_array
+from typednn.arrays import Array2, IntArray1, is_array, is_integer
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, DataError, explain
 
@@ -17,18 +17,18 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
     """``labels`` as NumPy int64: one axis of integers in ``0 … classes-1``, or an `ArgumentError` that names the row."""
     if not is_array(labels):
         cure = "convert it with numpy.asarray(...)"
-        raise ArgumentError(explain(where, f"{name} must be an array of integers", type(labels).__name__, cure))
+        raise ArgumentError(explain(where, f"{name} must be an array of integers", type(labels).__name__, cure), name)
     host = to_numpy(labels)
-    if host.dtype.kind not in "iu":
+    if not is_integer(host.dtype):
         cure = "for scores use argmax(axis=1)" if host.ndim == 2 else "convert it with astype(numpy.int64)"
-        raise ArgumentError(explain(where, f"{name} must be an array of integers", str(host.dtype), cure))
+        raise ArgumentError(explain(where, f"{name} must be an array of integers", str(host.dtype), cure), name)
     if host.ndim != 1:
-        raise ArgumentError(explain(where, f"{name} must have one axis, a class per row", f"shape {host.shape}"))
+        raise ArgumentError(explain(where, f"{name} must have one axis, a class per row", f"shape {host.shape}"), name)
     outside = (host < 0) | (host >= classes)
     if outside.any():
         row = int(outside.argmax())
         rule = f"{name} must be 0 to {classes - 1}, as there are {classes} classes"
-        raise ArgumentError(explain(where, rule, f"{int(host[row])} in row {row}"))
+        raise ArgumentError(explain(where, rule, f"{int(host[row])} in row {row}"), name)
     return np.asarray(host, np.int64)
 
 

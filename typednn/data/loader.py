@@ -21,7 +21,7 @@ import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from typednn.arguments import integer
-from typednn.arrays import IntArray1
+from typednn.arrays import IntArray1, is_number
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
@@ -90,7 +90,7 @@ class Loader(Generic[X, Y]):
         if shuffle and not isinstance(unchecked, Rng):
             got = "none" if unchecked is None else type(unchecked).__name__
             cure = "pass rng=numpy.random.default_rng(0), or shuffle=False for the rows' own order"
-            raise ArgumentError(explain("Loader", "shuffling draws from a generator", got, cure))
+            raise ArgumentError(explain("Loader", "shuffling draws from a generator", got, cure), "rng")
         self._x = x
         self._y = y
         self._rng = rng if shuffle else None
@@ -199,10 +199,10 @@ class Loader(Generic[X, Y]):
 
 def _check_rows(name: str, array: Any) -> None:
     known = _is_ndarray(array)
-    if not known or array.ndim == 0 or array.dtype.kind not in "biuf":
+    if not known or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
         got = f"{array.dtype} of shape {array.shape}" if known else type(array).__name__
         rule, cure = f"{name} must be a NumPy array of numbers with rows", "convert it with numpy.asarray(...)"
-        raise ArgumentError(explain("Loader", rule, got, cure))
+        raise ArgumentError(explain("Loader", rule, got, cure), name)
 
 
 def _is_dict(state: object) -> bool:

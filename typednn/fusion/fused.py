@@ -119,7 +119,7 @@ def fuse(model: Any) -> Fused[Any, Any, Any]:
     """``model`` with convolution, activation and pooling, and linear and activation, run as single kernels; the parameters are shared."""
     if not _is_chain(model):
         cure = "give it what >> or Sequential makes"
-        raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(model).__name__, cure))
+        raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(model).__name__, cure), "model")
     return Fused(model)
 
 

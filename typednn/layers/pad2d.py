@@ -45,7 +45,7 @@ class Pad2d(Layer[Array4, Array4, Pad2dGrad, S]):
     ) -> None:
         sides = padding if isinstance(padding, list | tuple) else (padding,) * 4
         if len(sides) != 4:
-            raise ArgumentError(explain("Pad2d", "padding must be one integer or (left, right, top, bottom)", repr(padding)))
+            raise ArgumentError(explain("Pad2d", "padding must be one integer or (left, right, top, bottom)", repr(padding)), "padding")
         left, right, top, bottom = (integer("Pad2d", "padding", side, least=0) for side in sides)
         self.padding = (left, right, top, bottom)
         self.mode = choice("Pad2d", "mode", mode, ("constant", "replicate"))

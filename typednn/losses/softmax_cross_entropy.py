@@ -39,7 +39,7 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Value:
         self._check(target, prediction)
-        value: Any = reduced(softmax_cross_entropy.elementwise(prediction, target), self.reduction)
+        value: Any = reduced(softmax_cross_entropy.forward(prediction, target), self.reduction)
         result: Value = value
         return result
 
@@ -47,7 +47,7 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Float[Array2, "batch classes"]:
         self._check(target, prediction)
-        return softmax_cross_entropy.gradient(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
+        return softmax_cross_entropy.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
     def _check(self, target: Any, prediction: Array2) -> None:
         """Labels that name no class are refused with their row."""
@@ -63,4 +63,4 @@ def check_labels(where: str, labels: Any, classes: int) -> None:
     outside = to_numpy((labels < 0) | (labels >= classes))
     if outside.any():
         row = int(outside.argmax())
-        raise ArgumentError(explain(where, f"labels are 0 to {classes - 1}", f"{int(to_numpy(labels)[row])} in row {row}"))
+        raise ArgumentError(explain(where, f"labels are 0 to {classes - 1}", f"{int(to_numpy(labels)[row])} in row {row}"), "target")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mypy.nodes import TypeInfo
 
-from typednn.errors import TypednnError
+from typednn.errors import StackError, TypednnError
 from typednn.mypy_plugin import classes, python
 from typednn.mypy_plugin.arrays import same_precision, why
 from typednn.mypy_plugin.syntax import Alternatives
@@ -76,7 +76,8 @@ class Calls:
         try:
             after = layer.trace(before)
         except TypednnError as error:
-            if vars(error).get("axis") != "rank" or self.body.world.rank(node.args[0] if node.args else node) is None:
+            told = isinstance(error, StackError) and error.reason == "rank"  # by the array types, where these are known
+            if not told or self.body.world.rank(node.args[0] if node.args else node) is None:
                 self.body.world.complain(str(error), node)
             return UNKNOWN
         if after.shape is None:

@@ -133,8 +133,10 @@ class Layer:
             return flow
         if self.wrapper and self.inner is not None:
             if self.wrapper == "residual":
-                return self.inner.trace(flow).require_same(flow, self.label)
-            return flow.per_position(self.label, self.inner.trace)
+                inner = ("batch *shape -> batch *shape", self.inner.trace)
+                return flow.through(self.label, "batch *shape", "batch *shape", inner=[inner])
+            inner = ("batch*time in_features -> batch*time out_features", self.inner.trace)
+            return flow.through(self.label, "batch time in_features", "batch time out_features", inner=[inner])
         if len(self.inputs) != 1 or not self.output:
             return Flow.start(None)
         return flow.through(self.label, self.inputs[0], self.output, lookup(self.attributes), self.where)

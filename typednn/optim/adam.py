@@ -45,8 +45,8 @@ class Adam(GradientOptimizer):
             return super().checked(name, value)
         pair: Sequence[Any] = value
         if not isinstance(value, list | tuple) or len(pair) != 2:
-            raise ArgumentError(explain(where, "betas are two numbers", repr(pair), "such as (0.9, 0.999)"))
-        return tuple(number(where, f"beta{place}", beta, least=0.0, below=1.0) for place, beta in enumerate(pair, 1))
+            raise ArgumentError(explain(where, "betas are two numbers", repr(pair), "such as (0.9, 0.999)"), "betas")
+        return tuple(number(where, f"beta{place}", beta, least=0.0, below=1.0, argument=name) for place, beta in enumerate(pair, 1))
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         if not state.arrays:
@@ -59,13 +59,13 @@ class Adam(GradientOptimizer):
             grad,
             arrays["m"],
             arrays["v"],
-            lr=lr,
-            beta1=beta1,
-            beta2=beta2,
-            eps=self.eps,
-            step=state.step + 1,
-            coupled=state.coupled,
-            shrink=state.shrink,
+            lr,
+            beta1,
+            beta2,
+            self.eps,
+            state.step + 1,
+            state.coupled,
+            state.shrink,
         )
 
     def array_names(self) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ def clip_grad_norm(grad: G, max_norm: float) -> G:
     if not math.isfinite(norm):
         broken = [name for name, leaf in grad.leaves().items() if not np.isfinite(to_numpy(leaf)).all()]
         got = f"NaN or infinity in {', '.join(broken)}" if broken else "a sum of squares beyond float64"
-        raise ArgumentError(explain(where, "a gradient that is clipped is finite", got, "leave this batch out, or lower the learning rate"))
+        raise ArgumentError(
+            explain(where, "a gradient that is clipped is finite", got, "leave this batch out, or lower the learning rate"), "grad"
+        )
     factor = largest / (norm + 1e-6)
     return grad * factor if factor < 1.0 else grad
 
@@ -40,7 +42,7 @@ def accumulate(grads: Iterable[G]) -> G:
         total = grad if total is None else total + grad
         count += 1
     if total is None:
-        raise ArgumentError(explain("accumulate", "needs at least one gradient", "none"))
+        raise ArgumentError(explain("accumulate", "needs at least one gradient", "none"), "grads")
     return total * (1.0 / count)
 
 

@@ -28,8 +28,9 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn.arguments import integer, number
-from typednn.arrays import AnyArray, device_of
+from typednn.arrays import AnyArray, device_of, is_floating
 from typednn.backends import to_device, to_numpy
+from typednn.checks import switch
 from typednn.errors import ArgumentError, LocatedError, StateDictError, StateError, explain
 from typednn.module import Module
 from typednn.optim.schedule import ConstantLR, Schedule, schedule
@@ -49,9 +50,12 @@ class Settings:
         for name in ("l2", "decay", "weight_decay"):
             number(where, name, getattr(self, name), least=0.0)
         given = [name for name in ("l2", "decay", "weight_decay") if getattr(self, name)]
-        if len(given) > 1:
+        if len(given) > 1:  # the one to blame is l2 or decay: AdamW has a weight_decay although nobody wrote it
             raise ArgumentError(
-                explain(where, "takes one meaning of weight decay", " and ".join(given), "l2 is eq 46, decay eq 47, weight_decay PyTorch's")
+                explain(
+                    where, "takes one meaning of weight decay", " and ".join(given), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
+                ),
+                min(given),
             )
         return self
 
@@ -120,7 +124,9 @@ class GradientOptimizer(Optimizer):
         handed: Sequence[object] = groups
         stray = next((group for group in handed if not isinstance(group, Group)), None)
         if stray is not None:
-            raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'))
+            raise ArgumentError(
+                explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'), "groups"
+            )
         self._given: tuple[Group, ...] = tuple(groups)
         self._rated: int = -1  # the step whose learning rates have been looked at
         self._states: dict[int, ParameterState] = {}
@@ -161,7 +167,8 @@ class GradientOptimizer(Optimizer):
         where = type(self).__name__
         if name in _FIXED:
             raise ArgumentError(
-                explain(where, f"{name} is said when the optimizer is built", "a value set later", f"build another {where}; lr can be set")
+                explain(where, f"{name} is said when the optimizer is built", "a value set later", f"build another {where}; lr can be set"),
+                name,
             )
         member = getattr(type(self), name, None)
         replaced = isinstance(member, property) or (member is not None and callable(member) == callable(value))
@@ -180,15 +187,36 @@ class GradientOptimizer(Optimizer):
         """One step of ``state.weights`` in place; ``state.step`` is 0 at the first."""
 
     def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"]) -> None:
-        state = self._states.get(id(weights))
-        if state is None:
-            state = self._new_state(weights)
-        settings = state.settings
-        if state.step != self._rated:
-            self._rate(state.step)
-        lr = float(settings.lr(state.step))
-        if settings.l2 or settings.decay or settings.weight_decay:
-            coupled, shrink = self.decay(settings, lr)
+        self._step_all(((weights, grad),))
+
+    def step_many(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """`step` of each ``(weights, grad)``, in order. What was never stepped, or may not fit, goes through `step`, which refuses it."""
+        known = self._states
+        if (
+            switch.mode != "full"
+            and getattr(self.step, "__func__", None) is GradientOptimizer.step  # a derived class may have a step of its own
+            and all(
+                id(weights) in known and grad.__class__ is weights.__class__ and grad.shape == weights.shape and grad.dtype == weights.dtype
+                for weights, grad in pairs
+            )
+        ):
+            self._step_all(pairs)
+        else:
+            for weights, grad in pairs:
+                self.step(weights, grad)
+
+    def _step_all(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Each step in order; the rate and the decay are asked for once where settings and step are the same."""
+        states, asked, at, lr, coupled, shrink = self._states, None, -1, 0.0, 0.0, 1.0
+        for weights, grad in pairs:
+            state = states.get(id(weights)) or self._new_state(weights)
+            if state.settings is not asked or state.step != at:
+                asked, at = state.settings, state.step
+                if at != self._rated:
+                    self._rate(at)
+                lr = float(asked.lr(at))
+                decays = asked.l2 or asked.decay or asked.weight_decay
+                coupled, shrink = self.decay(asked, lr) if decays else (0.0, 1.0)
             if self.folds_decay:
                 state.coupled, state.shrink = coupled, shrink
             else:
@@ -196,15 +224,15 @@ class GradientOptimizer(Optimizer):
                     grad = grad + coupled * weights
                 if shrink != 1:
                     weights *= shrink
-        self.apply(state, grad, lr)
-        state.step += 1
+            self.apply(state, grad, lr)
+            state.step += 1
 
     def _rate(self, step: int) -> None:
         """Refuse what is no learning rate, of any group, before the first parameter is written."""
         for settings in (self.settings, *[settings for _, settings in self.groups]) if self.groups else (self.settings,):
             lr = settings.lr(step)
             if lr.__class__ is not float or not 0.0 <= lr < math.inf:
-                number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0)
+                number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0, argument="lr")
         self.__dict__["_rated"] = step  # not through `checked`: this is once a step
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
@@ -224,7 +252,8 @@ class GradientOptimizer(Optimizer):
                         f"group {pattern!r} must match a parameter",
                         "none that does",
                         f"there are {', '.join(names)}",
-                    )
+                    ),
+                    "names",
                 )
         kept = self._kept_in(model)
         self._named = {name: kept.get(name) or ParameterState(None, self.settings) for name in names}
@@ -371,7 +400,7 @@ class GradientOptimizer(Optimizer):
             for part, array in arrays[name].items():
                 if array.shape != shape:
                     problems.append(f"{f'{name}.{part}'!r} has shape {array.shape}, the parameter {shape}")
-                elif array.dtype.kind != "f":
+                elif not is_floating(array.dtype):
                     problems.append(f"{f'{name}.{part}'!r} holds {array.dtype}, not floats")
         if problems:
             raise StateDictError(explain(where, "state must belong to this optimizer and model", "; ".join(problems)))

@@ -47,18 +47,20 @@ class SGD(GradientOptimizer):
             value = number("SGD", name, value, least=0.0)
             if bool(value) != bool(vars(self).get(name, value)):
                 cure = "build another SGD with momentum, or without"
-                raise ArgumentError(explain("SGD", "momentum is not switched on or off later", f"{value} after {self.momentum}", cure))
+                raise ArgumentError(
+                    explain("SGD", "momentum is not switched on or off later", f"{value} after {self.momentum}", cure), name
+                )
         elif name == "dampening":
             value = number("SGD", name, value)
         elif name == "nesterov":
             if not isinstance(value, bool):
-                raise ArgumentError(explain("SGD", "nesterov is True or False", repr(value)))
+                raise ArgumentError(explain("SGD", "nesterov is True or False", repr(value)), name)
         else:
             return super().checked(name, value)
         rule = vars(self) | {name: value}
         if rule.get("nesterov") and (not rule["momentum"] or rule["dampening"]):
             got = f"momentum={rule['momentum']}, dampening={rule['dampening']}"
-            raise ArgumentError(explain("SGD", "nesterov needs momentum and no dampening", got))
+            raise ArgumentError(explain("SGD", "nesterov needs momentum and no dampening", got), "nesterov")
         return value
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
@@ -69,13 +71,13 @@ class SGD(GradientOptimizer):
             state.weights,
             grad,
             state.arrays.get("velocity"),
-            lr=lr,
-            momentum=self.momentum,
-            dampening=self.dampening,
-            nesterov=self.nesterov,
-            first=first,
-            coupled=state.coupled,
-            shrink=state.shrink,
+            lr,
+            self.momentum,
+            self.dampening,
+            self.nesterov,
+            first,
+            state.coupled,
+            state.shrink,
         )
 
     def array_names(self) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ RECIPES: dict[str, Recipe] = {
 def recipe(name: str) -> Recipe:
     """The recipe of that name; `ArgumentError` with the one that was probably meant."""
     if name not in RECIPES:
-        raise ArgumentError(explain("recipe", "expects the name of one", repr(name), did_you_mean(name, tuple(RECIPES))))
+        raise ArgumentError(explain("recipe", "expects the name of one", repr(name), did_you_mean(name, tuple(RECIPES))), "name")
     return RECIPES[name]
 
 
@@ -114,4 +114,4 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
         return recipe_of_config(name_or_config, imports)
     got = repr(name_or_config)
     cure = did_you_mean(name_or_config, tuple(RECIPES))
-    raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure))
+    raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from typednn.arrays import is_number
 from typednn.data import NotANumber, read_inputs, read_npy
 from typednn.errors import DataError, explain
 from typednn.files import path_of
@@ -50,7 +51,7 @@ def _rows(path: Path, shape: tuple[int, ...]) -> Any:
         raise DataError(explain(str(path), "a model of rows reads NPY and CSV, told by the file's name", repr(path.suffix or path.name)))
     if rows.shape == shape:
         rows = rows.reshape(1, *shape)
-    if rows.shape[1:] != shape or not len(rows) or rows.dtype.kind not in "biuf":
+    if rows.shape[1:] != shape or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):
         rule = f"must hold rows of {shape[0]} numbers"
         raise DataError(explain(str(path), rule, f"{rows.dtype} of shape {rows.shape}", "leave the label out"))
     return rows

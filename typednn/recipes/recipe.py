@@ -83,7 +83,8 @@ class Recipe:
         for name in ("smoothing", "validation"):
             number(where, name, getattr(self, name), least=0.0, below=1.0)
         if self.patience is not None and not self.validation:
-            raise ArgumentError(explain(where, "patience watches data kept apart", "validation 0", "set validation, such as 0.1"))
+            cure = "set validation, such as 0.1"
+            raise ArgumentError(explain(where, "patience watches data kept apart", "validation 0", cure), "patience")
         if self.clip_grad_norm is not None:
             number(where, "clip_grad_norm", self.clip_grad_norm, least=1e-30)
 
@@ -107,7 +108,9 @@ class Recipe:
         groups: Any = table.pop("group", ())
         if not _are_tables(groups):
             cure = "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'"
-            raise ArgumentError(explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(groups), cure))
+            raise ArgumentError(
+                explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(groups), cure), "optimizer"
+            )
         lines = [dumps(self.model()), "[optimizer]", *_pairs(table)]
         for group in groups:
             lines += ["", "[[optimizer.group]]", *_pairs(group)]
@@ -152,8 +155,7 @@ class Recipe:
             try:
                 changed.checked()
             except ConfigError as error:
-                reason = str(error).partition("\n")[0]
-                raise ArgumentError(f"--set optimizer: {reason.partition('optimizer: ')[2] or reason}") from None
+                raise ArgumentError(f"--set {error.message}") from None
         return changed
 
     def as_json(self) -> dict[str, Any]:
@@ -236,7 +238,7 @@ def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
     if type(value) not in kinds:
         words = {int: "an integer", float: "a number", str: "a word", bool: "true or false", type(None): "none"}
         rule = f"{name} must be {' or '.join(words.get(kind, str(kind)) for kind in kinds)}"
-        raise ArgumentError(explain(f"recipe {recipe!r}", rule, _shortened(value)))
+        raise ArgumentError(explain(f"recipe {recipe!r}", rule, _shortened(value)), name)
     return value
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, final
 import numpy as np
 
 from typednn.data.labels import checked_labels
-from typednn.kernels.softmax import reference as softmax
+from typednn.kernels import softmax
 from typednn.metrics import ClassificationReport
 from typednn.recipes.fused import computed
 from typednn.recipes.inputs import inputs_of

@@ -73,4 +73,4 @@ def for_drawn(
         settings(found.given(st.data())(one))()
     except found.errors.Unsatisfiable:
         rule, cure = "sizes must be found that fit", f"give the inputs' shapes: {where}(..., (2, 5))"
-        raise ArgumentError(explain(where, rule, "none among 1 to 7", cure)) from None
+        raise ArgumentError(explain(where, rule, "none among 1 to 7", cure), "inputs") from None

@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from typednn import config
-from typednn.arrays import is_array
+from typednn.arrays import is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.checks import Mode, array_hints, checking
 from typednn.config.registry import LAYERS
@@ -35,7 +35,7 @@ def derivatives(subject: Subject) -> None:
     inputs = subject.arrays(np.float64)
     report = gradcheck(layer, *inputs, most=40, seed=subject.seed)
     gradient = _run(layer, subject)[1]
-    names = [name for name, x in zip(gradient.__inputs__, inputs, strict=True) if is_array(x) and x.dtype.kind == "f"]
+    names = [name for name, x in zip(gradient.__inputs__, inputs, strict=True) if is_array(x) and is_floating(x.dtype)]
     wanted, compared = {*names, *layer.named_parameters()}, {quantity.name for quantity in report.quantities}
     if wanted != compared:
         raise broken(f"there are derivatives by {sorted(wanted)}", str(sorted(compared)))
@@ -91,7 +91,7 @@ def precision(subject: Subject) -> None:
         output, gradient = _run(layer, subject, dtype)
         inputs = {name: getattr(gradient, name) for name in gradient.__inputs__}
         for name, array in {"the output": output, **inputs, **layer.named_gradients(gradient), **layer.state_dict()}.items():
-            if array is not None and array.dtype.kind == "f" and array.dtype != dtype:
+            if array is not None and is_floating(array.dtype) and array.dtype != dtype:
                 raise broken(f"{name} stays {np.dtype(dtype)}", str(array.dtype), "keep the dtype: Python floats do")
 
 
@@ -252,7 +252,7 @@ def check_layer(
     """
     prototype: object = layer if isinstance(layer, Module) else layer()
     if not isinstance(prototype, Module):
-        raise ArgumentError(explain("check_layer", "takes a layer or a function that builds one", type(prototype).__name__))
+        raise ArgumentError(explain("check_layer", "takes a layer or a function that builds one", type(prototype).__name__), "layer")
     chosen = chosen_laws(LAYER_LAWS, laws)
 
     def at(laws: Sequence[str], inputs: tuple[Any, ...], seed: int) -> None:

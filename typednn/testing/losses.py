@@ -11,6 +11,7 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.checks import Mode, array_hints, checking
 from typednn.errors import ArgumentError, explain
 from typednn.gradient_check import compare
@@ -44,7 +45,7 @@ def hints_of(loss: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         hints: tuple[Any, ...] = contract.hints
         return hints
     rule, cure = "takes a loss with loss and an enforced loss_grad", "derive its class from typednn.Loss"
-    raise ArgumentError(explain("check_loss", rule, repr(loss), cure))
+    raise ArgumentError(explain("check_loss", rule, repr(loss), cure), "loss")
 
 
 def _of_rank(hint: Any, given: Any) -> Any:
@@ -96,7 +97,8 @@ def refusals(subject: LossSubject) -> None:
         allowed = names_of(hints[place])
         open_kind = wrong == "integers" and (not allowed or "int64" in allowed or x.dtype.kind == "i")
         alike = wrong in ("rank", "size") and hints[place].dim_str.split() != hints[1 - place].dim_str.split()
-        if open_kind or alike or (wrong == "precision" and x.dtype.kind != "f") or arrays[1 - place].dtype.kind != "f":
+        exact = (wrong == "precision" and not is_floating(x.dtype)) or not is_floating(arrays[1 - place].dtype)
+        if open_kind or alike or exact:
             continue
         with checking(mode):
             loss.loss_grad(*arrays)
@@ -144,7 +146,7 @@ def check_loss(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examp
     if not inputs:
         for_drawn("check_loss", hints, loss, fits, at, examples)
     elif len(inputs) != 2:
-        raise ArgumentError(explain("check_loss", "takes a prediction and a target", f"{len(inputs)} inputs"))
+        raise ArgumentError(explain("check_loss", "takes a prediction and a target", f"{len(inputs)} inputs"), "inputs")
     else:
         at(inputs, seed)
 

@@ -56,6 +56,18 @@ def separate(optimizer: Any) -> None:
             raise broken("a parameter's steps depend on that parameter alone", f"other weights of shape {_SHAPES[place]} beside others")
 
 
+def together(optimizer: Any) -> None:
+    """``step_many``, where there is one, is ``step`` of each pair in order."""
+    if not hasattr(type(optimizer), "step_many"):
+        return
+    alone, many = _after(copy.deepcopy(optimizer), _SHAPES), [values(shape, 10 + place, np.float64) for place, shape in enumerate(_SHAPES)]
+    stepping = copy.deepcopy(optimizer)
+    for step in range(_STEPS):
+        stepping.step_many([(array, locked(_derivative(step, place, array.shape))) for place, array in enumerate(many)])
+    if bits(alone) != bits(many):
+        raise broken("step_many steps each pair as step does", "other weights")
+
+
 def descends(optimizer: Any) -> None:
     """A hundred steps on ½|w - c|² come nearer to c."""
     stepping, weights, centre = copy.deepcopy(optimizer), values((3, 4), 1, np.float64), values((3, 4), 2, np.float64)
@@ -96,6 +108,7 @@ OPTIMIZER_LAWS: Final[Mapping[str, Callable[[Any], None]]] = {
     "gradient": gradient,
     "repeatable": repeatable,
     "separate": separate,
+    "together": together,
     "descends": descends,
     "state": state,
 }
@@ -104,7 +117,7 @@ OPTIMIZER_LAWS: Final[Mapping[str, Callable[[Any], None]]] = {
 def check_optimizer(optimizer: Any, *, laws: Iterable[str] | None = None) -> None:
     """Check the laws of an optimizer that has not stepped; it is copied, never run. `LawBroken` where one is broken."""
     if isinstance(optimizer, type) or not isinstance(optimizer, Optimizer):
-        raise ArgumentError(explain("check_optimizer", "takes an optimizer, with a step(weights, grad)", repr(optimizer)))
+        raise ArgumentError(explain("check_optimizer", "takes an optimizer, with a step(weights, grad)", repr(optimizer)), "optimizer")
     hold(OPTIMIZER_LAWS, laws, type(optimizer).__name__, optimizer, f"repeat it with check_optimizer({type(optimizer).__name__}(...)")
 
 
@@ -118,5 +131,9 @@ def _after(optimizer: Any, shapes: Iterable[tuple[int, ...]], only: int | None =
     for step in range(_STEPS):
         for place, array in enumerate(weights):
             if only in (None, place):
-                optimizer.step(array, values(array.shape, 20 * step + place, np.float64))
+                optimizer.step(array, _derivative(step, place, array.shape))
     return weights
+
+
+def _derivative(step: int, place: int, shape: tuple[int, ...]) -> Any:
+    return values(shape, 20 * step + place, np.float64)

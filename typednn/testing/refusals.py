@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from typednn.arrays import device_of
+from typednn.arrays import device_of, is_floating
 from typednn.backends import to_device, to_numpy
 from typednn.checks import Mode, array_hints, checking
 from typednn.errors import StackError
@@ -54,7 +54,7 @@ def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[
             found += [place] if by_name or refused_by_trace(layer, tuple(spoil(x).shape)) else []
         elif wrong == "integers":
             found += [place] if x.dtype.kind != "i" and names and "int64" not in names else []
-        elif wrong == "precision" and x.dtype.kind != "f":
+        elif wrong == "precision" and not is_floating(x.dtype):
             found += [place] if names and "float32" not in names else []
         elif wrong == "list" or layer.num_parameters():  # a layer without parameters takes any precision and device
             found.append(place)

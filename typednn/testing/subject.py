@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from typednn.arrays import is_array
+from typednn.arrays import is_array, is_floating
 from typednn.backends import to_device, to_numpy
 from typednn.checks import array_hints
 from typednn.errors import ArgumentError, CheckError, TypednnError, explain
@@ -47,7 +47,7 @@ class Subject:
         """The annotation of each input."""
         hints: tuple[Any, ...] = contract_of(self.prototype, "forward").hints
         if len(hints) != len(self.inputs):
-            raise ArgumentError(explain("check_layer", f"{self.label} takes {len(hints)} inputs", f"{len(self.inputs)}"))
+            raise ArgumentError(explain("check_layer", f"{self.label} takes {len(hints)} inputs", f"{len(self.inputs)}"), "inputs")
         return hints
 
     def fresh(self) -> Module:
@@ -91,7 +91,7 @@ def filled(hint: Any, given: Any, seed: int, dtype: Any) -> Any:
         return None
     if is_array(given):
         host = to_numpy(given)
-        return host.astype(dtype) if host.dtype.kind == "f" else host
+        return host.astype(dtype) if is_floating(host.dtype) else host
     names = names_of(hint)
     if not names or np.dtype(dtype).name in names:
         return values(tuple(given), seed, dtype)
@@ -202,5 +202,5 @@ def chosen_laws(laws: Mapping[str, Any], chosen: Iterable[str] | None) -> Sequen
     named = list(laws) if chosen is None else list(chosen)
     stray = next((name for name in named if name not in laws), None)
     if stray is not None:
-        raise ArgumentError(explain("typednn.testing", f"laws are {', '.join(laws)}", repr(stray)))
+        raise ArgumentError(explain("typednn.testing", f"laws are {', '.join(laws)}", repr(stray)), "laws")
     return named

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from typednn.arrays import is_integer, is_number
 from typednn.errors import ArgumentError, explain
 from typednn.training.canvas import PALETTE, drawing, figure, label, message, png
 from typednn.training.recorded import Numbers
@@ -25,9 +26,10 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
     """
     counts = np.asarray(confusion)
     classes = len(names)
-    if counts.shape != (classes, classes) or not classes or counts.dtype.kind not in "iu" or (counts < 0).any():
+    if counts.shape != (classes, classes) or not classes or not is_integer(counts.dtype) or (counts < 0).any():
         raise ArgumentError(
-            explain("confusion_picture", f"needs counts of shape ({classes}, {classes}), one row for each name", described(counts))
+            explain("confusion_picture", f"needs counts of shape ({classes}, {classes}), one row for each name", described(counts)),
+            "confusion",
         )
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     with drawing():
@@ -95,8 +97,8 @@ def filter_picture(weight: AnyNumbers) -> bytes:
     rows are drawn as squares where they can be. Three channels are red, green, blue; of other numbers, each is a tile of its own.
     """
     values = np.asarray(weight)
-    if values.ndim not in (2, 4) or values.dtype.kind not in "fiu" or not values.size:
-        raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", described(values)))
+    if values.ndim not in (2, 4) or not is_number(values.dtype) or not values.size:
+        raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", described(values)), "weight")
     values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     limit = float(np.abs(values).max()) or 1.0
     if values.ndim == 2:
@@ -146,8 +148,10 @@ def _tiled(
 
 def _as_images(where: str, images: AnyNumbers) -> Numbers:
     """(batch, height, width) between any two numbers, or (batch, height, width, 3) between 0 and 1."""
-    if images.dtype.kind not in "fiub" or images.ndim not in (2, 3, 4) or not images.size:
-        raise ArgumentError(explain(where, "images must be numbers of 2, 3 or 4 axes, the batch first", described(np.asarray(images))))
+    if not (is_number(images.dtype) or images.dtype == bool) or images.ndim not in (2, 3, 4) or not images.size:
+        raise ArgumentError(
+            explain(where, "images must be numbers of 2, 3 or 4 axes, the batch first", described(np.asarray(images))), "images"
+        )
     values = np.nan_to_num(images.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     if values.ndim == 2:
         return _squares(values)

@@ -118,13 +118,15 @@ def fit(
     trained: Any = adopted(model)
     if not isinstance(trained, Module):
         got = f"{type(model).__name__}, which has no {' and no '.join(missing_methods(model))}"
-        raise ArgumentError(explain("fit", "a model has forward, backward and update", got))
+        raise ArgumentError(explain("fit", "a model has forward, backward and update", got), "model")
     if run is not None:
         for _, part in foreign_parts(trained):
             part.require("state_dict")
             part.require("load_state_dict")
     if early_stopping is not None and validation is None:
-        raise ArgumentError(explain("fit", "early stopping watches an evaluation", "no validation", "pass validation=Evaluation(x, y)"))
+        raise ArgumentError(
+            explain("fit", "early stopping watches an evaluation", "no validation", "pass validation=Evaluation(x, y)"), "validation"
+        )
     if clip_grad_norm is not None:
         number("fit", "clip_grad_norm", clip_grad_norm, least=0.0)
     if time_limit is not None:

@@ -72,7 +72,7 @@ class Run(AbstractContextManager["Run"]):
     def create(cls, folder: str | os.PathLike[str], config_text: str, model: Module | None = None, *, config: str = "config.toml") -> Self:
         """A new run in ``folder``, which is made where it is missing and must not hold a run already."""
         if config not in CONFIGS:
-            raise ArgumentError(explain("Run.create", f"config must be one of {', '.join(CONFIGS)}", repr(config)))
+            raise ArgumentError(explain("Run.create", f"config must be one of {', '.join(CONFIGS)}", repr(config)), "config")
         run = cls(folder)
         where = str(run.folder)
         if run.config_path is not None:

@@ -123,7 +123,7 @@ class Session:
         grad = self.model.backward(self.loss.loss_grad(prediction, y))
         if self.plan.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
-            raise ArgumentError(explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure))
+            raise ArgumentError(explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate")
         if self.plan.accumulate > 1:  # a sum, so that any number of batches needs the memory of two
             grad = grad * float(len(x))
             self.grad = grad if self.grad is None else self.grad + grad

@@ -55,13 +55,13 @@ class EventWriter(AbstractContextManager["EventWriter"]):
         """``value`` of ``tag`` at ``step``; kept as float32, as TensorBoard reads it."""
         unchecked: object = tag
         if not isinstance(unchecked, str) or not tag:
-            raise ArgumentError(explain("EventWriter.scalar", "tag must be a string that is not empty", repr(tag)))
+            raise ArgumentError(explain("EventWriter.scalar", "tag must be a string that is not empty", repr(tag)), "tag")
         if integer("EventWriter.scalar", "step", step, 0) >= _STEPS:
-            raise ArgumentError(explain("EventWriter.scalar", "step must be below 2**63", repr(step)))
+            raise ArgumentError(explain("EventWriter.scalar", "step must be below 2**63", repr(step)), "step")
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
-            raise ArgumentError(explain("EventWriter.scalar", "value must be a number", repr(value))) from None
+            raise ArgumentError(explain("EventWriter.scalar", "value must be a number", repr(value)), "value") from None
         event = self._modules[0].Event(wall_time=time.time(), step=step)
         # A tag read from elsewhere may hold half a surrogate pair, which no message can.
         event.summary.value.add(tag=tag.encode("utf-8", errors="replace").decode("utf-8"), simple_value=number)

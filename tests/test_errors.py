@@ -1,0 +1,173 @@
+"""What errors carry besides their words: programs ask these fields, and never read a message."""
+
+import copy
+import inspect
+import pickle  # noqa: TID251  # processes hand errors to each other by it
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from jaxtyping import Float
+
+from typednn import Array2, Input, layers, losses
+from typednn.config.arguments import constructor
+from typednn.config.registry import INITIALISERS, LAYERS, OPTIMIZERS, SCHEDULES
+from typednn.data import batches, one_hot
+from typednn.errors import ArgumentError, ConfigError, DataError, ShapeError, StackError
+from typednn.gradients import ElementwiseGrad
+from typednn.layer import Layer, Sequential
+from typednn.layers import Conv2d, Linear, MaxPool2d, ReLU, Residual
+from typednn.optim import SGD, Adam, AdamW, Group, clip_grad_norm
+from typednn.random import PCG32, initialiser
+from typednn.shapes import Flow
+from typednn.stack import Stack
+
+LOSSES = {name: getattr(losses, name) for name in losses.__all__}
+KINDS: dict[str, Any] = {**LAYERS, **LOSSES, **OPTIMIZERS, **SCHEDULES, **INITIALISERS, "PCG32": PCG32}
+GOOD: dict[str, dict[str, Any]] = {
+    "Constant": {"value": 1.0},
+    "ConstantLR": {"lr": 0.1},
+    "Conv2d": {"in_channels": 1, "out_channels": 2, "kernel_size": 3},
+    "CosineLR": {"lr": 0.1, "total_steps": 3},
+    "Linear": {"in_features": 4, "out_features": 3},
+    "MaxPool2d": {"kernel_size": 2},
+    "Normal": {"std": 1.0},
+    "PCG32": {"seed": 0, "stream": 0},
+    "Pad2d": {"padding": 1},
+    "PerPosition": {"inner": Linear(2, 2)},
+    "Residual": {"inner": ReLU()},
+    "Sequential": {"layers": [ReLU()]},
+    "Stack": {"layers": [ReLU()], "input": (4,)},
+    "StepLR": {"lr": 0.1, "step_size": 2},
+    "Uniform": {"low": 0.0, "high": 1.0},
+}
+WRONG: dict[str, Any] = {"groups": [3], "layers": []}  # for any other argument, an object() is wrong
+UNCHECKED = {
+    *("Conv2d.bias", "Linear.bias"),  # a flag that anything will do for
+    *("PerPosition.inner", "Residual.inner"),  # a StackError where it is no layer
+    "Sequential.input",  # an Input
+    *("Chain.parts", "Chain.sample", "ElementwiseChain.parts", "ElementwiseChain.sample"),  # what >> hands over
+}
+
+
+def _arguments() -> list[tuple[str, str]]:
+    return [
+        (kind, name)
+        for kind, made in KINDS.items()
+        for name, parameter in list(inspect.signature(constructor(made)).parameters.items())[1:]
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and f"{kind}.{name}" not in UNCHECKED
+    ]
+
+
+@pytest.mark.parametrize(("kind", "name"), _arguments())
+def test_every_constructor_names_the_argument_that_it_refuses(kind: str, name: str) -> None:
+    KINDS[kind](**GOOD.get(kind, {}))
+    with pytest.raises(ArgumentError) as refused:
+        KINDS[kind](**GOOD.get(kind, {}) | {name: WRONG.get(name, object())})
+    assert refused.value.argument == name
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: Linear(4, 0), "out_features"),
+        (lambda: Conv2d(1, 1, (3, 0)), "kernel_size"),
+        (lambda: Linear(4, 3, weight_init="he_norml"), "weight_init"),
+        (lambda: Linear(4, 3, bias_init="zero"), "bias_init"),
+        (lambda: Adam(betas=(0.9, 1.0)), "betas"),
+        (lambda: SGD(nesterov=True), "nesterov"),
+        (lambda: SGD(l2=0.1, decay=0.1), "decay"),
+        (lambda: AdamW(groups=[Group("*", l2=0.1)]), "l2"),
+        (lambda: SGD(lr=lambda _: -1.0).step(np.ones(1, np.float32), np.ones(1, np.float32)), "lr"),
+        (lambda: initialiser("normal?"), "name_or_object"),
+        (lambda: PCG32(0, 0).random((2.0,)), "size"),  # type: ignore[arg-type]
+        (lambda: Input(4, 0), "sizes"),
+        (lambda: clip_grad_norm(ElementwiseGrad(np.ones(1), None), -1.0), "max_norm"),
+        (lambda: one_hot(np.array([3]), 3), "labels"),
+        (lambda: batches(3, 0, PCG32(0, 0)), "batch_size"),
+        (lambda: Sequential([Linear(2, 2).named("a"), Linear(2, 2).named("a")]), ""),
+    ],
+)  # fmt: skip
+def test_what_is_refused_for_its_value(call: Callable[[], object], argument: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        call()
+    assert refused.value.argument == argument
+
+
+class Halves(Layer[Array2, Array2, ElementwiseGrad[Array2, None]]):
+    """Gives half of each row; of one number nothing is left."""
+
+    def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features//2"]:
+        return x[:, ::2]
+
+    def backward(self, next_grad: Float[Array2, "batch features//2"]) -> ElementwiseGrad[Array2, None]:
+        raise AssertionError
+
+
+def _misfit(build: Callable[[], object]) -> StackError:
+    with pytest.raises(StackError) as raised:
+        build()
+    return raised.value
+
+
+any_layer: Any = layers  # what mypy would refuse to build
+begin: Any = Input
+
+
+@pytest.mark.parametrize(
+    ("build", "reason", "axis", "argument"),
+    [
+        (lambda: begin(4, 4, 1) >> any_layer.Linear(16, 2), "rank", "", ""),
+        (lambda: begin(4, 4, 1) >> any_layer.Flatten() >> any_layer.Linear(5, 2), "size", "features", "in_features"),
+        (lambda: begin(4, 4, 1) >> any_layer.Conv2d(3, 1, 1), "size", "channels", "in_channels"),
+        (lambda: begin(4, 4, 1) >> any_layer.Conv2d(1, 1, 5), "empty", "height", "kernel_size"),
+        (lambda: begin(4, 2, 1) >> any_layer.MaxPool2d(3), "empty", "width", "kernel_size"),
+        (lambda: begin(1) >> Halves(), "empty", "features", ""),
+        (lambda: any_layer.Residual(any_layer.Linear(3, 4)), "shape", "", ""),
+        (lambda: begin(4) >> any_layer.PerPosition(any_layer.Linear(4, 4)), "rank", "", ""),
+        (lambda: Stack([any_layer.Linear(4, 4), Stack([any_layer.Linear(5, 5)], input=[5])], input=[4]), "size", "features", "input"),
+        (lambda: any_layer.Residual(any_layer.Linear(3, 3) >> Stack([any_layer.Linear(5, 3)], input=[5])), "size", "features", "input"),
+        (lambda: Sequential([any_layer]), "part", "", ""),
+        (lambda: Stack([any_layer], input=[4]), "part", "", ""),
+    ],
+)  # fmt: skip
+def test_why_layers_do_not_follow_each_other(build: Callable[[], object], reason: str, axis: str, argument: str) -> None:
+    error = _misfit(build)
+    assert (error.reason, error.axis, error.argument) == (reason, axis, argument)
+
+
+def test_the_layers_that_an_error_passed() -> None:
+    linear: Linear = Linear(3, 3)
+    inner = Sequential([ReLU(), linear])
+    outer = Residual(inner)
+    assert _misfit(lambda: outer.trace(Flow.of((2, 4)))).layers == [linear, inner, outer]
+    several = any_layer.PerPosition(ReLU())  # its own misfit, not that of a layer inside
+    assert _misfit(lambda: Residual(several).trace(Flow.of((2, 4)))).layers[0] is several
+    assert _misfit(lambda: Sequential([any_layer])).layers == []
+
+
+@pytest.mark.parametrize(("model", "shape"), [(MaxPool2d(3), (1, 2, 2, 1)), (Residual(Halves()), (1, 4))], ids=["empty", "shape"])
+def test_an_array_that_fits_no_layer_inside_is_refused_before_any_arithmetic(model: Any, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ShapeError, match=r"MaxPool2d|keep the shape"):
+        model.forward(np.ones(shape, np.float32))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ArgumentError("n must be 1, got 2", "n"),
+        StackError("a cannot follow b", "size", axis="features", expected="1", got="2", argument="in_features", trace=("b  1 -> 2",)),
+        ConfigError("no", "m.toml", 2, 3, ["     2 | x"]),
+        DataError("no"),
+    ],
+)
+def test_a_copy_carries_the_same(error: Exception) -> None:
+    for twin in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert (type(twin), str(twin), vars(twin)) == (type(error), str(error), vars(error))
+
+
+def test_a_config_error_with_and_without_its_place() -> None:
+    error = ConfigError("no", "m.toml", 2, 3, ["     2 | x"])
+    assert (str(error), error.message) == ("m.toml:2:3: no\n     2 | x", "no")
+    assert str(ConfigError("import m: no", "m.toml")) == "import m: no"
