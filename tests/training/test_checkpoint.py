@@ -35,7 +35,6 @@ def _state(step: int = 4, **changes: Any) -> TrainingState:
         "loader": {"epoch": 1},
         "generators": {},
         "metrics_bytes": 10,
-        "metrics_lines": 1,
         "loss_sum": 0.1 + 0.2,
         "rows": 3,
         "seconds": 1.5,

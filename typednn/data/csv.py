@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
 from typednn.arguments import choice, integer
 from typednn.arrays import Array2, Array4, IntArray1, is_array
@@ -161,13 +160,8 @@ def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array
         raise DataError(explain(where, "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
     images, labels = labelled(matrix, height, width, label=-1)
     for name, numbers, most in (("a pixel", images, darkest), ("a digit", labels, classes - 1)):
-        _check_range(where, name, numbers.reshape(len(numbers), -1), most)
+        wrong = (numbers < 0) | (numbers > most)
+        if wrong.any():
+            row = np.argwhere(wrong)[0, 0]
+            raise DataError(explain(where, f"{name} of optdigits is 0 to {most:g}", f"{numbers[wrong][0]:g} in row {row}"))
     return images, labels
-
-
-def _check_range(where: str, name: str, numbers: npt.NDArray[Any], most: float) -> None:
-    wrong = ((numbers < 0) | (numbers > most)).any(axis=1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        got = numbers[row][(numbers[row] < 0) | (numbers[row] > most)][0]
-        raise DataError(explain(where, f"{name} of optdigits is 0 to {most:g}", f"{got:g} in row {row}"))

@@ -94,11 +94,14 @@ class Loader(Generic[X, Y]):
         self._x = x
         self._y = y
         self._rng = rng if shuffle else None
-        self._batch_size = integer("Loader", "batch_size", batch_size)
+        self.batch_size: int = integer("Loader", "batch_size", batch_size)
+        """Rows in every batch but the last of an epoch."""
         self._ahead = integer("Loader", "prefetch", prefetch, 0)
         self._transform = transform
-        self._epoch = 0
-        self._step = 0
+        self.epoch: int = 0
+        """Epochs completed."""
+        self.step: int = 0
+        """Batches of the current epoch already handed out."""
         self._order: npt.NDArray[np.int64] | None = None  # of this epoch, drawn when it begins
         self._drawn_from: dict[str, Any] | None = None  # the generator before that
         self._running: int = 0  # the latest call of batches(); older iterators are void
@@ -109,24 +112,9 @@ class Loader(Generic[X, Y]):
         return len(self._x)
 
     @property
-    def batch_size(self) -> int:
-        """Rows in every batch but the last of an epoch."""
-        return self._batch_size
-
-    @property
     def steps_per_epoch(self) -> int:
         """Batches in an epoch."""
-        return math.ceil(self.rows / self._batch_size)
-
-    @property
-    def epoch(self) -> int:
-        """Epochs completed."""
-        return self._epoch
-
-    @property
-    def step(self) -> int:
-        """Batches of the current epoch already handed out."""
-        return self._step
+        return math.ceil(self.rows / self.batch_size)
 
     def batches(self) -> Iterator[Batch[X, Y]]:
         """The rest of the current epoch; when it is exhausted, ``epoch`` is one more and ``step`` 0.
@@ -142,10 +130,10 @@ class Loader(Generic[X, Y]):
         """The position, as JSON-able values."""
         return {
             "rows": self.rows,
-            "batch_size": self._batch_size,
+            "batch_size": self.batch_size,
             "shuffle": self._rng is not None,
-            "epoch": self._epoch,
-            "step": self._step,
+            "epoch": self.epoch,
+            "step": self.step,
             "drawn_from": self._drawn_from,
             "generator": None if self._rng is None else generator_state(self._rng),
         }
@@ -173,7 +161,7 @@ class Loader(Generic[X, Y]):
                 restore_generator(self._rng, mine["generator"])
                 raise
         self._running += 1
-        self._epoch, self._step = epoch, step
+        self.epoch, self.step = epoch, step
         self._order, self._drawn_from = order, state["drawn_from"] if order is not None else None
         if self._rng is None and begun:
             self._begin()
@@ -188,18 +176,18 @@ class Loader(Generic[X, Y]):
     def _rest(self, running: int) -> Iterator[Batch[X, Y]]:
         order = self._order
         if running == self._running and order is not None:
-            size = self._batch_size
-            chunks = [order[start : start + size] for start in range(self._step * size, self.rows, size)]
+            size = self.batch_size
+            chunks = [order[start : start + size] for start in range(self.step * size, self.rows, size)]
             for batch in prefetch(self._made, chunks, self._ahead):
                 if running != self._running:
                     break
-                self._step += 1
+                self.step += 1
                 yield batch
                 del batch  # before the next one is waited for
         if running != self._running or order is None:
             got, cure = "one of an earlier call", "take batches() once per epoch"
             raise StateError(explain("Loader.batches", "one iterator at a time, the newest", got, cure))
-        self._epoch, self._step = self._epoch + 1, 0
+        self.epoch, self.step = self.epoch + 1, 0
         self._order, self._drawn_from = None, None
         self._running += 1
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -123,9 +123,8 @@ def _of_images(folder: Path) -> Samples:
         got = f"{', '.join(train.names)} and {', '.join(test.names)}"
         raise DataError(explain(str(folder), "train and test must have folders of the same names", got))
     where = f"PNG images in {folder}"
-    return Samples(
-        folder.resolve().name, where, _floats(train.images), _ints(train.labels), _floats(test.images), _ints(test.labels), train.names
-    )
+    (x, y), (test_x, test_y) = ((np.asarray(part.images, np.float32), np.asarray(part.labels, np.int64)) for part in (train, test))
+    return Samples(folder.resolve().name, where, x, y, test_x, test_y, train.names)
 
 
 def load_tables(train: str | Path, test: str | Path) -> Samples:
@@ -157,13 +156,8 @@ def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
 
 
 def _of(name: str, data: Dataset | Pixels, where: str, names: tuple[str, ...]) -> Samples:
-    x, test_x = (images if images.dtype == np.uint8 else _floats(images) for images in (data.train_images, data.test_images))
-    return Samples(name, where, x, _ints(data.train_labels), test_x, _ints(data.test_labels), names)
-
-
-def _floats(array: Any) -> Floats:
-    return np.asarray(array, np.float32)
-
-
-def _ints(array: Any) -> Labels:
-    return np.asarray(array, np.int64)
+    x, test_x = (
+        images if images.dtype == np.uint8 else np.asarray(images, np.float32) for images in (data.train_images, data.test_images)
+    )
+    y, test_y = (np.asarray(labels, np.int64) for labels in (data.train_labels, data.test_labels))
+    return Samples(name, where, x, y, test_x, test_y, names)

@@ -19,14 +19,14 @@ from typednn.backends import to_numpy
 from typednn.checks import Mode, array_hints, checking
 from typednn.config.registry import LAYERS
 from typednn.engines import using
-from typednn.errors import ArgumentError, NotForwarded, NotInitialised, StackError, explain
+from typednn.errors import ArgumentError, NotForwarded, NotInitialised, explain
 from typednn.gradient_check import gradcheck
 from typednn.layer import FirstLayer, Input, MultiInput, Sequential
 from typednn.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
 from typednn.testing.drawing import Shapes, for_drawn
-from typednn.testing.subject import Subject, bits, broken, chosen_laws, contract_of, copied, difference, hold, locked, unwritten
+from typednn.testing.subject import Subject, bits, broken, chosen_laws, contract_of, copied, difference, hold, locked, raises, unwritten
 
 
 def derivatives(subject: Subject) -> None:
@@ -100,13 +100,9 @@ def state(subject: Subject) -> None:
     fresh = subject.fresh()
     shapes = fresh.parameter_shapes()
     count = fresh.num_parameters()
-    if _is_empty(fresh) and count:
-        try:
-            fresh.to(subject.device).forward(*subject.arrays())
-        except NotInitialised:
-            pass
-        else:
-            raise broken("a layer that was never filled raises NotInitialised", "an output")
+    empty = raises(NotInitialised, fresh.state_dict) and count > 0
+    if empty and not raises(NotInitialised, fresh.to(subject.device).forward, *subject.arrays()):
+        raise broken("a layer that was never filled raises NotInitialised", "an output")
     layer = subject.ready()
     real = {name: tuple(array.shape) for name, array in layer.named_parameters().items()}
     if real != shapes or sum(map(np.prod, real.values())) != count:
@@ -114,12 +110,12 @@ def state(subject: Subject) -> None:
     for seed in (1, 2):
         _run(layer, subject, seed=seed)  # whatever training changes has changed
     saved = copied(layer.state_dict())
-    by_name, by_order, empty = subject.ready(seed=7), subject.ready(seed=8), subject.fresh().to(subject.device)
+    by_name, by_order, unfilled = subject.ready(seed=7), subject.ready(seed=8), subject.fresh().to(subject.device)
     by_name.load_state_dict(layer.state_dict())
     by_order.load_state_dict(list(layer.state_dict().values()))
-    empty.load_state_dict(layer.state_dict())
+    unfilled.load_state_dict(layer.state_dict())
     expected = _results(layer, subject)
-    for how, other in (("by name", by_name), ("by order", by_order), ("into an empty one", empty)):
+    for how, other in (("by name", by_name), ("by order", by_order), ("into an empty one", unfilled)):
         if wrong := difference(saved, copied(other.state_dict())):
             raise broken(f"load_state_dict {how} brings every array", f"another {wrong}")
         if wrong := difference(expected, _results(other, subject)):
@@ -264,13 +260,7 @@ def check_layer(
         hold(LAYER_LAWS, laws, subject.label, subject, f"repeat it with check_layer({subject.described()}")
 
     def fits(shapes: Shapes, seed: int) -> bool:
-        if isinstance(prototype, MultiInput):
-            return True
-        try:
-            prototype.trace(Flow.of(shapes[0] or ()))
-        except StackError:
-            return False
-        return True
+        return not refusals.refused_by_trace(prototype, shapes[0] or ())
 
     if inputs:
         _ = Subject(prototype, inputs).hints  # as many as the layer takes
@@ -337,17 +327,6 @@ def _attributes(layer: Module) -> list[dict[str, int]]:
     return [{name: id(value) for name, value in vars(module).items()} for _, module in layer.named_modules()]
 
 
-def _is_empty(layer: Module) -> bool:
-    try:
-        layer.state_dict()
-    except NotInitialised:
-        return True
-    return False
-
-
 def _not_forwarded(layer: Any, next_grad: Any, when: str) -> None:
-    try:
-        layer.backward(next_grad)
-    except NotForwarded:
-        return
-    raise broken(f"backward {when} raises NotForwarded", "a gradient", "declare what backward needs as Kept")
+    if not raises(NotForwarded, layer.backward, next_grad):
+        raise broken(f"backward {when} raises NotForwarded", "a gradient", "declare what backward needs as Kept")

@@ -18,7 +18,7 @@ from typednn.layer import MultiInput
 from typednn.module import Module
 from typednn.optim import SGD
 from typednn.shapes import Flow, parse
-from typednn.testing.subject import Subject, names_of, refused
+from typednn.testing.subject import Subject, names_of, raises, refused
 
 
 def _longer(array: Any) -> Any:
@@ -51,7 +51,7 @@ def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[
             by_name = not any(slot.variadic for slot in slots) and (
                 wrong == "rank" or bool(last.text and not last.broadcast and (not last.is_name or last.text in bound))
             )
-            found += [place] if by_name or _refused_by_trace(layer, spoil(x)) else []
+            found += [place] if by_name or refused_by_trace(layer, tuple(spoil(x).shape)) else []
         elif wrong == "integers":
             found += [place] if x.dtype.kind != "i" and names and "int64" not in names else []
         elif wrong == "precision" and not is_floating(x.dtype):
@@ -62,15 +62,9 @@ def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[
     return found
 
 
-def _refused_by_trace(layer: Module, x: Any) -> bool:
+def refused_by_trace(layer: Module, shape: tuple[int, ...]) -> bool:
     """A stack's annotations leave open what its parts fix."""
-    if isinstance(layer, MultiInput):
-        return False
-    try:
-        layer.trace(Flow.of(tuple(x.shape)))
-    except StackError:
-        return True
-    return False
+    return not isinstance(layer, MultiInput) and raises(StackError, layer.trace, Flow.of(shape))
 
 
 Case: TypeAlias = tuple[str, Callable[[], object], Callable[[], object]]

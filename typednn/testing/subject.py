@@ -148,6 +148,15 @@ def copied(value: Any) -> dict[str, Any]:
     return {path: to_numpy(array).copy() for path, array in arrays_in(value)}
 
 
+def raises(kind: type[Exception], call: Callable[..., object], *arguments: Any) -> bool:
+    """Whether ``call`` raises a ``kind``."""
+    try:
+        call(*arguments)
+    except kind:
+        return True
+    return False
+
+
 @contextmanager
 def refused(what: str) -> Generator[None]:
     """What stands in here must be refused by a check, in typednn's own words."""

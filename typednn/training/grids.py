@@ -102,8 +102,7 @@ def filter_picture(weight: AnyNumbers) -> bytes:
     values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     limit = float(np.abs(values).max()) or 1.0
     if values.ndim == 2:
-        side = math.isqrt(values.shape[1])
-        tiles = values.reshape(-1, side, side) if side * side == values.shape[1] else values[:, np.newaxis]
+        tiles = _squares(values)
         captions = [f"{place}" for place in range(len(tiles))]
     elif values.shape[3] == 3:
         tiles, captions = 0.5 + values / (2 * limit), [f"{place}" for place in range(len(values))]
@@ -155,14 +154,19 @@ def _as_images(where: str, images: AnyNumbers) -> Numbers:
         )
     values = np.nan_to_num(images.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     if values.ndim == 2:
-        side = math.isqrt(values.shape[1])
-        return values.reshape(-1, side, side) if side * side == values.shape[1] else values[:, np.newaxis]
+        return _squares(values)
     if values.ndim == 4 and values.shape[3] == 3:
         least, most = values.min(), values.max()
         coloured: Numbers = (values - least) / ((most - least) or 1.0)
         return coloured
     grey: Numbers = values if values.ndim == 3 else values.mean(axis=3)
     return grey
+
+
+def _squares(rows: Numbers) -> Numbers:
+    """Each row as a square where it can be one."""
+    side = math.isqrt(rows.shape[1])
+    return rows.reshape(-1, side, side) if side * side == rows.shape[1] else rows[:, np.newaxis]
 
 
 def _percent(share: float) -> str:

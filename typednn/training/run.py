@@ -53,7 +53,6 @@ class Run(AbstractContextManager["Run"]):
     folder: Path
     environment: Json
     metrics_bytes: int
-    metrics_lines: int
     _locks: tuple[int, ...]
     """Descriptors of the lock file and the folder."""
     _by_file: bool
@@ -65,7 +64,6 @@ class Run(AbstractContextManager["Run"]):
         self.folder = Path(folder)
         self.environment = environment()
         self.metrics_bytes = 0
-        self.metrics_lines = 0
         self._locks = ()
         self._by_file = False
         self._metrics = None
@@ -199,7 +197,7 @@ class Run(AbstractContextManager["Run"]):
 
     # ------------------------------------------------------------------ metrics
 
-    def start_metrics(self, size: int, lines: int) -> None:
+    def start_metrics(self, size: int) -> None:
         """Open metrics.jsonl for appending, cut back to ``size`` bytes: what belongs to the checkpoint that training goes on from."""
         self.require_lock()
         path = self.path("metrics.jsonl")
@@ -212,11 +210,10 @@ class Run(AbstractContextManager["Run"]):
             if found < size:
                 told = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
                 warnings.warn(RunWarning(f"{self.folder}: {told}"), stacklevel=2)
-                content = path.read_bytes()
-                size, lines = content.rfind(b"\n") + 1, content.count(b"\n")
+                size = path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
-        self.metrics_bytes, self.metrics_lines = size, lines
+        self.metrics_bytes = size
 
     def write_metrics(self, line: Mapping[str, Any]) -> None:
         """Append one line; a reader sees it at once, and it is on the disk before the next checkpoint is."""
@@ -228,7 +225,6 @@ class Run(AbstractContextManager["Run"]):
                 written = os.write(self._metrics, content)
                 self.metrics_bytes += written
                 content = content[written:]
-        self.metrics_lines += 1
 
     # ------------------------------------------------------------------ checkpoints
 
