@@ -7,7 +7,7 @@ No arithmetic of its own.
 """
 
 from dataclasses import dataclass
-from typing import Generic, final
+from typing import Generic, Literal, final
 
 from jaxtyping import Float
 from typing_extensions import TypeVar
@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from typednn.arrays import Array2, Array3
 from typednn.fields import Kept
 from typednn.gradients import Gradient
-from typednn.layer import S2, G, Layer, S, check_stackable
+from typednn.layer import G, Layer, S, check_stackable
 from typednn.shapes import Flow
 
 Inner = TypeVar("Inner", covariant=True)
@@ -34,10 +34,10 @@ class PerPositionGrad(Gradient, Generic[Inner]):
 class PerPosition(Layer[Array3, Array3, PerPositionGrad[G], S], Generic[G, S]):
     """Around any rank-2 layer or chain: ``PerPosition(Linear(64, 256) >> ReLU() >> Linear(256, 64))``."""
 
-    inner: Layer[Array2, Array2, G]
+    inner: Layer[Array2, Array2, G, Literal["batch*time in_features -> batch*time out_features"]]
     _shape: Kept[tuple[int, int, int]]
 
-    def __init__(self, inner: Layer[Array2, Array2, G, S2]) -> None:
+    def __init__(self, inner: Layer[Array2, Array2, G]) -> None:
         check_stackable([inner])
         self.inner = inner
         self.trace(Flow.start())

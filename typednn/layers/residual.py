@@ -7,13 +7,13 @@ Source: He et al. 2015, "Deep Residual Learning for Image Recognition".
 """
 
 from dataclasses import dataclass
-from typing import Any, Generic, final
+from typing import Any, Generic, Literal, final
 
 from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.gradients import Gradient
-from typednn.layer import S2, G, In, Layer, S, check_stackable
+from typednn.layer import G, In, Layer, S, check_stackable
 from typednn.shapes import Flow
 
 X = TypeVar("X", covariant=True)
@@ -33,9 +33,9 @@ class ResidualGrad(Gradient, Generic[X, Inner]):
 class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
     """Around any layer that keeps its input's shape; another one is refused at once."""
 
-    inner: Layer[In, In, G]
+    inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]
 
-    def __init__(self, inner: Layer[In, In, G, S2]) -> None:
+    def __init__(self, inner: Layer[In, In, G]) -> None:
         check_stackable([inner])
         self.inner = inner
         self.trace(Flow.start())

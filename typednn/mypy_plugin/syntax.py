@@ -391,6 +391,17 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
             return []
 
 
+def inner_contract(declared: Type | None) -> str:
+    """What a wrapper feeds a layer in a field and wants of it: ``Layer[In, In, G, Literal["batch *shape -> batch *shape"]]``, or a tuple of such."""
+    match declared:
+        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):
+            return text_of(literal) or ""
+        case UnboundType(args=[UnboundType() as first, *_]):
+            return inner_contract(first)
+        case _:
+            return ""
+
+
 def _kind(declared: UnboundType) -> str:
     return declared.name.rpartition(".")[2]
 

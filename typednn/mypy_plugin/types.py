@@ -7,7 +7,7 @@ is forgotten here. An unknown contract is Any, which fits everything.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -126,11 +126,22 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
     if info.has_base(classes.ELEMENTWISE):
         return Layer(label or info.name, info.fullname, ("*shape",), "*shape", attributes or {})
     forward = classes.method(info, "forward")
-    own = info.fullname in (*classes.CHAINS, classes.RESIDUAL, classes.PER_POSITION)
-    if forward is None or own:
+    if forward is None:
         return Layer(label or info.name, info.fullname, attributes=attributes or {})
     places = [alternatives for name, alternatives in forward["parameters"][1:] if not name.startswith(("*", "="))]
     inputs = [alternatives[0][1] if len(alternatives) == 1 else "..." for alternatives in places]
     outputs = forward["result"]
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
-    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {})
+    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {}, inner=_inner(info, attributes or {}))
+
+
+def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, Layer], ...]:
+    """The layers inside a wrapper, each with its contract; none where not all are known."""
+    found: list[tuple[str, Layer]] = []
+    for name, contract in ((name, text) for _, facts in classes.all_facts(info) for name, text in facts["inner"].items()):
+        held = attributes.get(name, UNKNOWN)
+        for each in held.items if isinstance(held, Pack) else (held,):
+            if not isinstance(each, Layer):
+                return ()
+            found.append((contract, each))
+    return tuple(found)
