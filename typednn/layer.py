@@ -66,6 +66,13 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
     def __call__(self, x: In) -> Out:
         return self.forward(x)
 
+    @classmethod
+    def adopt(cls, parts: Sequence[Any]) -> list[Module]:
+        """What a field of this type with a contract holds, one after another; `StackError` for anything that is no layer."""
+        layers = list(map(adopted, parts))
+        check_stackable(layers)
+        return layers
+
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         try:
             _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))

@@ -12,6 +12,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -21,13 +22,13 @@ import numpy.typing as npt
 from typednn import calls, delegation, printing, sharing, updates
 from typednn.arrays import AnyArray, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
-from typednn.checks import attribute_lookup, enforced
+from typednn.checks import array_hints, attribute_lookup, enforced
 from typednn.derivatives import Record
 from typednn.errors import ArgumentError, DefinitionError, LocatedError, StateDictError, StateError, explain
-from typednn.fields import Cell, Field, Placement, StoredField, declared_fields, holds_undeclared_array
+from typednn.fields import Cell, Field, InnerField, Placement, StoredField, declared_fields, holds_undeclared_array
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
-from typednn.shapes import Flow
+from typednn.shapes import Flow, parse
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
@@ -39,6 +40,7 @@ class Module(Enforced):
     fields: ClassVar[dict[str, Field]] = {}
     declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
     learnt: ClassVar[tuple[tuple[str, StoredField], ...]] = ()  # the fields that are parameters
+    inside: ClassVar[tuple[InnerField, ...]] = ()  # the fields that are layers, used as their annotations say
     updates_by_hand: ClassVar[bool] = False  # whether ``update`` is written in the class, not inherited
     gradient_prefix: ClassVar[str] = ""
     foreign: ClassVar[bool] = False  # whether it keeps its parameters to itself
@@ -87,6 +89,12 @@ class Module(Enforced):
         annotated = [name for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)]
         cls.declared = tuple(name for name in dict.fromkeys(annotated) if name not in Module.__annotations__)
         super().__init_subclass__(**keywords)
+        cls.inside = tuple(field for field in cls.fields.values() if isinstance(field, InnerField))
+        contract = getattr(getattr(cls, "forward", None), "__typednn_contract__", None)
+        if contract is not None:
+            bound = {slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)}
+            for inner in cls.inside:
+                inner.define(bound)
         cls.updates_by_hand = hasattr(cls, "update") and not updates.is_inherited(cls.update)
 
     @classmethod
@@ -447,7 +455,8 @@ class Module(Enforced):
     def trace(self, flow: Flow) -> Flow:
         """The shapes after this layer, from its annotations alone; `StackError` where they cannot fit."""
         contract = type(self).forward.__typednn_contract__  # type: ignore[attr-defined]
-        return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self))
+        inner = [(field.contract, partial(field.trace, self)) for field in type(self).inside if field.name in vars(self)]
+        return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner)
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         """Called with the inputs of a signature not seen before, ahead of any arithmetic; stacks look through to their parts."""

@@ -15,8 +15,7 @@ from typing_extensions import TypeVar
 from typednn.arrays import Array2, Array3
 from typednn.fields import Kept
 from typednn.gradients import Gradient
-from typednn.layer import G, Layer, S, check_stackable
-from typednn.shapes import Flow
+from typednn.layer import G, Layer, S
 
 Inner = TypeVar("Inner", covariant=True)
 
@@ -38,9 +37,7 @@ class PerPosition(Layer[Array3, Array3, PerPositionGrad[G], S], Generic[G, S]):
     _shape: Kept[tuple[int, int, int]]
 
     def __init__(self, inner: Layer[Array2, Array2, G]) -> None:
-        check_stackable([inner])
         self.inner = inner
-        self.trace(Flow.start())
 
     def forward(self, x: Float[Array3, "batch time in_features"]) -> Float[Array3, "batch time out_features"]:
         self._shape = x.shape
@@ -53,7 +50,3 @@ class PerPosition(Layer[Array3, Array3, PerPositionGrad[G], S], Generic[G, S]):
         inner = self.inner.backward(next_grad.reshape(batch * time, next_grad.shape[2]))
         rows: Array2 = inner.input
         return PerPositionGrad(rows.reshape(batch, time, features), inner)
-
-    def trace(self, flow: Flow) -> Flow:
-        inner = ("batch*time in_features -> batch*time out_features", self.inner.trace)
-        return flow.through(self.label(), "batch time in_features", "batch time out_features", inner=[inner])

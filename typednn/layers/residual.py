@@ -13,8 +13,7 @@ from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.gradients import Gradient
-from typednn.layer import G, In, Layer, S, check_stackable
-from typednn.shapes import Flow
+from typednn.layer import G, In, Layer, S
 
 X = TypeVar("X", covariant=True)
 Inner = TypeVar("Inner", covariant=True)
@@ -36,9 +35,7 @@ class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
     inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]
 
     def __init__(self, inner: Layer[In, In, G]) -> None:
-        check_stackable([inner])
         self.inner = inner
-        self.trace(Flow.start())
 
     def forward(self, x: Shaped[In, "batch *shape"]) -> Shaped[In, "batch *shape"]:
         y: Any = self.inner.forward(x)
@@ -49,6 +46,3 @@ class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
         inner = self.inner.backward(next_grad)
         dx: Any = next_grad
         return ResidualGrad(dx + inner.input, inner)
-
-    def trace(self, flow: Flow) -> Flow:
-        return flow.through(self.label(), "batch *shape", "batch *shape", inner=[("batch *shape -> batch *shape", self.inner.trace)])
