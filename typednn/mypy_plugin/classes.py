@@ -320,6 +320,11 @@ def fields(info: TypeInfo) -> dict[str, list[Any]]:
     return {name: field for _, facts in all_facts(info) for name, field in facts["fields"].items()}
 
 
+def inner(info: TypeInfo) -> dict[str, str]:
+    """The fields of a wrapper that hold layers, each with its contract."""
+    return {name: text for _, facts in all_facts(info) for name, text in facts["inner"].items()}
+
+
 def positive(info: TypeInfo) -> set[str]:
     """Attributes that are a whole axis in some annotation, and so at least 1."""
     texts = (json.dumps([facts["methods"], facts["fields"]]) for _, facts in all_facts(info))

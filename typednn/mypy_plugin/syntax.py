@@ -392,7 +392,7 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
 
 
 def inner_contract(declared: Type | None) -> str:
-    """What a wrapper feeds a layer in a field and wants of it: ``Layer[In, In, G, Literal["batch *shape -> batch *shape"]]``, or a tuple of such."""
+    """``batch *shape -> batch *shape`` of ``Layer[In, In, G, Literal[…]]``, or of a tuple of such: how a wrapper uses a field's layers."""
     match declared:
         case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):
             return text_of(literal) or ""

@@ -100,8 +100,6 @@ def value_of(declared: Type | None) -> Value:
 def layer_of(instance: Instance) -> Layer:
     """A layer of which only the type is known: by its contract, else by its class's strings with unknown sizes."""
     info = instance.type
-    if info.has_base(classes.ELEMENTWISE):
-        return Layer(info.name, info.fullname, ("*shape",), "*shape")
     contract = contract_in(instance)
     if contract is None:
         return of_class(info)
@@ -123,8 +121,6 @@ def layer_of(instance: Instance) -> Layer:
 
 def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | None = None) -> Layer:
     """A layer by its class's own annotations."""
-    if info.has_base(classes.ELEMENTWISE):
-        return Layer(label or info.name, info.fullname, ("*shape",), "*shape", attributes or {})
     forward = classes.method(info, "forward")
     if forward is None:
         return Layer(label or info.name, info.fullname, attributes=attributes or {})
@@ -136,12 +132,13 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
 
 
 def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, Layer], ...]:
-    """The layers inside a wrapper, each with its contract; none where not all are known."""
+    """What a wrapper's fields hold, each with its contract, up to the first that is not known."""
     found: list[tuple[str, Layer]] = []
-    for name, contract in ((name, text) for _, facts in classes.all_facts(info) for name, text in facts["inner"].items()):
+    for name, contract in classes.inner(info).items():
         held = attributes.get(name, UNKNOWN)
-        for each in held.items if isinstance(held, Pack) else (held,):
-            if not isinstance(each, Layer):
-                return ()
-            found.append((contract, each))
+        layers = held.items if isinstance(held, Pack) else (held,)
+        known = tuple(each for each in layers if isinstance(each, Layer))
+        if len(known) < len(layers):
+            break
+        found.append((contract, Layer("", "", parts=known)))
     return tuple(found)

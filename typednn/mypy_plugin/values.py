@@ -112,7 +112,7 @@ class Layer:
     attributes: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
     where: tuple[str, ...] = ()
     parts: tuple[Layer, ...] | None = None  # of a chain
-    inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: what it feeds each layer and wants of it, and the layer
+    inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: what it feeds each field's layers and wants of them, and they
     sample: Sample | None = None
     traced: Flow | None = field(default=None, compare=False)  # where this stack leads from where it begins
 

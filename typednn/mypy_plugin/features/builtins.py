@@ -7,7 +7,7 @@ import re
 
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.python import UNROLLED, elements
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Many, Number, Pack, Value, integer_of, number
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Layer, Many, Number, Pack, Value, integer_of, number
 from typednn.shapes import operation
 
 _LONGEST = 32  # terms of a polynomial; what grows beyond is given up
@@ -42,6 +42,8 @@ def builtin(call: Call) -> Value:
             return Many(UNKNOWN)
         case (("min" | "max"), [_, _, *_]) if None not in numbers:
             return number((min if name == "min" else max)(each or 0 for each in numbers))
+        case (("copy.copy" | "copy.deepcopy"), [Layer() as value]):
+            return value
         case "isinstance", [_, _] if isinstance(call.node, ast.Call):
             return _is_instance(call.arguments[0], ast.unparse(call.node.args[1]))
         case _:
@@ -82,6 +84,6 @@ def binary(call: Call) -> Value:
 _NAMES = ("int", "len", "tuple", "list", "reversed", "enumerate", "zip", "range", "min", "max", "isinstance")
 
 TABLE: dict[str, Analysis] = {
-    **dict.fromkeys((f"builtins.{name}" for name in _NAMES), builtin),
+    **dict.fromkeys((*(f"builtins.{name}" for name in _NAMES), "copy.copy", "copy.deepcopy"), builtin),
     **dict.fromkeys(("Number + Number", "Pack + Number", "Pack + Pack"), binary),
 }
