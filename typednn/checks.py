@@ -182,7 +182,7 @@ def _nothing(instance: Any) -> None:
 
 
 @jaxtyped(typechecker=None)
-def _judge(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
+def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
     """The place of the first value that is not what its hint promises, or -1. ``self`` is what ``{self.x}`` reads."""
     for place, (hint, value) in enumerate(zip(hints, values, strict=True)):
         if not is_open(hint) and not is_bearable(value, hint):
@@ -196,7 +196,7 @@ def judge(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any],
     """Raise the fitting `CheckError` unless every value is what its hint promises, all in one scope."""
     _refuse_disabled_jaxtyping()
     try:
-        place = _judge(instance, hints, values)
+        place = judged_place(instance, hints, values)
     except AnnotationError as error:
         raise DefinitionError(
             explain(where, "an axis expression may use only axes that were bound before it", str(error).splitlines()[0])
