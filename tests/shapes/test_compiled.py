@@ -90,7 +90,7 @@ def test_both_judges_give_one_verdict() -> None:
         if compiled is None:
             continue
         arrays = [np.empty(sizes, np.float32) for sizes in shapes]
-        verdict = compiled()(layer, shapes)
+        verdict = bool(compiled()(layer, shapes))
         try:
             right = judged_place(layer, [Float[AnyArray, text] for text in texts], arrays) < 0
         except Exception:  # a missing attribute, a name that is not bound, a division by zero

@@ -30,74 +30,118 @@ class _Inexpressible(Exception):
 
 
 @lru_cache(maxsize=4096)
-def comparison(parameters: str, facts: tuple[str, ...], scopes: tuple[Scope, ...]) -> Callable[..., Callable[..., bool]] | None:
-    """Takes the values that ``facts`` must have, and gives the function of ``parameters`` that tells whether they do, and the shapes fit."""
-    shapes: dict[str, str] = {}
+def comparison(
+    parameters: str, facts: tuple[str, ...], scopes: tuple[Scope, ...], known: frozenset[str] = frozenset(), given: Sequence[str] = ()
+) -> Callable[..., Callable[..., Any]] | None:
+    """Takes the values that ``facts`` must have, and gives a function of ``parameters`` that tells whether they have, and the shapes fit.
+
+    ``known`` shapes were found to fit before: they give names their sizes. A *yes* is the tuple of the shapes ``given``, if any are, else
+    True; a *no* is None.
+    """
+    shapes = _Shapes(known)
     try:
-        conditions = [text for scope in scopes for text in _conditions(scope, _Names(), shapes)]
+        for scope in scopes:
+            names = _Names(shapes)
+            for shape, annotation in scope:
+                names.bind(shape, annotation)
     except _Inexpressible:
         return None
-    wanted = [f"f{place}" for place in range(len(facts))]
-    known = [f"({fact} is {value} or {fact} == {value})" for fact, value in zip(facts, wanted, strict=True)]
-    return _made(", ".join(wanted), parameters, known, shapes, conditions, "True", "False")
+    read = "".join(f"{shapes.local(shape)}, " for shape in given)
+    return shapes.compiled(parameters, facts, f"({read})" if given else "True")
 
 
 @lru_cache(maxsize=1024)
 def outcome(inputs: str, output: str) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
     """The function of a layer and its input's shape that gives its output's; None where they don't fit, or it is not decided."""
-    names = _Names()
-    shapes: dict[str, str] = {}
+    shapes = _Shapes(frozenset())
+    names = _Names(shapes)
     try:
-        conditions = list(_conditions((("shape", inputs),), names, shapes))
+        names.bind("shape", inputs)
         sizes = "".join(f"{names.given(slot)}, " for slot in parse(output))
     except _Inexpressible:
         return lambda layer, shape: None
-    function: Any = _made("", "self, shape", [], shapes, [*conditions, f"min(result := ({sizes})) > 0"], "result", "None")()
-    return function  # type: ignore[no-any-return]
+    shapes.conditions[f"min(result := ({sizes})) > 0"] = None
+    function: Callable[[Any, Sequence[int]], tuple[int, ...] | None] = shapes.compiled("self, shape", (), "result")()
+    return function
 
 
-def _made(wanted: str, parameters: str, known: Sequence[str], shapes: dict[str, str], conditions: Sequence[str], yes: str, no: str) -> Any:
-    source = f"""
-def make({wanted}):
+class _Shapes:
+    """The shapes of one call, each read once, and what must hold of them."""
+
+    def __init__(self, known: frozenset[str]) -> None:
+        self.known = known
+        self.values: dict[str, str] = {}
+        self.locals: dict[str, str] = {}
+        self.ranks: dict[str, int] = {}  # of shapes whose number of axes is certain: their sizes are s0_0, s0_1
+        self.full: set[str] = set()  # has no empty axis
+        self.conditions: dict[str, None] = {}
+
+    def local(self, shape: str) -> str:
+        """The variable that holds a shape."""
+        return self.locals.setdefault(self.read(shape), f"s{len(self.locals)}")
+
+    def read(self, attribute: str) -> str:
+        """``gradient.weight.dtype`` as ``v0.dtype``: what has several attributes asked is looked up once."""
+        value, _, name = attribute.rpartition(".")
+        return attribute if not value or value.isidentifier() else f"{self.values.setdefault(value, f'v{len(self.values)}')}.{name}"
+
+    def compiled(self, parameters: str, facts: Sequence[str], yes: str) -> Any:
+        wanted = [f"f{place}" for place in range(len(facts))]
+        same = [f"({fact} is {value} or {fact} == {value})" for fact, value in zip(map(self.read, facts), wanted, strict=True)]
+        read = [f"{local} = {shape}" for shape, local in self.locals.items()]
+        read += ["".join(f"{local}_{axis}, " for axis in range(rank)) + f"= {local}" for local, rank in self.ranks.items() if rank]
+        source = f"""
+def make({", ".join(wanted)}):
     def compare({parameters}):
         try:
-            if {" and ".join(known) or "True"}:
-                {"; ".join(f"{local} = {shape}" for shape, local in shapes.items()) or "pass"}
-                if {" and ".join(dict.fromkeys(conditions)) or "True"}:
+            {"; ".join(f"{local} = {value}" for value, local in self.values.items()) or "pass"}
+            if {" and ".join(same) or "True"}:
+                {"; ".join(read) or "pass"}
+                if {" and ".join(self.conditions) or "True"}:
                     return {yes}
-        except Exception:  # an attribute that is missing, a division by zero: the judges have the word for it
+        except Exception:  # another rank, an attribute that is missing, a division by zero: the judges have the word for it
             pass
-        return {no}
+        return None
     return compare
 """
-    namespace: dict[str, Any] = {}
-    exec(source, namespace)  # noqa: S102 - made of parsed annotations: names, numbers and what _PLAIN lists
-    return namespace["make"]
-
-
-def _conditions(scope: Scope, names: _Names, shapes: dict[str, str]) -> Iterator[str]:
-    for shape, annotation in scope:
-        yield from names.bind(shapes.setdefault(shape, f"s{len(shapes)}"), annotation)
+        namespace: dict[str, Any] = {}
+        exec(source, namespace)  # made of parsed annotations: names, numbers and what _PLAIN lists
+        return namespace["make"]
 
 
 class _Names:
     """What the names of one scope stand for, as Python expressions."""
 
-    def __init__(self) -> None:
+    def __init__(self, shapes: _Shapes) -> None:
+        self.shapes = shapes
         self.sizes: dict[str, str] = {}
         self.unsure: set[str] = set()  # bound by # alone: a size of 1 binds nothing, so 1 stands for unbound
         self.groups: dict[str, str] = {}
 
-    def bind(self, shape: str, annotation: str) -> Iterator[str]:
-        """The conditions under which ``shape`` fits."""
-        slots = parse(annotation)
+    def bind(self, shape: str, annotation: str) -> None:
+        """Require that ``shape`` fits."""
+        shapes = self.shapes
+        conditions = dict.fromkeys(self._conditions(shapes.local(shape), parse(annotation)))
+        if shape not in shapes.known:
+            shapes.conditions |= conditions
+
+    def _conditions(self, shape: str, slots: Sequence[Slot]) -> Iterator[str]:
+        """Every axis in turn, the shape of a ``*name`` last, as jaxtyping has it."""
         several = next((place for place, slot in enumerate(slots) if slot.variadic), None)
         count = len(slots)
-        yield f"len({shape}) == {count}" if several is None else f"len({shape}) >= {count - 1}"
-        yield f"0 not in {shape}"
+        rank = self.shapes.ranks.get(shape) if several is not None else self.shapes.ranks.setdefault(shape, count)
+        if rank is not None and (rank < count - 1 if several is not None else rank != count):
+            raise _Inexpressible  # it never fits
+        if rank is None and count > 1:
+            yield f"len({shape}) >= {count - 1}"
+        if several == 0 and count == 1 and slots[0].text in self.groups:  # the very shape of an earlier one, which is not empty
+            self.shapes.full.add(shape)
+        elif shape not in self.shapes.full:
+            yield f"0 not in {shape}" if rank is None else " and ".join(f"{shape}_{axis}" for axis in range(rank)) or f"not {shape}"
         for place, slot in enumerate(slots):
             if slot.text and not slot.variadic:
-                yield from self._axis(f"{shape}[{place if several is None or place < several else place - count}]", slot)
+                axis = place if several is None or place < several else place - count
+                yield from self._axis(f"{shape}[{axis}]" if rank is None else f"{shape}_{axis % rank}", slot)
         if several is not None and slots[several].text:
             slot, end = slots[several], several + 1 - count
             group = f"{shape}[{several or ''}:{end or ''}]" if several or end else shape
