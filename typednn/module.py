@@ -22,7 +22,7 @@ import numpy.typing as npt
 from typednn import calls, delegation, printing, sharing, updates
 from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
-from typednn.checks import array_hints, attribute_lookup, enforced
+from typednn.checks import Kind, array_hints, attribute_lookup, enforced
 from typednn.derivatives import Record
 from typednn.errors import ArgumentError, DefinitionError, LocatedError, StackError, StateDictError, StateError, explain
 from typednn.fields import Cell, Field, InnerField, Placement, StoredField, declared_fields, holds_undeclared_array
@@ -59,8 +59,8 @@ class Module(Enforced):
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
     _absent: set[str]  # optional fields that were switched off
     _kept: dict[str, Any]  # what backward needs
-    _record: Record | None  # the signatures of the last training forward
-    _verdicts: dict[Any, Record]  # by the signature of forward's inputs
+    _record: Record | None  # what a backward is held to
+    _kinds: tuple[Kind, ...]  # of forwards that fitted
     _token: object  # the outer forward that this layer last took part in
     _name: str
 
@@ -74,7 +74,7 @@ class Module(Enforced):
             self._absent = set()
             self._kept = {}
             self._record = None
-            self._verdicts = {}
+            self._kinds = ()
             self._token = None
             self._name = ""
             self.initialisers = {}
@@ -434,7 +434,7 @@ class Module(Enforced):
             if name not in Module.__annotations__:
                 vars(twin)[name] = _shared(value)
         twin._kept = {}
-        twin._verdicts = {}
+        twin._kinds = ()
         twin._record = None
         twin._token = None
         return twin

@@ -156,8 +156,6 @@ def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
 
 
 def _of(name: str, data: Dataset | Pixels, where: str, names: tuple[str, ...]) -> Samples:
-    x, test_x = (
-        images if images.dtype == np.uint8 else np.asarray(images, np.float32) for images in (data.train_images, data.test_images)
-    )
+    x, test_x = (images if images.dtype == np.uint8 else np.asarray(images, np.float32) for images in (data.train_images, data.test_images))
     y, test_y = (np.asarray(labels, np.int64) for labels in (data.train_labels, data.test_labels))
     return Samples(name, where, x, y, test_x, test_y, names)
