@@ -16,11 +16,8 @@ A forward is one of inference, a step is forward, the loss's value, backward and
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
-import pkgutil
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -91,31 +88,6 @@ class Work:
     def images(self) -> bool:
         """Whether samples have height, width and channels."""
         return len(self.sample) == 3
-
-    def flops(self) -> float:
-        """Multiplications and additions of the matrix products and convolutions. Backward twice forward, but for the input's derivative."""
-        total = first = 0.0
-        side = self.sample[0]
-        for kind, sizes in self.parts:
-            done = 0.0
-            if kind == "pad":
-                side += 2 * sizes[0]
-            elif kind == "pool":
-                side //= sizes[0]
-            elif kind == "conv":
-                side -= sizes[2] - 1
-                done = 2.0 * self.batch * side * side * sizes[0] * sizes[1] * sizes[2] ** 2
-            elif kind == "linear":
-                done = 2.0 * self.batch * sizes[0] * sizes[1]
-            first = first or done
-            total += done
-        return 3 * total - first if self.optimizer else total
-
-    def traffic(self) -> float:
-        """Bytes that have to come from and go to memory whatever the order: the input, and what the optimizer reads and writes."""
-        numbers = sum(array.size for array in weights(self).values())
-        passes = {"": 1, "SGD": 3, "Adam": 7}[self.optimizer]  # SGD: w and g in, w out. Adam: m and v in and out as well
-        return float(4 * (self.batch * math.prod(self.sample) + passes * numbers))
 
 
 BOTH = ("typednn", "typednn-fused")
@@ -556,41 +528,46 @@ def apart(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float = 1.0
     return worst, where
 
 
+# ---------------------------------------------------------------------------------------------------- what it takes
+
+
+def needed(work: Work) -> tuple[float, float]:
+    """Operations of one run as the ops of the fused model count them, and the bytes that have to come from and go to memory.
+
+    Those are the arrays that no op of the run has made, once each, and all that the optimizer reads and writes.
+    """
+    contestant = Typednn(work, True)
+    contestant.run(1)
+    runs: list[Any] = []
+    with import_module("typednn.engines").observing(runs.append):
+        contestant.run(1)
+    made: set[int] = set()
+    outside: dict[int, int] = {}
+    stepped = 0
+    for ran in runs:
+        arrays = _arrays(ran.arguments)
+        outside |= {id(array): array.nbytes for array in arrays if id(array) not in made}
+        if ran.op.writes:
+            stepped += sum(array.nbytes for array in arrays if id(array) in made)
+            stepped += sum(ran.arguments[place].nbytes for place in ran.op.writes if ran.arguments[place] is not None)
+        made |= set(map(id, _arrays((ran.result,))))
+    return float(sum(ran.op.flops(*ran.arguments) for ran in runs)), float(sum(outside.values()) + stepped)
+
+
+def _arrays(values: tuple[Any, ...]) -> list[Any]:
+    """The arrays among ``values`` and in tuples of them."""
+    found: list[Any] = []
+    for value in values:
+        found += _arrays(value) if isinstance(value, tuple) else [value] * hasattr(value, "nbytes")
+    return found
+
+
 # ---------------------------------------------------------------------------------------------------- where the time goes
 
 
 @contextmanager
 def profiled() -> Generator[dict[str, list[float]]]:
-    """Seconds of each op of `typednn.kernels` within the block, without those of ops that it calls."""
-    kernels = import_module("typednn.kernels")
+    """Seconds of each op within the block."""
     found: dict[str, list[float]] = {}
-    inside: list[float] = []
-    originals: list[tuple[Any, str, Any]] = []
-
-    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **named: Any) -> Any:
-            inside.append(0.0)
-            started = time.perf_counter()
-            try:
-                return function(*args, **named)
-            finally:
-                passed = time.perf_counter() - started
-                found.setdefault(name, []).append(passed - inside.pop())
-                if inside:
-                    inside[-1] += passed
-
-        return called
-
-    for module in pkgutil.iter_modules(kernels.__path__):
-        op = import_module(f"{kernels.__name__}.{module.name}")
-        if not module.ispkg:
-            continue
-        for name, member in list(vars(op).items()):
-            if inspect.isfunction(member) and not name.startswith("_") and member.__module__.startswith(op.__name__):
-                originals.append((op, name, member))
-                setattr(op, name, timed(f"{module.name}.{name}", member))
-    try:
+    with import_module("typednn.engines").observing(lambda ran: found.setdefault(ran.op.name, []).append(ran.seconds)):
         yield found
-    finally:
-        for op, name, member in originals:
-            setattr(op, name, member)

@@ -22,6 +22,7 @@ from typednn.layers import (
     PerPosition,
     PReLU,
     ReLU,
+    Repeat,
     Residual,
     Sigmoid,
     Softmax,
@@ -119,6 +120,11 @@ def draw_residual(draw: st.DrawFn) -> Drawn:
     return Residual(Linear(features, 3) >> Tanh() >> Linear(3, features)), (draw(size(1, 3)), features)
 
 
+def draw_repeat(draw: st.DrawFn) -> Drawn:
+    features = draw(size(1, 4))
+    return Repeat(Linear(features, 3) >> Tanh() >> Linear(3, features), draw(size(1, 3))), (draw(size(1, 3)), features)
+
+
 def draw_per_position(draw: st.DrawFn) -> Drawn:
     features = draw(size(1, 4))
     return PerPosition(Linear(features, 3) >> Tanh() >> Linear(3, 2)), (draw(size(1, 3)), draw(size(1, 3)), features)
@@ -164,6 +170,7 @@ CASES = [
     LayerCase("Tanh", elementwise(Tanh), lambda: (Tanh(), (2, 3, 4, 2))),
     LayerCase("Identity", elementwise(Identity), lambda: (Identity(), (2, 5))),
     LayerCase("Residual", draw_residual, lambda: (Residual(Linear(3, 4) >> Tanh() >> Linear(4, 3)), (2, 3))),
+    LayerCase("Repeat", draw_repeat, lambda: (Repeat(Linear(3, 3) >> Tanh(), 2), (2, 3))),
     LayerCase("PerPosition", draw_per_position, lambda: (PerPosition(Linear(3, 4)), (2, 5, 3))),
     LayerCase("Chain", draw_chain, lambda: (Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2), (2, 4))),
     LayerCase("ElementwiseChain", elementwise(lambda: PReLU(init=0.2) >> Tanh()), lambda: (PReLU(init=0.2) >> Tanh(), (2, 5))),

@@ -466,13 +466,21 @@ def test_disabling_jaxtyping_is_not_overlooked(monkeypatch: pytest.MonkeyPatch) 
         ReLU().forward(array(7, 7))
 
 
-def test_the_verdicts_do_not_grow_without_bound() -> None:
+def test_what_is_remembered_does_not_grow_with_sizes() -> None:
+    """A kind is a class and a dtype; sizes are compared. Kinds that nobody uses are forgotten."""
     from typednn import checks
 
     layer = ReLU()
-    for size in range(1, checks._MOST_VERDICTS + 50):
+    for size in range(1, 50):
         layer.forward(array(1, size))
-    assert 0 < len(layer._verdicts) <= checks._MOST_VERDICTS
+    layer.forward(array(2, 3, 4))
+    assert len(layer._kinds) == 1
+    layer.forward(array(2, 3, dtype=np.float64))
+    assert len(layer._kinds) == 2
+    kinds: tuple[int, ...] = ()
+    for kind in range(100):
+        kinds = checks.remembered(kinds, kind)
+    assert kinds == tuple(range(99, 99 - checks._MOST_KINDS, -1))
 
 
 def test_a_changed_size_is_noticed_after_a_hit() -> None:
@@ -599,8 +607,8 @@ def test_a_layer_that_promotes_is_refused(mode: str) -> None:
         Promoted().forward(array(4, 3))
 
 
-def test_sizes_in_braces_are_attributes_that_do_not_change() -> None:
-    """A verdict is remembered by the sizes it was given on, so they must be there to read: no call, no list."""
+def test_sizes_in_braces_are_attributes() -> None:
+    """They are read at every call, so they may change; the shape algebra runs no code, so no call stands among them."""
 
     def by_call(self: Any, x: Float[Array2, "batch {self.size()}"]) -> Float[Array2, "batch features"]:
         return x
@@ -615,10 +623,10 @@ def test_sizes_in_braces_are_attributes_that_do_not_change() -> None:
         defined(by_call)
     layer = defined(by_list)()
     layer.n = [3]
-    with pytest.raises(DefinitionError, match="sizes in braces are integers or tuples of them"):
-        layer.forward(array(2, 3))
-    layer.n = (3,)
     assert layer.forward(array(2, 3)).shape == (2, 3)
+    layer.n[0] = 4
+    with pytest.raises(ShapeError, match="axis 1 is 3, not 4"):
+        layer.forward(array(2, 3))
     layer = defined(by_min)()
     layer.n = (9,)
     assert layer.forward(array(2, 4)).shape == (2, 4)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import Array2, Gradient, Layer, fuse
+from typednn import AnyArray, Array2, Gradient, Layer, fuse
 from typednn.checks import checking
-from typednn.errors import ShapeError, StateError
+from typednn.errors import CheckError, ShapeError, StateError
 from typednn.layer import Elementwise, Input, Sequential
 from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
-from typednn.optim import SGD, Adam
+from typednn.optim import SGD, Adam, AdamW, Group
 from typednn.protocols import Optimizer
 from typednn.stack import Dyn, Stack
 
@@ -357,3 +357,127 @@ def test_a_gradient_that_does_not_fit_reaches_no_optimizer(kind: type[Affine], m
     with checking(mode), pytest.raises(ShapeError, match="must be shaped as its parameter"):
         model.update(watching, faulty)
     assert watching.seen == []
+
+
+# --- all parameters in one call --------------------------------------------------------------------------------------
+
+
+class Single:
+    """An optimizer from outside, with ``step`` alone."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = []
+
+    def step(self, weights: Any, grad: Any) -> None:
+        self.calls.append([id(weights)])
+        weights -= 0.1 * grad
+
+
+class Both(Single):
+    """One that has ``step_many`` as well."""
+
+    def step_many(self, pairs: Any) -> None:
+        self.calls.append([id(weights) for weights, _ in pairs])
+        for weights, grad in pairs:
+            weights -= 0.1 * grad
+
+
+class Around:
+    """An optimizer around another, which passes on what it does not have."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.seen = 0
+
+    def step(self, weights: Any, grad: Any) -> None:
+        self.seen += 1
+        self.inner.step(weights, grad)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+@pytest.mark.parametrize("mode", ["full", "cached", "off"])
+def test_an_optimizer_with_step_many_gets_all_parameters_at_once(mode: Any) -> None:
+    """In the order of declaration, a shared one once; an optimizer without it gets one step per parameter, in the same order."""
+    shared = Linear(3, 3)
+    one, two = (ready(Input(3) >> Linear(3, 3) >> shared >> PReLU() >> shared.shared()) for _ in range(2))
+    grad = gradient_of(one)
+    expected = [id(weights) for weights in one.parameters()]
+    single, both = Single(), Both()
+    with checking(mode):
+        one.update(single, grad)
+        assert single.calls == [[each] for each in expected]
+        before = [weights.copy() for weights in one.parameters()]
+        one.update(both, grad)
+        assert both.calls == [expected]
+    two.load_state_dict(dict(zip(two.named_parameters(), before, strict=True)))
+    two.update(Single(), grad)
+    assert [mine.tobytes() for mine in one.parameters()] == [its.tobytes() for its in two.parameters()]
+
+
+def test_beside_an_update_by_hand_each_part_hands_over_its_own() -> None:
+    model, both = ready(Input(3) >> Linear(3, 3) >> Affine()), Both()
+    model.update(both, gradient_of(model))
+    weight, bias, affine = map(id, model.parameters())
+    assert both.calls == [[weight, bias], [affine]]
+
+
+def test_step_many_does_not_go_past_an_optimizer_around_another() -> None:
+    model, around = ready(Linear(3, 3) >> PReLU()), Around(SGD(0.1))
+    model.update(around, gradient_of(model))
+    assert around.seen == 3
+
+
+@pytest.mark.parametrize("mode", ["full", "cached", "off"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SGD(0.1),
+        lambda: SGD(lambda step: 0.1 / (1 + step), momentum=0.9, weight_decay=0.01, groups=[Group("*.bias", lr=0.02, weight_decay=0.0)]),
+        lambda: Adam(0.01, l2=0.01),
+        lambda: AdamW(0.01, groups=[Group("2.*", lr=0.5)]),
+    ],
+)
+def test_step_many_is_the_single_steps_to_the_bit(make: Callable[[], Any], mode: Any) -> None:
+    models = [ready(Linear(3, 4) >> PReLU() >> Linear(4, 3)) for _ in range(2)]
+    optimizers = [make().bind(model) for model in models]
+    with checking(mode):
+        for _ in range(4):
+            grads = [gradient_of(model) for model in models]
+            models[0].update(optimizers[0], grads[0])
+            for weights, grad in zip(models[1].parameters(), models[1].gradients(grads[1]), strict=True):
+                optimizers[1].step(weights, grad)
+    assert [mine.tobytes() for mine in models[0].parameters()] == [its.tobytes() for its in models[1].parameters()]
+
+
+def test_a_derived_optimizers_own_step_is_called() -> None:
+    class Counting(Adam):
+        count = 0
+
+        def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"]) -> None:
+            vars(self)["count"] = self.count + 1
+            super().step(weights, grad)
+
+    model, optimizer = ready(Linear(3, 3) >> PReLU()), Counting(0.1)
+    for _ in range(2):
+        model.update(optimizer, gradient_of(model))
+    assert optimizer.count == 6
+
+
+@pytest.mark.parametrize("stepped", [False, True])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda grad: grad[:1], "grad must be"),
+        (lambda grad: grad.astype(np.float64), "grad must have the dtype of weights"),
+        (lambda grad: grad.tolist(), "grad must be"),
+    ],
+)
+def test_step_many_refuses_what_step_refuses(stepped: bool, wrong: Callable[[Any], Any], message: str) -> None:
+    weights, grad = np.ones((2, 3), np.float32), np.ones((2, 3), np.float32)
+    optimizer = SGD(0.1)
+    if stepped:
+        optimizer.step_many([(weights, grad)])
+    with pytest.raises(CheckError, match=message):
+        optimizer.step_many([(weights, wrong(grad))])

@@ -28,6 +28,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -154,6 +155,44 @@ def out_of_memory(where: str, what: str, needed: int | None, owner: object) -> O
     needs = "" if needed is None else f", {needed:,} bytes ({needed / 2**30:,.1f} GiB)"
     cure = f"this machine has {memory() / 2**30:,.1f} GiB: make the sizes smaller, or the batch"
     return OutOfMemory(explain(where, "its arrays must fit into memory", f"{what}{needs}", cure), owner)
+
+
+# Floats that NumPy knows by registration alone (by ml_dtypes, which need not be installed): their ``dtype.kind`` is "V".
+_REGISTERED_FLOATS = frozenset({"bfloat16"})
+
+
+def is_floating(dtype: np.dtype[Any]) -> bool:
+    """Whether ``dtype`` holds floats. Everything that asks this asks here."""
+    return dtype.kind == "f" or (dtype.kind == "V" and dtype.name in _REGISTERED_FLOATS)
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """Whether ``dtype`` holds integers, signed or not; booleans are none."""
+    return dtype.kind in "iu"
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether ``dtype`` holds integers or floats."""
+    return is_integer(dtype) or is_floating(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """The dtypes of a model: of its parameters, of what it computes, and the least that it adds sums up in. So far all are one dtype."""
+
+    parameters: np.dtype[Any]
+    compute: np.dtype[Any]
+    accumulate: np.dtype[Any]
+
+    def __post_init__(self) -> None:
+        if not self.parameters == self.compute == self.accumulate:
+            got = f"{self.parameters}, {self.compute} and {self.accumulate}"
+            raise ArgumentError(explain("Precision", "parameters, compute and accumulate are one dtype so far", got))
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any]) -> Precision:
+        """``dtype`` throughout."""
+        return cls(dtype, dtype, dtype)
 
 
 def namespace(array: object) -> Any:

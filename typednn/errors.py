@@ -27,7 +27,8 @@ A message says *where*, which *rule*, what it *got*, and the *cure*: see `explai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 
 class TypednnError(Exception):
@@ -175,6 +176,14 @@ class EngineError(TypednnError, RuntimeError):
 
 class MissingExtra(TypednnError, ImportError):
     """A feature needs an optional package; the message names the extra that brings it."""
+
+
+def optional(module: str, where: str, rule: str, cure: str) -> Any:
+    """The module of an optional package; a `MissingExtra` with the cure where it cannot be imported."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra(explain(where, rule, f"no module named {error.name!r}", cure), name=module.partition(".")[0]) from None
 
 
 def explain(where: str, rule: str, got: str, cure: str = "") -> str:

@@ -3,6 +3,10 @@
 ``weight: Parameter[Float[Array2, "{self.out_features} {self.in_features}"]]``   learnt, saved, counted
 ``mean: Buffer[Float[Array1, " {self.features}"]]``                              saved, not learnt
 ``_x: Kept[Float[Array2, "batch {self.in_features}"]]``                          what backward needs from forward
+``inner: Layer[Array2, Array2, G, Literal["batch n -> batch n"]]``               a layer inside, and how ``forward`` uses it
+
+Left of the arrow stands what the inner layer reads, in names that the annotations of ``forward`` bind; right of it what it must
+give. ``tuple[Layer[…], ...]`` and ``list[Layer[…]]`` hold several, each reading what the one before gave. What is assigned is checked.
 
 A type checker sees the array alone. At run time each becomes a descriptor: reading a parameter that was never
 filled, or a kept value that no forward left, raises the error that says so. Parameters and buffers live in
@@ -18,15 +22,15 @@ import inspect
 import types
 import typing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import numpy as np
 from jaxtyping import Shaped
 
 from typednn import shapes
-from typednn.arrays import device_of, is_array
+from typednn.arrays import Precision, device_of, is_array, is_floating
 from typednn.checks import attribute_lookup, check_hint, is_array_hint, judge
-from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, explain
+from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, StackError, explain
 
 if TYPE_CHECKING:
     from typednn.module import Module
@@ -47,13 +51,17 @@ Kept: TypeAlias = Annotated[T, Marker("kept")]
 
 
 class Placement:
-    """The dtype and the device of a module's arrays; layers that share all their arrays share it."""
+    """The precision and the device of a module's arrays; layers that share all their arrays share it."""
 
-    __slots__ = ("device", "dtype")
+    __slots__ = ("device", "dtype", "precision")
 
-    def __init__(self, dtype: np.dtype[Any], device: str) -> None:
-        self.dtype: np.dtype[Any] = dtype
+    def __init__(self, precision: Precision, device: str) -> None:
         self.device: str = device
+        self.set_precision(precision)
+
+    def set_precision(self, precision: Precision) -> None:
+        self.precision: Precision = precision
+        self.dtype: np.dtype[Any] = precision.parameters  # every call reads it
 
 
 class Cell:
@@ -79,8 +87,8 @@ class StoredField:
     def __init__(self, owner: str, name: str, kind: str, hint: Any) -> None:
         self.name = name
         self.kind = kind
-        self.optional: bool = type(None) in typing.get_args(hint) and typing.get_origin(hint) in (typing.Union, types.UnionType)
-        arrays = [part for part in (typing.get_args(hint) if self.optional else (hint,)) if part is not type(None)]
+        self.optional: bool = type(None) in get_args(hint) and get_origin(hint) in (typing.Union, types.UnionType)
+        arrays = [part for part in (get_args(hint) if self.optional else (hint,)) if part is not type(None)]
         where = f"{owner}.{name}"
         if len(arrays) != 1 or not is_array_hint(arrays[0]):
             raise DefinitionError(
@@ -133,7 +141,7 @@ class StoredField:
         if is_array(array) and tuple(array.shape) != shape:
             raise ShapeError(explain(where, f"must have shape {shape}", f"shape {tuple(array.shape)}"), layer)
         judge(where, layer, [self.name], [self.hint], [array])
-        if array.dtype.kind == "f" and array.dtype != layer.dtype:
+        if is_floating(array.dtype) and array.dtype != layer.dtype:
             raise DTypeError(
                 explain(where, f"the model's dtype is {layer.dtype}", str(array.dtype), f"convert with .astype(numpy.{layer.dtype})"), layer
             )
@@ -172,7 +180,59 @@ def not_forwarded(layer: Module) -> NotForwarded:
     return NotForwarded(explain(f"{layer.label()}.backward", "needs what forward kept", reason, cure), layer)
 
 
-Field: TypeAlias = StoredField | KeptField
+class InnerField:
+    """A layer inside this one, or several one after another, and what of ``forward`` it reads and must give."""
+
+    def __init__(self, where: str, hint: Any, contract: str, *, many: bool) -> None:
+        self.where = where
+        self.name = where.rpartition(".")[2]
+        self.hint: Any = hint
+        self.contract = contract
+        self.many = many
+
+    def define(self, bound: set[str]) -> None:
+        """`DefinitionError` unless the contract can be read; ``bound`` are the names so far, and gets those that it brings."""
+        reads, gives, _ = shapes.split_contract(self.contract)
+        if not gives:
+            rule, cure = "a layer inside says what it reads and what it must give", 'such as "batch *shape -> batch *shape"'
+            raise DefinitionError(explain(self.where, rule, repr(self.contract), cure))
+        for text, array_type in zip((reads, gives), get_args(self.hint), strict=False):
+            promised, written = getattr(array_type, "rank", None), shapes.rank(text)
+            if promised is not None and written is not None and promised != written:
+                rule, got = f"{array_type.__name__} promises {promised} axes", f"{written} axes in {text!r}"
+                raise DefinitionError(explain(self.where, rule, got, f"write Array{written} or name {promised} axes"))
+            for slot in shapes.parse(text):
+                if text is gives:
+                    bound.add(slot.key)
+                if stray := slot.names - bound:
+                    rule = "its names are bound by forward, or by a layer inside that is declared before"
+                    raise DefinitionError(explain(self.where, rule, f"{min(stray)!r} in {self.contract!r}"))
+
+    def trace(self, layer: Module, flow: shapes.Flow) -> shapes.Flow:
+        """The shapes after the layers that ``layer`` holds here."""
+        held = vars(layer)[self.name]
+        for part in held if self.many else (held,):
+            flow = part.trace(flow)
+        return flow
+
+    def __get__(self, layer: Module | None, owner: type) -> Any:
+        if layer is None:
+            return self
+        try:
+            return vars(layer)[self.name]
+        except KeyError:
+            rule, cure = "a layer inside is assigned in the constructor", f"write self.{self.name} = …"
+            raise DefinitionError(explain(self.where, rule, "nothing", cure)) from None
+
+    def __set__(self, layer: Module, value: Any) -> None:
+        if self.many and not isinstance(value, list | tuple):
+            raise StackError(explain(self.where, "holds a list or tuple of layers", type(value).__name__))
+        parts: list[Any] = get_origin(self.hint).adopt(value if self.many else [value])
+        vars(layer)[self.name] = type(value)(parts) if self.many else parts[0]
+        layer.trace(shapes.Flow.start())
+
+
+Field: TypeAlias = StoredField | KeptField | InnerField
 
 
 def declared_fields(cls: type) -> dict[str, Field]:
@@ -190,9 +250,12 @@ def declared_fields(cls: type) -> dict[str, Field]:
         ) from None
     fields: dict[str, Field] = {}
     for name, hint in hints.items():
-        if typing.get_origin(hint) is not Annotated:
+        if get_origin(hint) is not Annotated:
+            inner_field = _inner_field(f"{cls.__qualname__}.{name}", hint)
+            if inner_field is not None:
+                fields[name] = inner_field
             continue
-        inner, *metadata = typing.get_args(hint)
+        inner, *metadata = get_args(hint)
         for marker in metadata:
             if isinstance(marker, Marker):
                 inherited = getattr(cls, name, None)
@@ -203,6 +266,17 @@ def declared_fields(cls: type) -> dict[str, Field]:
                 else:
                     fields[name] = StoredField(cls.__qualname__, name, marker.kind, inner)
     return fields
+
+
+def _inner_field(where: str, hint: Any) -> InnerField | None:
+    """The field of ``Layer[…, Literal["batch n -> batch m"]]``, or of a tuple or list of such; None for any other annotation."""
+    many = get_origin(hint) in (list, tuple) and get_args(hint)[1:] in ((), (Ellipsis,))
+    layer = next(iter(get_args(hint)), None) if many else hint
+    kind: Any = get_origin(layer)
+    contract = next((get_args(argument)[0] for argument in get_args(layer) if get_origin(argument) is Literal), None)
+    if contract is None or not isinstance(kind, type) or "adopt" not in vars(kind):  # what layers derive from, not one of them
+        return None
+    return InnerField(where, layer, str(contract), many=many)
 
 
 def holds_undeclared_array(layer: Module) -> str | None:

@@ -144,6 +144,16 @@ def _number_in(file: str, pattern: str, unit: int) -> int | None:
     return None
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the renames in ``folder`` last; without effect where folders cannot be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def _refuse_special(where: str, mode: int) -> None:
     if not stat.S_ISREG(mode):
         raise DataError(explain(where, "must be a plain file", _KINDS.get(stat.S_IFMT(mode), "something else")))
@@ -151,6 +161,3 @@ def _refuse_special(where: str, mode: int) -> None:
 
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-__all__ = ["LIMIT", "VARIABLE", "File", "Readable", "allow", "limit_of", "opened", "path_of"]

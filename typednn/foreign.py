@@ -125,6 +125,3 @@ def missing_methods(part: object) -> list[str]:
 def identity(part: object) -> object:
     """The object that a part stands for: it may be in a model once, however often it was wrapped."""
     return part.inner if isinstance(part, Foreign) else part
-
-
-__all__ = ["Foreign", "adopted", "identity", "missing_methods"]

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from typednn.arguments import integer, number
+from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, TypednnError, explain
 from typednn.module import Module
@@ -103,7 +104,7 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     report = GradcheckReport(layer.label())
     names = getattr(gradient, "__inputs__", ("input",))
     for name, point in zip(names, points, strict=True):
-        if point is not None and point.dtype.kind == "f":
+        if point is not None and is_floating(point.dtype):
             report.quantities.append(
                 compare(f"{layer.label()}.backward", name, point, getattr(gradient, name), loss, eps, tolerance, most, rng)
             )
@@ -140,7 +141,7 @@ def _attributes(module: Module) -> dict[str, Any]:
 
 
 def _double(x: Any) -> Any:
-    return np.array(x, dtype=np.float64 if x.dtype.kind == "f" else x.dtype)
+    return np.array(x, dtype=np.float64 if is_floating(x.dtype) else x.dtype)
 
 
 def compare(

@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
-from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, refuse_beyond_memory
-from typednn.checks import rank_cure
+from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
+from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.foreign import Foreign, adopted, identity, missing_methods
 from typednn.gradients import ChainGrad, ElementwiseGrad
@@ -65,6 +65,13 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
 
     def __call__(self, x: In) -> Out:
         return self.forward(x)
+
+    @classmethod
+    def adopt(cls, parts: Sequence[Any]) -> list[Module]:
+        """What a field of this type with a contract holds, one after another; `StackError` for anything that is no layer."""
+        layers = list(map(adopted, parts))
+        check_stackable(layers)
+        return layers
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         try:
@@ -405,7 +412,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
 def _refuse_beyond_memory(layer: Module, x: Any, flow: Flow) -> None:
     """`OutOfMemory` where what ``layer`` makes of a model's input ``x`` has no room: asked before anything is computed."""
     sizes = [size.value for size in flow.shape or () if size is not None and size.value is not None]
-    dtype = x.dtype if x.dtype.kind == "f" else layer.dtype
+    dtype = x.dtype if is_floating(x.dtype) else layer.dtype
     refuse_beyond_memory(f"{layer.label()}.forward", sizes, dtype, device_of(x), layer)
 
 

@@ -13,13 +13,13 @@ Source: "Deep Learning Implementation With Rust", eq 54.
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer
-from typednn.arrays import Array2, IntArray1, is_array
+from typednn.arrays import Array2, IntArray1, is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
@@ -67,24 +67,23 @@ class ClassificationReport:
             undefined.extend((measure, int(label)) for label in np.flatnonzero(whole == 0))
             return np.divide(part, whole, out=np.zeros(classes), where=whole != 0)
 
-        self._set("confusion", confusion)
-        self._set("precision", share("precision", right, called))
-        self._set("recall", share("recall", right, support))
-        self._set("f1", share("f1", 2 * right, called + support))
-        self._set("support", support)
-        self._set("accuracy", int(right.sum()) / len(true))
-        self._set("undefined", tuple(undefined))
-
-    def _set(self, name: str, value: Any) -> None:
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-        object.__setattr__(self, name, value)
+        arrays = {
+            "confusion": confusion,
+            "precision": share("precision", right, called),
+            "recall": share("recall", right, support),
+            "f1": share("f1", 2 * right, called + support),
+            "support": support,
+        }
+        for array in arrays.values():
+            array.flags.writeable = False
+        for name, value in {**arrays, "accuracy": int(right.sum()) / len(true), "undefined": tuple(undefined)}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_scores(cls, scores: Array2, labels: IntArray1) -> ClassificationReport:
         """From scores or probabilities (batch, classes): the highest wins, the first of equals."""
         where = "ClassificationReport.from_scores"
-        if not is_array(scores) or scores.ndim != 2 or scores.dtype.kind != "f":  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
+        if not is_array(scores) or scores.ndim != 2 or not is_floating(scores.dtype):  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
             got = f"{scores.dtype} of shape {tuple(scores.shape)}" if is_array(scores) else type(scores).__name__
             raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", got), "scores")
         host = to_numpy(scores)
@@ -120,6 +119,3 @@ class ClassificationReport:
 def accuracy(scores: Array2, labels: IntArray1) -> float:
     """The share of rows whose largest score stands at the row's label (the last part of eq 54)."""
     return ClassificationReport.from_scores(scores, labels).accuracy
-
-
-__all__ = ["ClassificationReport", "Measure", "accuracy"]

@@ -12,6 +12,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -19,18 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn import calls, delegation, printing, sharing, updates
-from typednn.arrays import AnyArray, out_of_memory, refuse_beyond_memory
+from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
-from typednn.checks import attribute_lookup, enforced
+from typednn.checks import Kind, array_hints, attribute_lookup, enforced
 from typednn.derivatives import Record
 from typednn.errors import ArgumentError, DefinitionError, LocatedError, StackError, StateDictError, StateError, explain
-from typednn.fields import Cell, Field, Placement, StoredField, declared_fields, holds_undeclared_array
+from typednn.fields import Cell, Field, InnerField, Placement, StoredField, declared_fields, holds_undeclared_array
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
-from typednn.shapes import Flow
+from typednn.shapes import Flow, parse
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
+_FLOAT32 = Precision.of(np.dtype(np.float32))
 
 
 class Module(Enforced):
@@ -39,6 +41,7 @@ class Module(Enforced):
     fields: ClassVar[dict[str, Field]] = {}
     declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
     learnt: ClassVar[tuple[tuple[str, StoredField], ...]] = ()  # the fields that are parameters
+    inside: ClassVar[tuple[InnerField, ...]] = ()  # the fields that are layers, used as their annotations say
     updates_by_hand: ClassVar[bool] = False  # whether ``update`` is written in the class, not inherited
     gradient_prefix: ClassVar[str] = ""
     foreign: ClassVar[bool] = False  # whether it keeps its parameters to itself
@@ -56,8 +59,8 @@ class Module(Enforced):
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
     _absent: set[str]  # optional fields that were switched off
     _kept: dict[str, Any]  # what backward needs
-    _record: Record | None  # the signatures of the last training forward
-    _verdicts: dict[Any, Record]  # by the signature of forward's inputs
+    _record: Record | None  # what a backward is held to
+    _kinds: tuple[Kind, ...]  # of forwards that fitted
     _token: object  # the outer forward that this layer last took part in
     _name: str
 
@@ -66,12 +69,12 @@ class Module(Enforced):
         def __new__(cls, *args, **kwargs):
             self = super().__new__(cls)
             self._arguments = (args, kwargs)
-            self._placement = Placement(np.dtype(np.float32), "cpu")
+            self._placement = Placement(_FLOAT32, "cpu")
             self._cells = {}
             self._absent = set()
             self._kept = {}
             self._record = None
-            self._verdicts = {}
+            self._kinds = ()
             self._token = None
             self._name = ""
             self.initialisers = {}
@@ -87,6 +90,12 @@ class Module(Enforced):
         annotated = [name for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)]
         cls.declared = tuple(name for name in dict.fromkeys(annotated) if name not in Module.__annotations__)
         super().__init_subclass__(**keywords)
+        cls.inside = tuple(field for field in cls.fields.values() if isinstance(field, InnerField))
+        contract = getattr(getattr(cls, "forward", None), "__typednn_contract__", None)
+        if contract is not None:
+            bound = {slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)}
+            for inner in cls.inside:
+                inner.define(bound)
         cls.updates_by_hand = hasattr(cls, "update") and not updates.is_inherited(cls.update)
 
     @classmethod
@@ -103,6 +112,11 @@ class Module(Enforced):
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the parameters; `astype` changes it."""
         return self._placement.dtype
+
+    @property
+    def precision(self) -> Precision:
+        """The dtypes of the parameters, of what is computed, and of sums; `astype` sets all three."""
+        return self._placement.precision
 
     @property
     def device(self) -> str:
@@ -318,9 +332,9 @@ class Module(Enforced):
             rule = f"a model's dtype is {', '.join(map(str, DTYPES[:-1]))} or {DTYPES[-1]}"
             raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)), "dtype")
         delegation.ask(self, "astype", wanted)
-        return self._replaced(lambda array: array.astype(wanted) if array.dtype.kind == "f" else array, dtype=wanted)
+        return self._replaced(lambda array: array.astype(wanted) if is_floating(array.dtype) else array, precision=Precision.of(wanted))
 
-    def _replaced(self, change: Callable[[Any], Any], *, dtype: np.dtype[Any] | None = None, device: str | None = None) -> Self:
+    def _replaced(self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None) -> Self:
         """Every stored array changed, and what modules inside and outside, which share them, say of it."""
         placements = {id(module._placement): module._placement for _, module in self.named_modules()}
         for _, _, _, cell in list(self._stored("parameter", "buffer")):
@@ -328,7 +342,7 @@ class Module(Enforced):
                 cell.array = change(cell.array)
             placements |= {id(placement): placement for placement in cell.placements}
         for placement in placements.values():
-            placement.dtype = placement.dtype if dtype is None else dtype
+            placement.set_precision(precision or placement.precision)
             placement.device = placement.device if device is None else device
         self.free_cache()
         return self
@@ -420,7 +434,7 @@ class Module(Enforced):
             if name not in Module.__annotations__:
                 vars(twin)[name] = _shared(value)
         twin._kept = {}
-        twin._verdicts = {}
+        twin._kinds = ()
         twin._record = None
         twin._token = None
         return twin
@@ -455,7 +469,8 @@ class Module(Enforced):
     def shapes_after(self, flow: Flow) -> Flow:
         """What `trace` gives; derive it where a layer's own annotations do not say how the layers inside it use theirs."""
         contract = type(self).forward.__typednn_contract__  # type: ignore[attr-defined]
-        return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self))
+        inner = [(field.contract, partial(field.trace, self)) for field in type(self).inside if field.name in vars(self)]
+        return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner)
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         """Called with the inputs of a signature not seen before, ahead of any arithmetic; stacks look through to their parts."""

@@ -67,7 +67,11 @@ class Backward(Enforced, Protocol[NextGrad, GradIn]):
 
 @runtime_checkable
 class Optimizer(Enforced, Protocol):
-    """Law: writes ``weights`` in place and nothing else that it was handed; may keep state of its own."""
+    """Law: writes ``weights`` in place and nothing else that it was handed; may keep state of its own.
+
+    It may have a ``step_many(pairs)`` too: ``step`` of each ``(weights, grad)``, in order. Then an inherited ``update`` hands it a model's
+    parameters all at once; without it, it is one ``step`` per parameter.
+    """
 
     @abstractmethod
     def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"], /) -> None: ...

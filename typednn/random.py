@@ -27,7 +27,7 @@ import numpy.typing as npt
 from typednn.errors import ArgumentError, explain
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance as _Rule
+    pass
 
 __all__ = ["PCG32", "Constant", "Fan", "Fans", "HeNormal", "HeUniform", "Initialiser", "KaimingNormal", "KaimingUniform"]
 __all__ += ["Normal", "Ones", "Rng", "Uniform", "XavierNormal", "XavierUniform", "Zeros", "initialiser"]
@@ -80,15 +80,18 @@ def _check_interval(where: str, low: float, high: float) -> None:
         raise ArgumentError(explain(where, "low is at most high", f"low={low!r}, high={high!r}", "swap them"))
 
 
-def _check_fields(rule: _Rule) -> None:
-    """A field's name says its domain, in whichever initialiser it stands."""
-    for field in fields(rule):
-        where, value = type(rule).__name__, getattr(rule, field.name)
-        if field.name != "fan":
-            _check_number(where, field.name, value, least=0.0 if field.name in ("std", "gain") else -math.inf)
-        elif value not in ("in", "out"):
-            cure = "'in' keeps the variance going forward, 'out' going backward"
-            raise ArgumentError(explain(where, "fan is 'in' or 'out'", repr(value), cure), "fan")
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """Base of the initialisers: a field's name says its domain, in whichever of them it stands."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            where, value = type(self).__name__, getattr(self, field.name)
+            if field.name != "fan":
+                _check_number(where, field.name, value, least=0.0 if field.name in ("std", "gain") else -math.inf)
+            elif value not in ("in", "out"):
+                cure = "'in' keeps the variance going forward, 'out' going backward"
+                raise ArgumentError(explain(where, "fan is 'in' or 'out'", repr(value), cure), "fan")
 
 
 # --- the paper's generator -----------------------------------------------------------------------------------------
@@ -254,13 +257,10 @@ class Initialiser(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(_Checked):
     """``value`` everywhere; draws nothing."""
 
     value: float
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         return np.full(shape, self.value, np.float64)
@@ -286,14 +286,11 @@ class Ones:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(_Checked):
     """N(mean, std²), whatever the fans."""
 
     std: float
     mean: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         return rng.normal(self.mean, self.std, shape)
@@ -316,13 +313,10 @@ class Uniform:
 
 @final
 @dataclass(frozen=True, slots=True)
-class HeNormal:
+class HeNormal(_Checked):
     """N(0, 2/fan): the paper's eq 55 (P-E3). Source: He et al. 2015, "Delving Deep into Rectifiers", eq 10."""
 
     fan: Fan = "in"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         return rng.normal(0.0, math.sqrt(2.0 / fans.of(self.fan)), shape)
@@ -330,13 +324,10 @@ class HeNormal:
 
 @final
 @dataclass(frozen=True, slots=True)
-class HeUniform:
+class HeUniform(_Checked):
     """U(±√(6/fan)): the variance of `HeNormal`."""
 
     fan: Fan = "in"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         bound = math.sqrt(6.0 / fans.of(self.fan))
@@ -345,13 +336,10 @@ class HeUniform:
 
 @final
 @dataclass(frozen=True, slots=True)
-class XavierNormal:
+class XavierNormal(_Checked):
     """N(0, gain²·2/(fan_in + fan_out)). Source: Glorot & Bengio 2010, eq 12."""
 
     gain: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         return rng.normal(0.0, self.gain * math.sqrt(2.0 / (fans.fan_in + fans.fan_out)), shape)
@@ -359,13 +347,10 @@ class XavierNormal:
 
 @final
 @dataclass(frozen=True, slots=True)
-class XavierUniform:
+class XavierUniform(_Checked):
     """U(±gain·√(6/(fan_in + fan_out))). Source: Glorot & Bengio 2010, eq 16."""
 
     gain: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         bound = self.gain * math.sqrt(6.0 / (fans.fan_in + fans.fan_out))
@@ -374,14 +359,11 @@ class XavierUniform:
 
 @final
 @dataclass(frozen=True, slots=True)
-class KaimingUniform:
+class KaimingUniform(_Checked):
     """U(±√(6/((1 + a²)·fan))), ``a`` the slope left of 0; a = √5 gives U(±1/√fan), PyTorch's Linear and Conv (G-L1)."""
 
     a: float = math.sqrt(5.0)
     fan: Fan = "in"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         bound = math.sqrt(6.0 / ((1.0 + self.a**2) * fans.of(self.fan)))
@@ -390,14 +372,11 @@ class KaimingUniform:
 
 @final
 @dataclass(frozen=True, slots=True)
-class KaimingNormal:
+class KaimingNormal(_Checked):
     """N(0, 2/((1 + a²)·fan)), ``a`` the slope left of 0. Source: He et al. 2015, eq 15."""
 
     a: float = 0.0
     fan: Fan = "in"
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         return rng.normal(0.0, math.sqrt(2.0 / ((1.0 + self.a**2) * fans.of(self.fan))), shape)

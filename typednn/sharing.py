@@ -68,6 +68,5 @@ def _held_field(where: str, layer: Any, name: str) -> StoredField:
     """The parameter ``name`` of ``layer``; `ArgumentError` where there is none."""
     held: dict[str, StoredField] = dict(layer.held_parameters())
     if name not in held:
-        there = ", ".join(held) or "there are none"
-        raise ArgumentError(explain(where, f"{name!r} must be a parameter of {layer.label()}", there))
+        raise ArgumentError(explain(where, f"{name!r} must be a parameter of {layer.label()}", ", ".join(held) or "there are none"))
     return held[name]

@@ -291,6 +291,3 @@ def _check_rows(where: str, x: Any, sizes: tuple[int, ...], owner: object) -> No
         how = f" (= {'*'.join(map(str, sizes))})" if len(sizes) > 1 else ""
         cure = f"feed samples of {'x'.join(map(str, sizes))}, one row each, or declare another input"
         raise ShapeError(explain(where, f"x must be rows of {features} numbers{how}", f"rows of {x.shape[1]}", cure), owner)
-
-
-__all__ = ["AnyLayer", "Dyn", "DynGrad", "Stack", "StackGrad", "StackPart"]

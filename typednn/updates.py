@@ -1,7 +1,7 @@
 """What an update does: one step per parameter, each layer's own ``update`` called, a shared parameter stepped once.
 
 An ``update`` that is inherited steps the parameters of its layer in the order of declaration, then those of its parts, by calling
-each part's ``update``. Where no part has one of its own, that is one walk and one loop.
+each part's ``update``. Where no part has one of its own, that is one walk and one loop, or one ``step_many`` where the optimizer has it.
 
 A parameter that several layers of one model share is stepped once, with the sum of its uses' derivatives, in the ``update`` of the layer
 that holds it first. That layer is handed a gradient with the sum in it. In the ``update`` of a later holder, the step of that
@@ -79,7 +79,7 @@ def is_inherited(update: Callable[..., Any]) -> bool:
 
 
 def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
-    """The inherited ``update``: ``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration."""
+    """The inherited ``update``: ``optimizer.step(weights, derivative)`` once per parameter in the order of declaration, or all at once."""
     if _running.ties is not None and id(module) in _running.members:
         _step(module, optimizer, grad)
         return
@@ -92,6 +92,10 @@ def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
     for _, cell, derivative, _ in uses:
         earlier = steps.get(id(cell))
         steps[id(cell)] = (cell, derivative if earlier is None else earlier[1] + derivative)
+    many = getattr(type(optimizer), "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
+    if many is not None:
+        many(optimizer, [(cell.array, derivative) for cell, derivative in steps.values()])
+        return
     for cell, derivative in steps.values():
         optimizer.step(cell.array, derivative)
 

@@ -235,7 +235,7 @@ def test_source_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     import edited_package.op as op
 
     def key() -> str:
-        sources._digest_of_module.cache_clear()
+        sources._digest_of_modules.cache_clear()
         return sources.digest_of(op.build)
 
     first = key()

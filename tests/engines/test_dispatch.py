@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn.engines import counters, counting, dispatch, fast, fits, record, toolchain, using
+from typednn.engines import counters, counting, dispatch, fast, observing, toolchain, using
 from typednn.errors import ArgumentError
+from typednn.kernels.op import OPS, Engine, Op, op
 
 HERE = Path(__file__).parent
 X = np.ones((4, 6), np.float32)
@@ -43,7 +44,7 @@ class Subclass(np.ndarray):  # type: ignore[type-arg]
         pytest.param(X.view(Subclass), False, id="subclass"),
         pytest.param(X.tolist(), False, id="list"),
         pytest.param(np.float32(1), False, id="number"),
-        pytest.param(None, False, id="None"),
+        pytest.param(None, True, id="an optional array that is not there"),
         pytest.param(np.broadcast_to(np.float32(1), (2**16, 2**16)), False, id="more than 32 bits count"),
     ],
 )
@@ -62,18 +63,19 @@ def test_an_equal_dtype_of_its_own_is_covered() -> None:
 
 @pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 def test_other_dtypes_can_be_asked_about() -> None:
-    int64 = np.dtype(np.int64)
-    assert fits(int64, np.arange(3))
-    assert not fits(int64, np.arange(3, dtype=np.int32))
-    assert not fits(int64, np.arange(6)[::2])
-    assert not fits(int64, np.arange(3), np.arange(0))
+    int64 = (np.dtype(np.int64),)
+    assert fast(np.arange(3), dtypes=int64)
+    assert fast(np.arange(3, dtype=np.int32), dtypes=(*int64, np.dtype(np.int32)))
+    assert not fast(np.arange(3, dtype=np.int32), dtypes=int64)
+    assert not fast(np.arange(6)[::2], dtypes=int64)
+    assert not fast(np.arange(3), np.arange(0), dtypes=int64)
 
 
 @pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 def test_using() -> None:
     with using("reference"):
         assert not fast(X)
-        assert not fits(X.dtype, X)
+        assert not fast(np.arange(3), dtypes=(np.dtype(np.int64),))
         with using("fast"):
             assert fast(X)
         assert not fast(X)
@@ -94,10 +96,12 @@ def test_environment_forces_the_reference() -> None:
 def test_counting_in_a_child_forked_while_another_thread_counts() -> None:
     code = """
 import os, signal, threading
-from typednn.engines import counters, counting, record
+import numpy as np
+from typednn.engines import counters, counting
+from typednn.kernels.reshape import reshape
 held, release = threading.Event(), threading.Event()
 def hold():
-    with counters._lock:
+    with counters.observers[0].lock:
         held.set()
         release.wait()
 thread = threading.Thread(target=hold)
@@ -107,8 +111,8 @@ with counting() as counts:
     child = os.fork()
     if not child:
         signal.alarm(10)
-        record("op", "engine")
-        os._exit(counts["op", "engine"])
+        reshape(np.ones(2), (2, 1))
+        os._exit(counts["reshape", "reference"])
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     release.set()
 """
@@ -116,23 +120,93 @@ with counting() as counts:
     assert done.stdout == "1\n", done.stderr
 
 
-def test_counting() -> None:
-    record("before", "halide")
-    with counting() as outer:
-        record("a", "halide")
-        with counting() as inner:
-            record("a", "halide")
-            record("b", "reference")
-        record("a", "blas")
-    record("after", "halide")
-    assert inner == {("a", "halide"): 1, ("b", "reference"): 1}
-    assert outer == {("a", "halide"): 2, ("b", "reference"): 1, ("a", "blas"): 1}
-    assert counters._listeners == []
+@pytest.fixture
+def doubled() -> Any:
+    """An op of the tests: two engines, the first for floats of at least four, the second for two arrays alike."""
+    before = dict(OPS)
+
+    def reference(x: Any, other: Any = None, factor: float = 2.0) -> Any:
+        return x * factor
+
+    def engine(x: Any, other: Any = None, factor: float = 2.0) -> Any:
+        return x * factor
+
+    yield op(
+        "doubled",
+        reference,
+        Engine("first", engine, "x", least=4, sizes=lambda x, other, factor: other is None),
+        Engine("second", engine, "x other", alike=True, aligned=True),
+        flops=lambda x, other, factor: x.size,
+    )
+    OPS.clear()
+    OPS.update(before)
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+def test_the_first_engine_that_covers_the_arrays_runs(doubled: Any) -> None:
+    def ran(*arguments: Any, **named: Any) -> str:
+        with counting() as counts:
+            doubled(*arguments, **named)
+        ((name, engine),) = counts
+        assert name == "doubled"
+        return engine
+
+    unaligned = np.zeros(25, np.uint8)[1:].view(np.float32).reshape(1, 6)
+    assert not unaligned.flags.aligned
+    assert ran(X) == "first"
+    assert ran(X, factor=3.0) == "first"
+    assert ran(X[:1, :3].copy()) == "second"  # too few numbers for the first
+    assert ran(X, X) == "second"
+    assert ran(X, X[:1]) == "reference"  # not alike
+    assert ran(unaligned, X[:1]) == "reference"
+    assert ran(X.astype(np.float64)) == "reference"
+    assert ran(X.T) == "reference"
+    with using("reference"):
+        assert ran(X) == "reference"
+
+
+def test_an_op_writes_what_its_reference_gives() -> None:
+    before = dict(OPS)
+    step = op("step", lambda weights, grad: (weights - grad,), flops=lambda weights, grad: weights.size, writes="weights")
+    OPS.clear()
+    OPS.update(before)
+    weights, grad = np.ones(3), np.full(3, 0.25)
+    assert step(weights, grad) is None
+    np.testing.assert_array_equal(weights, [0.75, 0.75, 0.75])
+    np.testing.assert_array_equal(grad, [0.25, 0.25, 0.25])
+
+
+def test_observing(doubled: Any) -> None:
+    ran: list[Any] = []
+    with observing(ran.append):
+        y = doubled(X)
+    doubled(X)
+    (one,) = ran
+    assert isinstance(one.op, Op)
+    assert one.op.name == "doubled"
+    assert one.arguments[0] is X
+    assert one.result is y
+    assert one.op.flops(*one.arguments) == 24
+    assert 0 < one.seconds < 1
+
+
+def test_counting(doubled: Any) -> None:
+    with using("reference"):
+        doubled(X)
+        with counting() as outer:
+            doubled(X)
+            with counting() as inner:
+                doubled(X)
+            doubled(X)
+        doubled(X)
+    assert inner == {("doubled", "reference"): 1}
+    assert outer == {("doubled", "reference"): 3}
+    assert counters.observers == []
 
 
 def test_report_at_exit() -> None:
-    code = "from typednn.engines import record; record('relu.forward', 'halide'); record('relu.forward', 'halide')"
-    assert " ".join(run(code, TYPEDNN_ENGINES="report").stderr.split()) == "typednn: which engine ran each op 2 relu.forward halide"
+    code = "import numpy as np; from typednn.kernels.reshape import reshape; [reshape(np.ones(2), (2, 1)) for _ in range(2)]"
+    assert " ".join(run(code, TYPEDNN_ENGINES="report").stderr.split()) == "typednn: which engine ran each op 2 reshape reference"
     assert run(code).stderr == ""
 
 

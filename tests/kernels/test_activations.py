@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from strict_array import StrictArray, register, to_numpy
 
-from typednn.kernels import leaky_relu, relu, sigmoid, tanh
 from typednn.kernels.activations import IDENTITY, RELU, Activation
+from typednn.kernels.pointwise import leaky_relu, relu, sigmoid, tanh
 
 register()
 
@@ -25,8 +25,8 @@ def test_backward_is_the_slope_of_forward(activation: Activation, off_kink: Any,
 
 def test_the_ops_own_formulas() -> None:
     z = np.linspace(-3, 3, 41, dtype=np.float32)
-    ops: list[tuple[Activation, Any]] = [(RELU, relu.reference.forward(z)), (LEAKY, leaky_relu.reference.forward(z, 0.1))]
-    ops += [(Activation("sigmoid"), sigmoid.reference.forward(z)), (Activation("tanh"), tanh.reference.forward(z)), (IDENTITY, z)]
+    ops: list[tuple[Activation, Any]] = [(RELU, relu.formulas[0].reference(z)), (LEAKY, leaky_relu.formulas[0].reference(z, 0.1))]
+    ops += [(Activation("sigmoid"), sigmoid.formulas[0].reference(z)), (Activation("tanh"), tanh.formulas[0].reference(z)), (IDENTITY, z)]
     for activation, y in ops:
         np.testing.assert_array_equal(activation.forward(z), y)
         assert activation.forward(z).dtype == np.float32

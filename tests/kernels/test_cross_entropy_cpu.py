@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import counting
-from typednn.kernels import cross_entropy
-from typednn.kernels.cross_entropy import cpu
+from typednn.kernels.pointwise import cross_entropy
 
 pytestmark = [needs_halide, quiet]
 
@@ -26,9 +25,9 @@ def slope(prediction, target, eps, scale):
 @given(size=sizes, special=st.booleans(), eps=epsilons, seed=seeds)
 def test_elementwise(size, special, eps, seed):
     prediction, target = numbers(seed, size, special=special), numbers(seed + 1, size, special=special)
-    agree("cross_entropy.elementwise", cross_entropy.elementwise, prediction, target, eps, magnitude=loss)
+    agree("cross_entropy.forward", cross_entropy.forward, prediction, target, eps, magnitude=loss)
     probability = np.random.default_rng(seed).random((1, size), np.float32)
-    agree("cross_entropy.elementwise", cross_entropy.elementwise, probability, target.reshape(1, -1), eps, magnitude=loss)
+    agree("cross_entropy.forward", cross_entropy.forward, probability, target.reshape(1, -1), eps, magnitude=loss)
 
 
 @settings(max_examples=60, deadline=None)
@@ -37,23 +36,23 @@ def test_gradient(size, special, eps, scale, seed):
     # 1e30 / 1e-30 is endless in float32 and not in float64, and with a scale of 0.1 not even there.
     eps = max(eps, 1e-7)
     prediction, target = numbers(seed, size, special=special), numbers(seed + 1, size, special=special)
-    agree("cross_entropy.gradient", cross_entropy.gradient, prediction, target, eps, scale, magnitude=slope)
+    agree("cross_entropy.backward", cross_entropy.backward, prediction, target, eps, scale, magnitude=slope)
 
 
 def test_special_pairs():
     prediction, target = special_pairs()
-    agree("cross_entropy.elementwise", cross_entropy.elementwise, prediction, target, 1e-7, magnitude=loss)
-    agree("cross_entropy.gradient", cross_entropy.gradient, prediction, target, 1e-7, 0.5, magnitude=slope)
+    agree("cross_entropy.forward", cross_entropy.forward, prediction, target, 1e-7, magnitude=loss)
+    agree("cross_entropy.backward", cross_entropy.backward, prediction, target, 1e-7, 0.5, magnitude=slope)
 
 
 def test_a_tiny_eps_is_left_to_the_reference():
     with counting() as counts:
-        assert np.isposinf(cross_entropy.elementwise(np.zeros(1, np.float32), np.ones(1, np.float32), 0.0))
-        cross_entropy.gradient(np.ones(1, np.float32), np.ones(1, np.float32), 0.0, 1.0)
-    assert dict(counts) == {("cross_entropy.elementwise", "reference"): 1, ("cross_entropy.gradient", "reference"): 1}
+        assert np.isposinf(cross_entropy.forward(np.zeros(1, np.float32), np.ones(1, np.float32), 0.0))
+        cross_entropy.backward(np.ones(1, np.float32), np.ones(1, np.float32), 0.0, 1.0)
+    assert dict(counts) == {("cross_entropy.forward", "reference"): 1, ("cross_entropy.backward", "reference"): 1}
 
 
 def test_on_every_target(tmp_path):
     given = (abs(numbers(0, 1001)), numbers(1, 1001), 1e-7)
-    every_target(cpu._elementwise, given, [((1001,), np.float32)], tmp_path)
-    every_target(cpu._gradient, (*given, 0.1), [((1001,), np.float32)], tmp_path)
+    every_target(cross_entropy.formulas[0].kernel, given, [((1001,), np.float32)], tmp_path)
+    every_target(cross_entropy.formulas[1].kernel, (*given, 0.1), [((1001,), np.float32)], tmp_path)

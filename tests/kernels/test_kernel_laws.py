@@ -1,22 +1,22 @@
 """Laws that every kernel keeps: it reads and never writes, keeps the dtype, and needs no NumPy array.
 
-A new kernel adds one row to ``CASES``; `test_every_kernel_has_a_row` says so when it is forgotten.
+A new op adds one row to ``CASES``; `test_every_op_has_a_row` says so when it is forgotten.
 """
 
-import ast
 import importlib
+import pkgutil
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 from strict_array import StrictArray, register, to_numpy
 
 import typednn.kernels
-from typednn.engines import using
+from typednn.engines import observing, using
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv_act_pool.geometry import Geometry
-from typednn.kernels.linear_chain.layout import Layout
+from typednn.kernels.linear import Layout
+from typednn.kernels.op import OPS
 
 register()
 
@@ -32,7 +32,9 @@ LABELS = np.array([1, 0, 2])
 CASES = [
     ("linear.forward", ([3, 4], [2, 4], [2]), {}),
     ("linear.forward", ([3, 4], [2, 4], None), {}),
+    ("linear.forward", ([3, 4], [2, 4], [2], TANH), {}),
     ("linear.backward", ([3, 2], [3, 4], [2, 4]), {}),
+    ("linear.backward", ([3, 2], [3, 4], [2, 4], [3, 2], TANH), {}),
     ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], PAIR, ONE), {}),
     ("conv2d.backward", ([2, 2, 2, 4], [2, 6, 5, 3], [4, 2, 2, 3], PAIR, PAIR), {}),
     ("conv2d.dilate2d", ([2, 3, 4, 1], PAIR), {}),
@@ -48,9 +50,7 @@ CASES = [
         {},
     ),
     ("conv_act_pool.backward", ([1, 4, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], [1, 4, 4, 1], None, Geometry(), TANH), {}),
-    ("linear_act.forward", ([3, 4], [2, 4], [2], TANH), {}),
-    ("linear_act.backward", ([3, 2], [3, 4], [3, 2], [2, 4], TANH), {}),
-    ("linear_chain.forward", ([3, 4], Layout((4, 2, 5), (True, False), (TANH, TANH)), [2, 4], [2], [5, 2]), {}),
+    ("linear.chain", ([3, 4], Layout((4, 2, 5), (True, False), (TANH, TANH)), [2, 4], [2], [5, 2]), {}),
     ("max_pool2d.forward", ([2, 5, 4, 3], PAIR, PAIR, ONE), {}),
     ("max_pool2d.backward", ([1, 2, 2, 1], INDEX, (1, 4, 4, 1), PAIR, PAIR, ONE), {}),
     ("pad2d.forward", ([2, 3, 3, 1], (1, 2, 0, 1), "constant", 0.1), {}),
@@ -69,26 +69,38 @@ CASES = [
     ("tanh.backward", ([3, 4], [3, 4]), {}),
     ("softmax.forward", ([3, 4],), {}),
     ("softmax.backward", ([3, 4], [3, 4]), {}),
-    ("mse.elementwise", ([3, 4], [3, 4]), {}),
-    ("mse.gradient", ([3, 4], [3, 4], 0.1), {}),
-    ("cross_entropy.elementwise", ([3, 4], [3, 4], 1e-7), {}),
-    ("cross_entropy.gradient", ([3, 4], [3, 4], 1e-7, 0.1), {}),
-    ("softmax_cross_entropy.elementwise", ([3, 4], [3, 4]), {}),
-    ("softmax_cross_entropy.gradient", ([3, 4], [3, 4], 0.1), {}),
+    ("mse.forward", ([3, 4], [3, 4]), {}),
+    ("mse.backward", ([3, 4], [3, 4], 0.1), {}),
+    ("cross_entropy.forward", ([3, 4], [3, 4], 1e-7), {}),
+    ("cross_entropy.backward", ([3, 4], [3, 4], 1e-7, 0.1), {}),
+    ("softmax_cross_entropy.forward", ([3, 4], [3, 4]), {}),
+    ("softmax_cross_entropy.backward", ([3, 4], [3, 4], 0.1), {}),
     ("softmax_cross_entropy.one_hot", (LABELS, 3, "dtype", [3, 4]), {}),
+    ("identity.forward", ([3, 4],), {}),
+    ("identity.backward", ([3, 4], [3, 4]), {}),
+    ("add.forward", ([3, 4], [3, 4]), {}),
+    ("add_scaled", ([3, 4], [3, 4], 0.5), {}),
+    ("shrunk", ([3, 4], 0.5), {}),
+    ("reshape", ([3, 4], (2, 6)), {}),
     ("sgd.step", ([3, 4], [3, 4], [3, 4]), SGD),
     ("sgd.step", ([3, 4], [3, 4], [3, 4]), {**SGD, "nesterov": False, "first": True}),
     ("sgd.step", ([3, 4], [3, 4], None), {**SGD, "momentum": 0.0}),
     ("adam.step", ([3, 4], [3, 4], [3, 4], [3, 4]), ADAM),
 ]
-WRITTEN = {"sgd.step": {0, 2}, "adam.step": {0, 2, 3}}
-NO_ARRAYS = {"pad2d.same_padding", "pad2d.full_padding"}
+WRITTEN = {"shrunk": {0}, "sgd.step": {0, 2}, "adam.step": {0, 2, 3}}
+FUNCTIONS = {"conv2d.dilate2d", "conv2d.cross_correlate2d", "conv2d.convolve2d", "softmax_cross_entropy.one_hot"}  # no ops
 
 each_case = pytest.mark.parametrize(("name", "arguments", "keywords"), CASES, ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)])
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
+for _module in pkgutil.walk_packages(typednn.kernels.__path__, "typednn.kernels."):
+    importlib.import_module(_module.name)
+
+
 def function(name):
+    if name in OPS:
+        return OPS[name].run
     op, attribute = name.split(".")
     return getattr(importlib.import_module(f"typednn.kernels.{op}"), attribute)
 
@@ -157,14 +169,38 @@ def test_no_warnings(name, arguments, keywords):
         function(name)(*filled(name, arguments, np.float32), **keywords)
 
 
-def test_every_kernel_has_a_row():
-    """A kernel's folder exports what its reference defines, and each export has a row above."""
-    exported = set()
-    for folder in Path(typednn.kernels.__file__).parent.iterdir():
-        if (folder / "reference.py").exists():
-            tree = ast.parse((folder / "reference.py").read_text())
-            public = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
-            module = importlib.import_module(f"typednn.kernels.{folder.name}")
-            assert public == set(module.__all__), folder.name
-            exported |= {f"{folder.name}.{name}" for name in public}
-    assert exported - NO_ARRAYS == {name for name, *_ in CASES}, "add a row to CASES for each kernel function"
+def test_every_op_has_a_row():
+    assert set(OPS) == {name for name, *_ in CASES} - FUNCTIONS, "add a row to CASES for each op"
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_an_op_keeps_what_its_derivative_reads(name):
+    """Besides ``next_grad``: arguments of forward, or its result."""
+    op = OPS[name]
+    if op.backward is None:
+        return
+    assert op.backward.name == name.replace("forward", "backward")
+    if op.backward.names[0].startswith("array"):  # a row of the pointwise table tells no names
+        return
+    given = set(op.names) | {"y", "index", "winners"}
+    assert set(op.keeps) <= given
+    assert set(op.keeps) <= set(op.backward.names)
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_an_engine_names_arguments(name):
+    op = OPS[name]
+    for engine in op.engines:
+        assert {*engine.arrays, *engine.others} <= set(op.names)
+
+
+@each_case
+def test_flops_are_counted(name, arguments, keywords):
+    if name not in OPS:
+        return
+    ran = []
+    with observing(ran.append):
+        function(name)(*filled(name, arguments, np.float32), **keywords)
+    (one,) = ran
+    assert one.op is OPS[name]
+    assert one.op.flops(*one.arguments) >= 0

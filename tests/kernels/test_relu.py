@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.kernels import relu
+from typednn.kernels.pointwise import relu
 
 shapes = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 

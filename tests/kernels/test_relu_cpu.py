@@ -1,20 +1,17 @@
 """relu in Halide against the reference: the same bits."""
 
 import numpy as np
-from fast_ops import agree, every_target, needs_halide, numbers, quiet, seeds, sizes, special_pairs
+from fast_ops import agree, at_any_size, every_target, needs_halide, numbers, quiet, seeds, sizes, special_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.engines import counting, fast
-from typednn.kernels import relu
-from typednn.kernels.relu import cpu
+from typednn.engines import counting
+from typednn.kernels.pointwise import relu
 
 pytestmark = [needs_halide, quiet]
 
 
-def large_forward(x):
-    """relu.forward, which leaves small arrays to NumPy, without that choice."""
-    return cpu.forward(x) if fast(x) else relu.forward(x)
+large_forward = at_any_size(relu.forward)
 
 
 @settings(max_examples=60, deadline=None)
@@ -46,9 +43,9 @@ def test_small_arrays_are_left_to_numpy():
 
 def test_forward_on_every_target(tmp_path):
     x = numbers(0, 1001)
-    every_target(cpu._forward, (x,), [((1001,), np.float32)], tmp_path)
+    every_target(relu.formulas[0].kernel, (x,), [((1001,), np.float32)], tmp_path)
 
 
 def test_backward_on_every_target(tmp_path):
     x, other = numbers(0, 1001), numbers(1, 1001)
-    every_target(cpu._backward, (other, x), [((1001,), np.float32)], tmp_path)
+    every_target(relu.formulas[1].kernel, (other, x), [((1001,), np.float32)], tmp_path)

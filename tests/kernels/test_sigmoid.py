@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.kernels import sigmoid
+from typednn.kernels.pointwise import sigmoid
 
 shapes = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 

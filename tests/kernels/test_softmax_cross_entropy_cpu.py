@@ -38,8 +38,8 @@ def targets(seed, batch, classes, soft):
 @given(batch=batches, classes=classes, special=st.booleans(), soft=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds)
 def test_both(batch, classes, special, soft, scale, seed):
     logits, target = numbers(seed, batch, classes, special=special, scale=scale), targets(seed, batch, classes, soft)
-    agree("softmax_cross_entropy.elementwise", softmax_cross_entropy.elementwise, logits, target, magnitude=error_of_loss)
-    agree("softmax_cross_entropy.gradient", softmax_cross_entropy.gradient, logits, target, 1 / batch, magnitude=error_of_gradient)
+    agree("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target, magnitude=error_of_loss)
+    agree("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 1 / batch, magnitude=error_of_gradient)
 
 
 @settings(max_examples=25, deadline=None)
@@ -51,7 +51,7 @@ def test_labels_are_rows_of_probabilities(batch, classes, special, stray, seed):
     if stray:
         labels[:: batch // 2 + 1] = np.random.default_rng(seed).choice([-1, classes, 2**32, -(2**40), 2**63 - 1])
     rows = softmax_cross_entropy.one_hot(labels, classes, logits.dtype, logits)
-    for function, more in ((softmax_cross_entropy.elementwise, ()), (softmax_cross_entropy.gradient, (0.25,))):
+    for function, more in ((softmax_cross_entropy.forward, ()), (softmax_cross_entropy.backward, (0.25,))):
         with counting() as counts:
             found, wanted = function(logits, labels, *more), function(logits, rows, *more)
         assert {engine for _, engine in counts} == {"halide"}
@@ -66,9 +66,9 @@ def test_other_labels_are_left_to_the_reference():
     for other in (labels[:6].astype(np.uint8), labels[::2], labels[:6].astype(">i8")):
         rows = softmax_cross_entropy.one_hot(other, 5, logits.dtype, logits)
         with counting() as counts:
-            found = softmax_cross_entropy.elementwise(logits, other)
-        assert dict(counts) == {("softmax_cross_entropy.elementwise", "reference"): 1}
-        np.testing.assert_allclose(found, softmax_cross_entropy.elementwise(logits, rows), rtol=1e-5)
+            found = softmax_cross_entropy.forward(logits, other)
+        assert dict(counts) == {("softmax_cross_entropy.forward", "reference"): 1}
+        np.testing.assert_allclose(found, softmax_cross_entropy.forward(logits, rows), rtol=1e-5)
 
 
 @pytest.mark.parametrize("classes", [2, 5, 16, 17, 64, 700])
@@ -78,21 +78,21 @@ def test_each_place(classes, special):
     logits[-1] = special
     np.fill_diagonal(logits, special)
     for target in (targets(0, classes + 1, classes, True), np.eye(classes + 1, classes, dtype=np.float32), np.zeros_like(logits)):
-        agree("softmax_cross_entropy.elementwise", softmax_cross_entropy.elementwise, logits, target, magnitude=error_of_loss)
-        agree("softmax_cross_entropy.gradient", softmax_cross_entropy.gradient, logits, target, 0.5, magnitude=error_of_gradient)
+        agree("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target, magnitude=error_of_loss)
+        agree("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 0.5, magnitude=error_of_gradient)
 
 
 def test_one_class_is_left_to_the_reference():
     one = np.full((1, 1), np.inf, np.float32)
     with counting() as counts:
-        assert np.isnan(softmax_cross_entropy.elementwise(one, one))
-        assert np.isnan(softmax_cross_entropy.gradient(one, one, 1.0))
-    assert dict(counts) == {("softmax_cross_entropy.elementwise", "reference"): 1, ("softmax_cross_entropy.gradient", "reference"): 1}
+        assert np.isnan(softmax_cross_entropy.forward(one, one))
+        assert np.isnan(softmax_cross_entropy.backward(one, one, 1.0))
+    assert dict(counts) == {("softmax_cross_entropy.forward", "reference"): 1, ("softmax_cross_entropy.backward", "reference"): 1}
 
 
 @pytest.mark.parametrize("classes", [3, 10, 37, 300])
 def test_on_every_target(classes, tmp_path):
     logits, target, shapes = numbers(0, 9, classes), targets(1, 9, classes, True), [((9, classes), np.float32)]
     for wanted in (target, np.arange(9, dtype=np.int64) % classes):
-        every_target(cpu._elementwise(classes, wanted.ndim == 1), (logits, wanted), shapes, tmp_path)
-        every_target(cpu._gradient(classes, wanted.ndim == 1), (logits, wanted, 0.1), shapes, tmp_path, rtol=1e-4)
+        every_target(cpu._forward(classes, wanted.ndim == 1), (logits, wanted), shapes, tmp_path)
+        every_target(cpu._backward(classes, wanted.ndim == 1), (logits, wanted, 0.1), shapes, tmp_path, rtol=1e-4)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import available, using
-from typednn.kernels import conv2d, conv_act_pool, linear, linear_act, prelu, softmax, softmax_cross_entropy, sums
+from typednn.kernels import conv2d, conv_act_pool, linear, prelu, softmax, softmax_cross_entropy, sums
 from typednn.kernels.activations import IDENTITY, RELU
 from typednn.kernels.conv2d.dweight import FEW
 from typednn.kernels.conv2d.geometry import Geometry as Sizes
@@ -62,7 +62,7 @@ def test_linear(batch: int, features: tuple[int, int], seed: int, wants_input: b
     in_features, out_features = features
     next_grad, x, weight = (numbers(seed, *shape) for shape in ((batch, out_features), (batch, in_features), (out_features, in_features)))
     y = np.ones_like(next_grad)
-    dx, dweight, dbias = linear_act.backward(next_grad, x, y, weight, RELU, wants_input)
+    dx, dweight, dbias = linear.backward(next_grad, x, weight, y, RELU, wants_input)
     wide_grad, wide_x, wide_weight = wide(next_grad, x, weight)
     close(dweight, wide_grad.T @ wide_x)
     close(dbias, wide_grad.sum(axis=0))
@@ -78,7 +78,7 @@ def test_linear_of_many_rows(features: tuple[int, int], seed: int) -> None:
     next_grad, x = numbers(seed, batch, features[1]), numbers(seed, batch, features[0])
     for got in (
         linear.backward(next_grad, x, numbers(0, features[1], features[0])),
-        linear_act.backward(next_grad, x, np.ones_like(next_grad), numbers(0, features[1], features[0]), RELU, False),
+        linear.backward(next_grad, x, numbers(0, features[1], features[0]), np.ones_like(next_grad), RELU, False),
     ):
         close(got[1], np.einsum("bo,bi->oi", next_grad, x, dtype=np.float64))
         close(got[2], next_grad.sum(axis=0, dtype=np.float64), 2e-6)
@@ -134,9 +134,9 @@ def test_softmax_of_many_classes(classes: int, seed: int) -> None:
     dx = softmax.backward(np.ones_like(y), y)
     assert (np.abs(dx) <= 2 * 2e-6 * y).all()
     labels = np.array([0, classes - 1])
-    loss = softmax_cross_entropy.elementwise(x, labels)
+    loss = softmax_cross_entropy.forward(x, labels)
     np.testing.assert_allclose(loss[[0, 1], labels], -np.log(exact[[0, 1], labels]), rtol=1e-6)
-    gradient = softmax_cross_entropy.gradient(x, np.full_like(x, 1 / classes), 1.0)
+    gradient = softmax_cross_entropy.backward(x, np.full_like(x, 1 / classes), 1.0)
     # The sums of the exponentials and of the target.
     assert (np.abs(gradient - (exact - np.float32(1 / classes))) <= 2 * 2e-6 * exact + 1e-7 / classes).all()
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.kernels import tanh
+from typednn.kernels.pointwise import tanh
 
 shapes = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 

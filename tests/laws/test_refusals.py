@@ -39,7 +39,7 @@ COMBINATIONS = [
 def test_refused(case: LayerCase, what: str, wrong: str, mode: str, device: str) -> None:
     """P-T1, P-P1, P-L1: wrong rank, size, dtype and device are refused on forward, backward, every gradient field and update."""
     with checking("full" if mode == "full" else "cached"):
-        refusals.METHODS[what](case.subject(device), wrong, WRONG[wrong], mode.endswith("hit"))
+        refusals.held(refusals.METHODS[what](case.subject(device), wrong, WRONG[wrong]), mode.endswith("hit"))
 
 
 @pytest.fixture
@@ -49,9 +49,9 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*arguments: Any, **named: Any) -> None:
         return None
 
-    for module in (checks, calls, derivatives, fields, gradients, updates):
+    for module in (checks, derivatives, fields, gradients, updates):
         monkeypatch.setattr(module, "judge", nothing, raising=True)
-    for module in (calls, derivatives, updates):
+    for module in (derivatives, updates):
         monkeypatch.setattr(module, "check_derivative", nothing)
     monkeypatch.setattr(calls, "_check_inputs", nothing)
     monkeypatch.setattr(calls, "_check_output", nothing)
@@ -66,7 +66,7 @@ def test_refusals_need_the_checks(case: LayerCase, what: str, wrong: str, no_che
     """The meta-test: with the checks replaced by no-ops, every refusal test fails. Kernels, which refuse too, don't run."""
     with checking("full"), using("reference"):
         try:
-            refusals.METHODS[what](case.subject(), wrong, WRONG[wrong], False)
+            refusals.held(refusals.METHODS[what](case.subject(), wrong, WRONG[wrong]), known=False)
         except (Exception, pytest.fail.Exception):
             return
     pytest.fail("this refusal does not come from a check")

@@ -374,6 +374,12 @@ class OneMemory(Steps):
         weights -= 0.1 / self.count * grad
 
 
+class SkipsTheFirst(Steps):
+    def step_many(self, pairs: Any) -> None:
+        for weights, grad in pairs[1:]:
+            self.step(weights, grad)
+
+
 class Uphill(Steps):
     def step(self, weights: Any, grad: Any) -> None:
         weights += 0.1 * grad
@@ -391,6 +397,7 @@ WRONG_OPTIMIZERS: list[tuple[Any, str, str]] = [
     (WritesTheGradient(), "gradient", "are written"),
     (Random(), "repeatable", "two copies that take the same steps end alike"),
     (OneMemory(), "separate", "a parameter's steps depend on that parameter alone"),
+    (SkipsTheFirst(), "together", "step_many steps each pair as step does, got other weights"),
     (Uphill(), "descends", "a hundred steps on"),
     (ForgetsMomentum(0.1, momentum=0.9), "state", "an optimizer whose state was loaded goes on to the same weights"),
 ]

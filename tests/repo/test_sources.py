@@ -71,3 +71,29 @@ def test_no_machine_path_or_address() -> None:
     forbidden = re.compile("|".join(["(^|[^A-Za-z0-9_.])/(" + "work|farm|root" + ")/", "index" + "-url", "find" + "-links"]), re.MULTILINE)
     files = [*SOURCES, *(REPOSITORY / name for name in ("pyproject.toml", "Makefile", "constraints.txt", ".ci/run"))]
     assert [str(path.relative_to(REPOSITORY)) for path in files if forbidden.search(path.read_text(encoding="utf-8"))] == []
+
+
+# Written as a comparison: `dtype.kind == "f"`, `kind.kind not in "biuf"`.
+_FLOAT_KIND = re.compile(r"""\.kind\s*(?:==|!=|in|not in)\s*["'][biucV]*f[biucV]*["']""")
+
+
+def test_floats_are_recognised_in_one_place() -> None:
+    """bfloat16's kind is "V": who compares ``dtype.kind`` with "f" does not know it. `typednn.arrays.is_floating` does."""
+    files = [path for path in SOURCES if path.is_relative_to(REPOSITORY / "typednn")]
+    found = [str(path.relative_to(REPOSITORY)) for path in files if _FLOAT_KIND.search(path.read_text(encoding="utf-8"))]
+    assert found == ["typednn/arrays.py"]
+
+
+@pytest.mark.parametrize(
+    ("line", "compares"),
+    [
+        ('if x.dtype.kind == "f":', True),
+        ('x.dtype.kind != "f"', True),
+        ("array.dtype.kind not in 'biuf'", True),
+        ('array.dtype.kind in "iu"', False),
+        ('field.kind == "buffer"', False),
+        ('marker.kind == "f32"', False),
+    ],
+)
+def test_comparisons_with_a_float_kind_are_recognised(line: str, compares: bool) -> None:
+    assert bool(_FLOAT_KIND.search(line)) is compares

@@ -46,16 +46,31 @@ def layer(label: str, inputs: str, output: str, **sizes: int) -> Step:
 FLATTEN = layer("Flatten", "batch height width channels", "batch height*width*channels")
 RELU = layer("ReLU", "*shape", "*shape")
 SOFTMAX = layer("Softmax", "batch features", "batch features")
+SUM = layer("Sum", "batch features", "batch")
 OPAQUE = layer("Opaque", "batch *input", "batch *output")
 LENET = [conv(1, 6, 5), pool(2), conv(6, 16, 5), pool(2), FLATTEN]
 
 
 def residual(*inner: Step) -> Step:
-    return lambda flow: run(inner, flow).require_same(flow, "Residual(...)")
+    keeps = "batch *shape -> batch *shape"
+    return lambda flow: flow.through(
+        "Residual(...)", "batch *shape", "batch *shape", inner=[(keeps, lambda entering: run(inner, entering))]
+    )
 
 
 def per_position(inner: Step, label: str = "PerPosition(Linear(5, 3))") -> Step:
-    return lambda flow: flow.per_position(label, inner)
+    rows = "batch*time features -> batch*time out_features"
+    return lambda flow: flow.through(label, "batch time features", "batch time out_features", inner=[(rows, inner)])
+
+
+def bottleneck(down: Step, up: Step) -> Step:
+    inner = [("batch features -> batch hidden", down), ("batch hidden -> batch features", up)]
+    return lambda flow: flow.through("Bottleneck", "batch features", "batch features+hidden", inner=inner)
+
+
+def branches(first: Step, second: Step) -> Step:
+    inner = [("batch *shape -> batch *shape", step) for step in (first, second)]
+    return lambda flow: flow.through("Branches", "batch *shape", "batch *shape", inner=inner)
 
 
 def run(steps: list[Step] | tuple[Step, ...], flow: Flow) -> Flow:
@@ -261,9 +276,33 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
         ),
         pytest.param(
             start(7, 6),
-            [per_position(layer("Sum", "batch features", "batch"), "PerPosition(Sum)")],
-            "PerPosition(Sum): the inner layer must give 2 axes, gives 1 axis (batch)",
+            [per_position(SUM, "PerPosition(Sum)")],
+            "PerPosition(Sum): the inner layer must give 2 axes (7*batch, out_features), gives 1 axis (7*batch)",
             id="per position, inner rank",
+        ),
+        pytest.param(
+            start(6),
+            [bottleneck(linear(6, 3), linear(3, 5))],
+            "Bottleneck: the inner layer must give features=6, gives 5",
+            id="a name that is bound",
+        ),
+        pytest.param(
+            start(6),
+            [bottleneck(linear(6, 3), linear(4, 6))],
+            "Linear(4, 6) cannot follow Input(6): expects 4 features, gets 3",
+            id="a name that the inner layer before bound",
+        ),
+        pytest.param(
+            start(6),
+            [bottleneck(linear(6, 3), linear(3, 6)), linear(8, 2)],
+            "Linear(8, 2) cannot follow Bottleneck: expects 8 features, gets 9 (= 6+3, from Input(6))",
+            id="names of inner layers in what a wrapper gives",
+        ),
+        pytest.param(
+            Flow.start(),
+            [branches(linear(3, 3), linear(4, 4))],
+            "Linear(4, 4): expects 4 features, gets 3",
+            id="two branches of one input",
         ),
         pytest.param(
             start(4, 5),
@@ -305,7 +344,11 @@ def test_an_error_carries_its_parts() -> None:
         (start(4, 4, 1), conv(1, 6, 5), ("empty", "height", "at least 1", "0", "kernel_size")),
         (start(1, 2, 1), layer("Cut", "batch height width 1", "batch height-1 width 1"), ("empty", "height", "at least 1", "0", "")),
         (start(6), residual(linear(6, 5)), ("shape", "", "6", "5", "")),
-        (start(7, 5), per_position(layer("Sum", "batch features", "batch")), ("rank", "", "2 axes", "1 axis (batch)", "")),
+        (
+            start(7, 5),
+            per_position(layer("Sum", "batch features", "batch")),
+            ("rank", "", "2 axes (7*batch, out_features)", "1 axis (7*batch)", ""),
+        ),
         (start(4, 5), layer("Same", "batch side side", "batch side"), ("size", "side", "4", "5", "")),
     ],
 )
@@ -375,11 +418,16 @@ def test_provenance_of_an_axis() -> None:
         ([per_position(linear(5, 3))], "batch time 5 -> batch time 3"),
         ([layer("Outer", "batch features", "batch features features"), per_position(linear(5, 3))], "batch 5 -> batch 5 3"),
         ([per_position(RELU)], "batch time features -> batch time features"),
-        ([per_position(OPAQUE)], "batch time features -> ..."),
+        ([per_position(OPAQUE)], "batch time features -> batch time out_features"),
         ([residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height width 6"),
         ([pool(2), residual(conv(6, 6, 3, padding=1))], "batch height width 6 -> batch height//2 width//2 6"),
         ([residual(RELU)], "*shape -> *shape"),
         ([residual(OPAQUE)], "*shape -> *shape"),
+        ([OPAQUE, residual(linear(3, 3))], "... -> batch 3"),
+        ([bottleneck(linear(6, 3), linear(3, 6))], "batch 6 -> batch 9"),
+        ([bottleneck(SOFTMAX, SOFTMAX)], "batch features -> batch 2*features"),
+        ([branches(OPAQUE, linear(4, 4))], "batch 4 -> batch 4"),
+        ([branches(conv(6, 6, 3, padding=1), RELU)], "batch height width 6 -> batch height width 6"),
         ([linear(3, 4), residual(OPAQUE)], "batch 3 -> batch 4"),
         (
             [residual(conv(6, 6, 3, padding=1), layer("Half", "batch h w c", "batch 2*(h//2) w c"))],

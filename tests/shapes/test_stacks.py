@@ -42,7 +42,8 @@ class Residual:
     sizes: tuple[tuple[str, int], ...]
 
     def follow(self, flow: Flow) -> Flow:
-        return self.inner[1].follow(self.inner[0].follow(flow)).require_same(flow, "Residual(...)")
+        keeps = ("batch *shape -> batch *shape", lambda entering: self.inner[1].follow(self.inner[0].follow(entering)))
+        return flow.through("Residual(...)", "batch *shape", "batch *shape", inner=[keeps])
 
     def compute(self, sample: Sample) -> Sample | None:
         return sample if after(self.inner, sample) == sample else None
@@ -56,7 +57,8 @@ class PerPosition:
     sizes: tuple[tuple[str, int], ...]
 
     def follow(self, flow: Flow) -> Flow:
-        return flow.per_position(f"PerPosition({self.inner.label})", self.inner.follow)
+        rows = ("batch*time features -> batch*time out_features", self.inner.follow)
+        return flow.through(f"PerPosition({self.inner.label})", "batch time features", "batch time out_features", inner=[rows])
 
     def compute(self, sample: Sample) -> Sample | None:
         given_row = self.inner.compute(sample[1:]) if len(sample) == 2 else None

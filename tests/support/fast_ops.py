@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from typednn.engines import counting, cpu, get_threads, set_threads, toolchain, using
 from typednn.engines.compiled import Kernel
 from typednn.engines.toolchain import Argument, Array
+from typednn.kernels.op import Op
 
 EPS = 2.0**-23
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 88.7, -88.7, 1e30, -1e30], np.float32)
@@ -93,6 +95,25 @@ def agree(
             excess = np.abs(one.astype(np.float64) - true)[finite] - bound[finite]
             assert excess.max(initial=-1) <= 0, f"{excess.max()} over the bound"
     return found[0]
+
+
+def at_any_size(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An op that leaves small arrays to NumPy, without that choice."""
+    declared = getattr(function, "op")  # noqa: B009
+    engines = [copy(engine) for engine in declared.engines]
+    for engine in engines:
+        engine.least = 1
+    return Op(declared.name, declared.reference, engines, declared.names).observed
+
+
+def by_reference(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An op on its reference."""
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        with using("reference"):
+            return function(*arguments, **named)
+
+    return called
 
 
 def every_target(kernel: Kernel, arguments: Sequence[Any], shapes: Sequence[tuple[Any, ...]], folder: Path, rtol: float = 1e-5) -> None:

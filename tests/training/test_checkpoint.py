@@ -35,7 +35,6 @@ def _state(step: int = 4, **changes: Any) -> TrainingState:
         "loader": {"epoch": 1},
         "generators": {},
         "metrics_bytes": 10,
-        "metrics_lines": 1,
         "loss_sum": 0.1 + 0.2,
         "rows": 3,
         "seconds": 1.5,
@@ -244,9 +243,9 @@ def test_truncated_missing_or_no_file(tmp_path: Path, name: str) -> None:
     content = path.read_bytes()
     for length in (0, 1, 7, 8, 9, len(content) // 2, len(content) - 2):
         path.write_bytes(content[:length])
-        _refused(path, "must have|must be JSON")
+        _refused(path, "must have|must be a JSON object")
     path.write_bytes(content + b"x")
-    _refused(path, "must have|must be JSON")
+    _refused(path, "must have|must be a JSON object")
     path.unlink()
     _refused(path, "must be there, got no such file")
     path.mkdir()

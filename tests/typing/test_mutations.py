@@ -159,14 +159,14 @@ MUTATIONS = (
     Mutation(
         "no Residual",
         "values.py",
-        "                return self.inner.trace(flow).require_same(flow, self.label)",
+        '                return flow.through(self.label, "batch *shape", "batch *shape", inner=[inner])',
         "                return Flow.start(None)",
         ("faulty/residual_padding_forgotten",),
     ),
     Mutation(
         "no PerPosition",
         "values.py",
-        "            return flow.per_position(self.label, self.inner.trace)",
+        '            return flow.through(self.label, "batch time in_features", "batch time out_features", inner=[inner])',
         "            return Flow.start(None)",
         ("faulty/per_position_outer",),
     ),

@@ -12,14 +12,12 @@ Importing this imports no CuPy.
 from __future__ import annotations
 
 from typednn.backends.backend import Backend, register_backend, to_numpy
-from typednn.backends.cupy_backend import register_cupy_if_loaded
 from typednn.backends.select import available, select, synchronize, to_device
 
 __all__ = [
     "Backend",
     "available",
     "register_backend",
-    "register_cupy_if_loaded",
     "select",
     "synchronize",
     "to_device",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, final
 
-from typednn.arrays import register_array_type
 from typednn.backends.backend import A, Backend
 from typednn.errors import DeviceError, MissingExtra, explain
 
@@ -39,16 +38,6 @@ def _unusable(reason: Exception) -> DeviceError:
             'check the driver with nvidia-smi and CuPy with python -c "import cupy; cupy.show_config()", or use device "cpu"',
         )
     )
-
-
-def register_cupy_if_loaded() -> bool:
-    """If anyone imported CuPy, let its arrays through every check. Imports nothing; says whether CuPy was there."""
-    cupy = sys.modules.get("cupy")
-    array_type = getattr(cupy, "ndarray", None)  # missing while CuPy is still being imported
-    if array_type is None:
-        return False
-    register_array_type(array_type, "cuda", lambda: cupy)
-    return True
 
 
 @final

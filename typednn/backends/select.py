@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typednn.arrays import register_array_type
-from typednn.backends.backend import A, Backend, register_backend, registered, to_numpy
+from typednn.backends.backend import A, Backend, register_backend, registered
 from typednn.backends.cupy_backend import CupyBackend
 from typednn.backends.numpy_backend import NumpyBackend
 from typednn.errors import DeviceError, MissingExtra, explain
@@ -48,6 +48,3 @@ def _usable(device: str) -> bool:
 def synchronize(device: str) -> None:
     """Wait until ``device`` has done everything that was asked of it: a GPU's functions return before they are done."""
     select(device).synchronize()
-
-
-__all__ = ["available", "select", "synchronize", "to_device", "to_numpy"]

@@ -74,6 +74,3 @@ def _warned(
 ) -> None:
     """A warning as a user wants it: what, not where in our code."""
     sys.stderr.write(f"warning: {message}\n")
-
-
-__all__ = ["run"]

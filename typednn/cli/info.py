@@ -7,7 +7,6 @@ import platform
 import re
 from argparse import Namespace
 from importlib import metadata
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ def facts() -> dict[str, str]:
         "kernels": _kernels(),
         "products": blas.why(),
         "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or typednn.engines.set_threads would say",
-        "numpy's blas": _blas() + (f" with {', '.join(threads)}" if threads else ""),
+        "numpy's blas": blas.numpys() + (f" with {', '.join(threads)}" if threads else ""),
         "devices": ", ".join(available()),
     }
     required, extras = _requirements()
@@ -59,12 +58,6 @@ def _kernels() -> str:
     if kernels_run():
         return f"Halide {metadata.version('halide')}, compiled for each shape and kept on disk"
     return "NumPy's, as Halide is not installed or switched off; pip install 'typednn[fast]'"
-
-
-def _blas() -> str:
-    found: Any = np.show_config(mode="dicts")
-    blas: dict[str, str] = found["Build Dependencies"]["blas"]
-    return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
 
 
 def _requirements() -> tuple[list[str], dict[str, list[str]]]:
@@ -88,6 +81,3 @@ def _installed(name: str) -> str:
         return f"{name} {metadata.version(name)}"
     except metadata.PackageNotFoundError:
         return f"{name} not installed"
-
-
-__all__ = ["facts", "info"]

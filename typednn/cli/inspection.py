@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
-import re
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,13 @@ from typednn.cli.output import hint, say
 from typednn.cli.static_check import Finding, findings, python_files
 from typednn.config import load, loads
 from typednn.config.registry import LAYERS
-from typednn.config.values import written
+from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.gradient_check import gradcheck as compared
 from typednn.module import Module
 from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.shapes import Flow
-
-_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
 
 
 def summary(options: Namespace) -> int:
@@ -90,13 +89,30 @@ def gradcheck(options: Namespace) -> int:
 
 def _subject(options: Namespace) -> tuple[Module, tuple[int, ...]]:
     given: str = options.subject
-    call = _CALL.fullmatch(given)
+    call = _call(given)
     if call is None:
         model = find(given, options.modules).checked().model()
-        return model, (model.in_features,)
-    sizes = _sizes(options.input) if options.input else _guessed(call[1], call[2])
-    layer: Any = loads(_layer_config(call[1], call[2], sizes), f"layer {given}", imports=options.modules).model()
-    return layer, (layer.in_features,)
+    else:
+        sizes = _sizes(options.input) if options.input else _guessed(call.func.id, [*map(_value, call.args[:1])])
+        model = loads(_layer_config(call, sizes), f"layer {given}", imports=options.modules).model()
+    return model, (model.in_features,)
+
+
+def _call(text: str) -> Any:
+    """``Conv2d(2, 3, 3)`` as Python's syntax tree; None where it is no call of a name."""
+    with suppress(SyntaxError):
+        call = ast.parse(text.strip(), mode="eval").body
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            return call
+    return None
+
+
+def _value(argument: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(argument)
+    except ValueError:
+        cure = "such as 'Conv2d(2, 3, 3, bias=True)'"
+        raise ArgumentError(explain("gradcheck", "a layer's arguments are numbers and words", ast.unparse(argument), cure)) from None
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -106,42 +122,23 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def _guessed(kind: str, arguments: str) -> tuple[int, ...]:
-    first = arguments.partition(",")[0].strip()
-    if kind in ("Linear", "PReLU") and first.isdecimal():
-        return (int(first),)
-    if kind == "Conv2d" and first.isdecimal():
-        return (7, 8, int(first))
+def _guessed(kind: str, first: Sequence[Any]) -> tuple[int, ...]:
+    if kind in ("Linear", "PReLU", "Conv2d") and first and isinstance(first[0], int):
+        return (7, 8, first[0]) if kind == "Conv2d" else (first[0],)
     return (6, 8, 2) if kind in ("MaxPool2d", "Pad2d", "Flatten") else (5,)
 
 
-def _layer_config(kind: str, arguments: str, sizes: tuple[int, ...]) -> str:
+def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
     """One layer as a config: ``Conv2d(2, 3, 3, bias=True)`` with its positional arguments under their names."""
+    kind: str = call.func.id
     taken = list(inspect.signature(LAYERS[kind].__init__).parameters.values())[1:] if kind in LAYERS else []
     names = [parameter.name for parameter in taken if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
-    lines = ["format = 1", f"input = {written(sizes)}", "[[layer]]", f"type = {written(kind)}"]
-    for place, argument in enumerate(_split(arguments)):
-        key, equals, value = argument.partition("=")
-        if kind not in LAYERS:
-            break  # the config's own complaint says it better
-        if not equals and place >= len(names):
-            raise ArgumentError(explain("gradcheck", f"{kind} takes at most {len(names)} arguments", f"{place + 1}"))
-        text = (value if equals else argument).strip()
-        text = {"True": "true", "False": "false"}.get(text, text.replace("(", "[").replace(")", "]"))
-        lines.append(f"{key.strip() if equals else names[place]} = {text}")
-    return "\n".join(lines) + "\n"
-
-
-def _split(arguments: str) -> list[str]:
-    """At commas outside of brackets."""
-    parts, depth = [""], 0
-    for character in arguments:
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part for part in parts if part.strip()]
+    if kind in LAYERS and len(call.args) > len(names):
+        raise ArgumentError(explain("gradcheck", f"{kind} takes at most {len(names)} arguments", str(len(call.args))))
+    # Of a kind that there is not, the config's own complaint says it best.
+    given = {**dict(zip(names, call.args, strict=False)), **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}}
+    lines = [f"{key_written(key)} = {written(_value(value))}" for key, value in given.items()]
+    return "\n".join(["format = 1", f"input = {written(sizes)}", "[[layer]]", f"type = {written(kind)}", *lines, ""])
 
 
 def shapes_of(model: Any) -> str:
@@ -164,6 +161,3 @@ def settings_of(recipe: Recipe) -> str:
     settings |= {f"optimizer.{key}": value for key, value in recipe.optimizer.items()}
     width = max(map(len, settings))
     return "\n".join(f"{name:<{width}}  {'none' if value is None else written(value)}" for name, value in sorted(settings.items()))
-
-
-__all__ = ["check", "gradcheck", "settings_of", "shapes_of", "summary"]

@@ -25,6 +25,3 @@ def deferred() -> Generator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if came:
             raise KeyboardInterrupt
-
-
-__all__ = ["deferred"]

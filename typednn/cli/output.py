@@ -84,6 +84,3 @@ def _fill_closed_descriptors() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
-
-
-__all__ = ["hint", "patient", "say"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+from functools import partial
 from typing import Final, NoReturn, final
 
 from typednn import __version__
@@ -160,7 +161,7 @@ def parser() -> Parser:
     one = command("gradcheck", "compare backward with finite differences, for a config, a recipe or one layer", _GRADCHECK)
     one.add_argument("subject", metavar="CONFIG_OR_LAYER")
     one.add_argument("--input", metavar="SIZES", help="one sample's shape, such as 28,28,1, for a layer")
-    one.add_argument("--seed", type=_whole, default=0, metavar="N", help="of the input and the parameters")
+    one.add_argument("--seed", type=partial(_at_least, 0), default=0, metavar="N", help="of the input and the parameters")
     _import(one)
 
     command("info", "versions, machine, BLAS, threads, devices, extras: what a bug report needs")
@@ -178,7 +179,7 @@ def _settings(one: Parser, *, sets: bool = True) -> None:
     one.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="save and stop after this time")
     one.add_argument("--report", action="store_true", help="in the end draw the pictures and write the page, as `typednn report` does")
     if sets:
-        one.add_argument("--epochs", type=_positive, metavar="N", help="passes over the data in all")
+        one.add_argument("--epochs", type=partial(_at_least, 1), metavar="N", help="passes over the data in all")
         one.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="change a setting; repeat for more"
         )
@@ -200,14 +201,6 @@ def _at_least(least: int, text: str) -> int:
     return number
 
 
-def _positive(text: str) -> int:
-    return _at_least(1, text)
-
-
-def _whole(text: str) -> int:
-    return _at_least(0, text)
-
-
 def _seconds(text: str) -> float:
     try:
         number = float(text)
@@ -219,5 +212,3 @@ def _seconds(text: str) -> float:
 
 
 COMMANDS: Final = ("train", "resume", "eval", "predict", "summary", "check", "gradcheck", "info", "report")
-
-__all__ = ["COMMANDS", "Parser", "parser"]

@@ -24,6 +24,3 @@ def tell_page(run: str | Path) -> None:
     except MissingExtra as error:
         hint(f"no pictures: {error}")
     say(str(write_report(run)))
-
-
-__all__ = ["report", "tell_page"]

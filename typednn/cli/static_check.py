@@ -8,7 +8,6 @@ decide where modules are found.
 from __future__ import annotations
 
 import configparser
-import importlib
 import importlib.util
 import json
 import os
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, cast, final
 
 from typednn.config.values import written
-from typednn.errors import ArgumentError, MissingExtra, TypednnError, explain
+from typednn.errors import ArgumentError, TypednnError, explain, optional
 
 PLUGIN: Final = "typednn.mypy_plugin"
 
@@ -100,8 +99,7 @@ def _in_folder(folder: str, settings: Settings) -> list[str]:
     try:
         exclude = [re.compile(pattern) for pattern in settings.exclude]
     except re.error as error:
-        message = explain("mypy's setting exclude", "expects regular expressions", repr(error.pattern), str(error))
-        raise ArgumentError(message) from None
+        raise ArgumentError(explain("mypy's setting exclude", "expects regular expressions", repr(error.pattern), str(error))) from None
     found = sorted(_walked(folder, exclude))
     if not found:
         raise ArgumentError(explain(folder, "expects a folder with Python files", "none", "mypy's setting exclude counts here too"))
@@ -214,7 +212,8 @@ def findings(files: Sequence[str]) -> list[Finding]:
     for file in files:
         if file != file.encode(errors="replace").decode():
             raise ArgumentError(explain(file, "mypy reads paths in UTF-8", "bytes that are none", "rename it"))
-    api, settings = _mypy(files[0]), user_settings()
+    api: Any = optional("mypy.api", files[0], "needs mypy to check Python", "pip install 'typednn[mypy]'")
+    settings = user_settings()
     faulty = [finding for file in files if (finding := _syntax_error(file)) is not None]
     unread = {finding.path for finding in faulty}
     names = [module_name(file) for file in unread]
@@ -223,16 +222,6 @@ def findings(files: Sequence[str]) -> list[Finding]:
         found += _asked(api, batch, names, settings)
     order = {os.path.abspath(file): place for place, file in enumerate(files)}
     return sorted(set(found), key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
-
-
-def _mypy(target: str) -> Any:
-    try:
-        return importlib.import_module("mypy.api")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "mypy":
-            raise
-        message = explain(target, "needs mypy to check Python", "no module named 'mypy'", "pip install 'typednn[mypy]'")
-        raise MissingExtra(message, name="mypy") from None
 
 
 def _syntax_error(file: str) -> Finding | None:
@@ -336,6 +325,3 @@ def _cache(settings: Settings) -> str:
     folder = Path(os.environ.get("MYPY_CACHE_DIR") or settings.cache_dir, "typednn")
     exists = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
     return str(folder) if exists.is_dir() and os.access(exists, os.W_OK) else os.devnull
-
-
-__all__ = ["PLUGIN", "Finding", "Settings", "findings", "module_name", "python_files", "user_settings"]

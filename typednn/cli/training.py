@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,6 @@ PAPER = "lenet5-paper"
 
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
-    start = time.perf_counter()
     settings: dict[str, Any] = parsed_settings(options.settings)
     if options.epochs is not None:
         settings["epochs"] = options.epochs
@@ -32,33 +34,17 @@ def train(options: Namespace) -> int:
         hint(f"{recipe.name}: {recipe.about}")
         hint(f"data: {samples.where}; {len(samples.x):,} to train on, {len(samples.test_x):,} to test")
         hint(f"run folder: {folder}")
-    try:
-        result = learn(
-            recipe, samples, run=folder, source=source, progress=False if options.quiet else "auto", time_limit=options.time_limit
-        )
-    except (KeyboardInterrupt, SystemExit) as stop:
-        return _stopped(folder, stop)
-    _tell(result, options, time.perf_counter() - start)
-    return 0
+    return _finished(folder, options, partial(learn, recipe, samples, run=folder, source=source))
 
 
 def resume(options: Namespace) -> int:
     """On from the last checkpoint."""
-    start = time.perf_counter()
-    try:
-        result = go_on(options.run, progress=False if options.quiet else "auto", time_limit=options.time_limit)
-    except (KeyboardInterrupt, SystemExit) as stop:
-        return _stopped(Path(options.run), stop)
-    _tell(result, options, time.perf_counter() - start)
-    return 0
+    return _finished(Path(options.run), options, partial(go_on, options.run))
 
 
 def new_folder(name: str) -> Path:
     """``runs/NAME-1``, or the first number that is free."""
-    number = 1
-    while Path("runs", f"{name}-{number}").exists():
-        number += 1
-    return Path("runs", f"{name}-{number}")
+    return next(folder for number in count(1) if not (folder := Path("runs", f"{name}-{number}")).exists())
 
 
 def _data(options: Namespace, own: str) -> tuple[Samples, dict[str, str]]:
@@ -75,10 +61,16 @@ def _data(options: Namespace, own: str) -> tuple[Samples, dict[str, str]]:
     return samples, found_by(name, samples)
 
 
-def _stopped(folder: Path, stop: KeyboardInterrupt | SystemExit) -> int:
-    """What to do next, and 130 after Ctrl-C, 143 after SIGTERM."""
-    hint(f"go on with: typednn resume {folder}" if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
-    return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
+def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) -> int:
+    """Train and say how it went; where it is stopped what to do next, and 130 after Ctrl-C, 143 after SIGTERM."""
+    start = time.perf_counter()
+    try:
+        result = work(progress=False if options.quiet else "auto", time_limit=options.time_limit)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        hint(f"go on with: typednn resume {folder}" if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
+        return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
+    _tell(result, options, time.perf_counter() - start)
+    return 0
 
 
 def _tell(result: Trained, options: Namespace, seconds: float) -> None:
@@ -101,6 +93,3 @@ def _tell(result: Trained, options: Namespace, seconds: float) -> None:
         from typednn.cli.report import tell_page  # with all that draws, which most trainings do without
 
         tell_page(result.folder)
-
-
-__all__ = ["new_folder", "resume", "train"]

@@ -36,6 +36,3 @@ def predict(options: Namespace) -> int:
         others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:_SHOWN])
         say(f"{answer.file}[{answer.index}]  {answer.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else ""))
     return 0
-
-
-__all__ = ["evaluate", "predict"]

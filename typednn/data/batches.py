@@ -29,6 +29,3 @@ def in_order(n: int, batch_size: int) -> Iterator[slice]:
     n = integer("in_order", "n", n)
     batch_size = integer("in_order", "batch_size", batch_size)
     return (slice(start, min(start + batch_size, n)) for start in range(0, n, batch_size))
-
-
-__all__ = ["batches", "in_order"]

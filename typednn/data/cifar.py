@@ -117,6 +117,3 @@ def _parsed(where: str, content: bytearray) -> tuple[Bytes, IntArray1]:
         row = int((labels > 9).argmax())
         raise DataError(explain(where, "a label of CIFAR-10 is 0 to 9", f"{labels[row]} in record {row}"))
     return np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)), labels
-
-
-__all__ = ["cifar10", "cifar10_pixels", "has_cifar10"]

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import numpy.typing as npt
 
 from typednn.arguments import choice, integer
 from typednn.arrays import Array2, Array4, IntArray1, is_array
+from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import File, opened, path_of
 
@@ -119,8 +119,7 @@ def _numbers(where: str, row: int, fields: list[str], most: float) -> list[float
         if not _is_number(field, most):
             rule = f"row {row}, column {column} must be a finite number"
             cure = "skip header lines with header=1" if row == 1 else ""
-            shown = repr(field if len(field) <= 40 else f"{field[:40]}…")
-            raise NotANumber(explain(where, rule, shown, cure), row, column)
+            raise NotANumber(explain(where, rule, repr(field if len(field) <= 40 else f"{field[:40]}…"), cure), row, column)
     return list(map(float, fields))  # their sum is too large, none of them is
 
 
@@ -143,14 +142,10 @@ def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 
         got = f"shape {tuple(matrix.shape)}" if is_array(matrix) else type(matrix).__name__
         rule = f"matrix must be rows of a label and {height} x {width} pixels, so {height * width + 1} columns"
         raise DataError(explain("labelled", rule, got, "give height and width"))
-    column = np.asarray(matrix[:, label], np.float64)
-    wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
-    if wrong.any():
-        row = int(wrong.argmax())
-        cure = "is the label in the other column?"
-        raise DataError(explain("labelled", "a label must be a whole number of at least 0", f"{column[row]:g} in row {row}", cure))
+    rule, cure = "a label must be a whole number of at least 0", "is the label in the other column?"
+    labels = whole_numbers("labelled", rule, np.asarray(matrix[:, label], np.float64), cure)
     pixels = matrix[:, 1:] if label == 0 else matrix[:, :-1]
-    return np.ascontiguousarray(pixels, np.float32).reshape(-1, height, width, 1), column.astype(np.int64)
+    return np.ascontiguousarray(pixels, np.float32).reshape(-1, height, width, 1), labels
 
 
 def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array4, IntArray1]:
@@ -165,16 +160,8 @@ def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array
         raise DataError(explain(where, "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
     images, labels = labelled(matrix, height, width, label=-1)
     for name, numbers, most in (("a pixel", images, darkest), ("a digit", labels, classes - 1)):
-        _check_range(where, name, numbers.reshape(len(numbers), -1), most)
+        wrong = (numbers < 0) | (numbers > most)
+        if wrong.any():
+            row = np.argwhere(wrong)[0, 0]
+            raise DataError(explain(where, f"{name} of optdigits is 0 to {most:g}", f"{numbers[wrong][0]:g} in row {row}"))
     return images, labels
-
-
-def _check_range(where: str, name: str, numbers: npt.NDArray[Any], most: float) -> None:
-    wrong = ((numbers < 0) | (numbers > most)).any(axis=1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        got = numbers[row][(numbers[row] < 0) | (numbers[row] > most)][0]
-        raise DataError(explain(where, f"{name} of optdigits is 0 to {most:g}", f"{got:g} in row {row}"))
-
-
-__all__ = ["NotANumber", "RowLength", "labelled", "read_csv", "read_optdigits"]

@@ -15,7 +15,7 @@ from typednn.errors import ArgumentError, explain
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
-_CHUNK = 1024  # images whose float64 copy is held at once
+_AT_ONCE = 1 << 16  # numbers whose float64 copies are held at once, in a cache
 
 
 @final
@@ -34,15 +34,8 @@ class Dataset:
         _check(self, np.dtype(np.float32))
 
     def moments(self) -> tuple[float, float]:
-        """Mean and standard deviation over every number of the training images, summed in float64.
-
-        A float32 sum loses digits over 47 million pixels, and with them several percent of the deviation.
-        """
-        images = self.train_images
-        chunks = [images[start : start + _CHUNK] for start in range(0, len(images), _CHUNK)]
-        mean = sum(float(chunk.sum(dtype=np.float64)) for chunk in chunks) / images.size
-        squares = sum(float(np.square(chunk - mean, dtype=np.float64).sum()) for chunk in chunks)
-        return mean, float(np.sqrt(squares / images.size))
+        """Mean and standard deviation over every number of the training images, summed in float64."""
+        return moments(self.train_images)
 
     def standardised(self) -> Dataset:
         """The same with training images of mean 0 and deviation 1; the test images by the *training* numbers, as they must be."""
@@ -79,6 +72,18 @@ class Pixels:
         """The same numbers in float32."""
         train, test = _floats(self.train_images), _floats(self.test_images)
         return Dataset(train, self.train_labels, test, self.test_labels, self.classes)
+
+
+def moments(numbers: npt.NDArray[Any]) -> tuple[float, float]:
+    """Mean and standard deviation over all ``numbers``, summed in float64, some rows at a time.
+
+    A float32 sum loses digits over 47 million pixels, and with them several percent of the deviation.
+    """
+    rows = max(1, _AT_ONCE * len(numbers) // numbers.size)
+    chunks = [numbers[start : start + rows] for start in range(0, len(numbers), rows)]
+    mean = sum(float(np.asarray(chunk, np.float32).sum(dtype=np.float64)) for chunk in chunks) / numbers.size
+    squares = sum(float(np.square(np.asarray(chunk, np.float32) - mean, dtype=np.float64).sum()) for chunk in chunks)
+    return mean, float(np.sqrt(squares / numbers.size))
 
 
 def _floats(images: Bytes) -> Array4:

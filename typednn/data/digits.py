@@ -8,7 +8,6 @@ Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", 
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from typednn.arguments import integer
 from typednn.arrays import Array2, Array4
 from typednn.data.dataset import Dataset
-from typednn.errors import MissingExtra, explain
+from typednn.errors import optional
 from typednn.random import PCG32
 
 _SIZE = 28
@@ -25,7 +24,8 @@ _DARKEST = 16.0
 
 def digits() -> Dataset:
     """Scikit-learn's 8x8 digits resized to 28x28; needs the extra ``typednn[demo]``."""
-    bundled = _sklearn_datasets().load_digits()
+    sklearn: Any = optional("sklearn.datasets", "digits()", "needs scikit-learn's bundled images", "pip install typednn[demo]")
+    bundled = sklearn.load_digits()
     labels = np.asarray(bundled.target, np.int64).reshape(-1)
     images = resized(np.asarray(bundled.images, np.float64)[..., np.newaxis], _SIZE, _SIZE) * (255.0 / _DARKEST)
     images = images.astype(np.float32)
@@ -57,16 +57,3 @@ def _interpolation(old: int, new: int) -> Array2:
     weights[np.arange(new), left] += 1.0 - share
     weights[np.arange(new), right] += share
     return weights
-
-
-def _sklearn_datasets() -> Any:
-    try:
-        return importlib.import_module("sklearn.datasets")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "sklearn":
-            raise
-        message = explain("digits()", "needs scikit-learn's bundled images", "no module named 'sklearn'", "pip install typednn[demo]")
-        raise MissingExtra(message, name="sklearn") from None
-
-
-__all__ = ["digits", "resized"]

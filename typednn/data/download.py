@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from typednn.arguments import number
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import path_of
+from typednn.files import path_of, sync_folder
 
 _CHUNK = 1 << 16
 _DIGESTS = {"md5": 32, "sha256": 64}
@@ -66,7 +66,8 @@ def fetch(
             finally:
                 if part.exists() and not os.fstat(file.fileno()).st_size:
                     part.unlink()
-        _sync_folder(destination.parent)
+        with contextlib.suppress(OSError):  # so that the new name, too, survives a power cut; not every system can
+            sync_folder(destination.parent)
     except OSError as error:
         raise DataError(explain(str(destination), "must be writable", error.strerror or type(error).__name__)) from None
     return destination
@@ -147,18 +148,4 @@ def _lock(file: BinaryIO, part: Path) -> None:
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        cure = "wait for the other process"
-        raise DataError(explain(str(part), "one download of a file at a time", "a second one", cure)) from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """So that the new name, too, survives a power cut; not every system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-__all__ = ["fetch"]
+        raise DataError(explain(str(part), "one download of a file at a time", "a second one", "wait for the other process")) from None

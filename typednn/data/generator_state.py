@@ -94,6 +94,3 @@ def _arrays(state: object) -> Any:
     if set(fields) == {"dtype", "values"} and fields["dtype"] in ("uint32", "uint64"):
         return np.array(fields["values"], fields["dtype"])
     return {key: _arrays(value) for key, value in fields.items()}
-
-
-__all__ = ["generator_state", "restore_generator"]

@@ -88,6 +88,3 @@ def _read(file: File, stream: Readable, size: int | None) -> npt.NDArray[Any]:
 
 def _counted(size: int, itemsize: int) -> str:
     return f"{size // itemsize}" if size % itemsize == 0 else f"{size} bytes"
-
-
-__all__ = ["read_idx"]

@@ -11,7 +11,6 @@ the header is compared with that, and with the memory limit (`typednn.files`), b
 
 from __future__ import annotations
 
-import importlib
 import math
 import struct
 import warnings
@@ -24,7 +23,7 @@ import numpy as np
 
 from typednn.arguments import integer, pair
 from typednn.arrays import Array3, Array4, IntArray1
-from typednn.errors import ArgumentError, DataError, MissingExtra, explain
+from typednn.errors import ArgumentError, DataError, explain, optional
 from typednn.files import allow, limit_of, opened, path_of
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -88,7 +87,7 @@ def read_image(
         file.take(_BYTES_PER_PIXEL * height * width)
         if wanted is not None and wanted != (height, width):
             file.take(_BYTES_PER_PIXEL * wanted[0] * wanted[1])
-        pillow = _pillow()
+        pillow = optional("PIL.Image", "read_image", "needs Pillow to read PNG images", "pip install typednn[images]")
         file.stream.seek(0)
         try:
             with warnings.catch_warnings():
@@ -163,16 +162,3 @@ def _resized(pillow: Any, pixels: Array3, size: tuple[int, int]) -> Array3:
     planes = [pillow.fromarray(np.ascontiguousarray(pixels[..., channel])) for channel in range(pixels.shape[2])]
     turned = (size[1], size[0])
     return np.stack([np.asarray(plane.resize(turned, pillow.Resampling.BILINEAR), np.float32) for plane in planes], axis=2)
-
-
-def _pillow() -> Any:
-    try:
-        return importlib.import_module("PIL.Image")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "PIL":
-            raise
-        message = explain("read_image", "needs Pillow to read PNG images", "no module named 'PIL'", "pip install typednn[images]")
-        raise MissingExtra(message, name="PIL") from None
-
-
-__all__ = ["ImageFolder", "image_size", "read_image", "read_image_folder"]

@@ -69,6 +69,3 @@ def _shaped(path: Path, numbers: npt.NDArray[Any], height: int, width: int, chan
         rule = f"must hold images of {height} x {width} x {channels}, or rows of {height * width * channels} numbers"
         raise DataError(explain(str(path), rule, f"shape {numbers.shape}"))
     return numbers.astype(np.float32).reshape(-1, *image)
-
-
-__all__ = ["read_inputs"]

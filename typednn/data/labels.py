@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer, number
-from typednn.arrays import Array2, IntArray1, is_array
+from typednn.arrays import Array2, IntArray1, is_array, is_integer
 from typednn.backends import to_numpy
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, DataError, explain
 
 
 def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDArray[np.int64]:
@@ -19,7 +19,7 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
         cure = "convert it with numpy.asarray(...)"
         raise ArgumentError(explain(where, f"{name} must be an array of integers", type(labels).__name__, cure), name)
     host = to_numpy(labels)
-    if host.dtype.kind not in "iu":
+    if not is_integer(host.dtype):
         cure = "for scores use argmax(axis=1)" if host.ndim == 2 else "convert it with astype(numpy.int64)"
         raise ArgumentError(explain(where, f"{name} must be an array of integers", str(host.dtype), cure), name)
     if host.ndim != 1:
@@ -30,6 +30,15 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
         rule = f"{name} must be 0 to {classes - 1}, as there are {classes} classes"
         raise ArgumentError(explain(where, rule, f"{int(host[row])} in row {row}"), name)
     return np.asarray(host, np.int64)
+
+
+def whole_numbers(where: str, rule: str, column: npt.NDArray[Any], cure: str, first: int = 0) -> npt.NDArray[np.int64]:
+    """A ``column`` of floats that holds labels; a `DataError` names the row, counted from ``first``, that is no whole number from 0."""
+    wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(explain(where, rule, f"{column[row]:g} in row {row + first}", cure))
+    return column.astype(np.int64)
 
 
 def one_hot(labels: IntArray1, classes: int, on: float = 1.0, off: float = 0.0) -> Array2:

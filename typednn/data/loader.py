@@ -21,7 +21,7 @@ import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from typednn.arguments import integer
-from typednn.arrays import IntArray1
+from typednn.arrays import IntArray1, is_number
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
@@ -94,11 +94,14 @@ class Loader(Generic[X, Y]):
         self._x = x
         self._y = y
         self._rng = rng if shuffle else None
-        self._batch_size = integer("Loader", "batch_size", batch_size)
+        self.batch_size: int = integer("Loader", "batch_size", batch_size)
+        """Rows in every batch but the last of an epoch."""
         self._ahead = integer("Loader", "prefetch", prefetch, 0)
         self._transform = transform
-        self._epoch = 0
-        self._step = 0
+        self.epoch: int = 0
+        """Epochs completed."""
+        self.step: int = 0
+        """Batches of the current epoch already handed out."""
         self._order: npt.NDArray[np.int64] | None = None  # of this epoch, drawn when it begins
         self._drawn_from: dict[str, Any] | None = None  # the generator before that
         self._running: int = 0  # the latest call of batches(); older iterators are void
@@ -109,24 +112,9 @@ class Loader(Generic[X, Y]):
         return len(self._x)
 
     @property
-    def batch_size(self) -> int:
-        """Rows in every batch but the last of an epoch."""
-        return self._batch_size
-
-    @property
     def steps_per_epoch(self) -> int:
         """Batches in an epoch."""
-        return math.ceil(self.rows / self._batch_size)
-
-    @property
-    def epoch(self) -> int:
-        """Epochs completed."""
-        return self._epoch
-
-    @property
-    def step(self) -> int:
-        """Batches of the current epoch already handed out."""
-        return self._step
+        return math.ceil(self.rows / self.batch_size)
 
     def batches(self) -> Iterator[Batch[X, Y]]:
         """The rest of the current epoch; when it is exhausted, ``epoch`` is one more and ``step`` 0.
@@ -142,10 +130,10 @@ class Loader(Generic[X, Y]):
         """The position, as JSON-able values."""
         return {
             "rows": self.rows,
-            "batch_size": self._batch_size,
+            "batch_size": self.batch_size,
             "shuffle": self._rng is not None,
-            "epoch": self._epoch,
-            "step": self._step,
+            "epoch": self.epoch,
+            "step": self.step,
             "drawn_from": self._drawn_from,
             "generator": None if self._rng is None else generator_state(self._rng),
         }
@@ -153,8 +141,7 @@ class Loader(Generic[X, Y]):
     def load_state_dict(self, state: Any) -> None:
         """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
         if not _is_dict(state) or set(state) != _KEYS:
-            got = repr(state)[:200]
-            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(_KEYS))}", got))
+            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(_KEYS))}", repr(state)[:200]))
         mine = self.state_dict()
         for key in ("rows", "batch_size", "shuffle"):
             if type(state[key]) is not type(mine[key]) or state[key] != mine[key]:
@@ -174,7 +161,7 @@ class Loader(Generic[X, Y]):
                 restore_generator(self._rng, mine["generator"])
                 raise
         self._running += 1
-        self._epoch, self._step = epoch, step
+        self.epoch, self.step = epoch, step
         self._order, self._drawn_from = order, state["drawn_from"] if order is not None else None
         if self._rng is None and begun:
             self._begin()
@@ -189,18 +176,18 @@ class Loader(Generic[X, Y]):
     def _rest(self, running: int) -> Iterator[Batch[X, Y]]:
         order = self._order
         if running == self._running and order is not None:
-            size = self._batch_size
-            chunks = [order[start : start + size] for start in range(self._step * size, self.rows, size)]
+            size = self.batch_size
+            chunks = [order[start : start + size] for start in range(self.step * size, self.rows, size)]
             for batch in prefetch(self._made, chunks, self._ahead):
                 if running != self._running:
                     break
-                self._step += 1
+                self.step += 1
                 yield batch
                 del batch  # before the next one is waited for
         if running != self._running or order is None:
             got, cure = "one of an earlier call", "take batches() once per epoch"
             raise StateError(explain("Loader.batches", "one iterator at a time, the newest", got, cure))
-        self._epoch, self._step = self._epoch + 1, 0
+        self.epoch, self.step = self.epoch + 1, 0
         self._order, self._drawn_from = None, None
         self._running += 1
 
@@ -212,7 +199,7 @@ class Loader(Generic[X, Y]):
 
 def _check_rows(name: str, array: Any) -> None:
     known = _is_ndarray(array)
-    if not known or array.ndim == 0 or array.dtype.kind not in "biuf":
+    if not known or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
         got = f"{array.dtype} of shape {array.shape}" if known else type(array).__name__
         rule, cure = f"{name} must be a NumPy array of numbers with rows", "convert it with numpy.asarray(...)"
         raise ArgumentError(explain("Loader", rule, got, cure), name)
@@ -231,6 +218,3 @@ def _position(name: str, value: Any, most: int | None) -> int:
         bound = "at least 0" if most is None else f"0 to {most}"
         raise StateDictError(explain("Loader.load_state_dict", f"{name} must be an integer, {bound}", repr(value)[:80]))
     return value
-
-
-__all__ = ["Batch", "Loader"]

@@ -79,6 +79,3 @@ def _of_rank(path: Path, rank: int, what: str) -> Bytes:
         axes = "1 axis" if rank == 1 else f"{rank} axes"
         raise DataError(explain(str(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
     return numbers
-
-
-__all__ = ["find_mnist", "has_mnist", "mnist", "mnist_pixels"]

@@ -179,6 +179,3 @@ def _fetch_all(name: str, place: Path, mirror: str | None, timeout: float, on_pr
     for file, checksum in _SOURCES[name].files.items():
         if not (place / file).is_file():
             fetch(f"{base}/{file}", place / file, checksum=checksum, timeout=timeout, on_progress=on_progress)
-
-
-__all__ = ["DATASETS", "PIXELS", "cache_folder", "class_names", "find", "load", "load_pixels"]

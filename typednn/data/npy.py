@@ -62,8 +62,7 @@ def read_npz(path: str | Path, *, limit: int | None = None) -> dict[str, npt.NDA
                 entries = archive.infolist()
                 # Entries that share bytes could promise more than the file can stand for.
                 if sum(entry.compress_size for entry in entries) > file.size:
-                    got = f"{len(entries)} that are longer than the file"
-                    raise DataError(explain(file.where, "its entries must not overlap", got))
+                    raise DataError(explain(file.where, "its entries must not overlap", f"{len(entries)} that are longer than the file"))
                 if len({entry.filename for entry in entries}) < len(entries):
                     raise DataError(explain(file.where, "each array must have a name of its own", "one name twice"))
                 return {entry.filename.removesuffix(".npy"): _entry(file, archive, entry) for entry in entries}
@@ -137,6 +136,3 @@ def _checked_size(where: str, dtype: np.dtype[Any], shape: tuple[int, ...], got:
     if got != expected:
         raise DataError(explain(where, f"its header promises {told} of {dtype} = {expected} bytes", str(got), "fetch it again"))
     return expected
-
-
-__all__ = ["read_npy", "read_npz"]

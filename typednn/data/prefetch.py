@@ -56,6 +56,3 @@ def _work(
         except BaseException as error:
             results.put((None, error))
             return
-
-
-__all__ = ["prefetch"]

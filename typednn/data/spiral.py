@@ -30,6 +30,3 @@ def spiral(classes: int, points: int, rng: Rng) -> tuple[Array2, IntArray1]:
     places = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=-1).reshape(-1, 2)
     order = rng.permutation(classes * points)
     return places.astype(np.float32)[order], np.repeat(arms, points)[order]
-
-
-__all__ = ["spiral"]

@@ -1,19 +1,12 @@
 """Engines: what runs an op fast on a CPU. Halide kernels for everything but matrix products, OpenBLAS for those.
 
-For whoever writes ``kernels/<op>/cpu.py``. An op's dispatch is three lines, and its answers are the reference's to rounding::
-
-    def forward(x):
-        if fast(x):
-            return cpu.forward(x)
-        record("relu.forward", "reference")
-        return reference.forward(x)
-
-and ``cpu.py`` is a description of the kernel, and a function that calls it::
+For whoever writes ``kernels/<op>/cpu.py``: an engine of an op (`typednn.kernels.op`), whose answers are the reference's to rounding. It
+is a description of the kernel, and a function that calls it::
 
     from functools import cache
     from typing import Any
 
-    from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, record
+    from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan
 
     def _bias_relu(hl: Any, cpu: Cpu, x: Any, bias: Any, slope: Any) -> Any:
         '''y[b, f] = max(x[b, f] + bias[f], 0), slope times that below zero. Halide's axes run backwards: the last one of NumPy first.'''
@@ -27,20 +20,19 @@ and ``cpu.py`` is a description of the kernel, and a function that calls it::
 
     @cache
     def _forward(features: int) -> Kernel:
-        batch, bias = Array("batch", features), Array(features, steady=True)   # a name: any extent, the same in every array of a call
+        batch, bias = Array("batch", features), Array(features, parameter=True)   # a name: any extent, the same in every array of a call
         return kernel("bias_relu.forward", _bias_relu, inputs=(batch, bias, Scalar()), outputs=(batch,))
 
     def forward(x, bias, slope):
         y = empty(x.shape)                                                # from the pool; free again when nobody refers to it
         _forward(x.shape[1])(x, bias, slope, y)                           # inputs in order, then outputs
-        record("bias_relu.forward", "halide")
         return y
 
 - ``kernel(name, build, inputs=, outputs=, options={})``: options reach ``build`` by name and are part of the kernel's key. So are the
   file of ``build`` and those that it takes names from in this package: an edit compiles anew. Let ``build`` read nothing else.
 - ``Array("batch", 28, 28, 6)``, ``Array(10, dtype="int64")``, ``Array()`` for one number in an array of rank 0, and
   ``Array("size", flat=True)`` for element-by-element ops on any shape. Numbers become constants in the kernel: use them.
-  ``Array(10, steady=True)`` is an input that is the same array in most calls, a layer's parameter: it is checked when it is another one.
+  ``Array(10, parameter=True)`` is an input that is the same array in most calls, as a layer's are: it is checked when it is another one.
 - ``kernel(..., written=(0, 2))``: the first outputs are written over inputs 0 and 2, which a call names once (optimizers). Each element
   may depend on its own place alone; other overlaps of inputs and outputs are not noticed.
 - A call finds what it has prepared by the shape of ``x``: shapes may take turns. ``kernel(...).call(x, y)`` is ``kernel(...)(x, y)``,
@@ -59,8 +51,8 @@ and ``cpu.py`` is a description of the kernel, and a function that calls it::
 - Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` float32 numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4).
 - An activation as the end or the beginning of another op: `typednn.kernels.activations`, whose expressions are those of the ops.
 - ``sgemm(a, b, out, transpose_a, transpose_b, alpha, beta)`` multiplies. Beats a kernel from a few hundred columns on.
-- `fast` says yes to float32 arrays only; ``fits(np.dtype("int64"), labels)`` asks about others. A wrong argument is a ShapeError or
-  DTypeError and runs nothing.
+- `fast` says yes to float32 arrays only; ``fast(labels, dtypes=(np.dtype("int64"),))`` asks about others. A wrong argument is a ShapeError
+  or DTypeError and runs nothing.
 
 For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces the oracle, ``toolchain.targets_for_tests()`` names
 machines that a kernel has to compile for (``toolchain.compile_object(kernel.plan, path, "symbol", target)``). ``TYPEDNN_THREADS``,
@@ -72,9 +64,9 @@ from __future__ import annotations
 from typednn.engines import nan, pool, threads
 from typednn.engines.blas import sgemm
 from typednn.engines.compiled import Kernel, kernel
-from typednn.engines.counters import counting, record
+from typednn.engines.counters import counting, observing
 from typednn.engines.cpu import Cpu
-from typednn.engines.dispatch import fast, fits, using
+from typednn.engines.dispatch import fast, using
 from typednn.engines.pool import empty
 from typednn.engines.threads import get_threads, set_threads
 from typednn.engines.toolchain import Array, Scalar, available
@@ -90,12 +82,11 @@ __all__ = [
     "counting",
     "empty",
     "fast",
-    "fits",
     "get_threads",
     "kernel",
     "nan",
+    "observing",
     "pool",
-    "record",
     "set_threads",
     "sgemm",
     "threads",

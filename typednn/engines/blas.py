@@ -55,6 +55,13 @@ def why() -> str:
     return _library().why
 
 
+def numpys() -> str:
+    """The library that NumPy multiplies with, and its version."""
+    built: Any = np.show_config(mode="dicts")
+    library = built.get("Build Dependencies", {}).get("blas", {})
+    return f"{library.get('name', 'unknown')} {library.get('version', '')}".strip()
+
+
 def sgemm(
     a: np.ndarray[Any, np.dtype[np.float32]],
     b: np.ndarray[Any, np.dtype[np.float32]],

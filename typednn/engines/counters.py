@@ -1,10 +1,13 @@
-"""Which engine ran each op, so that a benchmark or a test can't measure the wrong one.
+"""Which engine ran each op, so that a benchmark or a test can't measure the wrong one, and a tracer sees all arithmetic.
 
-An op says ``record("relu.forward", "halide")``; nobody listens unless asked:
+Every op tells what it ran (`typednn.kernels.op`); nobody listens unless asked:
 
     with counting() as counts:
         model.forward(x)
-    counts[("relu.forward", "halide")]
+    counts["relu.forward", "halide"]
+
+    with observing(lambda ran: print(ran.op.name, ran.engine, ran.seconds)):
+        model.forward(x)
 
 ``TYPEDNN_ENGINES=report`` in the environment prints the counts of the whole process when it ends.
 """
@@ -15,35 +18,58 @@ import atexit
 import os
 import sys
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Lock
+from typing import Any, NamedTuple
 
 Counts = Counter[tuple[str, str]]
 
-_listeners: list[Counts] = []
-_lock = Lock()
+
+class Ran(NamedTuple):
+    """One run of an op: by which engine, on what, what came of it, and the time that it took."""
+
+    op: Any
+    engine: str
+    arguments: tuple[Any, ...]
+    result: Any
+    seconds: float
 
 
-def record(op: str, engine: str) -> None:
-    """Note that ``engine`` ran ``op``."""
-    if _listeners:
-        with _lock:
-            for counts in _listeners:
-                counts[op, engine] += 1
+Observer = Callable[[Ran], object]
+
+observers: list[Observer] = []
+
+
+@contextmanager
+def observing(observer: Observer) -> Generator[None]:
+    """Within this block, in every thread, ``observer`` is told of each run of an op."""
+    observers.append(observer)
+    try:
+        yield
+    finally:
+        # By identity: two observers may be equal.
+        observers[:] = [other for other in observers if other is not observer]
+
+
+class _Counting:
+    """Counts runs; each of them by itself, as `Counter` has no lock."""
+
+    def __init__(self) -> None:
+        self.counts: Counts = Counter()
+        self.lock = Lock()
+
+    def __call__(self, ran: Ran) -> None:
+        with self.lock:
+            self.counts[ran.op.name, ran.engine] += 1
 
 
 @contextmanager
 def counting() -> Generator[Counts]:
     """Count, in every thread, how often each engine runs each op."""
-    counts: Counts = Counter()
-    with _lock:
-        _listeners.append(counts)
-    try:
-        yield counts
-    finally:
-        with _lock:
-            _listeners[:] = [other for other in _listeners if other is not counts]
+    observer = _Counting()
+    with observing(observer):
+        yield observer.counts
 
 
 def report(counts: Counts) -> str:
@@ -53,14 +79,15 @@ def report(counts: Counts) -> str:
 
 
 def _report_at_exit() -> None:
-    whole: Counts = Counter()
-    _listeners.append(whole)
-    atexit.register(lambda: print(report(whole), file=sys.stderr))  # noqa: T201
+    whole = _Counting()
+    observers.append(whole)
+    atexit.register(lambda: print(report(whole.counts), file=sys.stderr))  # noqa: T201
 
 
 def _after_fork() -> None:
-    global _lock
-    _lock = Lock()  # whoever held the old one is not in this process
+    for observer in observers:
+        if isinstance(observer, _Counting):
+            observer.lock = Lock()  # whoever held the old one is not in this process
 
 
 if hasattr(os, "register_at_fork"):

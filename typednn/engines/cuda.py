@@ -1,6 +1,6 @@
 """The GPU's engine: CUDA C kernels that CuPy compiles when they are first used, and launches on its arrays.
 
-For whoever writes ``kernels/<op>/cuda.py``. The file holds the kernels' text, says which arrays they cover, and calls them::
+For whoever writes ``kernels/<op>/cuda.py``. The file holds the kernels' text, and calls them::
 
     _relu = CudaKernel("relu", '''
     extern "C" __global__ void relu(const REAL* __restrict__ x, REAL* __restrict__ y, int size) {
@@ -10,20 +10,18 @@ For whoever writes ``kernels/<op>/cuda.py``. The file holds the kernels' text, s
     }
     ''')
 
-    def covers(x):
-        return on_gpu(x)
-
     def forward(x):
         y = namespace(x).empty_like(x)
         _relu.each(x.size, x, y)
-        record("relu.forward", "cuda")
         return y
+
+and the op names it as an engine: ``Engine("cuda", cuda.forward, "x", on=on_gpu)``.
 
 - ``REAL`` is the type of the first array: one text serves float32 and float64. Further names are given as keywords, and compiled in: what a
   model has few of (a window's size, its stride), not what changes with the data.
-- A whole number is an ``int``, another one a ``REAL``. Sizes of arrays stay below 2³¹, products of them are for `covers` to look at.
+- A whole number is an ``int``, another one a ``REAL``. Sizes of arrays stay below 2³¹, products of them are for ``sizes`` to look at.
 - Each thread writes numbers of its own, in an order that the text fixes. No atomics: results have the same bits every time.
-- A kernel doesn't look at shapes. What `covers` lets through fits together; the reference complains about the rest.
+- A kernel doesn't look at shapes. What the engine's ``sizes`` lets through fits together; the reference complains about the rest.
 
 This module imports no CuPy: it asks the array for the module that it belongs to.
 """
@@ -42,7 +40,7 @@ LIMIT = 2**31
 
 _THREADS = 256  # in a block; each writes a number, and then the next that no other takes
 _MOST_BLOCKS = 65535
-_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+_REAL: dict[np.dtype[Any], str] = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 _PRELUDE = """
 typedef unsigned char uint8;
@@ -59,22 +57,18 @@ class Launch(Protocol):
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], *, shared_mem: int = 0) -> None: ...
 
 
-def on_gpu(*arrays: object, dtype: np.dtype[Any] | None = None) -> bool:
-    """Whether kernels may run on ``arrays``: CuPy's, all of ``dtype``, C-contiguous, not empty, and no one asked for the reference.
+def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) -> bool:
+    """Whether kernels may run on ``arrays``: CuPy's, all of one of ``dtypes``, C-contiguous, not empty, and no one asked for the reference.
 
-    Without ``dtype``, all of float32 or all of float64.
+    An optional array that is None is no obstacle.
     """
-    first: Any = arrays[0]
-    if type(first) is np.ndarray or wanted() == "reference" or not is_array(first) or device_of(first) != "cuda":
+    given: list[Any] = [array for array in arrays if array is not None]
+    if wanted() == "reference" or not all(is_array(one) and type(one) is not np.ndarray and device_of(one) == "cuda" for one in given):
         return False
-    expected = dtype or first.dtype
-    if dtype is None and expected not in _REAL:
-        return False
-    for array in arrays:
-        one: Any = array
-        if type(one) is not type(first) or one.dtype != expected or not one.flags.c_contiguous or not 0 < one.size < LIMIT:
-            return False
-    return True
+    return all(
+        type(one) is type(given[0]) and one.dtype == given[0].dtype in dtypes and one.flags.c_contiguous and 0 < one.size < LIMIT
+        for one in given
+    )
 
 
 @final

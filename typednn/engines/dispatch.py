@@ -8,17 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from typednn.engines import toolchain
 from typednn.errors import ArgumentError, explain
 
-FLOAT32 = np.dtype(np.float32)
+FLOAT32: np.dtype[Any] = np.dtype(np.float32)
 _ndarray = np.ndarray
 
 # Kernels count elements in 32 bits.
-_LIMIT = 2**31
+LIMIT = 2**31
 _ENGINES = ("fast", "reference")
 
 
@@ -37,26 +38,23 @@ def wanted() -> str:
     return _wanted
 
 
-def fast(*arrays: object) -> bool:
-    """Whether kernels may run on ``arrays``: NumPy's, float32, C-contiguous, not empty, and no one asked for the reference."""
+def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = (FLOAT32,)) -> bool:
+    """Whether kernels may run on ``arrays``: NumPy's, of ``dtypes``, C-contiguous, not empty, and no one asked for the reference.
+
+    An optional array that is None is no obstacle.
+    """
     if not _on and not _decide():
         return False
     for array in arrays:
-        if type(array) is not _ndarray or not array.flags.c_contiguous or not 0 < array.size < _LIMIT:
-            return False
-        # NumPy has one float32 dtype; an equal one may come from a file. Another byte order is not equal.
-        if array.dtype is not FLOAT32 and array.dtype != FLOAT32:
+        if type(array) is _ndarray:
+            if not array.flags.c_contiguous or not 0 < array.size < LIMIT:
+                return False
+            # NumPy has one dtype of each kind; an equal one may come from a file. Another byte order is not equal.
+            if array.dtype is not dtypes[0] and array.dtype not in dtypes:
+                return False
+        elif array is not None:
             return False
     return True
-
-
-def fits(dtype: np.dtype[np.generic], *arrays: object) -> bool:
-    """`fast` for arrays of another dtype, such as labels: ``fits(INT64, labels)``."""
-    if not _on and not _decide():
-        return False
-    return all(
-        type(array) is np.ndarray and array.dtype == dtype and array.flags.c_contiguous and 0 < array.size < _LIMIT for array in arrays
-    )
 
 
 def _decide() -> bool:

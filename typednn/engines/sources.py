@@ -1,6 +1,7 @@
 """The code that decides what a kernel computes, as a key: a changed line makes a changed kernel.
 
-That is the file of its build function, and every file of the same package that this one got a name from, and so on.
+That is the file of its build function, those of its options' classes, and every file of the same package that these got a name from, and
+so on.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from typednn.engines.cache import digest
 from typednn.errors import EngineError
 
 
-def digest_of(build: Callable[..., Any]) -> str:
-    """A key of all the source that ``build`` rests on."""
-    return _digest_of_module(build.__module__)
+def digest_of(build: Callable[..., Any], *options: Any) -> str:
+    """A key of all the source that ``build`` and its options rest on."""
+    homes = {getattr(option, "__module__", None) or build.__module__ for option in options}
+    return _digest_of_modules(build.__module__, *sorted(homes))
 
 
 @cache
-def _digest_of_module(name: str) -> str:
+def _digest_of_modules(*names: str) -> str:
     parts: list[str | bytes] = []
-    for module in sorted(_reached(name)):
+    for module in sorted({module for name in names for module in _reached(name)}):
         file = getattr(sys.modules[module], "__file__", None)
         if file is None:
             raise EngineError(f"a kernel's build function has to be in a file, and {module} has none")

@@ -12,7 +12,8 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -34,20 +35,20 @@ class Array:
     """An array argument: C-contiguous, of this shape and dtype. A name instead of a number is an extent that each call brings.
 
     ``Array("batch", 28, 28, 6)`` takes any batch; all arrays of one call have the same. With ``flat``, an array of any rank is taken as
-    its elements in a row: ``Array("size", flat=True)``. ``steady`` is an input that is mostly the same array from call to call, as a
-    layer's parameters are: that one is checked when it changes.
+    its elements in a row: ``Array("size", flat=True)``. ``parameter`` is an input that is mostly the same array from call to call, as a
+    layer's are: that one is checked when it changes.
     """
 
     shape: tuple[int | str, ...]
     dtype: str
     flat: bool
-    steady: bool
+    parameter: bool
 
-    def __init__(self, *shape: int | str, dtype: str = "float32", flat: bool = False, steady: bool = False) -> None:
+    def __init__(self, *shape: int | str, dtype: str = "float32", flat: bool = False, parameter: bool = False) -> None:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", np.dtype(dtype).name)
         object.__setattr__(self, "flat", flat)
-        object.__setattr__(self, "steady", steady)
+        object.__setattr__(self, "parameter", parameter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +153,12 @@ def _pipeline(plan: Plan, on: cpu.Cpu) -> tuple[Any, list[Any]]:
     arguments = [_parameter(argument, f"argument{position}") for position, argument in enumerate(plan.inputs)]
     built = plan.build(hl, on, *arguments, **dict(plan.options))
     functions: list[Any] = list(cast("Sequence[Any]", built)) if isinstance(built, list | tuple) else [built]
-    outputs = iter(plan.outputs)
-    count = 0
-    for function in functions:
-        for first, buffer in enumerate(function.output_buffers()):
-            count += 1
-            # The buffers of one Func have the same extents, and Halide takes them from the first.
-            _constrain(buffer, next(outputs, Array()), bounds=not first)
-    if count != len(plan.outputs):
-        raise EngineError(f"{plan.name}: build gives {count} outputs, {len(plan.outputs)} are declared")
+    buffers = [(place, buffer) for function in functions for place, buffer in enumerate(function.output_buffers())]
+    if len(buffers) != len(plan.outputs):
+        raise EngineError(f"{plan.name}: build gives {len(buffers)} outputs, {len(plan.outputs)} are declared")
+    for (place, buffer), output in zip(buffers, plan.outputs, strict=True):
+        # The buffers of one Func have the same extents, and Halide takes them from the first.
+        _constrain(buffer, output, bounds=not place)
     return hl.Pipeline(functions), arguments
 
 
@@ -199,18 +197,13 @@ def _constrain(buffer: Any, array: Array, bounds: bool) -> None:
             stride = None if stride is None else stride * extent
 
 
-class _halide_errors:  # noqa: N801 - reads as the context that it is
+@contextmanager
+def _halide_errors(name: str) -> Generator[None]:
     """Halide's complaints about a build function or schedule, under the kernel's name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if kind is not None and issubclass(kind, halide().HalideError):
-            raise EngineError(f"{self.name} can't be compiled: {error}") from error
+    try:
+        yield
+    except halide().HalideError as error:
+        raise EngineError(f"{name} can't be compiled: {error}") from error
 
 
 @cache

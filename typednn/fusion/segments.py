@@ -1,24 +1,25 @@
 """Segments: runs of a chain's parts that one op computes, and the search for them.
 
 =============================================================  =================
-[Pad2d with zeros] Conv2d [an activation] [MaxPool2d]          `conv_act_pool`
-Linear, ReLU, LeakyReLU, Sigmoid or Tanh                       `linear_act`
+[Pad2d with zeros] Conv2d [an activation] [MaxPool2d]          `conv2d`
+Linear, ReLU, LeakyReLU, Sigmoid or Tanh                       `linear`
 any other part                                                 alone, as it is
-Linears with and without activation in a row, in eval          `linear_chain`
+Linears with and without activation in a row, in eval          `linear.chain`
 =============================================================  =================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias, cast
 
 from typednn.fields import Cell
 from typednn.fusion.gradients import FusedPartGrad
-from typednn.kernels import conv_act_pool, linear_act, linear_chain
+from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
-from typednn.kernels.conv_act_pool.geometry import Geometry
-from typednn.kernels.linear_chain.layout import Layout
+from typednn.kernels.conv2d import Window
+from typednn.kernels.reshape import reshape
 from typednn.layers.conv2d import Conv2d
 from typednn.layers.flatten import Flatten
 from typednn.layers.leaky_relu import LeakyReLU
@@ -76,24 +77,25 @@ class ConvActPool:
         self.activation: Activation = IDENTITY if activation is None else activation
         self.before: tuple[FusedPartGrad, ...] = () if pad is None else (_NOTHING,)
         self.after: tuple[FusedPartGrad, ...] = (_NOTHING,) * ((activation is not None) + (pool is not None))
-        self.geometry: Geometry = _geometry(pad, conv, pool)
+        padding = (0, 0, 0, 0) if pad is None else pad.padding
+        self.window: Window = Window(conv.stride, conv.dilation, padding, None if pool is None else _pooling(pool))
 
     def infer(self, x: Any) -> Any:
-        return conv_act_pool.infer(x, self.conv.weight, self.conv.bias, self.geometry, self.activation)
+        return conv2d.forward(x, self.conv.weight, self.conv.bias, self.window, self.activation, False)[0]
 
     def run(self, x: Any) -> tuple[Any, Any]:
-        y, winners = conv_act_pool.forward(x, self.conv.weight, self.conv.bias, self.geometry, self.activation)
+        y, winners = conv2d.forward(x, self.conv.weight, self.conv.bias, self.window, self.activation, True)
         return y, (x, y, winners)
 
     def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
         x, y, winners = kept
-        weight, geometry, activation = self.conv.weight, self.geometry, self.activation
-        dx, dweight, dbias = conv_act_pool.backward(next_grad, x, weight, y, winners, geometry, activation, not later)
+        weight, window, activation = self.conv.weight, self.window, self.activation
+        dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, not later)
         grads = (*self.before, FusedPartGrad(dweight, None if self.conv.bias is None else dbias), *self.after)
         if not later:
             return grads, dx, None
         then = weight.copy()  # an optimizer may step before anybody asks
-        return grads, None, lambda: conv_act_pool.backward(next_grad, x, then, y, winners, geometry, activation)[0]
+        return grads, None, lambda: conv2d.backward(next_grad, x, then, window, activation, y, winners, True)[0]
 
 
 class LinearAct:
@@ -104,7 +106,7 @@ class LinearAct:
         self.activation: Activation = activation
 
     def infer(self, x: Any) -> Any:
-        return linear_act.forward(x, self.linear.weight, self.linear.bias, self.activation)
+        return linear.forward(x, self.linear.weight, self.linear.bias, self.activation)
 
     def run(self, x: Any) -> tuple[Any, Any]:
         y = self.infer(x)
@@ -112,13 +114,13 @@ class LinearAct:
 
     def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
         x, y = kept
-        weight = self.linear.weight
-        dx, dweight, dbias = linear_act.backward(next_grad, x, y, weight, self.activation, not later)
+        weight, activation = self.linear.weight, self.activation
+        dx, dweight, dbias = linear.backward(next_grad, x, weight, y, activation, not later)
         grads = (FusedPartGrad(dweight, None if self.linear.bias is None else dbias), _NOTHING)
         if not later:
             return grads, dx, None
-        then, activation = weight.copy(), self.activation
-        return grads, None, lambda: linear_act.backward(next_grad, x, y, then, activation)[0]
+        then = weight.copy()
+        return grads, None, lambda: linear.backward(next_grad, x, then, y, activation, True)[0]
 
 
 class LinearChain:
@@ -128,27 +130,22 @@ class LinearChain:
         self.members: tuple[Segment, ...] = tuple(members)
         self.linears: tuple[Any, ...] = tuple(linears)
         self.activations: tuple[Activation, ...] = tuple(activations)
-        self.known: tuple[Layout | None, list[Cell]] | None = None  # from the first call on
 
     def infer(self, x: Any) -> Any:
-        known = self.known
-        if known is None:
-            known = self.known = self._look()
-        layout, cells = known
-        if layout is None or x.shape[0] > linear_chain.MOST_ROWS:
-            for member in self.members:
-                x = member.infer(x)
-            return x
-        return linear_chain.forward(x, layout, *[cell.array for cell in cells])
+        layout, cells = self._known
+        if x.shape[0] <= layout.most_rows:
+            return linear.chain(x, layout, *[cell.array for cell in cells])
+        for member in self.members:
+            x = member.infer(x)
+        return x
 
-    def _look(self) -> tuple[Layout | None, list[Cell]]:
-        """The layout, None where a map has so many weights that threads of its own pay, and the parameters' places."""
-        weights = [linear.weight for linear in self.linears]
-        biased = tuple(linear.bias is not None for linear in self.linears)
-        if max(weight.size for weight in weights) > linear_chain.MOST_WEIGHTS:
-            return None, []
-        layout = Layout((weights[0].shape[1], *(weight.shape[0] for weight in weights)), biased, self.activations)
-        return layout, [field.cell(linear) for linear in self.linears for _, field in Linear.learnt if not field.absent(linear)]
+    @cached_property
+    def _known(self) -> tuple[linear.Layout, list[Cell]]:
+        """The layout, and the parameters' places, which the first call finds filled."""
+        weights = [part.weight for part in self.linears]
+        features = weights[0].shape[1], *(weight.shape[0] for weight in weights)
+        cells = [field.cell(part) for part in self.linears for _, field in Linear.learnt if not field.absent(part)]
+        return linear.Layout(features, tuple(part.bias is not None for part in self.linears), self.activations), cells
 
 
 def segments(parts: Sequence[Module]) -> Iterator[Segment]:
@@ -166,10 +163,10 @@ def for_inference(found: Sequence[Segment]) -> Iterator[Callable[[Any], Any]]:
     linears: list[Linear[Any]] = []
     activations: list[Activation] = []
     for segment in (*found, None):
-        linear, activation = _linear(segment)
-        if linear is not None and segment is not None:
+        part, activation = _linear(segment)
+        if part is not None and segment is not None:
             members.append(segment)
-            linears.append(linear)
+            linears.append(part)
             activations.append(activation)
             continue
         if len(members) > 1:
@@ -183,7 +180,7 @@ def for_inference(found: Sequence[Segment]) -> Iterator[Callable[[Any], Any]]:
 
 def _flattened(x: Any) -> Any:
     """What `Flatten` gives: it has nothing to compute, and its checks would take longer than it does."""
-    return x.reshape(x.shape[0], -1)
+    return reshape(x, (x.shape[0], -1))
 
 
 def _linear(segment: Segment | None) -> tuple[Linear[Any] | None, Activation]:
@@ -191,8 +188,8 @@ def _linear(segment: Segment | None) -> tuple[Linear[Any] | None, Activation]:
     match segment:
         case LinearAct():
             return segment.linear, segment.activation
-        case Alone(part=Linear() as linear):
-            return linear, IDENTITY
+        case Alone(part=Linear() as part):
+            return part, IDENTITY
         case _:
             return None, IDENTITY
 
@@ -220,16 +217,12 @@ def activation_of(part: object) -> Activation | None:
 
 def _side_by_side(part: Any) -> Any:
     """``part`` where it is a MaxPool2d whose windows the kernel takes in; else None."""
-    return part if type(part) is MaxPool2d and _geometry(None, None, part).side_by_side else None
+    return part if type(part) is MaxPool2d and Window(pooling=_pooling(part)).side_by_side else None
 
 
-def _geometry(pad: Any, conv: Any, pool: Any) -> Geometry:
-    """Where the windows lie; None in the place of what is not there."""
-    return Geometry(
-        (0, 0, 0, 0) if pad is None else pad.padding,
-        *((1, 1), (1, 1)) if conv is None else (conv.stride, conv.dilation),
-        *() if pool is None else (pool.kernel_size, pool.stride, pool.dilation),
-    )
+def _pooling(pool: Any) -> Any:
+    """Where the windows of a MaxPool2d lie."""
+    return pool.kernel_size, pool.stride, pool.dilation
 
 
 def _zeros_around(part: Any) -> Any:

@@ -10,6 +10,7 @@ from typednn.layers.pad2d import Pad2d, Pad2dGrad
 from typednn.layers.per_position import PerPosition, PerPositionGrad
 from typednn.layers.prelu import PReLU, PReLUGrad
 from typednn.layers.relu import ReLU
+from typednn.layers.repeat import Repeat, RepeatGrad
 from typednn.layers.residual import Residual, ResidualGrad
 from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.softmax import Softmax, SoftmaxGrad
@@ -33,6 +34,8 @@ __all__ = [
     "PerPosition",
     "PerPositionGrad",
     "ReLU",
+    "Repeat",
+    "RepeatGrad",
     "Residual",
     "ResidualGrad",
     "Sigmoid",

@@ -78,8 +78,9 @@ class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
         " (width-{self.dilation[1]}*({self.kernel_size[1]}-1)-1)//{self.stride[1]}+1 {self.out_channels}",
     ]:
         self._x = x
-        return conv2d.forward(x, self.weight, self.bias, self.stride, self.dilation)
+        y, _ = conv2d.forward(x, self.weight, self.bias, conv2d.Window(self.stride, self.dilation))
+        return y
 
     def backward(self, next_grad: Float[Array4, "batch out_height out_width {self.out_channels}"]) -> Conv2dGrad:
-        dx, dweight, dbias = conv2d.backward(next_grad, self._x, self.weight, self.stride, self.dilation)
+        dx, dweight, dbias = conv2d.backward(next_grad, self._x, self.weight, conv2d.Window(self.stride, self.dilation))
         return Conv2dGrad(dx, dweight, None if self.bias is None else dbias)

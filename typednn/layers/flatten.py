@@ -14,6 +14,7 @@ from jaxtyping import Float
 from typednn.arrays import Array2, Array4
 from typednn.fields import Kept
 from typednn.gradients import Gradient
+from typednn.kernels.reshape import reshape
 from typednn.layer import Layer, S
 
 
@@ -33,7 +34,8 @@ class Flatten(Layer[Array4, Array2, FlattenGrad, S]):
 
     def forward(self, x: Float[Array4, "batch height width channels"]) -> Float[Array2, "batch height*width*channels"]:
         self._shape = x.shape
-        return x.reshape(x.shape[0], x.shape[1] * x.shape[2] * x.shape[3])
+        y: Array2 = reshape(x, (x.shape[0], x.shape[1] * x.shape[2] * x.shape[3]))
+        return y
 
     def backward(self, next_grad: Float[Array2, "batch features"]) -> FlattenGrad:
-        return FlattenGrad(next_grad.reshape(self._shape))
+        return FlattenGrad(reshape(next_grad, self._shape))

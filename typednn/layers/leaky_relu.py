@@ -13,7 +13,7 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray
 from typednn.fields import Kept
 from typednn.gradients import ElementwiseGrad
-from typednn.kernels import leaky_relu
+from typednn.kernels.pointwise import leaky_relu
 from typednn.layer import A, Elementwise
 
 

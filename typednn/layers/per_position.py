@@ -7,7 +7,7 @@ No arithmetic of its own.
 """
 
 from dataclasses import dataclass
-from typing import Generic, final
+from typing import Generic, Literal, final
 
 from jaxtyping import Float
 from typing_extensions import TypeVar
@@ -15,8 +15,8 @@ from typing_extensions import TypeVar
 from typednn.arrays import Array2, Array3
 from typednn.fields import Kept
 from typednn.gradients import Gradient
-from typednn.layer import S2, G, Layer, S, check_stackable
-from typednn.shapes import Flow
+from typednn.kernels.reshape import reshape
+from typednn.layer import G, Layer, S
 
 Inner = TypeVar("Inner", covariant=True)
 
@@ -34,25 +34,20 @@ class PerPositionGrad(Gradient, Generic[Inner]):
 class PerPosition(Layer[Array3, Array3, PerPositionGrad[G], S], Generic[G, S]):
     """Around any rank-2 layer or chain: ``PerPosition(Linear(64, 256) >> ReLU() >> Linear(256, 64))``."""
 
-    inner: Layer[Array2, Array2, G]
+    inner: Layer[Array2, Array2, G, Literal["batch*time in_features -> batch*time out_features"]]
     _shape: Kept[tuple[int, int, int]]
 
-    def __init__(self, inner: Layer[Array2, Array2, G, S2]) -> None:
-        check_stackable([inner])
+    def __init__(self, inner: Layer[Array2, Array2, G]) -> None:
         self.inner = inner
-        self.trace(Flow.start())
 
     def forward(self, x: Float[Array3, "batch time in_features"]) -> Float[Array3, "batch time out_features"]:
         self._shape = x.shape
         batch, time, features = x.shape
-        rows = self.inner.forward(x.reshape(batch * time, features))
-        return rows.reshape(batch, time, rows.shape[1])
+        rows = self.inner.forward(reshape(x, (batch * time, features)))
+        y: Array3 = reshape(rows, (batch, time, rows.shape[1]))
+        return y
 
     def backward(self, next_grad: Float[Array3, "batch time out_features"]) -> PerPositionGrad[G]:
         batch, time, features = self._shape
-        inner = self.inner.backward(next_grad.reshape(batch * time, next_grad.shape[2]))
-        rows: Array2 = inner.input
-        return PerPositionGrad(rows.reshape(batch, time, features), inner)
-
-    def shapes_after(self, flow: Flow) -> Flow:
-        return flow.per_position(self.label(), self.inner.trace)
+        inner = self.inner.backward(reshape(next_grad, (batch * time, next_grad.shape[2])))
+        return PerPositionGrad(reshape(inner.input, (batch, time, features)), inner)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from typednn.arrays import AnyArray
 from typednn.fields import Kept
 from typednn.gradients import ElementwiseGrad
-from typednn.kernels import relu
+from typednn.kernels.pointwise import relu
 from typednn.layer import A, Elementwise
 
 

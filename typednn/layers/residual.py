@@ -7,14 +7,14 @@ Source: He et al. 2015, "Deep Residual Learning for Image Recognition".
 """
 
 from dataclasses import dataclass
-from typing import Any, Generic, final
+from typing import Any, Generic, Literal, final
 
 from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.gradients import Gradient
-from typednn.layer import S2, G, In, Layer, S, check_stackable
-from typednn.shapes import Flow
+from typednn.kernels.pointwise import add
+from typednn.layer import G, In, Layer, S
 
 X = TypeVar("X", covariant=True)
 Inner = TypeVar("Inner", covariant=True)
@@ -33,22 +33,17 @@ class ResidualGrad(Gradient, Generic[X, Inner]):
 class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
     """Around any layer that keeps its input's shape; another one is refused at once."""
 
-    inner: Layer[In, In, G]
+    inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]
 
-    def __init__(self, inner: Layer[In, In, G, S2]) -> None:
-        check_stackable([inner])
+    def __init__(self, inner: Layer[In, In, G]) -> None:
         self.inner = inner
-        self.trace(Flow.start())
 
     def forward(self, x: Shaped[In, "batch *shape"]) -> Shaped[In, "batch *shape"]:
-        y: Any = self.inner.forward(x)
-        total: In = x + y
+        inputs: Any = x
+        total: In = add(inputs, self.inner.forward(x))
         return total
 
     def backward(self, next_grad: Shaped[In, "batch *shape"]) -> ResidualGrad[In, G]:
         inner = self.inner.backward(next_grad)
-        dx: Any = next_grad
-        return ResidualGrad(dx + inner.input, inner)
-
-    def shapes_after(self, flow: Flow) -> Flow:
-        return self.inner.trace(flow).require_same(flow, self.label())
+        passed: Any = next_grad
+        return ResidualGrad(add(passed, inner.input), inner)

@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray, Array2
-from typednn.kernels import cross_entropy
+from typednn.kernels.pointwise import cross_entropy
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced
 from typednn.protocols import Loss
 
@@ -35,14 +35,14 @@ class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
         self.eps: float = number("CrossEntropy", "eps", eps, least=1e-30, below=1.0)
 
     def loss(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Value:
-        value: Any = reduced(cross_entropy.elementwise(prediction, target, self.eps), self.reduction)
+        value: Any = reduced(cross_entropy.forward(prediction, target, self.eps), self.reduction)
         result: Value = value
         return result
 
     def loss_grad(
         self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]
     ) -> Float[Array2, "batch classes"]:
-        return cross_entropy.gradient(prediction, target, self.eps, 1.0 / alpha(prediction.shape, self.reduction))
+        return cross_entropy.backward(prediction, target, self.eps, 1.0 / alpha(prediction.shape, self.reduction))
 
     def __repr__(self) -> str:
         return f"CrossEntropy(reduction={self.reduction!r}, eps={self.eps!r})"

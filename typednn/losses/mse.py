@@ -12,7 +12,7 @@ from jaxtyping import Float
 from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray
-from typednn.kernels import mse
+from typednn.kernels.pointwise import mse
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced
 from typednn.protocols import Loss
 
@@ -32,12 +32,12 @@ class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
         self.reduction: Reduction = checked_reduction("MSE", reduction)
 
     def loss(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Value:
-        value: Any = reduced(mse.elementwise(prediction, target), self.reduction)
+        value: Any = reduced(mse.forward(prediction, target), self.reduction)
         result: Value = value
         return result
 
     def loss_grad(self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]) -> Float[A, "batch *features"]:
-        return mse.gradient(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
+        return mse.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
     def __repr__(self) -> str:
         return f"MSE(reduction={self.reduction!r})"

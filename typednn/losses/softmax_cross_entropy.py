@@ -39,7 +39,7 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Value:
         self._check(target, prediction)
-        value: Any = reduced(softmax_cross_entropy.elementwise(prediction, target), self.reduction)
+        value: Any = reduced(softmax_cross_entropy.forward(prediction, target), self.reduction)
         result: Value = value
         return result
 
@@ -47,7 +47,7 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Float[Array2, "batch classes"]:
         self._check(target, prediction)
-        return softmax_cross_entropy.gradient(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
+        return softmax_cross_entropy.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
     def _check(self, target: Any, prediction: Array2) -> None:
         """Labels that name no class are refused with their row."""

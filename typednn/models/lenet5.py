@@ -200,6 +200,3 @@ def lenet5(
     )
     model = scores >> Softmax() if softmax else scores
     return model if rng is None else model.init(rng)  # pyright: ignore[reportReturnType]  # without the plugin the contract is a str
-
-
-__all__ = ["LeNet5", "LeNet5Grad", "LeNet5Probabilities", "LeNet5Scores", "lenet5"]

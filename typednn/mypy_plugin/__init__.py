@@ -44,7 +44,7 @@ from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 from typednn import shapes
 from typednn.mypy_plugin import classes, options
 from typednn.mypy_plugin.body import Body
-from typednn.mypy_plugin.constructors import Workshop
+from typednn.mypy_plugin.names import Workshop
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
 
@@ -61,7 +61,7 @@ class TypednnPlugin(Plugin):
     def __init__(self, mypy_options: MypyOptions) -> None:
         super().__init__(mypy_options)
         self.settings: options.Options = options.read(mypy_options.config_file)
-        files = [*Path(__file__).parent.glob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
+        files = [*Path(__file__).parent.rglob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
         self._run: Any = None
         self._workshop = Workshop()

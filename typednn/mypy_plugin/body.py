@@ -17,31 +17,26 @@ from mypy import nodes
 from mypy.nodes import TypeInfo
 from mypy.types import Instance, TupleType, Type, get_proper_type
 
-from typednn.errors import TypednnError
 from typednn.mypy_plugin import classes, syntax
-from typednn.mypy_plugin.arrays import same_precision, why
 from typednn.mypy_plugin.classes import SHAPE, changed
-from typednn.mypy_plugin.constructors import Workshop
-from typednn.mypy_plugin.evaluator import Evaluator
-from typednn.mypy_plugin.names import Names, meaning
-from typednn.mypy_plugin.statements import forget
+from typednn.mypy_plugin.features.constructors import symbolic
+from typednn.mypy_plugin.features.returns import returned
+from typednn.mypy_plugin.names import Names, Workshop, meaning
+from typednn.mypy_plugin.sizes import names_of, promised
+from typednn.mypy_plugin.statements import Statements, forget
 from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import (
     DOT,
     UNKNOWN,
-    Array,
     Environment,
-    Gradient,
     Layer,
-    Pack,
     Reference,
     Value,
-    known,
     lookup,
     printed,
     symbol,
 )
-from typednn.shapes import Dim, Lookup, Slot, Unifier, parse, unknown
+from typednn.shapes import Lookup, unknown
 
 
 class Body(Names):
@@ -77,8 +72,8 @@ class Body(Names):
         self.memo: dict[int, Value] = {}
         self._shape: tuple[int, Shape | None] = (-1, None)
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        self.evaluator: Evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)), workshop)
-        self.evaluator.statements.returns = self._returned
+        self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
+        self.evaluator.returns = self._returned
         self.evaluator.rebound = self.rebound
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
@@ -95,8 +90,8 @@ class Body(Names):
             if place == 0 and info is not None and name == "self":
                 env[name] = own = self._self(info)
                 self.attributes = lookup(own.attributes)
-                self.evaluator.calls.own = own
-                self.evaluator.assigned = classes.assigned(info)
+                self.evaluator.own = own
+                self.evaluator.assigned = classes.named(info, "assigned")
             elif argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2):
                 env[name] = UNKNOWN
             else:
@@ -106,14 +101,14 @@ class Body(Names):
     def _self(self, info: TypeInfo) -> Layer:
         if self.function is not None and self.function.name == "__init__":
             return of_class(info)
-        return self.evaluator.constructors.symbolic(info)
+        return symbolic(self.evaluator, info)
 
     def _parameter(self, name: str, argument: nodes.Argument) -> Value:
         said = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
         texts: syntax.Alternatives = said.get(name, [])
         if len(texts) == 1:
             kind, text = texts[0]
-            return self.evaluator.arrays.promised(text, kind, self.attributes)
+            return promised(self.evaluator, text, kind, self.attributes)
         declared = value_of(argument.variable.type)
         if declared is not UNKNOWN:
             return declared
@@ -139,7 +134,7 @@ class Body(Names):
             finally:
                 self.evaluator.memo = None
         self.evaluator.values = {}
-        self.evaluator.statements.step(statement, env)
+        self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
 
     def _statement(self) -> Shape:
@@ -191,7 +186,7 @@ class Body(Names):
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 constructing = self.function is not None and self.function.name == "__init__"
                 info = (self.function.info or None) if self.function is not None else None
-                free = info is not None and name not in classes.handed(info)
+                free = info is not None and name not in classes.named(info, "handed")
                 return constructing and free and f"self.{name}" not in self.shared and name not in self.evaluator.assigned
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
@@ -207,7 +202,7 @@ class Body(Names):
         env = dict(self.env)
         end = len(self.statements) if self.function is not None else self.at + 1
         self.evaluator.values = {}
-        self.evaluator.statements.run(self.statements[self.at : end], env)
+        self.evaluator.run(self.statements[self.at : end], env)
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
@@ -235,7 +230,7 @@ class Body(Names):
                 self._step()
 
     def _step(self) -> None:
-        after = self.evaluator.statements.step(self.statements[self.position], self.env)
+        after = self.evaluator.step(self.statements[self.position], self.env)
         self.env = {} if after is None else after
         self.position += 1
 
@@ -279,7 +274,7 @@ class Body(Names):
         declared = get_proper_type(self._type(node))
         return declared.type.fullname if isinstance(declared, Instance) else ""
 
-    def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None:
+    def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         found = self.signatures.get(id(syntax.origin(node)))
         return None if found is None else found[1]
 
@@ -328,62 +323,9 @@ class Body(Names):
         if self.report_unknown:
             self.note(f"not proven: {what}", node)
 
-    # ------------------------------------------------------------------ returning
-
     def _returned(self, value: Value, statement: ast.Return) -> None:
-        function = self.function
-        if function is None or self.annotated is None or statement.value is None:
-            return
-        where = f"{function.info.name}.{function.name}" if function.info else function.name
-        promised = self.annotated["result"]
-        found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
-        if len(found) == len(promised):
-            for each, texts in zip(found, promised, strict=True):
-                if isinstance(each, Array) and texts and self._broken(where, each, texts, statement.value):
-                    return
-        if isinstance(value, Gradient) and function.name == "backward" and function.info:
-            self._input_gradient(where, value, function.info, statement.value)
-
-    def _broken(self, where: str, array: Array, texts: syntax.Alternatives, node: ast.expr) -> bool:
-        problems: list[str] = []
-        for kind, text in texts:
-            unifier = Unifier(self.attributes)
-            unifier.sizes.update({name: Dim.named(name) for name in self.evaluator.names})
-            unifier.bind(text, known(array.flow.shape, self.evaluator.names))
-            if not same_precision(kind, array.kind):
-                problems.append(f"{where} must return {kind}, gets {array.kind}")
-            elif not unifier.mismatches:
-                return False
-            elif unifier.mismatches[0].label or self.rank(node) is None:
-                mismatch = unifier.mismatches[0]
-                problems.append(f'{where} must return "{text}": {mismatch.sentence(why(array, mismatch))}')
-        if problems:
-            self.complain(problems[0], node)
-        return bool(problems)
-
-    def _input_gradient(self, where: str, gradient: Gradient, info: TypeInfo, node: ast.expr) -> None:
-        """Backward's promise: the gradient's input is as large as what forward read."""
-        given = gradient.fields.get("input")
-        forward, backward = classes.method(info, "forward"), self.annotated
-        if (
-            not isinstance(given, Array)
-            or forward is None
-            or backward is None
-            or len(forward["parameters"]) != 2
-            or len(backward["parameters"]) != 2
-        ):
-            return
-        texts, results, nexts = forward["parameters"][1][1], forward["result"], backward["parameters"][1][1]
-        if len(texts) != 1 or len(results) != 1 or len(results[0]) != 1 or len(nexts) != 1:
-            return
-        # A name means the same in both where the same axis of the output has it.
-        shared = {a.text for a, b in zip(_slots(results[0][0][1]), _slots(nexts[0][1]), strict=False) if a.is_name and a.text == b.text}
-        unifier = Unifier(self.attributes)
-        unifier.sizes.update({name: Dim.named(name) for name in shared & self.evaluator.names})
-        unifier.bind(texts[0][1], known(given.flow.shape, self.evaluator.names))
-        if unifier.mismatches and (unifier.mismatches[0].label or self.rank(node) is None):
-            mismatch = unifier.mismatches[0]
-            self.complain(f"{where}: the gradient's input {mismatch.sentence(why(given, mismatch))}", node)
+        if self.function is not None and self.annotated is not None and statement.value is not None:
+            returned(self.evaluator, self.function, self.annotated, self.attributes, value, statement.value)
 
 
 def _rebound(statements: Sequence[nodes.Statement], declaration: type[nodes.GlobalDecl | nodes.NonlocalDecl]) -> Iterator[str]:
@@ -396,13 +338,6 @@ def _rebound(statements: Sequence[nodes.Statement], declaration: type[nodes.Glob
             for block in syntax.listed(getattr(held, name, None)):
                 if isinstance(block, nodes.Block):
                     yield from _rebound(block.body, declaration)
-
-
-def _slots(text: str) -> Sequence[Slot]:
-    try:
-        return [slot for slot in parse(text) if slot.is_name]
-    except TypednnError:
-        return []
 
 
 def _holds(statement: Any, context: Any) -> bool:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
@@ -37,8 +37,6 @@ STACK = "typednn.stack.Stack"
 SEQUENTIAL = "typednn.layer.Sequential"
 ELEMENTWISE_CHAIN = "typednn.layer.ElementwiseChain"
 CHAINS = ("typednn.layer.Chain", "typednn.layer.FirstChain", ELEMENTWISE_CHAIN, SEQUENTIAL)
-RESIDUAL = "typednn.layers.residual.Residual"
-PER_POSITION = "typednn.layers.per_position.PerPosition"
 GRADIENT = "typednn.gradients.Gradient"
 NDARRAY = "numpy.ndarray"
 
@@ -56,6 +54,7 @@ class ClassFacts(TypedDict):
     module: str
     methods: dict[str, Signature]
     fields: dict[str, list[Any]]  # name -> [kind of field, alternatives]
+    inner: dict[str, str]  # of a wrapper: field -> the contract for the layers in it
     constructor: str
     constants: dict[str, str]
     assigned: list[str]  # attributes that methods other than the constructor assign, or the module on other names than self
@@ -111,6 +110,7 @@ def read_class(ctx: ClassDefContext) -> None:
         "module": info.module_name,
         "methods": methods,
         "fields": fields,
+        "inner": {name: text for name, declared, _ in _declared(ctx.cls.defs) if (text := syntax.inner_contract(declared))},
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
         "assigned": sorted(
@@ -168,16 +168,20 @@ def _marked(instance: Instance, text: str, string: Instance) -> Instance:
     return instance.copy_with_extra_attr(MARK, LiteralType(text, string))
 
 
-def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+def _declared(body: nodes.Block) -> Iterator[tuple[str, Type | None, nodes.Expression]]:
+    """The names that a class body assigns or declares: each with its annotation and its value."""
     for statement in body.body:
         if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
-            declared = statement.unanalyzed_type
-            alternatives = syntax.annotation(declared, aliases)
-            if alternatives:
-                marker = declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
-                kind = marker if marker in ("Parameter", "Buffer", "Kept") else "field"
-                found[statement.lvalues[0].name] = [kind, alternatives]
+            yield statement.lvalues[0].name, statement.unanalyzed_type, statement.rvalue
+
+
+def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for name, declared, _ in _declared(body):
+        alternatives = syntax.annotation(declared, aliases)
+        if alternatives:
+            marker = declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
+            found[name] = [marker if marker in ("Parameter", "Buffer", "Kept") else "field", alternatives]
     return found
 
 
@@ -225,14 +229,11 @@ def changed(body: Sequence[ast.stmt]) -> Iterator[str]:
 def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
     """The fields of a dataclass, which are its constructor's parameters."""
     decorated = any("dataclass" in ast.unparse(syntax.expression(each)) for each in cls.decorators)
-    found: list[list[str]] = []
-    for statement in cls.defs.body if decorated else ():
-        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
-            declared = statement.unanalyzed_type
-            if isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer"):
-                default = "" if isinstance(statement.rvalue, nodes.TempNode) else ast.unparse(syntax.expression(statement.rvalue))
-                found.append([statement.lvalues[0].name, default])
-    return found
+    return [
+        [name, "" if isinstance(value, nodes.TempNode) else ast.unparse(syntax.expression(value))]
+        for name, declared, value in _declared(cls.defs)
+        if decorated and isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer")
+    ]
 
 
 MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
@@ -306,44 +307,33 @@ def method(info: TypeInfo, name: str) -> Signature | None:
     return None
 
 
-def fields(info: TypeInfo) -> dict[str, list[Any]]:
-    """Every annotated field of a class and its bases, in the order of declaration."""
-    found: dict[str, list[Any]] = {}
+def all_facts(info: TypeInfo) -> Iterator[tuple[TypeInfo, ClassFacts]]:
+    """What a class and its bases say, the bases first."""
     for base in reversed(info.mro):
         facts = facts_of(base)
         if facts is not None:
-            found |= facts["fields"]
-    return found
+            yield base, facts
+
+
+def fields(info: TypeInfo) -> dict[str, list[Any]]:
+    """Every annotated field of a class and its bases, in the order of declaration."""
+    return {name: field for _, facts in all_facts(info) for name, field in facts["fields"].items()}
+
+
+def inner(info: TypeInfo) -> dict[str, str]:
+    """The fields of a wrapper that hold layers, each with its contract."""
+    return {name: text for _, facts in all_facts(info) for name, text in facts["inner"].items()}
 
 
 def positive(info: TypeInfo) -> set[str]:
     """Attributes that are a whole axis in some annotation, and so at least 1."""
-    found: set[str] = set()
-    for base in info.mro:
-        facts = facts_of(base)
-        if facts is not None:
-            found |= set(re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", json.dumps([facts["methods"], facts["fields"]])))
-    return found
+    texts = (json.dumps([facts["methods"], facts["fields"]]) for _, facts in all_facts(info))
+    return {name for text in texts for name in re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", text)}
 
 
-def assigned(info: TypeInfo) -> frozenset[str]:
-    """Attributes that some method other than a constructor assigns: they may change at any time."""
-    found: set[str] = set()
-    for base in info.mro:
-        facts = facts_of(base)
-        if facts is not None:
-            found |= set(facts["assigned"])
-    return frozenset(found)
-
-
-def handed(info: TypeInfo) -> frozenset[str]:
-    """Attributes that some method hands on."""
-    found: set[str] = set()
-    for base in info.mro:
-        facts = facts_of(base)
-        if facts is not None:
-            found |= set(facts["handed"])
-    return frozenset(found)
+def named(info: TypeInfo, what: Literal["assigned", "handed"]) -> frozenset[str]:
+    """Attributes that some method other than a constructor assigns: they may change at any time. Or those that some method hands on."""
+    return frozenset(name for _, facts in all_facts(info) for name in facts[what])
 
 
 def constructor_owner(info: TypeInfo) -> TypeInfo | None:

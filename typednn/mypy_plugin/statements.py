@@ -7,28 +7,28 @@ another runs until nothing changes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Sequence
 
 from typednn.mypy_plugin import python
 from typednn.mypy_plugin.classes import changed
+from typednn.mypy_plugin.evaluator import Evaluator
+from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either
 
-if TYPE_CHECKING:
-    from typednn.mypy_plugin.evaluator import Evaluator
 
-
-class Statements:
+class Statements(Evaluator):
     """The statements of one body."""
 
-    def __init__(self, body: Evaluator) -> None:
-        self.body = body
+    def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
+        super().__init__(world, names, under)
         self.returns: Callable[[Value, ast.Return], None] | None = None
         self._breaks: list[list[Environment]] = []
         self._exits: list[Environment] = []  # at each return
 
+    def inside(self, module: str, under: Hashable) -> Statements:
+        return Statements(self.world.inside(module), under=(*self.under, under))
+
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
-        """The environment after a whole body, whichever return it left by."""
         after = self.run(statements, env)
         for left in self._exits:
             after = either(after, left)
@@ -47,32 +47,32 @@ class Statements:
         """One statement; ``env`` is its to change."""
         match statement:
             case ast.Assign(targets=targets, value=right):
-                value = self.body.evaluate(right, env)
+                value = self.evaluate(right, env)
                 if len(targets) > 1 and isinstance(value, Pack) and not value.frozen:
                     value = UNKNOWN  # two names for one list
                 for target in targets:
-                    self.body.assign(target, value, env)
+                    self.assign(target, value, env)
             case ast.AugAssign(target=target, op=op, value=right):
-                self.body.assign(target, self.body.evaluate(ast.BinOp(left=target, op=op, right=right), env), env)
+                self.assign(target, self.evaluate(ast.BinOp(left=target, op=op, right=right), env), env)
             case ast.Expr(value=value):
-                self.body.evaluate(value, env)
+                self.evaluate(value, env)
             case ast.Return(value=value):
-                found = Constant(None) if value is None else self.body.evaluate(value, env)
+                found = Constant(None) if value is None else self.evaluate(value, env)
                 if self.returns is not None:
                     self.returns(found, statement)
                 self._exits.append(env)
                 return None
             case ast.If(test=test, body=body, orelse=orelse):
-                return self._branch(python.truth(self.body.peek(test, env)), body, orelse, env)
+                return self._branch(python.truth(self.peek(test, env)), body, orelse, env)
             case ast.For():
                 return self._for(statement, env)
             case ast.While(test=test, body=body, orelse=orelse):
                 return self._loop([], [ast.Expr(value=test), *body], orelse, env, None, always=[ast.Expr(value=test)])
             case ast.With(items=items, body=body):
                 for item in items:
-                    self.body.evaluate(item.context_expr, env)
+                    self.evaluate(item.context_expr, env)
                     if item.optional_vars is not None:
-                        self.body.assign(item.optional_vars, UNKNOWN, env)
+                        self.assign(item.optional_vars, UNKNOWN, env)
                 after = self.run(body, dict(env))
                 if all(python.transparent(item.context_expr) for item in items):
                     return after
@@ -102,13 +102,13 @@ class Statements:
         return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
-        items = python.elements(self.body.peek(statement.iter, env))
+        items = python.elements(self.peek(statement.iter, env))
         if isinstance(items, Pack) and len(items.items) <= python.UNROLLED and not _leaves(statement.body):
             current: Environment | None = env
             for item in items.items:
                 if current is None:
                     return None
-                self.body.assign(statement.target, item, current)
+                self.assign(statement.target, item, current)
                 current = self.run(statement.body, current)
             return None if current is None else self.run(statement.orelse, current)
         return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
@@ -130,7 +130,7 @@ class Statements:
             self._breaks.append([])
             start = dict(entry)
             for target in targets:
-                self.body.assign(target, item if item is not None else UNKNOWN, start)
+                self.assign(target, item if item is not None else UNKNOWN, start)
             after = self.run(body, start)
             left = self._breaks.pop()
             widened = either(dict(env), after)

@@ -391,6 +391,17 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
             return []
 
 
+def inner_contract(declared: Type | None) -> str:
+    """``batch *shape -> batch *shape`` of ``Layer[In, In, G, Literal[…]]``, or of a tuple of such: how a wrapper uses a field's layers."""
+    match declared:
+        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):
+            return text_of(literal) or ""
+        case UnboundType(args=[UnboundType() as first, *_]):
+            return inner_contract(first)
+        case _:
+            return ""
+
+
 def _kind(declared: UnboundType) -> str:
     return declared.name.rpartition(".")[2]
 

@@ -7,7 +7,7 @@ is forgotten here. An unknown contract is Any, which fits everything.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -100,8 +100,6 @@ def value_of(declared: Type | None) -> Value:
 def layer_of(instance: Instance) -> Layer:
     """A layer of which only the type is known: by its contract, else by its class's strings with unknown sizes."""
     info = instance.type
-    if info.has_base(classes.ELEMENTWISE):
-        return Layer(info.name, info.fullname, ("*shape",), "*shape")
     contract = contract_in(instance)
     if contract is None:
         return of_class(info)
@@ -123,14 +121,24 @@ def layer_of(instance: Instance) -> Layer:
 
 def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | None = None) -> Layer:
     """A layer by its class's own annotations."""
-    if info.has_base(classes.ELEMENTWISE):
-        return Layer(label or info.name, info.fullname, ("*shape",), "*shape", attributes or {})
     forward = classes.method(info, "forward")
-    own = info.fullname in (*classes.CHAINS, classes.RESIDUAL, classes.PER_POSITION)
-    if forward is None or own:
+    if forward is None:
         return Layer(label or info.name, info.fullname, attributes=attributes or {})
     places = [alternatives for name, alternatives in forward["parameters"][1:] if not name.startswith(("*", "="))]
     inputs = [alternatives[0][1] if len(alternatives) == 1 else "..." for alternatives in places]
     outputs = forward["result"]
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
-    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {})
+    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {}, inner=_inner(info, attributes or {}))
+
+
+def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, Layer], ...]:
+    """What a wrapper's fields hold, each with its contract, up to the first that is not known."""
+    found: list[tuple[str, Layer]] = []
+    for name, contract in classes.inner(info).items():
+        held = attributes.get(name, UNKNOWN)
+        layers = held.items if isinstance(held, Pack) else (held,)
+        known = tuple(each for each in layers if isinstance(each, Layer))
+        if len(known) < len(layers):
+            break
+        found.append((contract, Layer("", "", parts=known)))
+    return tuple(found)

@@ -112,8 +112,7 @@ class Layer:
     attributes: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
     where: tuple[str, ...] = ()
     parts: tuple[Layer, ...] | None = None  # of a chain
-    inner: Layer | None = None  # of a wrapper
-    wrapper: str = ""  # "residual" or "per_position"
+    inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: what it feeds each field's layers and wants of them, and they
     sample: Sample | None = None
     traced: Flow | None = field(default=None, compare=False)  # where this stack leads from where it begins
 
@@ -131,18 +130,15 @@ class Layer:
             for part in self.parts:
                 flow = part.trace(flow)
             return flow
-        if self.wrapper and self.inner is not None:
-            if self.wrapper == "residual":
-                return self.inner.trace(flow).require_same(flow, self.label)
-            return flow.per_position(self.label, self.inner.trace)
         if len(self.inputs) != 1 or not self.output:
             return Flow.start(None)
-        return flow.through(self.label, self.inputs[0], self.output, lookup(self.attributes), self.where)
+        inner = [(contract, layer.trace) for contract, layer in self.inner]
+        return flow.through(self.label, self.inputs[0], self.output, lookup(self.attributes), self.where, inner)
 
     @property
     def contract(self) -> str | None:
         """``batch 784 -> batch 10``; None where nothing is known."""
-        if self.parts is None and not self.wrapper and (len(self.inputs) != 1 or not self.output):
+        if self.parts is None and (len(self.inputs) != 1 or not self.output):
             return None
         try:
             return written_contract(self.trace(Flow.start(None)))

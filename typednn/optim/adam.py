@@ -59,13 +59,13 @@ class Adam(GradientOptimizer):
             grad,
             arrays["m"],
             arrays["v"],
-            lr=lr,
-            beta1=beta1,
-            beta2=beta2,
-            eps=self.eps,
-            step=state.step + 1,
-            coupled=state.coupled,
-            shrink=state.shrink,
+            lr,
+            beta1,
+            beta2,
+            self.eps,
+            state.step + 1,
+            state.coupled,
+            state.shrink,
         )
 
     def array_names(self) -> tuple[str, ...]:

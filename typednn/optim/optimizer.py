@@ -28,9 +28,11 @@ import numpy as np
 from jaxtyping import Float
 
 from typednn.arguments import integer, number
-from typednn.arrays import AnyArray, device_of
+from typednn.arrays import AnyArray, device_of, is_floating
 from typednn.backends import to_device, to_numpy
+from typednn.checks import switch
 from typednn.errors import ArgumentError, LocatedError, StateDictError, StateError, explain
+from typednn.kernels.pointwise import add_scaled, shrunk
 from typednn.module import Module
 from typednn.optim.schedule import ConstantLR, Schedule, schedule
 from typednn.protocols import Optimizer
@@ -186,24 +188,45 @@ class GradientOptimizer(Optimizer):
         """One step of ``state.weights`` in place; ``state.step`` is 0 at the first."""
 
     def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"]) -> None:
-        state = self._states.get(id(weights))
-        if state is None:
-            state = self._new_state(weights)
-        settings = state.settings
-        if state.step != self._rated:
-            self._rate(state.step)
-        lr = float(settings.lr(state.step))
-        if settings.l2 or settings.decay or settings.weight_decay:
-            coupled, shrink = self.decay(settings, lr)
+        self._step_all(((weights, grad),))
+
+    def step_many(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """`step` of each ``(weights, grad)``, in order. What was never stepped, or may not fit, goes through `step`, which refuses it."""
+        known = self._states
+        if (
+            switch.mode != "full"
+            and getattr(self.step, "__func__", None) is GradientOptimizer.step  # a derived class may have a step of its own
+            and all(
+                id(weights) in known and grad.__class__ is weights.__class__ and grad.shape == weights.shape and grad.dtype == weights.dtype
+                for weights, grad in pairs
+            )
+        ):
+            self._step_all(pairs)
+        else:
+            for weights, grad in pairs:
+                self.step(weights, grad)
+
+    def _step_all(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Each step in order; the rate and the decay are asked for once where settings and step are the same."""
+        states, asked, at, lr, coupled, shrink = self._states, None, -1, 0.0, 0.0, 1.0
+        for weights, grad in pairs:
+            state = states.get(id(weights)) or self._new_state(weights)
+            if state.settings is not asked or state.step != at:
+                asked, at = state.settings, state.step
+                if at != self._rated:
+                    self._rate(at)
+                lr = float(asked.lr(at))
+                decays = asked.l2 or asked.decay or asked.weight_decay
+                coupled, shrink = self.decay(asked, lr) if decays else (0.0, 1.0)
             if self.folds_decay:
                 state.coupled, state.shrink = coupled, shrink
             else:
                 if coupled:
-                    grad = grad + coupled * weights
+                    grad = add_scaled(grad, weights, coupled)
                 if shrink != 1:
-                    weights *= shrink
-        self.apply(state, grad, lr)
-        state.step += 1
+                    shrunk(weights, shrink)
+            self.apply(state, grad, lr)
+            state.step += 1
 
     def _rate(self, step: int) -> None:
         """Refuse what is no learning rate, of any group, before the first parameter is written."""
@@ -378,7 +401,7 @@ class GradientOptimizer(Optimizer):
             for part, array in arrays[name].items():
                 if array.shape != shape:
                     problems.append(f"{f'{name}.{part}'!r} has shape {array.shape}, the parameter {shape}")
-                elif array.dtype.kind != "f":
+                elif not is_floating(array.dtype):
                     problems.append(f"{f'{name}.{part}'!r} holds {array.dtype}, not floats")
         if problems:
             raise StateDictError(explain(where, "state must belong to this optimizer and model", "; ".join(problems)))

@@ -71,13 +71,13 @@ class SGD(GradientOptimizer):
             state.weights,
             grad,
             state.arrays.get("velocity"),
-            lr=lr,
-            momentum=self.momentum,
-            dampening=self.dampening,
-            nesterov=self.nesterov,
-            first=first,
-            coupled=state.coupled,
-            shrink=state.shrink,
+            lr,
+            self.momentum,
+            self.dampening,
+            self.nesterov,
+            first,
+            state.coupled,
+            state.shrink,
         )
 
     def array_names(self) -> tuple[str, ...]:

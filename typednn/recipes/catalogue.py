@@ -12,6 +12,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,6 @@ from typednn.layer import Input
 from typednn.layers import Flatten, Linear, ReLU, Softmax
 from typednn.models import lenet5
 from typednn.recipes.recipe import AnyModel, Recipe, did_you_mean
-
-
-def _lenet5() -> AnyModel:
-    return lenet5(bias=True, softmax=False, bias_init="zeros")
-
-
-def _lenet5_paper() -> AnyModel:
-    return lenet5()
 
 
 def _mlp() -> AnyModel:
@@ -43,7 +36,7 @@ RECIPES: dict[str, Recipe] = {
     for one in (
         Recipe(
             "lenet5",
-            _lenet5,
+            partial(lenet5, bias=True, softmax=False, bias_init="zeros"),
             {**_MODERN, "weight_decay": 5e-4},
             about="LeNet5 on handwritten digits: at least 99 % of MNIST's test images in five epochs",
             epochs=5,
@@ -52,7 +45,7 @@ RECIPES: dict[str, Recipe] = {
         ),
         Recipe(
             "lenet5-paper",
-            _lenet5_paper,
+            lenet5,
             {"type": "SGD", "lr": 1.0, "decay": 1e-7},
             about="LeNet5 as the paper trains it: PCG(42, 6), learning rate 1.0, batches of 600, ten epochs, smoothed targets",
             data="mnist",
@@ -122,6 +115,3 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     got = repr(name_or_config)
     cure = did_you_mean(name_or_config, tuple(RECIPES))
     raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")
-
-
-__all__ = ["RECIPES", "find", "recipe", "recipe_of_config"]

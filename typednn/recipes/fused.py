@@ -18,6 +18,3 @@ def computed(model: Stack[Any], *, fused: bool) -> tuple[Any, tuple[int, ...]]:
         return model, (model.in_features,)
     chain = cast("Any", Chain)(model.layers, model.input)
     return fuse(chain), model.input.sizes
-
-
-__all__ = ["computed"]

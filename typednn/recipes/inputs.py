@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from typednn.arrays import is_number
 from typednn.data import NotANumber, read_inputs, read_npy
 from typednn.errors import DataError, explain
 from typednn.files import path_of
@@ -47,11 +48,10 @@ def _rows(path: Path, shape: tuple[int, ...]) -> Any:
     elif path.suffix.lower() == ".csv":
         rows = read_numbers(path)
     else:
-        rule = "a model of rows reads NPY and CSV, told by the file's name"
-        raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
+        raise DataError(explain(str(path), "a model of rows reads NPY and CSV, told by the file's name", repr(path.suffix or path.name)))
     if rows.shape == shape:
         rows = rows.reshape(1, *shape)
-    if rows.shape[1:] != shape or not len(rows) or rows.dtype.kind not in "biuf":
+    if rows.shape[1:] != shape or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):
         rule = f"must hold rows of {shape[0]} numbers"
         raise DataError(explain(str(path), rule, f"{rows.dtype} of shape {rows.shape}", "leave the label out"))
     return rows
@@ -63,6 +63,3 @@ def _dark_on_light(images: npt.NDArray[Any]) -> str:
     if float(edges.mean()) > _BRIGHTEST / 2:
         return "looks dark on light; if the training images are light on dark, as MNIST's are, add --invert"
     return ""
-
-
-__all__ = ["inputs_of"]

@@ -48,6 +48,3 @@ def beside_the_paper(train: ClassificationReport, test: ClassificationReport) ->
 def _pairs(paper: Sequence[float], ours: Sequence[float]) -> str:
     cells = [f"{theirs:.2f} {own:.3f}" for theirs, own in zip(paper, ours, strict=True)]
     return "".join(f"  {cell:<{11 if place % 2 == 0 else 12}}" for place, cell in enumerate(cells)).rstrip()
-
-
-__all__ = ["ACCURACIES", "TABLE_I", "beside_the_paper"]

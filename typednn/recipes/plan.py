@@ -99,8 +99,7 @@ def read_plan(folder: Path) -> Plan:
     if type(version) is not int or version < 1:
         raise _not_ours(where, f"format {version!r}"[:100])
     if version > FORMAT:
-        cure = "update typednn"
-        raise ConfigError(explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", cure), where)
+        raise ConfigError(explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", "update typednn"), where)
     try:
         config, scaling = str(saved["config"]), saved["scaling"]
         return Plan(
@@ -129,6 +128,3 @@ def checksum_of(samples: Samples) -> int:
 
 def _not_ours(where: str, got: str) -> ConfigError:
     return ConfigError(explain(where, "must be what typednn wrote", got, "it was changed or damaged; start a new run"), where)
-
-
-__all__ = ["FILE", "Plan", "checksum_of", "plan_for", "read_plan"]

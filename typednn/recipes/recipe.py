@@ -254,6 +254,3 @@ def _shortened(value: object) -> str:
 
 def _pairs(table: Mapping[str, Any]) -> list[str]:
     return [f"{key_written(key)} = {written(value)}" for key, value in table.items()]
-
-
-__all__ = ["CHANGEABLE", "Recipe", "did_you_mean", "from_json", "parsed_settings"]

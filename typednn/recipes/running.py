@@ -207,6 +207,3 @@ def _check(recipe: Recipe, samples: Samples, model: Stack[Any]) -> None:
         checked_labels(f"data {samples.name!r}", "labels", labels, model.out_features)
     if recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))
-
-
-__all__ = ["Trained", "as_json", "generator", "resume", "targets", "train", "which", "write_results"]

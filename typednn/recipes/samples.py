@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from typednn.data import (
     read_csv,
     read_image_folder,
 )
+from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
 from typednn.recipes.recipe import did_you_mean
@@ -122,34 +123,26 @@ def _of_images(folder: Path) -> Samples:
         got = f"{', '.join(train.names)} and {', '.join(test.names)}"
         raise DataError(explain(str(folder), "train and test must have folders of the same names", got))
     where = f"PNG images in {folder}"
-    return Samples(
-        folder.resolve().name, where, _floats(train.images), _ints(train.labels), _floats(test.images), _ints(test.labels), train.names
-    )
+    (x, y), (test_x, test_y) = ((np.asarray(part.images, np.float32), np.asarray(part.labels, np.int64)) for part in (train, test))
+    return Samples(folder.resolve().name, where, x, y, test_x, test_y, train.names)
 
 
 def load_tables(train: str | Path, test: str | Path) -> Samples:
     """Two CSV files: the label in the first column, a whole number from 0, then the inputs. A first line of words is skipped."""
     (x, y), (test_x, test_y) = (read_table(path) for path in (train, test))
     if x.shape[1] != test_x.shape[1]:
-        got = f"{x.shape[1]} and {test_x.shape[1]}"
-        raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", got))
+        raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{x.shape[1]} and {test_x.shape[1]}"))
     return Samples(Path(train).name, f"{train} and {test}", x, y, test_x, test_y)
 
 
 def read_table(path: str | Path) -> tuple[Floats, Labels]:
     """Inputs and labels of one such file."""
     matrix = read_numbers(path)
-    column = matrix[:, 0].astype(np.float64)
-    wrong = (column != np.floor(column)) | (column < 0) | ~(column < 2.0**31)
-    if wrong.any():
-        row = int(wrong.argmax())
-        cure = "put the label into the first column"
-        raise DataError(
-            explain(str(path), "the first column holds labels, whole numbers from 0", f"{column[row]:g} in row {row + 1}", cure)
-        )
+    rule, cure = "the first column holds labels, whole numbers from 0", "put the label into the first column"
+    labels = whole_numbers(str(path), rule, matrix[:, 0].astype(np.float64), cure, first=1)
     if matrix.shape[1] < 2:
         raise DataError(explain(str(path), "a row holds a label and at least one input", "one number"))
-    return np.ascontiguousarray(matrix[:, 1:]), column.astype(np.int64)
+    return np.ascontiguousarray(matrix[:, 1:]), labels
 
 
 def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
@@ -163,16 +156,6 @@ def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
 
 
 def _of(name: str, data: Dataset | Pixels, where: str, names: tuple[str, ...]) -> Samples:
-    x, test_x = (images if images.dtype == np.uint8 else _floats(images) for images in (data.train_images, data.test_images))
-    return Samples(name, where, x, _ints(data.train_labels), test_x, _ints(data.test_labels), names)
-
-
-def _floats(array: Any) -> Floats:
-    return np.asarray(array, np.float32)
-
-
-def _ints(array: Any) -> Labels:
-    return np.asarray(array, np.int64)
-
-
-__all__ = ["NAMES", "Inputs", "Labels", "Samples", "found_by", "load_data", "load_tables", "read_numbers", "read_table"]
+    x, test_x = (images if images.dtype == np.uint8 else np.asarray(images, np.float32) for images in (data.train_images, data.test_images))
+    y, test_y = (np.asarray(labels, np.int64) for labels in (data.train_labels, data.test_labels))
+    return Samples(name, where, x, y, test_x, test_y, names)

@@ -8,11 +8,10 @@ from typing import Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from typednn.data.dataset import moments
 from typednn.errors import ArgumentError, explain
 
 Floats: TypeAlias = npt.NDArray[np.float32]
-
-_AT_ONCE = 1 << 16  # numbers whose float64 copies are held at once, in a cache
 
 
 @final
@@ -25,12 +24,8 @@ class Scaling:
 
     @classmethod
     def of(cls, x: npt.NDArray[Any]) -> Scaling:
-        """Mean and deviation over every number of ``x``, summed in float64, some rows at a time."""
-        rows = max(1, _AT_ONCE * len(x) // x.size)
-        chunks = [x[start : start + rows] for start in range(0, len(x), rows)]
-        mean = sum(float(np.asarray(chunk, np.float32).sum(dtype=np.float64)) for chunk in chunks) / x.size
-        squares = sum(float(np.square(np.asarray(chunk, np.float32) - mean, dtype=np.float64).sum()) for chunk in chunks)
-        deviation = float(np.sqrt(squares / x.size))
+        """Mean and deviation over every number of ``x``."""
+        mean, deviation = moments(x)
         if not 0.0 < deviation < float("inf"):
             rule = "training inputs must be finite and differ somewhere"
             raise ArgumentError(explain("standardise", rule, f"deviation {deviation:g}", "--set standardise=false takes them as they are"))
@@ -41,6 +36,3 @@ class Scaling:
         scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
         scaled /= np.float32(self.deviation)
         return scaled
-
-
-__all__ = ["Scaling"]

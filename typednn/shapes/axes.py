@@ -42,6 +42,20 @@ class Slot:
         return self.text.isidentifier() and not self.variadic
 
     @property
+    def key(self) -> str:
+        """What other annotations of one call refer to it by: ``height``, ``*shape``; empty where they cannot."""
+        return "" if self.broadcast or not (self.variadic or self.is_name) or not self.text else f"{'*' * self.variadic}{self.text}"
+
+    @property
+    def names(self) -> set[str]:
+        """The keys of what it is made of: ``batch*time`` is made of two."""
+        found: set[str] = set()
+        if self.variadic or not self.text:
+            return {self.key} - {""}
+        evaluate(self.text, lambda name: found.add(name))
+        return found
+
+    @property
     def label(self) -> str:
         """What the axis is called: ``in_features`` for ``{self.in_features}``."""
         return self.title or re.sub(r"\{(?:self\.)?([^{}]*)\}", r"\1", self.text).replace("self.", "")

@@ -15,8 +15,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from typednn.cures import between
 from typednn.errors import StackError
-from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank
+from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, parse, product, rank
 from typednn.shapes.dims import Dim, differ, same
 from typednn.shapes.expressions import Lookup, evaluate, unknown, write
 
@@ -113,11 +114,21 @@ class Flow:
     def __str__(self) -> str:
         return self.contract
 
-    def through(self, label: str, inputs: str, output: str, attributes: Lookup = unknown, where: Sequence[str] = ()) -> Flow:
+    def through(
+        self,
+        label: str,
+        inputs: str,
+        output: str,
+        attributes: Lookup = unknown,
+        where: Sequence[str] = (),
+        inner: Sequence[tuple[str, Callable[[Flow], Flow]]] = (),
+    ) -> Flow:
         """The shape after one layer, given its two annotations.
 
         ``where`` holds conditions between its sizes, ``height*width==400``: the open constraints of a stack that
-        is used as one layer.
+        is used as one layer. ``inner`` says how a wrapper uses the layers inside it, one after another:
+        ``("batch*time in_features -> batch*time out_features", layer.trace)``. Left of the arrow stands what that
+        layer reads, in names that are bound by then; right of it what it must give, which binds new names.
         """
         flow = self._opened(inputs, attributes)
         unifier = Unifier(attributes)
@@ -129,50 +140,33 @@ class Flow:
         if flow.axes is not None and known is not None:
             axes = tuple(axis if size is axis.size else replace(axis, size=size) for axis, size in zip(flow.axes, known, strict=True))
             flow = replace(flow, axes=axes)
+        named = _named(inputs, flow.axes)
+        for contract, run in inner:
+            flow, given = flow._settled(label, unifier)._around(label, inputs, contract, run, unifier, named)
+            named = _named(inputs, flow.axes) | given | named
         kept = _keeps(inputs, output)
-        after = flow if kept else flow._outcome(label, inputs, output, unifier)
-        return after._settled(label, unifier)._then(label, flow, kept=kept)
+        after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(label, unifier)
+        kept = kept or (bool(inner) and after.axes is not None and after.axes == after._updated(flow.axes or ()))
+        return after._then(label, flow, kept=kept)
 
-    def require_same(self, before: Flow, label: str) -> Flow:
-        """The flow after a wrapper that adds what it reads to what its inner layers give.
-
-        ``self`` is the flow after the inner layers, ``before`` the flow that entered them:
-        ``inner.flow(before).require_same(before, label)``. Provenance is passed on from ``before``.
-        """
-        entered = before.axes
-        if entered is None and before.untouched and self.began is not None:
-            entered = tuple(map(Axis, self.began))
-        entered = None if entered is None else self._updated(entered)
-        unifier = Unifier()
-        unifier.bind("*shape", None if entered is None else [axis.size for axis in entered])
-        unifier.bind("*shape", self.shape)
+    def _around(
+        self, label: str, inputs: str, contract: str, run: Callable[[Flow], Flow], unifier: Unifier, named: Mapping[str, tuple[Axis, ...]]
+    ) -> tuple[Flow, dict[str, tuple[Axis, ...]]]:
+        """This flow, with what a layer inside a wrapper says of its names, and the axes that the layer gives."""
+        reads, gives, _ = split_contract(contract)
+        entering = self._outcome(label, reads, unifier, named)
+        after = run(entering)
+        unifier.refined |= {name: dim for name, dim in after.symbols.items() if dim != Dim.named(name)}
+        axes, began = self.axes, after.began
+        if entering.axes is None and self.untouched:  # the inner layer tells what the wrapper reads
+            unifier.bind(reads, began)
+            opened = unifier.result(inputs)
+            axes, began = (None, None) if opened is None else (tuple(map(Axis, opened)), tuple(opened))
+        unifier.bind(gives, after.shape)
         if unifier.mismatches:
-            gets, gives = _sample(entered), _sample(self.axes)
-            if gets == gives:  # the batch differs
-                gets, gives = unifier.mismatches[0].expected, unifier.mismatches[0].got
-            rule = f"the inner layer must keep the shape: gets {gets}, gives {gives}"
-            raise StackError(f"{label}: {rule}", "shape", expected=gets, got=gives, trace=self.trace)
-        after = replace(self, axes=self.axes if entered is None else entered)
-        return after._settled(label, unifier)._then(label, replace(before, axes=entered), kept=True)
-
-    def per_position(self, label: str, run: Callable[[Flow], Flow]) -> Flow:
-        """The flow after a wrapper that applies a rank-2 layer at every position of ``batch time features``.
-
-        ``run`` gets the flow without the time axis and gives the flow after the inner layer.
-        """
-        flow = self._opened("batch time features", unknown)
-        unifier = Unifier()
-        unifier.bind("batch time features", flow.shape)
-        if unifier.mismatches or flow.axes is None:
-            raise flow._misfit(label, unifier.mismatches[0])
-        batch, time, features = flow.axes
-        inner = run(replace(flow, axes=(batch, features)))
-        if inner.axes is not None and len(inner.axes) != 2:
-            got = count_axes([_written(axis.size) for axis in inner.axes])
-            message = f"{label}: the inner layer must give 2 axes, gives {got}"
-            raise StackError(message, "rank", expected="2 axes", got=got, trace=inner.trace)
-        axes = None if inner.axes is None else (inner.axes[0], *inner._updated((time,)), inner.axes[1])
-        return replace(inner, axes=axes)._then(label, flow, kept=inner.axes == (batch, features))
+            raise _inner_misfit(label, reads, gives, unifier, after)
+        flow = replace(after, axes=axes, began=began, previous=self.previous, origin=self.origin, untouched=self.untouched)
+        return flow, _named(gives, after.axes)
 
     def _opened(self, inputs: str, attributes: Lookup) -> Flow:
         """Where the shape is unknown: the layer's own input annotation, its names standing for themselves."""
@@ -186,20 +180,16 @@ class Flow:
         dims = tuple(opened.size(slot) for slot in slots)
         return replace(self, axes=tuple(map(Axis, dims)), began=dims if self.untouched else self.began, symbols=symbols)
 
-    def _outcome(self, label: str, inputs: str, output: str, unifier: Unifier) -> Flow:
-        """What the output annotation promises: axes that are passed on keep their provenance, others get one."""
+    def _outcome(self, label: str, output: str, unifier: Unifier, named: Mapping[str, tuple[Axis, ...]]) -> Flow:
+        """What the annotation ``output`` promises: axes that are passed on keep their provenance, others get one."""
         axes: list[Axis] = []
         symbols = dict(self.symbols)
-        before = self.axes or ()
-        layout = list(zip(align(parse(inputs), len(before)) or (), before, strict=False))
-        named = {slot.text: axis for slot, axis in reversed(layout) if slot.is_name and not slot.broadcast}
         for slot in parse(output):
-            if slot.variadic:
-                if slot.text not in unifier.groups:
-                    return replace(self, axes=None)
-                axes.extend(axis for each, axis in layout if each.variadic)
-            elif slot.is_name and slot.text in named:
-                axes.append(named[slot.text])
+            passed = named.get(slot.key)
+            if passed is not None:
+                axes.extend(passed)
+            elif slot.variadic:
+                return replace(self, axes=None)
             else:
                 if slot.is_name and slot.text not in unifier.sizes:
                     unifier.sizes[slot.text] = _fresh(slot.text, symbols)
@@ -240,8 +230,8 @@ class Flow:
 
     def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
-        if not mismatch.label and rank(mismatch.source) == 2 and len(self.axes or ()) == 4:
-            why = "; put Flatten() between them"
+        if not mismatch.label and (cure := between(rank(mismatch.source), len(self.axes or ()))):
+            why = f"; {cure}"
         return StackError(
             f"{self._refused(label)}: {mismatch.sentence(why)}",
             "size" if mismatch.label else "rank",
@@ -288,6 +278,20 @@ def split_contract(contract: str) -> tuple[str, str, tuple[str, ...]]:
     return inputs, output, tuple(conditions.split(", ")) if conditions else ()
 
 
+def _named(annotation: str, axes: tuple[Axis, ...] | None) -> dict[str, tuple[Axis, ...]]:
+    """The axes that an annotation's names stand for; those of ``*shape`` together."""
+    if axes is None:
+        return {}
+    slots = parse(annotation)
+    named: dict[str, tuple[Axis, ...]] = {slot.key: () for slot in slots if slot.variadic and slot.key}
+    for slot, axis in zip(align(slots, len(axes)) or (), axes, strict=False):
+        if slot.variadic and slot.key:
+            named[slot.key] = (*named[slot.key], axis)
+        elif slot.key:
+            named.setdefault(slot.key, (axis,))
+    return named
+
+
 def _keeps(inputs: str, output: str) -> bool:
     """Whether a layer's output surely has the very shape of its input."""
     return inputs.split() == output.split() and all(slot.text and not slot.broadcast for slot in parse(inputs))
@@ -312,3 +316,17 @@ def _listed(dims: Shape, between: str) -> str:
 
 def _sample(axes: tuple[Axis, ...] | None) -> str:
     return "..." if axes is None else product([axis.size for axis in axes[1:]])
+
+
+def _inner_misfit(label: str, reads: str, gives: str, unifier: Unifier, after: Flow) -> StackError:
+    """A wrapper cannot use what the layer inside it gives."""
+    mismatch = unifier.mismatches[0]
+    expected, got, axis = mismatch.expected, mismatch.got, mismatch.label
+    rule, reason = f"give {f'{axis}={expected}' if axis else expected}, gives {got}", "size" if axis else "rank"
+    entered, given = unifier.result(reads), after.shape
+    if reads.split() == gives.split() and entered is not None and given is not None:
+        start = int(product(entered[1:]) != product(given[1:]))  # the batch is written only where nothing else differs
+        expected, got, axis, reason = product(entered[start:]), product(given[start:]), "", "shape"
+        rule = f"keep the shape: gets {expected}, gives {got}"
+    message = f"{label}: the inner layer must {rule}"
+    return StackError(message, reason, axis=axis, expected=expected, got=got, trace=after.trace)

@@ -14,19 +14,19 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from typednn import config
-from typednn.arrays import is_array
+from typednn.arrays import is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.checks import Mode, array_hints, checking
 from typednn.config.registry import LAYERS
 from typednn.engines import using
-from typednn.errors import ArgumentError, NotForwarded, NotInitialised, StackError, explain
+from typednn.errors import ArgumentError, NotForwarded, NotInitialised, explain
 from typednn.gradient_check import gradcheck
 from typednn.layer import FirstLayer, Input, MultiInput, Sequential
 from typednn.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
 from typednn.testing.drawing import Shapes, for_drawn
-from typednn.testing.subject import Subject, bits, broken, chosen_laws, contract_of, copied, difference, hold, locked, unwritten
+from typednn.testing.subject import Subject, bits, broken, chosen_laws, contract_of, copied, difference, hold, locked, raises, unwritten
 
 
 def derivatives(subject: Subject) -> None:
@@ -35,7 +35,7 @@ def derivatives(subject: Subject) -> None:
     inputs = subject.arrays(np.float64)
     report = gradcheck(layer, *inputs, most=40, seed=subject.seed)
     gradient = _run(layer, subject)[1]
-    names = [name for name, x in zip(gradient.__inputs__, inputs, strict=True) if is_array(x) and x.dtype.kind == "f"]
+    names = [name for name, x in zip(gradient.__inputs__, inputs, strict=True) if is_array(x) and is_floating(x.dtype)]
     wanted, compared = {*names, *layer.named_parameters()}, {quantity.name for quantity in report.quantities}
     if wanted != compared:
         raise broken(f"there are derivatives by {sorted(wanted)}", str(sorted(compared)))
@@ -91,7 +91,7 @@ def precision(subject: Subject) -> None:
         output, gradient = _run(layer, subject, dtype)
         inputs = {name: getattr(gradient, name) for name in gradient.__inputs__}
         for name, array in {"the output": output, **inputs, **layer.named_gradients(gradient), **layer.state_dict()}.items():
-            if array is not None and array.dtype.kind == "f" and array.dtype != dtype:
+            if array is not None and is_floating(array.dtype) and array.dtype != dtype:
                 raise broken(f"{name} stays {np.dtype(dtype)}", str(array.dtype), "keep the dtype: Python floats do")
 
 
@@ -100,13 +100,9 @@ def state(subject: Subject) -> None:
     fresh = subject.fresh()
     shapes = fresh.parameter_shapes()
     count = fresh.num_parameters()
-    if _is_empty(fresh) and count:
-        try:
-            fresh.to(subject.device).forward(*subject.arrays())
-        except NotInitialised:
-            pass
-        else:
-            raise broken("a layer that was never filled raises NotInitialised", "an output")
+    empty = raises(NotInitialised, fresh.state_dict) and count > 0
+    if empty and not raises(NotInitialised, fresh.to(subject.device).forward, *subject.arrays()):
+        raise broken("a layer that was never filled raises NotInitialised", "an output")
     layer = subject.ready()
     real = {name: tuple(array.shape) for name, array in layer.named_parameters().items()}
     if real != shapes or sum(map(np.prod, real.values())) != count:
@@ -114,12 +110,12 @@ def state(subject: Subject) -> None:
     for seed in (1, 2):
         _run(layer, subject, seed=seed)  # whatever training changes has changed
     saved = copied(layer.state_dict())
-    by_name, by_order, empty = subject.ready(seed=7), subject.ready(seed=8), subject.fresh().to(subject.device)
+    by_name, by_order, unfilled = subject.ready(seed=7), subject.ready(seed=8), subject.fresh().to(subject.device)
     by_name.load_state_dict(layer.state_dict())
     by_order.load_state_dict(list(layer.state_dict().values()))
-    empty.load_state_dict(layer.state_dict())
+    unfilled.load_state_dict(layer.state_dict())
     expected = _results(layer, subject)
-    for how, other in (("by name", by_name), ("by order", by_order), ("into an empty one", empty)):
+    for how, other in (("by name", by_name), ("by order", by_order), ("into an empty one", unfilled)):
         if wrong := difference(saved, copied(other.state_dict())):
             raise broken(f"load_state_dict {how} brings every array", f"another {wrong}")
         if wrong := difference(expected, _results(other, subject)):
@@ -264,13 +260,7 @@ def check_layer(
         hold(LAYER_LAWS, laws, subject.label, subject, f"repeat it with check_layer({subject.described()}")
 
     def fits(shapes: Shapes, seed: int) -> bool:
-        if isinstance(prototype, MultiInput):
-            return True
-        try:
-            prototype.trace(Flow.of(shapes[0] or ()))
-        except StackError:
-            return False
-        return True
+        return not refusals.refused_by_trace(prototype, shapes[0] or ())
 
     if inputs:
         _ = Subject(prototype, inputs).hints  # as many as the layer takes
@@ -288,11 +278,7 @@ def layer_test(
     layer: Module | Callable[[], Module], *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10
 ) -> Callable[[], None]:
     """A test function for pytest: ``test_scale = layer_test(Scale(4))``. Arguments are those of `check_layer`."""
-
-    def test() -> None:
-        check_layer(layer, *inputs, laws=laws, examples=examples)
-
-    return test
+    return partial(check_layer, layer, *inputs, laws=laws, examples=examples)
 
 
 # ------------------------------------------------------------------ what the laws share
@@ -341,17 +327,6 @@ def _attributes(layer: Module) -> list[dict[str, int]]:
     return [{name: id(value) for name, value in vars(module).items()} for _, module in layer.named_modules()]
 
 
-def _is_empty(layer: Module) -> bool:
-    try:
-        layer.state_dict()
-    except NotInitialised:
-        return True
-    return False
-
-
 def _not_forwarded(layer: Any, next_grad: Any, when: str) -> None:
-    try:
-        layer.backward(next_grad)
-    except NotForwarded:
-        return
-    raise broken(f"backward {when} raises NotForwarded", "a gradient", "declare what backward needs as Kept")
+    if not raises(NotForwarded, layer.backward, next_grad):
+        raise broken(f"backward {when} raises NotForwarded", "a gradient", "declare what backward needs as Kept")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -55,6 +56,18 @@ def separate(optimizer: Any) -> None:
             raise broken("a parameter's steps depend on that parameter alone", f"other weights of shape {_SHAPES[place]} beside others")
 
 
+def together(optimizer: Any) -> None:
+    """``step_many``, where there is one, is ``step`` of each pair in order."""
+    if not hasattr(type(optimizer), "step_many"):
+        return
+    alone, many = _after(copy.deepcopy(optimizer), _SHAPES), [values(shape, 10 + place, np.float64) for place, shape in enumerate(_SHAPES)]
+    stepping = copy.deepcopy(optimizer)
+    for step in range(_STEPS):
+        stepping.step_many([(array, locked(_derivative(step, place, array.shape))) for place, array in enumerate(many)])
+    if bits(alone) != bits(many):
+        raise broken("step_many steps each pair as step does", "other weights")
+
+
 def descends(optimizer: Any) -> None:
     """A hundred steps on ½|w - c|² come nearer to c."""
     stepping, weights, centre = copy.deepcopy(optimizer), values((3, 4), 1, np.float64), values((3, 4), 2, np.float64)
@@ -95,6 +108,7 @@ OPTIMIZER_LAWS: Final[Mapping[str, Callable[[Any], None]]] = {
     "gradient": gradient,
     "repeatable": repeatable,
     "separate": separate,
+    "together": together,
     "descends": descends,
     "state": state,
 }
@@ -109,12 +123,7 @@ def check_optimizer(optimizer: Any, *, laws: Iterable[str] | None = None) -> Non
 
 def optimizer_test(optimizer: Any, *, laws: Iterable[str] | None = None) -> Callable[[], None]:
     """A test function for pytest: ``test_sign_sgd = optimizer_test(SignSGD(0.01))``."""
-    chosen: list[str] | None = None if laws is None else list(laws)
-
-    def test() -> None:
-        check_optimizer(optimizer, laws=chosen)
-
-    return test
+    return partial(check_optimizer, optimizer, laws=laws)
 
 
 def _after(optimizer: Any, shapes: Iterable[tuple[int, ...]], only: int | None = None) -> list[Any]:
@@ -122,5 +131,9 @@ def _after(optimizer: Any, shapes: Iterable[tuple[int, ...]], only: int | None =
     for step in range(_STEPS):
         for place, array in enumerate(weights):
             if only in (None, place):
-                optimizer.step(array, values(array.shape, 20 * step + place, np.float64))
+                optimizer.step(array, _derivative(step, place, array.shape))
     return weights
+
+
+def _derivative(step: int, place: int, shape: tuple[int, ...]) -> Any:
+    return values(shape, 20 * step + place, np.float64)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final
+from functools import partial
+from itertools import product
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from typednn.arrays import device_of
+from typednn.arrays import device_of, is_floating
 from typednn.backends import to_device, to_numpy
 from typednn.checks import Mode, array_hints, checking
 from typednn.errors import StackError
@@ -16,7 +18,7 @@ from typednn.layer import MultiInput
 from typednn.module import Module
 from typednn.optim import SGD
 from typednn.shapes import Flow, parse
-from typednn.testing.subject import Subject, names_of, refused
+from typednn.testing.subject import Subject, names_of, raises, refused
 
 
 def _longer(array: Any) -> Any:
@@ -49,10 +51,10 @@ def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[
             by_name = not any(slot.variadic for slot in slots) and (
                 wrong == "rank" or bool(last.text and not last.broadcast and (not last.is_name or last.text in bound))
             )
-            found += [place] if by_name or _refused_by_trace(layer, spoil(x)) else []
+            found += [place] if by_name or refused_by_trace(layer, tuple(spoil(x).shape)) else []
         elif wrong == "integers":
             found += [place] if x.dtype.kind != "i" and names and "int64" not in names else []
-        elif wrong == "precision" and x.dtype.kind != "f":
+        elif wrong == "precision" and not is_floating(x.dtype):
             found += [place] if names and "float32" not in names else []
         elif wrong == "list" or layer.num_parameters():  # a layer without parameters takes any precision and device
             found.append(place)
@@ -60,93 +62,82 @@ def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[
     return found
 
 
-def _refused_by_trace(layer: Module, x: Any) -> bool:
+def refused_by_trace(layer: Module, shape: tuple[int, ...]) -> bool:
     """A stack's annotations leave open what its parts fix."""
-    if isinstance(layer, MultiInput):
-        return False
-    try:
-        layer.trace(Flow.of(tuple(x.shape)))
-    except StackError:
-        return True
-    return False
+    return not isinstance(layer, MultiInput) and raises(StackError, layer.trace, Flow.of(shape))
 
 
-def forward(subject: Subject, wrong: str, spoil: Callable[[Any], Any], known: bool) -> None:
+Case: TypeAlias = tuple[str, Callable[[], object], Callable[[], object]]
+"""What is wrong, a good call, and the call that must be refused."""
+
+
+def forward(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:
     """Each input in turn."""
     for place in promised(subject, wrong, spoil):
-        layer, inputs = subject.ready(), list(subject.arrays())
-        if known:
-            layer.forward(*inputs)
-            layer.forward(*inputs)
-        inputs[place] = spoil(inputs[place])
-        with refused(f"forward: input {place} of wrong {wrong}"):
-            layer.forward(*inputs)
+        layer, inputs = subject.ready(), subject.arrays()
+        spoiled = [spoil(x) if other == place else x for other, x in enumerate(inputs)]
+        yield f"forward: input {place} of wrong {wrong}", partial(layer.forward, *inputs), partial(layer.forward, *spoiled)
 
 
-def next_grad(subject: Subject, wrong: str, spoil: Callable[[Any], Any], known: bool) -> None:
+def next_grad(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:
     """The derivative by the output."""
     layer = subject.ready()
     good = subject.next_grad(layer.forward(*subject.arrays()))
-    if known:
-        layer.backward(good)
-        layer.backward(good)
-    with refused(f"backward: next_grad of wrong {wrong}"):
-        layer.backward(spoil(good))
+    yield f"backward: next_grad of wrong {wrong}", partial(layer.backward, good), partial(layer.backward, spoil(good))
 
 
-def gradient(subject: Subject, wrong: str, spoil: Callable[[Any], Any], known: bool) -> None:
+def gradient(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:
     """Each field that backward returns is held to its quantity."""
     layer = subject.ready()
-    output = layer.forward(*subject.arrays())
-    good = subject.next_grad(output)
+    good = subject.next_grad(layer.forward(*subject.arrays()))
     for name in gradient_fields(layer.backward(good)):
-        spoiled: list[str] = []
-
-        def change(gradient: Any, spoiled: list[str] = spoiled) -> Any:
-            return changed_field(gradient, spoiled[0], spoil) if spoiled else gradient
-
-        faulty = with_changed_backward(subject.ready(), change)
-        faulty.forward(*subject.arrays())
-        if known:
-            faulty.backward(good)
-            faulty.backward(good)
-        spoiled.append(name)
-        with refused(f"backward: gradient field {name!r} of wrong {wrong}"):
-            faulty.backward(good)
+        yield f"backward: gradient field {name!r} of wrong {wrong}", *_well_and_badly(subject, good, name, spoil)
 
 
-def update(subject: Subject, wrong: str, spoil: Callable[[Any], Any], known: bool) -> None:
+def _well_and_badly(
+    subject: Subject, good: Any, name: str, spoil: Callable[[Any], Any]
+) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Two calls of one layer's backward: one that gives its gradient as it is, one with a field spoiled."""
+    spoiled = False
+
+    def badly() -> Any:
+        nonlocal spoiled
+        spoiled = True
+        return faulty.backward(good)
+
+    faulty = with_changed_backward(subject.ready(), lambda given: changed_field(given, name, spoil) if spoiled else given)
+    faulty.forward(*subject.arrays())
+    return partial(faulty.backward, good), badly
+
+
+def update(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:
     """Each derivative that update is given is held to its parameter."""
     layer = subject.ready()
-    if not layer.num_parameters() or wrong == "list":
-        return
-    good = layer.backward(subject.next_grad(layer.forward(*subject.arrays())))
-    optimizer = SGD(0.1)
-    if known:
-        layer.update(optimizer, good)
-        layer.update(optimizer, good)
-    with checking("off"):  # with checks no such gradient is made
-        bad = good.map(spoil)
-    with refused(f"update: a gradient of wrong {wrong}"):
-        layer.update(optimizer, bad)
+    if layer.num_parameters() and wrong != "list":
+        good, optimizer = layer.backward(subject.next_grad(layer.forward(*subject.arrays()))), SGD(0.1)
+        with checking("off"):  # with checks no such gradient is made
+            bad = good.map(spoil)
+        yield f"update: a gradient of wrong {wrong}", partial(layer.update, optimizer, good), partial(layer.update, optimizer, bad)
 
 
-METHODS: Final[dict[str, Callable[[Subject, str, Callable[[Any], Any], bool], None]]] = {
-    "forward": forward,
-    "next_grad": next_grad,
-    "gradient": gradient,
-    "update": update,
-}
+METHODS: Final = {"forward": forward, "next_grad": next_grad, "gradient": gradient, "update": update}
+
+
+def held(cases: Iterable[Case], known: bool) -> None:
+    """Each case is refused; ``known`` where a good call comes before, twice, so that verdicts are remembered."""
+    for what, good, bad in cases:
+        for _ in range(2 * known):
+            good()
+        with refused(what):
+            bad()
 
 
 def all_refused(subject: Subject) -> None:
     """Wrong rank, size, precision, kind and type are refused, in mode full, in cached, and in cached after a good call."""
-    cases: list[tuple[Mode, bool]] = [("full", False), ("cached", False), ("cached", True)]
-    for mode, known in cases:
+    modes: list[tuple[Mode, bool]] = [("full", False), ("cached", False), ("cached", True)]
+    for (mode, known), method, (wrong, spoil) in product(modes, METHODS.values(), WRONG.items()):
         with checking(mode):
-            for method in METHODS.values():
-                for wrong, spoil in WRONG.items():
-                    method(subject, wrong, spoil, known)
+            held(method(subject, wrong, spoil), known)
 
 
 # ------------------------------------------------------------------ layers spoiled on purpose

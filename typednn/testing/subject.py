@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from typednn.arrays import is_array
+from typednn.arrays import is_array, is_floating
 from typednn.backends import to_device, to_numpy
 from typednn.checks import array_hints
 from typednn.errors import ArgumentError, CheckError, TypednnError, explain
@@ -91,7 +91,7 @@ def filled(hint: Any, given: Any, seed: int, dtype: Any) -> Any:
         return None
     if is_array(given):
         host = to_numpy(given)
-        return host.astype(dtype) if host.dtype.kind == "f" else host
+        return host.astype(dtype) if is_floating(host.dtype) else host
     names = names_of(hint)
     if not names or np.dtype(dtype).name in names:
         return values(tuple(given), seed, dtype)
@@ -146,6 +146,15 @@ def difference(before: Any, after: Any) -> str:
 def copied(value: Any) -> dict[str, Any]:
     """The arrays inside ``value`` by path, as they are now."""
     return {path: to_numpy(array).copy() for path, array in arrays_in(value)}
+
+
+def raises(kind: type[Exception], call: Callable[..., object], *arguments: Any) -> bool:
+    """Whether ``call`` raises a ``kind``."""
+    try:
+        call(*arguments)
+    except kind:
+        return True
+    return False
 
 
 @contextmanager

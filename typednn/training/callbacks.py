@@ -75,6 +75,3 @@ class EarlyStopping:
         integer("EarlyStopping", "patience", self.patience)
         choice("EarlyStopping", "metric", self.metric, ("loss", "accuracy"))
         number("EarlyStopping", "min_delta", self.min_delta, least=0.0)
-
-
-__all__ = ["Callback", "EarlyStopping", "Every"]

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from typednn.errors import MissingExtra, explain
+from typednn.errors import optional
 from typednn.training.recorded import Numbers
 
 Matplotlib: TypeAlias = Any
@@ -42,11 +42,8 @@ _SETTINGS: dict[str, Any] = {
 
 def matplotlib() -> Matplotlib:
     """The package, without pyplot; `MissingExtra` where it is not installed."""
-    try:
-        return importlib.import_module("matplotlib")
-    except ImportError as error:
-        rule, cure = "pictures need the package matplotlib", "install it with: pip install 'typednn[plots]'"
-        raise MissingExtra(explain("typednn.training.plots", rule, f"no module {error.name!r}", cure), name="matplotlib") from None
+    cure = "install it with: pip install 'typednn[plots]'"
+    return optional("matplotlib", "typednn.training.plots", "pictures need the package matplotlib", cure)
 
 
 @contextmanager
@@ -120,15 +117,7 @@ def step_axis(axes: Any) -> None:
     ticker: Any = importlib.import_module("matplotlib.ticker")
     axes.set_xlabel("step")
     axes.xaxis.set_major_locator(ticker.MaxNLocator(7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
-    axes.xaxis.set_major_formatter(ticker.FuncFormatter(_whole))
-
-
-def _whole(value: float, _: object) -> str:
-    return f"{value:,.0f}"
-
-
-def _short(value: float, _: object) -> str:
-    return f"{value:g}"
+    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
 
 
 def logarithmic(axes: Any) -> None:
@@ -138,7 +127,7 @@ def logarithmic(axes: Any) -> None:
     low, high = axes.get_ylim()
     decades = float(np.log10(high) - np.log10(low))
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if decades < 3 else (1.0,), numticks=12))
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(_short))
+    axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
 
 
@@ -147,23 +136,3 @@ def legend_below(drawn: Any, axes: Any) -> None:
     handles, texts = axes.get_legend_handles_labels()
     if handles:
         drawn.legend(handles, texts, loc="outside lower center", ncols=2, fontsize=8)
-
-
-__all__ = [
-    "PALETTE",
-    "POINTS",
-    "STYLES",
-    "Matplotlib",
-    "drawing",
-    "figure",
-    "label",
-    "legend_below",
-    "logarithmic",
-    "matplotlib",
-    "message",
-    "png",
-    "smoothed",
-    "spans_decades",
-    "step_axis",
-    "thinned",
-]

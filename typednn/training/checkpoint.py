@@ -22,10 +22,10 @@ import re
 import shutil
 import stat
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import safetensors
@@ -33,7 +33,8 @@ import safetensors.numpy
 
 from typednn.backends import to_numpy
 from typednn.errors import CheckpointError, explain
-from typednn.training.run_files import sync_folder, write_file
+from typednn.files import sync_folder
+from typednn.training.run_files import parsed, write_file
 from typednn.training.state import Json, TrainingState, count, inner, part
 
 FORMAT = "typednn checkpoint"
@@ -86,10 +87,8 @@ def _forget(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        try:
+        with suppress(OSError):  # it is cleaned at the next start
             path.unlink(missing_ok=True)
-        except OSError:
-            return  # it is cleaned at the next start
 
 
 # --- writing -------------------------------------------------------------------------------------------------------
@@ -145,7 +144,7 @@ def _packed(arrays: Mapping[str, Any]) -> bytes:
 
 
 def _checksum(table: Json) -> str:
-    return hashlib.sha256(json.dumps(table, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(table, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 # --- which there are -----------------------------------------------------------------------------------------------
@@ -188,20 +187,17 @@ def rotate(parent: Path, keep: int, best: int | None) -> None:
 def read_checkpoint(folder: Path) -> Checkpoint:
     """Everything in ``folder``, checked against its checksums; a `CheckpointError` names the file and what is wrong with it."""
     where = str(folder / STATE)
-    content = _content(folder / STATE)
-    try:
-        table: Any = json.loads(content)
-    except (ValueError, RecursionError):
-        raise _damaged(where, "must be JSON", "something else") from None
-    if not isinstance(table, dict) or cast("Json", table).get("format") != FORMAT:
+    state = parsed(_content(folder / STATE))
+    if state is None:
+        raise _damaged(where, "must be a JSON object", "something else")
+    if state.get("format") != FORMAT:
         raise _damaged(where, f"must say format {FORMAT!r}", "something else")
-    state: Json = cast("Json", table)
     version = count(where, state, "version")
     if version > VERSION:
         cure = "update typednn, or go on with the version that wrote it"
         raise CheckpointError(explain(where, f"this typednn reads versions up to {VERSION}", f"version {version}", cure))
     told = state.pop("checksum", None)
-    if told != _checksum_or_nothing(state):
+    if told != _checksum(state):
         raise _damaged(where, f"its checksum must be {str(told)[:12]}…", "another: a bit or more has changed")
     named, step = _NAME.fullmatch(folder.name), count(where, state, "step")
     if named and int(named[1]) != step:
@@ -223,13 +219,6 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         inner(where, state, "environment"),
         inner(where, {"configs": {}, **state}, "configs"),
     )
-
-
-def _checksum_or_nothing(table: Json) -> str:
-    try:
-        return _checksum(table)
-    except (ValueError, RecursionError):  # NaN is no JSON, and was not written by us
-        return ""
 
 
 def _content(path: Path) -> bytes:
@@ -259,6 +248,3 @@ def _arrays(path: Path, told: Json) -> dict[str, Any]:
 
 def _damaged(where: str, rule: str, got: str) -> CheckpointError:
     return CheckpointError(explain(where, rule, got, "this checkpoint is damaged"), damaged=True)
-
-
-__all__ = ["Checkpoint", "checkpoints", "clean", "read_checkpoint", "rotate", "write_checkpoint"]

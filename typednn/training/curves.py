@@ -176,6 +176,3 @@ def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers) -> None:
     if len(begun) <= _EPOCH_LINES:
         for place, step in enumerate(begun):
             axes.axvline(step, color="#999999", linewidth=0.6, zorder=0.5, label=None if place else "an epoch begins")
-
-
-__all__ = ["accuracy_curve", "gradient_norm_curves", "loss_curve"]

@@ -6,15 +6,14 @@ import math
 import os
 import platform
 import re
-import sys
 from collections.abc import Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from typednn.engines import blas, fast, get_threads
+from typednn import __version__
+from typednn.engines import blas, cpu, fast, get_threads
 from typednn.training.state import Json
 
 _REASON = re.compile(r" \([^)]*\)")
@@ -23,16 +22,14 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def environment() -> Json:
     """What the same bits need to be the same: versions, machine, threads, engine."""
-    dependencies: Any = np.show_config(mode="dicts")
-    numpys = dependencies.get("Build Dependencies", {}).get("blas", {})
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "typednn": _version(),
+        "typednn": __version__,
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "threads": {"cores": _cores(), "kernels": get_threads(), **{name: os.environ.get(name, "") for name in _THREADS}},
-        "engine": f"{_kernels()}; NumPy with {numpys.get('name', 'unknown')} {numpys.get('version', '')}".rstrip(),
+        "processor": cpu.processor().model or platform.processor(),
+        "threads": {"cores": cpu.cores(), "kernels": get_threads(), **{name: os.environ.get(name, "") for name in _THREADS}},
+        "engine": f"{_kernels()}; NumPy with {blas.numpys()}",
     }
 
 
@@ -68,21 +65,3 @@ def _deciding(said: Mapping[str, Any], dtype: str) -> Json:
 def _kernels() -> str:
     """What computes the layers: kernels compiled by Halide and their matrix products, or the reference."""
     return f"Halide {metadata.version('halide')}; {blas.why()}" if fast() else "reference kernels"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _version() -> str:
-    package: Any = sys.modules["typednn"]
-    return str(package.__version__)
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
-
-
-__all__ = ["differences", "environment"]

@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from typednn.arguments import integer
-from typednn.arrays import AnyArray, IntArray1, namespace
+from typednn.arrays import AnyArray, IntArray1, is_integer, namespace
 from typednn.backends import to_device, to_numpy
 from typednn.data.batches import in_order
 from typednn.errors import ArgumentError, explain
@@ -74,7 +74,7 @@ class Evaluation(Generic[In, Target]):
 
     def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float]) -> tuple[float, float | None]:
         """The mean loss and the accuracy, if there are labels; the model comes back in its mode."""
-        labels: Any = self.labels if self.labels is not None else self.y if self.y.dtype.kind in "iu" and self.y.ndim == 1 else None
+        labels: Any = self.labels if self.labels is not None else self.y if is_integer(self.y.dtype) and self.y.ndim == 1 else None
         summed, right = 0.0, 0
         with evaluating(model):
             for rows in in_order(len(self.x), self.batch_size):

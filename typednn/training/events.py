@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, final
 
 from typednn.errors import MissingExtra
@@ -35,19 +36,18 @@ class Events(Callback):
             self.missing = f"no TensorBoard events: {error}"
 
     def on_step(self, step: Step) -> None:
-        if self._writer is None or (step.step % _INTERVAL and step.gradient_norms is None):
-            return
-        self._writer.scalar("train/loss", step.loss, step.step)
-        if step.lr is not None:
-            self._writer.scalar("train/lr", step.lr, step.step)
-        for layer, norm in (step.gradient_norms or {}).items():
-            self._writer.scalar(f"gradient_norms/{layer}", norm, step.step)
+        if step.step % _INTERVAL == 0 or step.gradient_norms is not None:
+            norms = {f"gradient_norms/{layer}": norm for layer, norm in (step.gradient_norms or {}).items()}
+            self._write(step.step, {"train/loss": step.loss, "train/lr": step.lr, **norms})
 
     def on_evaluation(self, measured: Measured) -> None:
-        if self._writer is not None:
-            self._writer.scalar(f"{measured.split}/loss", measured.loss, measured.step)
-            if measured.accuracy is not None:
-                self._writer.scalar(f"{measured.split}/accuracy", measured.accuracy, measured.step)
+        self._write(measured.step, {f"{measured.split}/loss": measured.loss, f"{measured.split}/accuracy": measured.accuracy})
+
+    def _write(self, step: int, values: Mapping[str, float | None]) -> None:
+        """What is known of ``values``, by tag."""
+        for tag, value in values.items():
+            if self._writer is not None and value is not None:
+                self._writer.scalar(tag, value, step)
 
     def on_end(self, history: History) -> None:
         self.close()
@@ -62,6 +62,3 @@ class Events(Callback):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-
-__all__ = ["Events"]

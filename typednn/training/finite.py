@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.arrays import namespace
+from typednn.arrays import is_floating, namespace
 from typednn.fusion import Fused
 from typednn.gradients import Gradient
 from typednn.module import Module
@@ -18,7 +18,7 @@ from typednn.training.evaluation import evaluating
 
 def finite(array: Any) -> bool:
     """Whether every number of ``array`` is finite; one pass where they are."""
-    if array.dtype.kind != "f":
+    if not is_floating(array.dtype):
         return True
     # A sum of squares that is finite has finite terms. It may overflow although all are: then they are looked at.
     return math.isfinite(float(namespace(array).vdot(array, array))) or bool(namespace(array).isfinite(array).all())

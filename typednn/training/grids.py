@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from typednn.arrays import is_integer, is_number
 from typednn.errors import ArgumentError, explain
 from typednn.training.canvas import PALETTE, drawing, figure, label, message, png
 from typednn.training.recorded import Numbers
@@ -25,7 +26,7 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
     """
     counts = np.asarray(confusion)
     classes = len(names)
-    if counts.shape != (classes, classes) or not classes or counts.dtype.kind not in "iu" or (counts < 0).any():
+    if counts.shape != (classes, classes) or not classes or not is_integer(counts.dtype) or (counts < 0).any():
         raise ArgumentError(
             explain("confusion_picture", f"needs counts of shape ({classes}, {classes}), one row for each name", described(counts)),
             "confusion",
@@ -96,13 +97,12 @@ def filter_picture(weight: AnyNumbers) -> bytes:
     rows are drawn as squares where they can be. Three channels are red, green, blue; of other numbers, each is a tile of its own.
     """
     values = np.asarray(weight)
-    if values.ndim not in (2, 4) or values.dtype.kind not in "fiu" or not values.size:
+    if values.ndim not in (2, 4) or not is_number(values.dtype) or not values.size:
         raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", described(values)), "weight")
     values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     limit = float(np.abs(values).max()) or 1.0
     if values.ndim == 2:
-        side = math.isqrt(values.shape[1])
-        tiles = values.reshape(-1, side, side) if side * side == values.shape[1] else values[:, np.newaxis]
+        tiles = _squares(values)
         captions = [f"{place}" for place in range(len(tiles))]
     elif values.shape[3] == 3:
         tiles, captions = 0.5 + values / (2 * limit), [f"{place}" for place in range(len(values))]
@@ -148,14 +148,13 @@ def _tiled(
 
 def _as_images(where: str, images: AnyNumbers) -> Numbers:
     """(batch, height, width) between any two numbers, or (batch, height, width, 3) between 0 and 1."""
-    if images.dtype.kind not in "fiub" or images.ndim not in (2, 3, 4) or not images.size:
+    if not (is_number(images.dtype) or images.dtype == bool) or images.ndim not in (2, 3, 4) or not images.size:
         raise ArgumentError(
             explain(where, "images must be numbers of 2, 3 or 4 axes, the batch first", described(np.asarray(images))), "images"
         )
     values = np.nan_to_num(images.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     if values.ndim == 2:
-        side = math.isqrt(values.shape[1])
-        return values.reshape(-1, side, side) if side * side == values.shape[1] else values[:, np.newaxis]
+        return _squares(values)
     if values.ndim == 4 and values.shape[3] == 3:
         least, most = values.min(), values.max()
         coloured: Numbers = (values - least) / ((most - least) or 1.0)
@@ -164,8 +163,11 @@ def _as_images(where: str, images: AnyNumbers) -> Numbers:
     return grey
 
 
+def _squares(rows: Numbers) -> Numbers:
+    """Each row as a square where it can be one."""
+    side = math.isqrt(rows.shape[1])
+    return rows.reshape(-1, side, side) if side * side == rows.shape[1] else rows[:, np.newaxis]
+
+
 def _percent(share: float) -> str:
     return "< 0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
-
-
-__all__ = ["confusion_picture", "filter_picture", "worst_picture"]

@@ -18,7 +18,7 @@ from typednn.errors import DataError, MissingExtra, explain
 from typednn.training.page import STYLE, block, figure_of, note, section, table
 from typednn.training.plots import write_plots
 from typednn.training.recorded import Metrics, Scores, read_metrics, read_scores
-from typednn.training.run_files import as_list, as_object, existing_run, read_bytes, read_json, read_text, write_whole
+from typednn.training.run_files import as_list, as_object, attempted, existing_run, read_bytes, read_json, read_text, write_whole
 
 _PICTURES = {
     "curves.png": ("Curves", "Loss of every training step, smoothed, with each evaluation"),
@@ -51,17 +51,15 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
         got, cure = f"none of {', '.join(_FILES)}", "give the folder that training wrote"
         raise DataError(explain(str(folder), "needs the folder of a run", got, cure))
     remarks: list[str] = []
-    metrics, scores = _metrics(folder, remarks), _scores(folder, remarks)
+    metrics = attempted(remarks, read_metrics, folder) or Metrics(tuple(np.empty(0) for _ in range(6)), {}, {})
+    scores = attempted(remarks, read_scores, folder)
     remarks.extend(metrics.remarks)
     absent = ""
     try:
-        write_plots(folder)
+        attempted(remarks, write_plots, folder)
     except MissingExtra:
         absent = "matplotlib is not installed: pip install 'typednn[plots]'"
         remarks.append(f"pictures are not drawn anew: {absent}")
-    except DataError as error:
-        if str(error) not in remarks:
-            remarks.append(str(error))
     pictures = {name: _picture(folder, name, absent, remarks) for name in _PICTURES}
     title = folder.resolve().name or "run"
     path = folder / "report.html"
@@ -160,24 +158,20 @@ def _per_class(scores: Scores | None) -> str:
 
 
 def _model(folder: Path, remarks: list[str]) -> str:
-    return _text(folder, "model.txt", remarks) or note("model.txt is missing: the model's tree is not known.")
+    return _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
 
 
 def _config(folder: Path, remarks: list[str]) -> str:
     """The model's config and the recipe, as far as they are there."""
     texts = {name: _text(folder, name, remarks) for name in ("config.toml", "recipe.json")}
     found = "".join(note(name) + text for name, text in texts.items() if text)
-    return found or note("config.toml is missing: how the run was set up is not known.")
+    return found or note("config.toml is missing or damaged: how the run was set up is not known.")
 
 
 def _environment(folder: Path, remarks: list[str]) -> str:
-    try:
-        found = read_json(folder, "environment.json")
-    except DataError as error:
-        remarks.append(str(error))
-        return note("environment.json is damaged.")
+    found = attempted(remarks, read_json, folder, "environment.json")
     if not found:
-        return note("environment.json is missing: where the run took place is not known.")
+        return note("environment.json is missing or damaged: where the run took place is not known.")
     try:
         rows = _flat("", found)
     except RecursionError:
@@ -207,11 +201,7 @@ def _flat(prefix: str, found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _text(folder: Path, name: str, remarks: list[str]) -> str:
-    try:
-        text = read_text(folder, name)
-    except DataError as error:
-        remarks.append(str(error))
-        return note(f"{name} cannot be shown.")
+    text = attempted(remarks, read_text, folder, name)
     if text is None:
         return ""
     if len(text) > _TEXT_LIMIT:
@@ -221,35 +211,10 @@ def _text(folder: Path, name: str, remarks: list[str]) -> str:
 
 def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
     words, meaning = _PICTURES[name]
-    try:
-        content = read_bytes(folder, f"plots/{name}", _PICTURE_LIMIT)
-    except DataError as error:
-        remarks.append(str(error))
-        return note(f"{words}: plots/{name} cannot be shown.")
+    content = attempted(remarks, read_bytes, folder, f"plots/{name}", _PICTURE_LIMIT)
     if content is None:
-        return note(
-            f"{words}: there is no picture" + (f", because {absent}." if absent else f"; the run holds nothing to draw plots/{name} from.")
-        )
+        return note(f"{words}: there is no picture" + (f", because {absent}." if absent else f" plots/{name} that can be shown."))
     if not content.startswith(_SIGNATURE):
         remarks.append(f"plots/{name} is not a PNG picture")
         return note(f"{words}: plots/{name} is not a PNG picture.")
     return figure_of(base64.b64encode(content).decode("ascii"), words, meaning)
-
-
-def _metrics(folder: Path, remarks: list[str]) -> Metrics:
-    try:
-        return read_metrics(folder)
-    except DataError as error:
-        remarks.append(str(error))
-        return Metrics(tuple(np.empty(0) for _ in range(6)), {}, {})
-
-
-def _scores(folder: Path, remarks: list[str]) -> Scores | None:
-    try:
-        return read_scores(folder)
-    except DataError as error:
-        remarks.append(str(error))
-        return None
-
-
-__all__ = ["write_report"]

@@ -70,6 +70,3 @@ def _clean(text: str) -> str:
     return "".join(
         sign if (sign >= " " and sign != "\x7f") or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}" for sign in text.replace("\r\n", "\n")
     )
-
-
-__all__ = ["STYLE", "block", "figure_of", "note", "section", "table"]

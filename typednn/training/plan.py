@@ -45,6 +45,3 @@ def gradient_norms(model: Module, grad: Any) -> dict[str, float]:
         layer = name.rpartition(".")[0] or name
         squares[layer] = squares.get(layer, 0.0) + float(np.sum(np.square(to_numpy(array), dtype=np.float64)))
     return {layer: math.sqrt(square) for layer, square in squares.items()}
-
-
-__all__ = ["Plan", "gradient_norms", "step_line"]

@@ -23,9 +23,9 @@ from typednn.errors import ArgumentError, DataError, explain
 from typednn.training.canvas import matplotlib
 from typednn.training.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.training.grids import confusion_picture, filter_picture, worst_picture
-from typednn.training.recorded import Scores, read_metrics, read_scores
-from typednn.training.run_files import existing_run, write_whole
-from typednn.training.shown import Mistakes, read_shown, worst_mistakes
+from typednn.training.recorded import read_metrics, read_scores
+from typednn.training.run_files import attempted, existing_run, write_whole
+from typednn.training.shown import read_shown, worst_mistakes
 
 PICTURES = ("curves.png", "accuracy.png", "confusion.png", "worst.png", "filters.png", "gradient_norms.png")
 
@@ -49,18 +49,10 @@ def write_plots(
     if together and (images is None or labels is None or scores is None):
         raise ArgumentError(explain("write_plots", "images, labels and scores come together", f"only {' and '.join(together)}"))
     matplotlib()
-    damages: list[DataError] = []
-    report: Scores | None = None
-    mistakes: Mistakes | None = None
-    try:
-        report = read_scores(folder)
-    except DataError as error:
-        damages.append(error)
-    try:
-        mistakes, kept = read_shown(folder)
-        filters = kept if filters is None else filters
-    except DataError as error:
-        damages.append(error)
+    damages: list[str] = []
+    report = attempted(damages, read_scores, folder)
+    mistakes, kept = attempted(damages, read_shown, folder) or (None, None)
+    filters = kept if filters is None else filters
     if images is not None and labels is not None and scores is not None:
         mistakes = worst_mistakes(images, labels, scores)
     metrics = read_metrics(folder)
@@ -83,7 +75,7 @@ def write_plots(
             write_whole(path, drawn)
             written.append(path)
     if damages:
-        raise damages[0]
+        raise DataError(damages[0])
     return written
 
 
@@ -92,6 +84,3 @@ def _inside(folder: Path, name: str) -> Path:
     if plots.is_symlink():
         raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))
     return plots / name
-
-
-__all__ = ["PICTURES", "write_plots"]

@@ -77,6 +77,3 @@ def told(measured: Measured) -> str:
     """``validation loss 0.1234  accuracy 98.76 %``."""
     accuracy = "" if measured.accuracy is None else f"  accuracy {measured.accuracy:.2%}".replace("%", " %")
     return f"{measured.split} loss {measured.loss:.4f}{accuracy}"
-
-
-__all__ = ["Display", "told"]

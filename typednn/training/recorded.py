@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias, final
@@ -60,34 +61,26 @@ class Scores:
     train_accuracy: float | None
 
 
-@dataclass(slots=True)
-class _Columns:
-    """Numbers row by row, kept as packed columns."""
+def _packed() -> array[float]:
+    """For numbers row by row, the step first, in eight bytes each."""
+    return array("d")
 
-    width: int
-    columns: list[array[float]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.columns = [array("d") for _ in range(self.width)]
-
-    def add(self, *row: float) -> None:
-        for column, value in zip(self.columns, row, strict=True):
-            column.append(value)
-
-    def series(self) -> Series:
-        columns = [np.array(column, np.float64) for column in self.columns]
-        order = np.argsort(columns[0], kind="stable")
-        return tuple(column[order] for column in columns)
+def _series(kept: array[float], width: int) -> Series:
+    """The columns of rows of ``width``, in the order of steps."""
+    rows = np.array(kept, np.float64).reshape(-1, width)
+    return tuple(np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")].T))
 
 
 def read_metrics(run_folder: Path) -> Metrics:
     """``metrics.jsonl``; without the file, or without a usable line, everything is empty and a remark says so."""
-    steps, evaluations, norms = _Columns(6), {split: _Columns(3) for split in SPLITS}, dict[str, _Columns]()
+    steps, evaluations = _packed(), {split: _packed() for split in SPLITS}
+    norms: defaultdict[str, array[float]] = defaultdict(_packed)
     unusable, last_is_cut, first_unusable, number = 0, False, 0, 0
     path, name = run_folder / "metrics.jsonl", "metrics.jsonl"
     try:
         if not is_inside(run_folder, path):
-            return Metrics(steps.series(), {}, {}, (f"{name} is missing: nothing is known of the way that training took",))
+            return Metrics(_series(steps, 6), {}, {}, (f"{name} is missing: nothing is known of the way that training took",))
         with path.open("rb") as stream:
             while line := stream.readline(LINE_LIMIT + 1):
                 number += 1
@@ -111,10 +104,10 @@ def read_metrics(run_folder: Path) -> Metrics:
         )
     if last_is_cut:
         remarks.append(f"{name}: the last line is cut off, as by a killed process, and was left out")
-    if not any(len(kept.columns[0]) for kept in (steps, *evaluations.values())):
+    if not any((steps, *evaluations.values())):
         remarks.append(f"{name} holds no measurement yet")
-    taken = {split: kept.series() for split, kept in evaluations.items() if kept.columns[0]}
-    return Metrics(steps.series(), taken, {layer: kept.series() for layer, kept in norms.items()}, tuple(remarks))
+    taken = {split: _series(kept, 3) for split, kept in evaluations.items() if kept}
+    return Metrics(_series(steps, 6), taken, {layer: _series(kept, 2) for layer, kept in norms.items()}, tuple(remarks))
 
 
 def read_scores(run_folder: Path) -> Scores | None:
@@ -145,7 +138,7 @@ def read_scores(run_folder: Path) -> Scores | None:
     return Scores(tuple(map(str, names)), confusion, precision, recall, f1, support, accuracy, split, train_accuracy)
 
 
-def _take(entry: dict[str, Any], steps: _Columns, evaluations: dict[str, _Columns], norms: dict[str, _Columns]) -> bool:
+def _take(entry: dict[str, Any], steps: array[float], evaluations: dict[str, array[float]], norms: defaultdict[str, array[float]]) -> bool:
     """Keep what ``entry`` says; whether it was what it should be."""
     step, epoch, loss = (as_number(entry.get(key)) for key in ("step", "epoch", "loss"))
     if step is None or not 0 <= step < 2**53 or "loss" not in entry or (loss is None and entry["loss"] is not None):
@@ -158,15 +151,15 @@ def _take(entry: dict[str, Any], steps: _Columns, evaluations: dict[str, _Column
         found = {} if norms_here is None else as_object(norms_here)
         if found is None or len(norms.keys() | found.keys()) > NAME_LIMIT:
             return False
-        values = {layer: as_number(norm) for layer, norm in found.items()}
-        row = (epoch if epoch is not None and isfinite(epoch) else None, kept_loss, rate, speed, seconds)
-        steps.add(step, *(missing if value is None else value for value in row))
-        for layer, norm in values.items():
-            norms.setdefault(layer, _Columns(2)).add(step, missing if norm is None else norm)
+        row = (step, epoch if epoch is not None and isfinite(epoch) else None, kept_loss, rate, speed, seconds)
+        steps.extend(missing if value is None else value for value in row)
+        for layer, given in found.items():
+            norm = as_number(given)
+            norms[layer].extend((step, missing if norm is None else norm))
         return True
     split, accuracy = entry.get("split"), as_number(entry.get("accuracy"))
     if entry.get("kind") == "evaluation" and isinstance(split, str) and split in evaluations:
-        evaluations[split].add(step, kept_loss, missing if accuracy is None else accuracy)
+        evaluations[split].extend((step, kept_loss, missing if accuracy is None else accuracy))
         return True
     # Other kinds of line are for other readers.
     return isinstance(entry.get("kind"), str) and entry["kind"] != "evaluation"
@@ -188,6 +181,3 @@ def _shares(key: str, values: object, classes: int) -> Numbers:
 
 def _wrong(key: str, rule: str) -> DataError:
     return DataError(explain("report.json", f"{key!r} must be {rule}", "something else", "write it anew with `typednn eval`"))
-
-
-__all__ = ["LINE_LIMIT", "SPLITS", "Counts", "Metrics", "Numbers", "Scores", "Series", "read_metrics", "read_scores"]

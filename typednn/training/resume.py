@@ -45,6 +45,3 @@ def restore(found: Checkpoint, model: Module, optimizer: Any, loader: Any) -> No
         if isinstance(error, CheckpointError):
             raise
         raise CheckpointError(f"{where}: of another training: {error}") from None
-
-
-__all__ = ["bind", "restore"]

@@ -18,16 +18,18 @@ import os
 import stat
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, final
 
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
+from typednn.files import sync_folder
 from typednn.module import Module
 from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.training.environment import environment
-from typednn.training.run_files import read_bytes, reason, replace_file, sync_folder
+from typednn.training.run_files import read_bytes, reason, replace_file
 from typednn.training.state import Best, Json, TrainingState
 
 Which: TypeAlias = Literal["latest", "best"]
@@ -45,13 +47,12 @@ class RunWarning(UserWarning):
 
 
 @final
-class Run:
+class Run(AbstractContextManager["Run"]):
     """A run folder, opened. Use it in a ``with`` statement, or call `close`."""
 
     folder: Path
     environment: Json
     metrics_bytes: int
-    metrics_lines: int
     _locks: tuple[int, ...]
     """Descriptors of the lock file and the folder."""
     _by_file: bool
@@ -63,7 +64,6 @@ class Run:
         self.folder = Path(folder)
         self.environment = environment()
         self.metrics_bytes = 0
-        self.metrics_lines = 0
         self._locks = ()
         self._by_file = False
         self._metrics = None
@@ -192,15 +192,12 @@ class Run:
             os.close(handle)
         self._metrics, self._locks = None, ()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     # ------------------------------------------------------------------ metrics
 
-    def start_metrics(self, size: int, lines: int) -> None:
+    def start_metrics(self, size: int) -> None:
         """Open metrics.jsonl for appending, cut back to ``size`` bytes: what belongs to the checkpoint that training goes on from."""
         self.require_lock()
         path = self.path("metrics.jsonl")
@@ -213,11 +210,10 @@ class Run:
             if found < size:
                 told = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
                 warnings.warn(RunWarning(f"{self.folder}: {told}"), stacklevel=2)
-                content = path.read_bytes()
-                size, lines = content.rfind(b"\n") + 1, content.count(b"\n")
+                size = path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
-        self.metrics_bytes, self.metrics_lines = size, lines
+        self.metrics_bytes = size
 
     def write_metrics(self, line: Mapping[str, Any]) -> None:
         """Append one line; a reader sees it at once, and it is on the disk before the next checkpoint is."""
@@ -229,7 +225,6 @@ class Run:
                 written = os.write(self._metrics, content)
                 self.metrics_bytes += written
                 content = content[written:]
-        self.metrics_lines += 1
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -276,8 +271,7 @@ class Run:
             if mine.get(name) != told:
                 got = "another, or a damaged one" if name in mine else "none"
                 rule = f"{folder.name} was trained by a {name} of SHA-256 {str(told)[:12]}…"
-                cure = "bring that file back, or start a new run"
-                raise CheckpointError(explain(str(self.folder / name), rule, got, cure), damaged=True)
+                raise CheckpointError(explain(str(self.folder / name), rule, got, "bring that file back, or start a new run"), damaged=True)
         return found
 
     def latest(self) -> Checkpoint | None:
@@ -306,13 +300,9 @@ class Run:
         return None
 
     def _put_aside(self, folder: Path) -> None:
+        asides = (folder.with_name(f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "")) for number in count(1))
         with storing(folder):
-            aside = folder.with_name(f"damaged-{folder.name}")
-            number = 1
-            while aside.exists():
-                number += 1
-                aside = folder.with_name(f"damaged-{folder.name}-{number}")
-            os.rename(folder, aside)
+            os.rename(folder, next(aside for aside in asides if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
         """The newest checkpoint, or the best by validation (the newest where none was measured); an error where there is none."""
@@ -359,6 +349,3 @@ def load_weights(found: Checkpoint, model: Module) -> None:
 
 def _pretty(table: Json) -> bytes:
     return (json.dumps(table, indent=2, allow_nan=False) + "\n").encode()
-
-
-__all__ = ["Run", "RunLocked", "RunWarning", "check_model", "load_weights"]

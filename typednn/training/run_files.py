@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from typednn.errors import DataError, explain
-from typednn.files import path_of
+from typednn.files import path_of, sync_folder
+
+T = TypeVar("T")
 
 FILE_LIMIT = 1 << 26
 
@@ -89,22 +92,28 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """As `replace_file`, in a folder that is made where it is missing; a `DataError` where it cannot be written."""
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content)
+
+
+@contextlib.contextmanager
+def writing(path: Path, what: str = "") -> Generator[None]:
+    """A `DataError` where ``path`` cannot be written within; ``what`` says what is written there."""
+    try:
+        yield
     except OSError as error:
         cure = "make room, or make the folder writable, and try again"
-        raise DataError(explain(str(path), "must be writable", reason(error), cure)) from None
+        raise DataError(explain(str(path), f"{what} must be writable".lstrip(), reason(error), cure)) from None
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the renames in ``folder`` last; without effect where folders cannot be opened."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def attempted(remarks: list[str], read: Callable[..., T], *arguments: Any) -> T | None:
+    """What ``read`` gives of the run; None, and a remark, where it is damaged."""
+    try:
+        return read(*arguments)
+    except DataError as error:
+        remarks.append(str(error))
+        return None
 
 
 def is_inside(run_folder: Path, path: Path) -> bool:
@@ -150,22 +159,3 @@ def as_number(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return None
-
-
-__all__ = [
-    "FILE_LIMIT",
-    "as_list",
-    "as_number",
-    "as_object",
-    "existing_run",
-    "is_inside",
-    "parsed",
-    "read_bytes",
-    "read_json",
-    "read_text",
-    "reason",
-    "replace_file",
-    "sync_folder",
-    "write_file",
-    "write_whole",
-]

@@ -276,7 +276,6 @@ class Session:
             loader=self.loader.state_dict(),
             generators=generator_states(self.model),
             metrics_bytes=run.metrics_bytes,
-            metrics_lines=run.metrics_lines,
             loss_sum=self.loss_sum,
             rows=self.rows,
             seconds=self.seconds + now - self.epoch_began,
@@ -306,10 +305,10 @@ class Session:
                 self.epochs, self.evaluations = list(state.epochs), list(state.evaluations)
                 self.best, self.waited, self.watched = state.best, state.waited, state.watched
                 self.loss_sum, self.rows, self.seconds, self.total_seconds = state.loss_sum, state.rows, state.seconds, state.total_seconds
-                self.run.start_metrics(state.metrics_bytes, state.metrics_lines)
+                self.run.start_metrics(state.metrics_bytes)
                 self.run.settle(state.best, keep=self.plan.keep)
             else:
-                self.run.start_metrics(0, 0)
+                self.run.start_metrics(0)
             self.events = Events(self.run.path("events"), self.step)
             self.callbacks.insert(0, self.events)
         if isinstance(self.optimizer, GradientOptimizer):

@@ -20,6 +20,7 @@ import safetensors
 import safetensors.numpy
 
 from typednn.arguments import integer
+from typednn.arrays import is_integer, is_number
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.training.run_files import existing_run, read_bytes, write_whole
 
@@ -48,10 +49,10 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
     """
     where = "worst_mistakes"
     truth, given = np.asarray(labels), np.asarray(scores)
-    if given.ndim != 2 or given.dtype.kind not in "fiu" or truth.shape != given.shape[:1] or len(images) != len(truth) or not len(truth):
+    if given.ndim != 2 or not is_number(given.dtype) or truth.shape != given.shape[:1] or len(images) != len(truth) or not len(truth):
         got = f"images {described(np.asarray(images))}, labels {described(truth)}, scores {described(given)}"
         raise ArgumentError(explain(where, "needs an image, a label and a row of scores for each sample", got))
-    if truth.dtype.kind not in "iu" or truth.min() < 0 or truth.max() >= given.shape[1]:
+    if not is_integer(truth.dtype) or truth.min() < 0 or truth.max() >= given.shape[1]:
         raise ArgumentError(explain(where, f"labels must be classes from 0 to {given.shape[1] - 1}", described(truth)), "labels")
     probabilities = _probabilities(given)
     wrong = np.flatnonzero(probabilities.argmax(axis=1) != truth)
@@ -82,7 +83,7 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | None, AnyNumbers | None]:
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise _damaged(str(error)[:80]) from None
     filters = arrays.get("filters")
-    if filters is not None and (filters.ndim not in (2, 4) or filters.dtype.kind not in "fiu" or not filters.size):
+    if filters is not None and (filters.ndim not in (2, 4) or not is_number(filters.dtype) or not filters.size):
         raise _damaged(f"filters {described(filters)}")
     names = [f"worst.{name}" for name in ("images", "labels", "probabilities", "counts")]
     if not any(name in arrays for name in names):
@@ -93,7 +94,7 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | None, AnyNumbers | None]:
         raise _damaged(f"no {error}") from None
     rows = labels.shape
     sound = counts.shape == (2,) and counts.dtype == np.int64 and probabilities.ndim == 2 and probabilities.dtype == np.float64
-    sound = sound and len(rows) == 1 and images.shape[:1] == probabilities.shape[:1] == rows and labels.dtype.kind in "iu"
+    sound = sound and len(rows) == 1 and images.shape[:1] == probabilities.shape[:1] == rows and is_integer(labels.dtype)
     if not sound or (len(labels) and not (images.ndim in (2, 3, 4) and 0 <= labels.min() <= labels.max() < probabilities.shape[1])):
         raise _damaged("parts that do not fit each other")
     return Mistakes(images, labels, probabilities, int(counts[0]), int(counts[1])), filters
@@ -116,6 +117,3 @@ def _probabilities(scores: AnyNumbers) -> Numbers:
 
 def _damaged(got: str) -> DataError:
     return DataError(explain(FILE, "must hold what pictures are drawn from", got, "write it anew with `typednn eval`"))
-
-
-__all__ = ["FILE", "Mistakes", "described", "read_shown", "worst_mistakes", "write_shown"]

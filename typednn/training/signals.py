@@ -62,6 +62,3 @@ def stopping(note: str = "") -> Generator[Stop, None, None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-__all__ = ["Stop", "stopping"]

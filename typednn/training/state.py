@@ -98,7 +98,6 @@ class TrainingState:
     loader: Json
     generators: Json
     metrics_bytes: int
-    metrics_lines: int
     loss_sum: float
     """Of the epoch under way: Σ loss·rows, the rows, and the seconds."""
     rows: int
@@ -126,7 +125,6 @@ class TrainingState:
             loader=inner(where, table, "loader"),
             generators=inner(where, table, "generators"),
             metrics_bytes=count(where, table, "metrics_bytes"),
-            metrics_lines=count(where, table, "metrics_lines"),
             loss_sum=real(where, table, "loss_sum"),
             rows=count(where, table, "rows"),
             seconds=real(where, table, "seconds"),
@@ -181,8 +179,7 @@ def real(where: str, table: Json, key: str) -> float:
     """A finite number."""
     value = as_number(table.get(key))
     if value is None or not math.isfinite(value):
-        got = repr(table.get(key))[:40]
-        raise CheckpointError(explain(where, f"{key!r} must be a finite number", got, "it is damaged"), damaged=True)
+        raise CheckpointError(explain(where, f"{key!r} must be a finite number", repr(table.get(key))[:40], "it is damaged"), damaged=True)
     return value
 
 

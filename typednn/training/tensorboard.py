@@ -8,18 +8,19 @@ extra ``typednn[tensorboard]`` installs. TensorBoard itself is needed only to lo
 
 from __future__ import annotations
 
-import importlib
 import os
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, final
 
 from typednn.arguments import integer
-from typednn.errors import ArgumentError, DataError, MissingExtra, StateError, explain
-from typednn.training.run_files import sync_folder
+from typednn.errors import ArgumentError, StateError, explain, optional
+from typednn.files import sync_folder
+from typednn.training.run_files import writing
 
 _PREFIX = "events.out.tfevents."
 _LENGTH = struct.Struct("<Q")
@@ -29,7 +30,7 @@ _STEPS = 2**63
 
 
 @final
-class EventWriter:
+class EventWriter(AbstractContextManager["EventWriter"]):
     """Appends scalars to a new event file of ``folder``, which is made where it is missing.
 
     Files are numbered in the order in which they were begun, which is the order in which TensorBoard reads them.
@@ -44,17 +45,16 @@ class EventWriter:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._modules = _tensorboardx()
         place = Path(folder)
-        try:
+        with writing(place, "event files"):
             place.mkdir(parents=True, exist_ok=True)
             self.path = place / f"{_PREFIX}{_next_number(place):010d}"
             self._file = self.path.open("xb")
-        except OSError as error:
-            raise _unwritable(place, error) from None
-        self._write(file_version="brain.Event:2")
+        self._append(self._modules[0].Event(wall_time=time.time(), file_version="brain.Event:2"))
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """``value`` of ``tag`` at ``step``; kept as float32, as TensorBoard reads it."""
-        if not _is_name(tag):
+        unchecked: object = tag
+        if not isinstance(unchecked, str) or not tag:
             raise ArgumentError(explain("EventWriter.scalar", "tag must be a string that is not empty", repr(tag)), "tag")
         if integer("EventWriter.scalar", "step", step, 0) >= _STEPS:
             raise ArgumentError(explain("EventWriter.scalar", "step must be below 2**63", repr(step)), "step")
@@ -70,11 +70,9 @@ class EventWriter:
     def flush(self) -> None:
         """Bring everything onto the disk."""
         self._check_open()
-        try:
+        with writing(self.path, "event files"):
             self._file.flush()
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise _unwritable(self.path, error) from None
 
     def close(self) -> None:
         """Flush, and end the file; a second time it does nothing."""
@@ -83,29 +81,19 @@ class EventWriter:
         try:
             self.flush()
         finally:
-            try:
+            with writing(self.path, "event files"):
                 self._file.close()
-            except OSError as error:
-                raise _unwritable(self.path, error) from None
-
-    def __enter__(self) -> EventWriter:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-    def _write(self, **fields: Any) -> None:
-        self._append(self._modules[0].Event(wall_time=time.time(), **fields))
 
     def _append(self, event: Any) -> None:
         self._check_open()
         content: bytes = event.SerializeToString()
         length = _LENGTH.pack(len(content))
         checksum = self._modules[1].masked_crc32c
-        try:
+        with writing(self.path, "event files"):
             self._file.write(length + _CHECKSUM.pack(checksum(length)) + content + _CHECKSUM.pack(checksum(content)))
-        except OSError as error:
-            raise _unwritable(self.path, error) from None
 
     def _check_open(self) -> None:
         if self._file.closed:
@@ -119,13 +107,11 @@ def truncate(folder: str | os.PathLike[str], step: int) -> int:
     doing it again gives the same. A record that was cut off ends its file. Without a folder, or without event files, nothing happens.
     """
     last, place = integer("truncate", "step", step, 0), Path(folder)
-    try:
-        files = _event_files(place)
+    with writing(place, "event files"):
         for leftover in place.glob(".truncating-*.part"):
             leftover.unlink()
+        files = sorted(path for path in place.glob(f"{_PREFIX}*") if path.is_file() and not path.is_symlink())
         return sum([_truncate_file(path, last, _tensorboardx()) for path in files])
-    except OSError as error:
-        raise _unwritable(place, error) from None
 
 
 def _truncate_file(path: Path, last: int, modules: tuple[Any, Any]) -> bool:
@@ -175,33 +161,15 @@ def _is_kept(content: bytes, last: int, messages: Any) -> bool:
     return bool(event.step <= last)
 
 
-def _event_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if path.name.startswith(_PREFIX) and path.is_file() and not path.is_symlink())
-
-
-def _is_name(tag: object) -> bool:
-    return isinstance(tag, str) and tag != ""
-
-
 def _next_number(folder: Path) -> int:
-    taken = [path.name.removeprefix(_PREFIX).partition(".")[0] for path in folder.iterdir() if path.name.startswith(_PREFIX)]
+    taken = [path.name.removeprefix(_PREFIX).partition(".")[0] for path in folder.glob(f"{_PREFIX}*")]
     return 1 + max((int(number) for number in taken if number.isascii() and number.isdecimal() and len(number) < 20), default=0)
 
 
 def _tensorboardx() -> tuple[Any, Any]:
     """The message types and the checksum of tensorboardX."""
-    try:
-        return importlib.import_module("tensorboardX.proto.event_pb2"), importlib.import_module("tensorboardX.record_writer")
-    except ImportError as error:
-        rule, cure = "TensorBoard events need the package tensorboardX", "install it with: pip install 'typednn[tensorboard]'"
-        raise MissingExtra(explain("typednn.training.tensorboard", rule, f"no module {error.name!r}", cure), name="tensorboardX") from None
-
-
-def _unwritable(path: Path, error: OSError) -> DataError:
-    cure = "make room, or make the folder writable, and try again"
-    return DataError(explain(str(path), "event files must be writable", error.strerror or type(error).__name__, cure))
-
-
-__all__ = ["EventWriter", "truncate"]
+    rule, cure = "TensorBoard events need the package tensorboardX", "install it with: pip install 'typednn[tensorboard]'"
+    messages, records = (
+        optional(f"tensorboardX.{module}", "typednn.training.tensorboard", rule, cure) for module in ("proto.event_pb2", "record_writer")
+    )
+    return messages, records

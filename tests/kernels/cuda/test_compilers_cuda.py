@@ -40,8 +40,8 @@ def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
         pad2d.backward(pad2d.forward(x, (1, 1, 2, 0), "constant", 0.0), (1, 1, 2, 0), "constant")
         pad2d.backward(pad2d.forward(x, (1, 1, 2, 0), "replicate", 0.0), (1, 1, 2, 0), "replicate")
         for classes in (10, 300):
-            softmax_cross_entropy.elementwise(array(2, classes), array(2, classes))
-            softmax_cross_entropy.gradient(array(2, classes), array(2, classes), 0.5)
+            softmax_cross_entropy.forward(array(2, classes), array(2, classes))
+            softmax_cross_entropy.backward(array(2, classes), array(2, classes), 0.5)
         adam.step(array(3), array(3), array(3), array(3), lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, step=1)
         for momentum in (0.0, 0.9):
             sgd.step(array(3), array(3), array(3), lr=0.1, momentum=momentum, dampening=0, nesterov=False, first=False)

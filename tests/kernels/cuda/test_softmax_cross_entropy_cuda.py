@@ -35,15 +35,15 @@ def test_is_the_reference(gpu, batch, classes, soft, scale, offset, seed):
     wide = logits.astype(np.float64), target.astype(np.float64)
     eps = np.finfo(np.float32).eps
 
-    loss = gpu.run("softmax_cross_entropy.elementwise", softmax_cross_entropy.elementwise, logits, target)
+    loss = gpu.run("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target)
     assert loss.dtype == np.float32
-    exact = gpu.reference(softmax_cross_entropy.elementwise, *wide)
+    exact = gpu.reference(softmax_cross_entropy.forward, *wide)
     spread = np.abs(logits - logits.max(axis=1, keepdims=True)) + np.log(classes) + 1
     assert (np.abs(loss - exact) <= 16 * eps * spread * target).all()
 
-    grad = gpu.run("softmax_cross_entropy.gradient", softmax_cross_entropy.gradient, logits, target, scale)
+    grad = gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, scale)
     assert grad.dtype == np.float32
-    exact = gpu.reference(softmax_cross_entropy.gradient, *wide, scale)
+    exact = gpu.reference(softmax_cross_entropy.backward, *wide, scale)
     # exp(z) loses |z| roundings, and below 1e-30 nothing is left to compare.
     bound = 8 * eps * ((spread + 16) * softmax.forward(wide[0]) + target) * scale + 1e-30
     assert (np.abs(grad - exact) <= bound).all()
@@ -66,10 +66,10 @@ def test_nan_and_infinity_are_the_references(gpu, spoiled, bad, classes):
 
 def test_slopes_in_float64(gpu, normal, assert_slope):
     logits, target = normal(0, 3, 37), targets(0, 3, 37, True).astype(np.float64)
-    grad = gpu.run("softmax_cross_entropy.gradient", softmax_cross_entropy.gradient, logits, target, 2.0)
+    grad = gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 2.0)
     assert_slope(
         grad,
-        lambda logits: gpu.run("softmax_cross_entropy.elementwise", softmax_cross_entropy.elementwise, logits, target),
+        lambda logits: gpu.run("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target),
         logits,
         2.0,
     )
@@ -77,12 +77,12 @@ def test_slopes_in_float64(gpu, normal, assert_slope):
 
 def test_the_same_bits_every_time(gpu):
     logits, target = numbers(0, 6, 700), targets(0, 6, 700, True)
-    results = {gpu.run("softmax_cross_entropy.gradient", softmax_cross_entropy.gradient, logits, target, 1.0).tobytes() for _ in range(3)}
+    results = {gpu.run("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 1.0).tobytes() for _ in range(3)}
     assert len(results) == 1
 
 
 def test_shapes_that_differ_are_left_to_the_reference(gpu):
     with counting() as counts:
-        softmax_cross_entropy.gradient(gpu.put(numbers(0, 3, 4)), gpu.put(numbers(0, 1, 4)), 1.0)
-        softmax_cross_entropy.elementwise(gpu.put(numbers(0, 4, 3)).T, gpu.put(numbers(0, 3, 4)))
-    assert dict(counts) == {("softmax_cross_entropy.gradient", "reference"): 1, ("softmax_cross_entropy.elementwise", "reference"): 1}
+        softmax_cross_entropy.backward(gpu.put(numbers(0, 3, 4)), gpu.put(numbers(0, 1, 4)), 1.0)
+        softmax_cross_entropy.forward(gpu.put(numbers(0, 4, 3)).T, gpu.put(numbers(0, 3, 4)))
+    assert dict(counts) == {("softmax_cross_entropy.backward", "reference"): 1, ("softmax_cross_entropy.forward", "reference"): 1}

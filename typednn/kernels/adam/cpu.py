@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from typednn.arrays import AnyArray
-from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, record
+from typednn.engines import Array, Cpu, Kernel, Scalar, kernel
 from typednn.kernels.in_place import in_place
 
 PARALLEL = 1 << 18  # numbers from which a second thread pays
@@ -24,8 +24,8 @@ def step(
     beta2: float,
     eps: float,
     step: int,
-    coupled: float,
-    shrink: float,
+    coupled: float = 0.0,
+    shrink: float = 1.0,
 ) -> None:
     """Move ``weights`` for the ``step``-th time, counted from 1; writes weights, m and v in place."""
     _step(coupled != 0, shrink != 1).call(
@@ -42,7 +42,6 @@ def step(
         coupled,
         shrink,
     )
-    record("adam.step", "halide")
 
 
 @cache

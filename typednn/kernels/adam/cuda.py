@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from typednn.arrays import AnyArray
-from typednn.engines import record
-from typednn.engines.cuda import CudaKernel, on_gpu
+from typednn.engines.cuda import CudaKernel
 
 _CODE = """
 extern "C" __global__ void adam_step(
@@ -27,11 +26,6 @@ extern "C" __global__ void adam_step(
 _step = CudaKernel("adam_step", _CODE)
 
 
-def covers(weights: AnyArray, grad: AnyArray, m: AnyArray, v: AnyArray) -> bool:
-    """Whether the kernel may run."""
-    return on_gpu(weights, grad, m, v) and weights.shape == grad.shape == m.shape == v.shape
-
-
 def step(
     weights: AnyArray,
     grad: AnyArray,
@@ -42,10 +36,9 @@ def step(
     beta2: float,
     eps: float,
     step: int,
-    coupled: float,
-    shrink: float,
+    coupled: float = 0.0,
+    shrink: float = 1.0,
 ) -> None:
     """Move ``weights`` for the ``step``-th time, counted from 1; writes weights, m and v in place."""
     rates = (1 - beta1, beta2, 1 - beta2, math.sqrt(1 - beta2**step), eps, lr / (1 - beta1**step), coupled, shrink)
     _step.each(weights.size, weights, grad, m, v, *map(float, rates))
-    record("adam.step", "cuda")

@@ -4,8 +4,7 @@ grad ← grad + coupled·weights           weights ← weights·shrink          
 m ← beta1·m + (1 - beta1)·grad          v ← beta2·v + (1 - beta2)·grad²
 weights ← weights - lr/(1 - beta1ᵗ) · m / (√v/√(1 - beta2ᵗ) + eps)          t = step, from 1
 
-All arrays share one shape; m and v start as zeros. Weights, m and v are written in place, the gradient is not. About 12 operations
-per weight.
+All arrays share one shape; m and v start as zeros. About 12 operations per weight.
 Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 1; torch.optim.Adam; decoupled decay:
 Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019.
 """
@@ -22,7 +21,6 @@ def step(
     grad: AnyArray,
     m: AnyArray,
     v: AnyArray,
-    *,
     lr: float,
     beta1: float,
     beta2: float,
@@ -30,14 +28,13 @@ def step(
     step: int,
     coupled: float = 0.0,
     shrink: float = 1.0,
-) -> None:
-    """Move ``weights`` for the ``step``-th time, counted from 1."""
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """(weights, m, v) after the ``step``-th step, counted from 1; ``coupled`` and ``shrink`` are weight decay."""
     if coupled:
         grad = grad + coupled * weights
     if shrink != 1:
-        weights *= shrink
-    m += (1 - beta1) * (grad - m)
-    v *= beta2
-    v += (1 - beta2) * grad * grad
+        weights = weights * shrink
+    m = m + (1 - beta1) * (grad - m)
+    v = v * beta2 + (1 - beta2) * grad * grad
     spread = namespace(v).sqrt(v) / math.sqrt(1 - beta2**step) + eps
-    weights -= lr / (1 - beta1**step) * m / spread
+    return weights - lr / (1 - beta1**step) * m / spread, m, v

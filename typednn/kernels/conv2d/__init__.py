@@ -1,32 +1,38 @@
-"""Conv2d: cross-correlation of images with a bank of kernels; dilating, correlating and convolving images."""
+"""Conv2d: cross-correlation of images with a bank of kernels, an activation and max pooling after it; dilating and correlating images."""
 
-from __future__ import annotations
+import math
 
-from typednn.arrays import Array1, Array4
-from typednn.engines import fast, record
+import numpy as np
+
+from typednn.engines.cuda import on_gpu
 from typednn.kernels.conv2d import cpu, cuda, reference
+from typednn.kernels.conv2d.geometry import Window
 from typednn.kernels.conv2d.reference import convolve2d, cross_correlate2d, dilate2d
+from typednn.kernels.op import Engine, op
 
-__all__ = ["backward", "convolve2d", "cross_correlate2d", "dilate2d", "forward"]
+_ARRAYS = "next_grad x weight y"
+
+backward = op(
+    "conv2d.backward",
+    reference.backward,
+    Engine("halide", cpu.backward, _ARRAYS, others={"winners": "uint8"}, sizes=cpu.covers_backward),
+    Engine("blas", cpu.backward_by_products, _ARRAYS, others={"winners": "uint8"}, sizes=cpu.covers_products),
+    Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
+    flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input: (1 + wants_input) * _flops(x, weight, window),
+)
+forward = op(
+    "conv2d.forward",
+    reference.forward,
+    Engine("halide", cpu.forward, "x weight bias", sizes=cpu.covers),
+    Engine("cuda", cuda.forward, "x weight bias", sizes=cuda.covers, on=on_gpu),
+    flops=lambda x, weight, bias, window, activation, keeps: _flops(x, weight, window),
+    keeps="x weight y winners",
+    backward=backward,
+)
 
 
-def forward(x: Array4, weight: Array4, bias: Array1 | None, stride: tuple[int, int], dilation: tuple[int, int]) -> Array4:
-    """y (batch, out_height, out_width, out_channels)."""
-    if fast(x, weight) and (bias is None or fast(bias)) and cpu.covers(x.shape[1:], weight.shape, stride, dilation):
-        return cpu.forward(x, weight, bias, stride, dilation)
-    if cuda.covers(x, weight, bias, stride, dilation):
-        return cuda.forward(x, weight, bias, stride, dilation)
-    record("conv2d.forward", "reference")
-    return reference.forward(x, weight, bias, stride, dilation)
+def _flops(x: np.ndarray, weight: np.ndarray, window: Window) -> int:
+    return 2 * x.shape[0] * math.prod(window.convolved(x.shape[1:3], weight.shape[1:3])) * weight.size
 
 
-def backward(
-    next_grad: Array4, x: Array4, weight: Array4, stride: tuple[int, int], dilation: tuple[int, int]
-) -> tuple[Array4, Array4, Array1]:
-    """(dx, dweight, dbias), shaped like x, weight and bias."""
-    if fast(next_grad, x, weight) and cpu.covers(x.shape[1:], weight.shape, stride, dilation):
-        return cpu.backward(next_grad, x, weight, stride, dilation)
-    if cuda.covers_backward(next_grad, x, weight, stride, dilation):
-        return cuda.backward(next_grad, x, weight, stride, dilation)
-    record("conv2d.backward", "reference")
-    return reference.backward(next_grad, x, weight, stride, dilation)
+__all__ = ["Window", "backward", "convolve2d", "cross_correlate2d", "dilate2d", "forward"]

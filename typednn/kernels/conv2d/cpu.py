@@ -1,13 +1,19 @@
 """Conv2d by kernels that know every size but the batch's: direct convolution, with no patches written to memory.
 
-- forward: the windows lie in x as they stand (`direct`).
-- dx at stride 1: the same convolution, of dy with a border of zeros and the weights turned round. The zeros of the border would make
-  NaN of infinite weights, so those take the other way; as do other strides: a matrix product, then for each pixel the sum of what met it.
+- forward: the windows lie in x as they stand (`direct`). Padding is laid around each image just before it is read, the activation and the
+  largest of each pooling window are taken while the sums are in registers.
+- dx at stride 1: the same convolution, of dz with a border of zeros and the weights turned round; dz, zero but at the winners, is laid out
+  image by image as well. Multiplying its zeros costs less than stepping around them: measured. The zeros of the border would make NaN of
+  infinite weights, so those take the other way; as do other strides: dz in memory, a matrix product, then for each pixel the sum of what
+  met it.
 - dweight, dbias: a fixed number of partial sums over the batch (`dweight`).
+
+NaN: what no pooling window meets is not read, nor is what it was made from. The reference multiplies those numbers by 0, and so lets a NaN
+or infinity among them into dweight and dx; here they stay out.
 
 2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels flops forward, twice that backward; what is laid out
 anew takes two images per thread, partial sums eight times the weights, products at most PRODUCTS numbers or one image.
-Source: `reference.py` says the formulas, eqs 25-27.
+Source: `reference.py` says the formulas, eqs 25-31 and 38-39.
 """
 
 from __future__ import annotations
@@ -18,97 +24,133 @@ from typing import Any
 
 import numpy as np
 
-from typednn.arrays import Array1, Array4
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, record, sgemm
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, sgemm
 from typednn.engines import cpu as processors
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import direct, dweight
-from typednn.kernels.conv2d.geometry import Geometry, power
-from typednn.kernels.windows import output_size
+from typednn.kernels.conv2d.geometry import Geometry, Window, power
+from typednn.kernels.max_pool2d import cpu as max_pool2d
 
 PRODUCTS = 2 * 1024 * 1024
 
-Pair = tuple[int, int]
+_UINT8 = np.dtype(np.uint8)
 
 
-def forward(x: Array4, weight: Array4, bias: Array1 | None, stride: Pair, dilation: Pair) -> Array4:
-    """y (batch, out_height, out_width, out_channels)."""
-    geometry, out = _sizes(x.shape[1:], weight.shape, stride, dilation)
-    y: Array4 = empty((x.shape[0], *out))
-    run = forward_kernel(geometry, bias is not None, IDENTITY).call
-    if bias is None:
-        run(x, weight, y)
-    else:
-        run(x, weight, bias, y)
-    record("conv2d.forward", "halide")
-    return y
+def covers(x: Any, weight: Any, bias: Any, window: Window, *_: Any) -> bool:
+    """Whether `forward` computes this."""
+    return _covered(x.shape[1:], weight.shape, window)
 
 
-def backward(next_grad: Array4, x: Array4, weight: Array4, stride: Pair, dilation: Pair) -> tuple[Array4, Array4, Array1]:
-    """(dx, dweight, dbias), shaped like x, weight and bias."""
-    geometry, _ = _sizes(x.shape[1:], weight.shape, stride, dilation)
-    of_weight: Array4 = empty(weight.shape)
-    dbias: Array1 = empty(weight.shape[:1])
-    dweight_kernel(geometry, IDENTITY, x.shape[0] <= dweight.FEW).call(x, next_grad, of_weight, dbias)
-    dx: Array4 = empty(x.shape)
-    if dx_is_direct(geometry, weight):
-        dx_kernel(geometry, IDENTITY).call(next_grad, weight, dx)
-        record("conv2d.backward", "halide")
-    else:
-        _dx_by_products(dx, next_grad, weight, geometry)
-        record("conv2d.backward", "blas")
+def covers_backward(
+    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+) -> bool:
+    """Whether `backward` computes this: dx at stride 1 only, where no weight is infinite or NaN that would meet zeros around dz."""
+    if not wants_input:
+        return _covered(x.shape[1:], weight.shape, window)
+    direct = _dx_is_direct(x.shape[1:], weight.shape, window)
+    # One infinity or NaN among the weights, and their sum is not finite.
+    return math.isfinite(np.add.reduce(weight, None)) if direct is None else direct
+
+
+def covers_products(next_grad: Any, x: Any, weight: Any, window: Window, *_: Any) -> bool:
+    """Whether `backward_by_products` computes this."""
+    return _covered(x.shape[1:], weight.shape, window)
+
+
+@cache
+def _covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) -> bool:
+    """Whether the ranks and channels fit, and one window or more, and whether kernels take in the pooling."""
+    if len(image) != 3 or len(weight) != 4 or image[2] != weight[3] or not window.side_by_side:
+        return False
+    return min(window.out(image[:2], weight[1:3])) >= 1
+
+
+def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> Geometry:
+    """The sizes of such a convolution."""
+    pool = 1 if window.pooling is None else window.pooling[0][0]
+    return Geometry(image[:2], image[2], weight[0], weight[1:3], window.stride, window.dilation, window.padding, pool)
+
+
+@cache
+def _dx_is_direct(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> bool | None:
+    """Whether dx is what `dx_kernel` computes; None: where all weights are finite."""
+    if window.stride != (1, 1) or not _covered(image, weight, window):
+        return False
+    geometry = geometry_of(image, weight, window)
+    # Not toolchain.host(), which loads the compiler.
+    way = direct.way_of_dx(processors.for_schedules(processors.processor()), geometry)
+    return geometry.reach() == (0, 0) or way == "taps" or None
+
+
+def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> tuple[Any, Any]:
+    """(y, winners)."""
+    kernel, out, pools = _forward(x.shape[1:], weight.shape, bias is not None, window, activation, keeps)
+    shape = (x.shape[0], *out)
+    y = empty(shape)
+    given = (x, weight, y) if bias is None else (x, weight, bias, y)
+    if not pools:
+        kernel.call(*given)
+        return y, None
+    winners = empty(shape, _UINT8)
+    kernel.call(*given, winners)
+    return y, winners
+
+
+@cache
+def _forward(
+    image: tuple[int, int, int], weight: tuple[int, int, int, int], biased: bool, window: Window, activation: Activation, keeps: bool
+) -> tuple[Kernel, tuple[int, int, int], bool]:
+    """The kernel, the shape of y without the batch, and whether there are winners."""
+    geometry = geometry_of(image, weight, window)
+    return forward_kernel(geometry, biased, activation, keeps), (*geometry.out(), weight[0]), keeps and geometry.pool > 1
+
+
+def backward(
+    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+) -> tuple[Any, Any, Any]:
+    """(dx, dweight, dbias); dx is None unless wanted."""
+    for_parameters, for_input = _backward(x.shape[1:], weight.shape, window, activation, x.shape[0] <= dweight.FEW)
+    kept = () if activation == IDENTITY else (y,)
+    if winners is not None:
+        kept = (*kept, winners)
+    of_weight, dbias = empty(weight.shape), empty(weight.shape[:1])
+    for_parameters.call(x, next_grad, *kept, of_weight, dbias)
+    if not wants_input:
+        return None, of_weight, dbias
+    dx = empty(x.shape)
+    for_input.call(next_grad, weight, *kept, dx)
     return dx, of_weight, dbias
 
 
-def dx_is_direct(geometry: Geometry, weight: Array4) -> bool:
-    """Whether dx is what `dx_kernel` computes: at stride 1, and where no weight is infinite or NaN that would meet zeros around dy."""
-    # One infinity or NaN among the weights, and their sum is not finite.
-    return geometry.stride == (1, 1) and (_meets_no_zeros(geometry) or math.isfinite(np.add.reduce(weight, None)))
-
-
 @cache
-def _meets_no_zeros(geometry: Geometry) -> bool:
-    # Not toolchain.host(), which loads the compiler.
-    return geometry.reach() == (0, 0) or direct.way_of_dx(processors.for_schedules(processors.processor()), geometry) == "taps"
+def _backward(
+    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, few: bool
+) -> tuple[Kernel, Kernel]:
+    """The kernels of dweight and dbias, and of dx."""
+    geometry = geometry_of(image, weight, window)
+    return dweight_kernel(geometry, activation, few), dx_kernel(geometry, activation)
 
 
-def _dx_by_products(dx: Array4, next_grad: Array4, weight: Array4, geometry: Geometry) -> None:
-    """For some images at a time, each output pixel's gradient times the weights, then the sum over the places that each pixel was in."""
-    batch, out_height, out_width, out_channels = next_grad.shape
-    taps = weight.size // out_channels
-    gather = gather_kernel(geometry)
-    pixels = out_height * out_width
-    images = min(batch, max(1, PRODUCTS // (pixels * taps)))
-    weights = weight.reshape(out_channels, taps)
+def backward_by_products(
+    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+) -> tuple[Any, Any, Any]:
+    """As `backward`; dx for some images at a time: each pixel's dz times the weights, then the sum over the places that a pixel was in."""
+    _, of_weight, dbias = backward(next_grad, x, weight, window, activation, y, winners, False)
+    geometry = geometry_of(x.shape[1:], weight.shape, window)
+    (height, width), out_channels, batch, dx = geometry.convolved(), len(weight), len(x), empty(x.shape)
+    dz = activation.backward(next_grad, y)
+    if window.pooling is not None:
+        dz = max_pool2d.backward(dz, winners, (batch, height, width, out_channels), *window.pooling)
+    gather, weights = gather_kernel(geometry), weight.reshape(out_channels, -1)
+    images = min(batch, max(1, PRODUCTS // (height * width * weights.shape[1])))
     for first in range(0, batch, images):
-        some = next_grad[first : first + images].reshape(-1, out_channels)
-        products = empty((some.shape[0] // pixels, out_height, out_width, taps))
-        sgemm(some, weights, products.reshape(-1, taps))
+        some = dz[first : first + images]
+        products = empty((*some.shape[:3], weights.shape[1]))
+        sgemm(some.reshape(-1, out_channels), weights, products.reshape(-1, weights.shape[1]))
         gather(products, dx[first : first + images])
+    return dx, of_weight, dbias
 
 
-@cache
-def covers(image: tuple[int, ...], weight: tuple[int, ...], stride: Pair, dilation: Pair) -> bool:
-    """Whether there are kernels for images and weights of these shapes: the ranks and channels fit, and so does one window or more."""
-    if len(image) != 3 or len(weight) != 4 or image[2] != weight[3]:
-        return False
-    return min(map(output_size, image[:2], weight[1:3], stride, dilation)) >= 1
-
-
-@cache
-def _sizes(image: tuple[int, int, int], weight: tuple[int, ...], stride: Pair, dilation: Pair) -> tuple[Geometry, tuple[int, int, int]]:
-    """The geometry, and the shape of y without the batch."""
-    height, width, in_channels = image
-    # NumPy's integers are no part of a kernel's key: their repr is another one.
-    steps = (int(stride[0]), int(stride[1])), (int(dilation[0]), int(dilation[1]))
-    geometry = Geometry((height, width), in_channels, weight[0], (weight[1], weight[2]), *steps)
-    return geometry, (*geometry.out(), weight[0])
-
-
-# Kernels: of convolutions with padding, activation and pooling as well, for conv_act_pool.
-
-
-@cache
 def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True) -> Kernel:
     """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward."""
     inputs = (_image(geometry), _weight(geometry), *([Array(geometry.out_channels)] if biased else []))
@@ -118,7 +160,6 @@ def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, kee
     return kernel("conv2d.forward", direct.build_forward, inputs=inputs, outputs=outputs, options=options)
 
 
-@cache
 def dweight_kernel(geometry: Geometry, activation: Activation, few: bool = True) -> Kernel:
     """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias. ``few``: for up to `dweight.FEW` images."""
     outputs = (_weight(geometry), Array(geometry.out_channels))
@@ -131,7 +172,6 @@ def dweight_kernel(geometry: Geometry, activation: Activation, few: bool = True)
     )
 
 
-@cache
 def dx_kernel(geometry: Geometry, activation: Activation) -> Kernel:
     """dy, then weight, then y and winners as `dweight_kernel` takes them; dx."""
     dy, *others = _derivative(geometry, activation)
@@ -146,10 +186,10 @@ def dx_kernel(geometry: Geometry, activation: Activation) -> Kernel:
 
 @cache
 def gather_kernel(geometry: Geometry) -> Kernel:
-    """Products of every weight with every pixel of dy; dx."""
+    """Products of every weight with every pixel of dz; dx."""
     taps = geometry.kernel_size[0] * geometry.kernel_size[1] * geometry.in_channels
     outputs = (Array("batch", *geometry.size, geometry.in_channels),)
-    inputs = (Array("batch", *geometry.out(), taps),)
+    inputs = (Array("batch", *geometry.convolved(), taps),)
     return kernel("conv2d.gather", build_gather, inputs=inputs, outputs=outputs, options={"geometry": geometry})
 
 
@@ -170,10 +210,10 @@ def _derivative(geometry: Geometry, activation: Activation) -> list[Array]:
 def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any:
     """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels that met the pixel (x, y)."""
     (taps_down, taps_across), channels = geometry.kernel_size, geometry.in_channels
-    (step_down, step), (apart_down, apart), (out_height, out_width) = geometry.stride, geometry.dilation, geometry.out()
+    (step_down, step), (apart_down, apart), (out_height, out_width) = geometry.stride, geometry.dilation, geometry.convolved()
     c, x, y, n = (hl.Var(name) for name in "cxyn")
     taps = hl.RDom([(0, taps_across), (0, taps_down)])
-    left, above = x - taps.x * apart, y - taps.y * apart_down
+    left, above = x + geometry.padding[0] - taps.x * apart, y + geometry.padding[2] - taps.y * apart_down
     taps.where((above >= 0) & (above % step_down == 0) & (above / step_down < out_height))
     taps.where((left >= 0) & (left % step == 0) & (left / step < out_width))
     sums, dx = hl.Func("sums"), hl.Func("dx")
@@ -192,11 +232,3 @@ def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any
     sums.compute_at(dx, x).store_in(hl.MemoryType.Stack).vectorize(c, lanes, guard)
     sums.update().reorder(c, taps.x, taps.y).vectorize(c, lanes, guard).never_partition_all()
     return dx
-
-
-def kernels(image: tuple[int, int, int], weight: tuple[int, int, int, int], stride: Pair, dilation: Pair) -> list[Kernel]:
-    """Every kernel that such a convolution may need, none of them compiled yet."""
-    geometry, _ = _sizes(image, weight, stride, dilation)
-    of_input = [dx_kernel(geometry, IDENTITY)] if stride == (1, 1) else []
-    ways = [forward_kernel(geometry, biased, IDENTITY) for biased in (False, True)]
-    return [*ways, dweight_kernel(geometry, IDENTITY), *of_input, gather_kernel(geometry)]

@@ -55,7 +55,7 @@ def build_forward(
 def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
     """dx[c, x, y, n] = Σ_rkl dz[r, x - k, y - l, n] weight[c, k, l, r], where dz has such a pixel (k, l times the dilation); stride 1."""
     derivative = Derivative(hl, dy, kept, geometry, activation)
-    turned = geometry.turned()
+    transposed = geometry.transposed()
     taps_down, taps_across = geometry.kernel_size
 
     def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
@@ -65,9 +65,9 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
     if way == "taps":
         return _by_taps(hl, cpu, geometry, derivative, weight)
     if way == "channels":
-        return _by_channels(hl, cpu, turned, derivative.bordered(cpu), weights, lambda _: hl.f32(0), lambda sums: sums[0])
-    read = derivative.planes(hl, cpu, _computed(cpu, turned))
-    return _by_pixels(hl, cpu, turned, read, weights, lambda _: hl.f32(0), lambda sums: sums[0])
+        return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda _: hl.f32(0), lambda sums: sums[0])
+    read = derivative.planes(hl, cpu, _computed(cpu, transposed))
+    return _by_pixels(hl, cpu, transposed, read, weights, lambda _: hl.f32(0), lambda sums: sums[0])
 
 
 def way_of_dx(cpu: Cpu, geometry: Geometry) -> str:
@@ -190,7 +190,7 @@ def _computed(cpu: Cpu, geometry: Geometry) -> int:
 def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weight: Any) -> Any:
     lanes, stack, guard = cpu.lanes, hl.MemoryType.Stack, hl.TailStrategy.GuardWithIf
     (taps_down, taps_across), channels, filters = geometry.kernel_size, geometry.in_channels, geometry.out_channels
-    (rows, columns), width, (left, _, top, _) = geometry.met(), geometry.size[1], geometry.padding
+    (rows, columns), width, (left, _, top, _) = geometry.pooled_extent(), geometry.size[1], geometry.padding
     taps = taps_across * channels
     vectors = round_up(taps, lanes) // lanes
     block = -(-vectors // -(-vectors // (2 if cpu.registers < 32 else 4)))

@@ -119,7 +119,7 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
     taps = geometry.kernel_size[1] * in_channels
     most = (cpu.registers - 2) // vectors if channels <= lanes else cpu.registers // 2 // vectors
     some = max(t for t in range(1, max(most, 1) + 1) if taps % t == 0 and (in_channels % t == 0 or t % in_channels == 0))
-    height, width = geometry.met()
+    height, width = geometry.pooled_extent()
     dz = blocked(hl, cpu, derivative.at, (height, width, channels), vectors * lanes)
     if in_channels % lanes == 0 and in_channels > 2 * lanes:
         image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), lanes, geometry.padding)
@@ -148,7 +148,7 @@ def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry:
     lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
     vectors = blocks(cpu, in_channels)
     most = max(cpu.registers // 2 // vectors, 1) if in_channels > lanes else accumulators(cpu)
-    height, width = geometry.met()
+    height, width = geometry.pooled_extent()
     dz = Image(derivative.at) if derivative.stands else blocked(hl, cpu, derivative.at, (height, width, channels), channels)
     image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), vectors * lanes, geometry.padding)
 
@@ -179,7 +179,7 @@ def _partial_sums(
     stages: tuple[Image, ...],
 ) -> Any:
     """parts[c, t, l, p] = Σ product(c, t, l, x, y, n) over part p of the images. ``lanes`` and ``taps``: those of a tile, and all."""
-    (height, width), (block, channels), (some, all_taps) = geometry.met(), lanes, taps
+    (height, width), (block, channels), (some, all_taps) = geometry.pooled_extent(), lanes, taps
     c, t, l, y, n, p, o, to = (hl.Var(name) for name in ("c", "t", "l", "y", "n", "p", "o", "to"))  # noqa: E741
     all_lanes = round_up(channels, block)
     # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or more.

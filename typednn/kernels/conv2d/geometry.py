@@ -2,52 +2,78 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from typednn.engines import Cpu
 from typednn.kernels.windows import output_sizes
+
+Pair: TypeAlias = tuple[int, int]
+
+
+class Window(NamedTuple):
+    """Where the windows of a convolution lie, and those of the pooling after it. Pairs are (height, width)."""
+
+    stride: Pair = (1, 1)
+    dilation: Pair = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Zeros around the image: left, right, top, bottom."""
+    pooling: tuple[Pair, Pair, Pair] | None = None
+    """Size, stride and dilation of the pooling's windows; None: no pooling."""
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether pooling windows are 2x2 or 3x3 and touch without overlapping, or nothing is pooled: what compiled kernels take in."""
+        return self.pooling in (None, ((2, 2), (2, 2), (1, 1)), ((3, 3), (3, 3), (1, 1)))
+
+    def convolved(self, size: Pair, kernel_size: Pair) -> Pair:
+        """Height and width of what the convolution makes of images of ``size``."""
+        left, right, top, bottom = self.padding
+        return output_sizes((size[0] + top + bottom, size[1] + left + right), kernel_size, self.stride, self.dilation)
+
+    def out(self, size: Pair, kernel_size: Pair) -> Pair:
+        """Height and width of y: after the pooling, where there is one."""
+        convolved = self.convolved(size, kernel_size)
+        return convolved if self.pooling is None else output_sizes(convolved, *self.pooling)
 
 
 class Geometry(NamedTuple):
     """All sizes of a convolution but the batch's: an option of its kernels. Pairs are (height, width)."""
 
-    size: tuple[int, int]
+    size: Pair
     in_channels: int
     out_channels: int
-    kernel_size: tuple[int, int]
-    stride: tuple[int, int] = (1, 1)
-    dilation: tuple[int, int] = (1, 1)
+    kernel_size: Pair
+    stride: Pair = (1, 1)
+    dilation: Pair = (1, 1)
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     """Zeros around the image: left, right, top, bottom."""
     pool: int = 1
     """Afterwards, the largest number of each window of ``pool`` x ``pool`` that lie side by side; 1 for no pooling."""
 
-    def convolved(self) -> tuple[int, int]:
+    def convolved(self) -> Pair:
         """Height and width of what the convolution makes."""
-        left, right, top, bottom = self.padding
-        padded = self.size[0] + top + bottom, self.size[1] + left + right
-        return output_sizes(padded, self.kernel_size, self.stride, self.dilation)
+        return Window(self.stride, self.dilation, self.padding).convolved(self.size, self.kernel_size)
 
-    def out(self) -> tuple[int, int]:
+    def out(self) -> Pair:
         """Height and width of y: after the pooling, where there is one."""
         height, width = self.convolved()
         return height // self.pool, width // self.pool
 
-    def met(self) -> tuple[int, int]:
+    def pooled_extent(self) -> Pair:
         """Height and width of that part of `convolved` that pooling windows meet."""
         height, width = self.out()
         return height * self.pool, width * self.pool
 
-    def reach(self) -> tuple[int, int]:
+    def reach(self) -> Pair:
         """How far the last tap lies from the first."""
         return self.dilation[0] * (self.kernel_size[0] - 1), self.dilation[1] * (self.kernel_size[1] - 1)
 
     def flops(self) -> int:
         """Operations for one image."""
-        height, width = self.met()
+        height, width = self.pooled_extent()
         return 2 * height * width * self.kernel_size[0] * self.kernel_size[1] * self.in_channels * self.out_channels
 
-    def turned(self) -> Geometry:
+    def transposed(self) -> Geometry:
         """The convolution that dx is at stride 1: of dy, with a border around it, with the weights turned round."""
         down, across = self.reach()
         size = self.size[0] + down, self.size[1] + across

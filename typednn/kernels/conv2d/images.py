@@ -138,15 +138,15 @@ class Derivative:
 
     def planes(self, hl: Any, cpu: Cpu, columns: int) -> Planes:
         """As `bordered`, by planes."""
-        geometry, turned = self.geometry, self.geometry.turned()
+        geometry, transposed = self.geometry, self.geometry.transposed()
         before = geometry.reach()[0] - geometry.padding[2], geometry.reach()[1] - geometry.padding[0]
-        return Planes(hl, cpu, self.at, turned, geometry.met(), before, columns + _beyond(turned))
+        return Planes(hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
 
     def bordered(self, cpu: Cpu) -> Image:
         """dz with zeros around it, for a convolution with the weights turned round, whose pixel (x, y) is dx at (x, y)."""
         hl, geometry = self.hl, self.geometry
         (down, across), (left, _, top, _) = geometry.reach(), geometry.padding
-        (rows, columns), channels, pool = geometry.met(), geometry.out_channels, geometry.pool
+        (rows, columns), channels, pool = geometry.pooled_extent(), geometry.out_channels, geometry.pool
         if self.stands and geometry.reach() == (0, 0) and not any(geometry.padding):
             return Image(self.at)
         f, y, n = hl.Var("f"), hl.Var("y"), hl.Var("n")

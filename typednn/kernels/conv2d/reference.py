@@ -1,76 +1,108 @@
-"""Conv2d: cross-correlation of images with a bank of kernels.
+"""Conv2d: cross-correlation of images with a bank of kernels; an activation and max pooling may follow.
 
-y[b,r,c,o] = bias[o] + Σ_ijk x[b, r·stride + i·dilation, c·stride + j·dilation, k] weight[o,i,j,k]
+z[b,r,c,o] = bias[o] + Σ_ijk x[b, r·stride + i·dilation, c·stride + j·dilation, k] weight[o,i,j,k], of x with zeros around it (`Window`)
+y = act(z), or y, winners = max_pool2d(act(z))
+dz = what passes the activation at y, of dy; with pooling, at the winner of each window, 0 elsewhere
 
-x (batch, height, width, in_channels)                y (batch, out_height, out_width, out_channels)
+x (batch, height, width, in_channels)                y, winners (batch, out_height, out_width, out_channels)
 weight (out_channels, kernel_height, kernel_width, in_channels)      bias (out_channels)
-out_height = (height - dilation·(kernel_height - 1) - 1) // stride + 1, the width alike.
+z's height = (height with its padding - dilation·(kernel_height - 1) - 1) // stride + 1, the width alike.
 
-One matrix product: ``patches`` holds, for each weight of a kernel, the pixels that it meets at every output pixel:
-    y = patchesᵀ weightᵀ + bias      dweight = (patches dy)ᵀ     dpatches = weightᵀ dyᵀ      dbias = Σ_batch,row,column dy
+One matrix product: ``patches`` holds, for each weight of a kernel, the pixels that it meets at every pixel of z:
+    z = patchesᵀ weightᵀ + bias      dweight = (patches dz)ᵀ     dpatches = weightᵀ dzᵀ      dbias = Σ_batch,row,column dz
 and dx sums dpatches over the places that one pixel was copied to. Pixels that no window met (right, bottom) get 0.
 This is eq 27, whose padding and dilating of dy say the same with zeros written out.
 
-2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels flops forward, twice that backward;
+Only activations that are ``monotone``: the compiled kernels pool first. Of equals after the activation any may be the winner there; where
+it has flattened them out, nothing passes.
+
+2·batch·z's height·z's width·out_channels·kernel_height·kernel_width·in_channels flops forward, twice that backward;
 patches take kernel_height·kernel_width/stride² times the memory of x while a call lasts.
-Source: "Deep Learning Implementation With Rust", eqs 25-27; bias and dilation added.
+Source: "Deep Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
 """
 
 from __future__ import annotations
 
-from typednn.arrays import Array1, Array2, Array4, namespace
+from typednn.arrays import AnyIntArray, Array1, Array2, Array4, namespace
 from typednn.kernels import sums
+from typednn.kernels.activations import IDENTITY, Activation
+from typednn.kernels.conv2d.geometry import Window
+from typednn.kernels.max_pool2d import reference as max_pool2d
+from typednn.kernels.pad2d import reference as pad2d
 from typednn.kernels.windows import output_sizes, taps
 
 
-def forward(x: Array4, weight: Array4, bias: Array1 | None, stride: tuple[int, int], dilation: tuple[int, int]) -> Array4:
-    """y (batch, out_height, out_width, out_channels)."""
-    batch, height, width, _ = x.shape
-    out_channels, kernel_height, kernel_width, _ = weight.shape
-    kernel_size = (kernel_height, kernel_width)
-    out_height, out_width = output_sizes((height, width), kernel_size, stride, dilation)
-    rows: Array2 = _patches(x, kernel_size, stride, dilation).T @ weight.reshape(out_channels, -1).T
-    y: Array4 = rows.reshape(batch, out_height, out_width, out_channels)
+def forward(
+    x: Array4, weight: Array4, bias: Array1 | None, window: Window, activation: Activation = IDENTITY, keeps: bool = True
+) -> tuple[Array4, AnyIntArray | None]:
+    """(y, winners), both (batch, out_height, out_width, out_channels); no winners where nothing is pooled, or nothing ``keeps`` them."""
+    padded = _padded(x, window)
+    rows: Array2 = _patches(padded, weight.shape[1:3], window).T @ weight.reshape(len(weight), -1).T
+    z: Array4 = rows.reshape(len(x), *output_sizes(padded.shape[1:3], weight.shape[1:3], window.stride, window.dilation), len(weight))
     if bias is not None:
-        y += bias
-    return y
+        z += bias
+    y: Array4 = activation.forward(z)
+    if window.pooling is None:
+        return y, None
+    y, winners = max_pool2d.forward(y, *window.pooling)
+    return y, winners if keeps else None
 
 
 def backward(
-    next_grad: Array4, x: Array4, weight: Array4, stride: tuple[int, int], dilation: tuple[int, int]
-) -> tuple[Array4, Array4, Array1]:
-    """(dx, dweight, dbias), shaped like x, weight and bias."""
+    next_grad: Array4,
+    x: Array4,
+    weight: Array4,
+    window: Window,
+    activation: Activation = IDENTITY,
+    y: Array4 | None = None,
+    winners: AnyIntArray | None = None,
+    wants_input: bool = True,
+) -> tuple[Array4 | None, Array4, Array1]:
+    """(dx, dweight, dbias), shaped like x, weight and bias; dx is None unless wanted.
+
+    ``y`` and ``winners`` are what `forward` gave: needed with an activation, and with pooling.
+    """
     xp = namespace(x)
-    batch, height, width, in_channels = x.shape
+    padded = _padded(x, window)
+    batch, height, width, in_channels = padded.shape
     out_channels, kernel_height, kernel_width, _ = weight.shape
     kernel_size = (kernel_height, kernel_width)
-    _, out_height, out_width, _ = next_grad.shape
-    rows: Array2 = next_grad.reshape(batch * out_height * out_width, out_channels)
+    out_height, out_width = output_sizes((height, width), kernel_size, window.stride, window.dilation)
+    dz: Array4 = activation.backward(next_grad, y)
+    if window.pooling is not None:
+        dz = max_pool2d.backward(dz, winners, (batch, out_height, out_width, out_channels), *window.pooling)
+    rows: Array2 = dz.reshape(batch * out_height * out_width, out_channels)
 
     # Not rows.T @ patches.T, which says the same: there OpenBLAS's threads wait for each other, for seconds on a busy machine.
-    dweight: Array4 = (_patches(x, kernel_size, stride, dilation) @ rows).T.reshape(weight.shape)
-    dbias: Array1 = sums.over(next_grad, (0, 1, 2))
+    dweight: Array4 = (_patches(padded, kernel_size, window) @ rows).T.reshape(weight.shape)
+    dbias: Array1 = sums.over(dz, (0, 1, 2))
+    if not wants_input:
+        return None, dweight, dbias
 
     dpatches = weight.reshape(out_channels, -1).T @ rows.T
     dpatches = dpatches.reshape(kernel_height * kernel_width, in_channels, batch, out_height, out_width)
     planes = xp.zeros((in_channels, batch, height, width), dtype=x.dtype)
-    for tap, (met_rows, met_columns) in enumerate(taps((height, width), kernel_size, stride, dilation)):
+    for tap, (met_rows, met_columns) in enumerate(taps((height, width), kernel_size, window.stride, window.dilation)):
         planes[:, :, met_rows, met_columns] += dpatches[tap]
-    dx: Array4 = xp.ascontiguousarray(planes.transpose(1, 2, 3, 0))
+    dx: Array4 = xp.ascontiguousarray(pad2d.backward(planes.transpose(1, 2, 3, 0), window.padding, "constant"))
     return dx, dweight, dbias
 
 
-def _patches(x: Array4, kernel_size: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]) -> Array2:
-    """(kernel_height · kernel_width · in_channels, batch · out_height · out_width): what each weight meets, everywhere.
+def _padded(x: Array4, window: Window) -> Array4:
+    return pad2d.forward(x, window.padding, "constant", 0.0) if any(window.padding) else x
+
+
+def _patches(x: Array4, kernel_size: tuple[int, int], window: Window) -> Array2:
+    """(kernel_height · kernel_width · in_channels, batch · rows · columns of z): what each weight meets, everywhere.
 
     Channels go first, so that runs of pixels are copied and not one pixel's few channels at a time: 2 to 5 times faster.
     """
     xp = namespace(x)
     batch, height, width, in_channels = x.shape
-    out_height, out_width = output_sizes((height, width), kernel_size, stride, dilation)
+    out_height, out_width = output_sizes((height, width), kernel_size, window.stride, window.dilation)
     planes = xp.ascontiguousarray(x.transpose(3, 0, 1, 2))
     patches = xp.empty((kernel_size[0] * kernel_size[1], in_channels, batch, out_height, out_width), dtype=x.dtype)
-    for tap, (rows, columns) in enumerate(taps((height, width), kernel_size, stride, dilation)):
+    for tap, (rows, columns) in enumerate(taps((height, width), kernel_size, window.stride, window.dilation)):
         patches[tap] = planes[:, :, rows, columns]
     flat: Array2 = patches.reshape(kernel_size[0] * kernel_size[1] * in_channels, batch * out_height * out_width)
     return flat
@@ -87,8 +119,9 @@ def dilate2d(x: Array4, factor: tuple[int, int]) -> Array4:
 
 def cross_correlate2d(image: Array2, kernel: Array2, stride: tuple[int, int]) -> Array2:
     """y[r,c] = Σ_ij image[r·stride + i, c·stride + j] kernel[i,j] (eq 10): conv2d of one image with one channel."""
-    y: Array2 = forward(image[None, :, :, None], kernel[None, :, :, None], None, stride, (1, 1))[0, :, :, 0]
-    return y
+    y, _ = forward(image[None, :, :, None], kernel[None, :, :, None], None, Window(stride))
+    correlated: Array2 = y[0, :, :, 0]
+    return correlated
 
 
 def convolve2d(image: Array2, kernel: Array2, stride: tuple[int, int]) -> Array2:

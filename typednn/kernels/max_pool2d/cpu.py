@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import AnyIntArray, Array4
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan, record
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan
 from typednn.kernels.windows import output_sizes
 
 Pair = tuple[int, int]
@@ -29,6 +29,11 @@ _UINT8, _UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
 def index_dtype(kernel_size: Pair) -> np.dtype[Any]:
     """What the index of a winner is kept in."""
     return _UINT8 if kernel_size[0] * kernel_size[1] <= 256 else _UINT32
+
+
+def covers_backward(next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, *_: object) -> bool:
+    """Whether the index is what `forward` gives."""
+    return index.dtype == index_dtype(kernel_size)
 
 
 def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: tuple[int, int, int], batch: Any, side: int = 1) -> Any:
@@ -169,7 +174,6 @@ def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple
     y: Array4 = empty(shape)
     index: AnyIntArray = empty(shape, dtype)
     run(x, y, index)
-    record("max_pool2d.forward", "halide")
     return y, index
 
 
@@ -180,5 +184,4 @@ def backward(
     _, height, width, channels = input_shape
     dx: Array4 = empty(input_shape)
     _backward((height, width, channels), kernel_size, stride, dilation)(next_grad, index, dx)
-    record("max_pool2d.backward", "halide")
     return dx

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import AnyIntArray, Array4, namespace
-from typednn.engines import record
-from typednn.engines.cuda import CudaKernel, on_gpu
+from typednn.engines.cuda import CudaKernel
 from typednn.kernels.windows import output_sizes
 
 Pair = tuple[int, int]
@@ -74,17 +73,16 @@ _backward = CudaKernel("max_pool2d_backward", _CODE)
 
 def covers(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> bool:
     """Whether `forward` may run."""
-    return on_gpu(x) and min(output_sizes(x.shape[1:3], kernel_size, stride, dilation)) > 0
+    return min(output_sizes(x.shape[1:3], kernel_size, stride, dilation)) > 0
 
 
 def covers_backward(
     next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
 ) -> bool:
     """Whether `backward` may run: the sizes fit together, and the index is what `forward` gives."""
-    if not (on_gpu(next_grad) and on_gpu(index, dtype=_index_dtype(kernel_size))):
-        return False
     batch, height, width, channels = input_shape
-    return next_grad.shape == index.shape == (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
+    fitting = next_grad.shape == index.shape == (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
+    return fitting and index.dtype == _index_dtype(kernel_size)
 
 
 def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
@@ -95,7 +93,6 @@ def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple
     y: Array4 = xp.empty((batch, *windows, channels), dtype=x.dtype)
     index: AnyIntArray = xp.empty(y.shape, dtype=_index_dtype(kernel_size))
     _forward.each(y.size, x, y, index, height, width, channels, *windows, **_constants(kernel_size, stride, dilation))
-    record("max_pool2d.forward", "cuda")
     return y, index
 
 
@@ -105,7 +102,6 @@ def backward(
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
     dx: Array4 = namespace(next_grad).empty(input_shape, dtype=next_grad.dtype)
     _backward.each(dx.size, next_grad, index, dx, *input_shape[1:], *next_grad.shape[1:3], **_constants(kernel_size, stride, dilation))
-    record("max_pool2d.backward", "cuda")
     return dx
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Literal
 
 from typednn.arrays import Array4
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, record
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel
 
 Border = tuple[int, int, int, int]
 Mode = Literal["constant", "replicate"]
@@ -147,7 +147,6 @@ def forward(x: Array4, padding: Border, mode: Mode, value: float) -> Array4:
     y: Any = empty((batch, top + height + bottom, left + width + right, channels))
     # With the border's columns and channels as one axis.
     _forward((height, width, channels), padding, mode)(x.reshape(batch, height, -1), value, y.reshape(batch, y.shape[1], -1))
-    record("pad2d.forward", "halide")
     padded: Array4 = y
     return padded
 
@@ -159,6 +158,5 @@ def backward(next_grad: Array4, padding: Border, mode: Mode) -> Array4:
     height, width = rows - top - bottom, columns - left - right
     dx: Any = empty((batch, height, width, channels))
     _backward((height, width, channels), padding, mode)(next_grad.reshape(batch, rows, -1), dx.reshape(batch, height, -1))
-    record("pad2d.backward", "halide")
     cropped: Array4 = dx
     return cropped

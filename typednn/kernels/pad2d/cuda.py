@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from typednn.arrays import Array4, namespace
-from typednn.engines import record
-from typednn.engines.cuda import LIMIT, CudaKernel, on_gpu
+from typednn.engines.cuda import LIMIT, CudaKernel
 
 Mode = Literal["constant", "replicate"]
 Padding = tuple[int, int, int, int]
@@ -59,17 +58,17 @@ _forward = CudaKernel("pad2d_forward", _CODE)
 _backward = CudaKernel("pad2d_backward", _CODE)
 
 
-def covers(x: Array4, padding: Padding) -> bool:
+def covers(x: Array4, padding: Padding, *_: object) -> bool:
     """Whether `forward` may run."""
     batch, height, width, channels = x.shape
     left, right, top, bottom = padding
-    return on_gpu(x) and min(padding) >= 0 and batch * (height + top + bottom) * (width + left + right) * channels < LIMIT
+    return min(padding) >= 0 and batch * (height + top + bottom) * (width + left + right) * channels < LIMIT
 
 
-def covers_backward(next_grad: Array4, padding: Padding) -> bool:
+def covers_backward(next_grad: Array4, padding: Padding, mode: Mode) -> bool:
     """Whether `backward` may run: something is left without the border."""
     left, right, top, bottom = padding
-    return on_gpu(next_grad) and min(padding) >= 0 and next_grad.shape[1] > top + bottom and next_grad.shape[2] > left + right
+    return min(padding) >= 0 and next_grad.shape[1] > top + bottom and next_grad.shape[2] > left + right
 
 
 def forward(x: Array4, padding: Padding, mode: Mode, value: float) -> Array4:
@@ -78,7 +77,6 @@ def forward(x: Array4, padding: Padding, mode: Mode, value: float) -> Array4:
     left, right, top, bottom = padding
     y: Array4 = namespace(x).empty((batch, height + top + bottom, width + left + right, channels), dtype=x.dtype)
     _forward.each(y.size, x, y, float(value), height, width, channels, *y.shape[1:3], top, left, REPLICATE=int(mode == "replicate"))
-    record("pad2d.forward", "cuda")
     return y
 
 
@@ -89,5 +87,4 @@ def backward(next_grad: Array4, padding: Padding, mode: Mode) -> Array4:
     shape = (batch, out_height - top - bottom, out_width - left - right, channels)
     dx: Array4 = namespace(next_grad).empty(shape, dtype=next_grad.dtype)
     _backward.each(dx.size, next_grad, dx, *shape[1:], out_height, out_width, top, left, REPLICATE=int(mode == "replicate"))
-    record("pad2d.backward", "cuda")
     return dx

@@ -1,29 +1,27 @@
 """PReLU: what is negative is scaled by a learnt slope."""
 
-from __future__ import annotations
-
-from typing import TypeVar
-
-from typednn.arrays import AnyArray, Array1
-from typednn.engines import fast, record
+from typednn.kernels.op import Engine, op
 from typednn.kernels.prelu import cpu, reference
 
-P = TypeVar("P", bound=AnyArray)
+backward = op(
+    "prelu.backward",
+    reference.backward,
+    Engine(
+        "halide",
+        cpu.backward,
+        "x next_grad slope",
+        least=cpu.LEAST_SIZE,
+        sizes=lambda next_grad, x, slope: next_grad.shape == x.shape,
+    ),
+    flops=lambda next_grad, x, slope: 4 * x.size,
+)
+forward = op(
+    "prelu.forward",
+    reference.forward,
+    Engine("halide", cpu.forward, "x slope"),
+    flops=lambda x, slope: 2 * x.size,
+    keeps="x slope",
+    backward=backward,
+)
 
 __all__ = ["backward", "forward"]
-
-
-def forward(x: P, slope: Array1) -> P:
-    """y, shaped like x."""
-    if fast(x, slope):
-        return cpu.forward(x, slope)
-    record("prelu.forward", "reference")
-    return reference.forward(x, slope)
-
-
-def backward(next_grad: P, x: AnyArray, slope: Array1) -> tuple[P, Array1]:
-    """(dx, dslope), shaped like x and slope."""
-    if fast(next_grad, x, slope) and next_grad.shape == x.shape and x.size >= cpu.LEAST_SIZE:
-        return cpu.backward(next_grad, x, slope)
-    record("prelu.backward", "reference")
-    return reference.backward(next_grad, x, slope)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from typednn.arrays import AnyArray, Array1
-from typednn.engines import Array, Cpu, empty, kernel, record
+from typednn.engines import Array, Cpu, empty, kernel
 from typednn.kernels.elementwise import CHEAP, ELEMENTS, PIECE, is_positive, scheduled
-from typednn.kernels.leaky_relu.cpu import passed, value
+from typednn.kernels.pointwise import leaky_relu
 
 P = TypeVar("P", bound=AnyArray)
 
@@ -19,10 +19,12 @@ P = TypeVar("P", bound=AnyArray)
 _SUMS = 64
 LEAST_SIZE = _SUMS
 
+_value, _vjp = (formula.on_numbers for formula in leaky_relu.formulas)
+
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any, slope: Any) -> Any:
     i, y = hl.Var("i"), hl.Func("y")
-    y[i] = value(hl, x[i], slope[0])
+    y[i] = _value(hl, x[i], slope[0])
     return scheduled(hl, cpu, y, i, x.dim(0).extent())
 
 
@@ -30,7 +32,7 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     i, piece, lane = hl.Var("i"), hl.Var("piece"), hl.Var("lane")
     dx, running, pieces, whole, dslope = (hl.Func(name) for name in ("dx", "running", "pieces", "whole", "dslope"))
     size = x.dim(0).extent()
-    dx[i] = passed(hl, next_grad[i], x[i], slope[0])
+    dx[i] = _vjp(hl, next_grad[i], x[i], slope[0])
 
     # Whole rows of sums first; what is left of the last one is added at the end.
     rows = size / hl.i32(_SUMS)
@@ -69,7 +71,6 @@ def forward(x: P, slope: Array1) -> P:
     """y, shaped like x."""
     y: P = empty(x.shape)
     _forward(x, slope, y)
-    record("prelu.forward", "halide")
     return y
 
 
@@ -78,5 +79,4 @@ def backward(next_grad: P, x: AnyArray, slope: Array1) -> tuple[P, Array1]:
     dx: P = empty(x.shape)
     dslope: Array1 = empty(slope.shape)
     _backward(next_grad, x, slope, dx, dslope)
-    record("prelu.backward", "halide")
     return dx, dslope

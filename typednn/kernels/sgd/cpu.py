@@ -6,20 +6,14 @@ from functools import cache
 from typing import Any
 
 from typednn.arrays import AnyArray
-from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, record
+from typednn.engines import Array, Cpu, Kernel, Scalar, kernel
 from typednn.kernels.in_place import in_place
 
 PARALLEL = 1 << 18  # numbers from which a second thread pays
 CHUNK = 1 << 14  # numbers per task
 
 
-def plain_step(weights: AnyArray, grad: AnyArray, lr: float, coupled: float, shrink: float) -> None:
-    """Move ``weights`` against ``grad``, without momentum."""
-    _plain(coupled != 0, shrink != 1).call(weights, grad, lr, coupled, shrink)
-    record("sgd.step", "halide")
-
-
-def momentum_step(
+def step(
     weights: AnyArray,
     grad: AnyArray,
     velocity: Any,
@@ -28,16 +22,16 @@ def momentum_step(
     dampening: float,
     nesterov: bool,
     first: bool,
-    coupled: float,
-    shrink: float,
+    coupled: float = 0.0,
+    shrink: float = 1.0,
 ) -> None:
-    """Move ``weights`` along ``velocity``, which is written too; on the first step it is not read."""
-    run = _momentum(nesterov, first, coupled != 0, shrink != 1).call
-    if first:
-        run(weights, grad, lr, momentum, coupled, shrink, velocity)
+    """Write ``weights`` in place, and ``velocity`` where there is momentum; on the first step it is not read."""
+    if momentum == 0:
+        _plain(coupled != 0, shrink != 1).call(weights, grad, lr, coupled, shrink)
+    elif first:
+        _momentum(nesterov, True, coupled != 0, shrink != 1).call(weights, grad, lr, momentum, coupled, shrink, velocity)
     else:
-        run(weights, grad, lr, momentum, coupled, shrink, 1 - dampening, velocity)
-    record("sgd.step", "halide")
+        _momentum(nesterov, False, coupled != 0, shrink != 1).call(weights, grad, lr, momentum, coupled, shrink, 1 - dampening, velocity)
 
 
 @cache

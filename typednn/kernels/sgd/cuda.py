@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from typednn.arrays import AnyArray
-from typednn.engines import record
-from typednn.engines.cuda import CudaKernel, on_gpu
+from typednn.engines.cuda import CudaKernel
 
 _CODE = """
 extern "C" __global__ void sgd_plain_step(
@@ -35,18 +34,7 @@ _plain = CudaKernel("sgd_plain_step", _CODE)
 _momentum = CudaKernel("sgd_momentum_step", _CODE)
 
 
-def covers(weights: AnyArray, *others: AnyArray | None) -> bool:
-    """Whether the kernel may run on the weights, the gradient and, where there is one, the velocity."""
-    return on_gpu(weights, *others) and all(other is not None and other.shape == weights.shape for other in others)
-
-
-def plain_step(weights: AnyArray, grad: AnyArray, lr: float, coupled: float, shrink: float) -> None:
-    """Without momentum; writes the weights in place."""
-    _plain.each(weights.size, weights, grad, float(lr), float(coupled), float(shrink))
-    record("sgd.step", "cuda")
-
-
-def momentum_step(
+def step(
     weights: AnyArray,
     grad: AnyArray,
     velocity: AnyArray | None,
@@ -55,10 +43,12 @@ def momentum_step(
     dampening: float,
     nesterov: bool,
     first: bool,
-    coupled: float,
-    shrink: float,
+    coupled: float = 0.0,
+    shrink: float = 1.0,
 ) -> None:
-    """Writes weights and velocity in place."""
+    """Write ``weights`` in place, and ``velocity`` where there is momentum."""
+    if momentum == 0:
+        _plain.each(weights.size, weights, grad, float(lr), float(coupled), float(shrink))
+        return
     rates = (lr, momentum, 1 - dampening, coupled, shrink)
     _momentum.each(weights.size, weights, grad, velocity, *map(float, rates), int(nesterov), int(first))
-    record("sgd.step", "cuda")

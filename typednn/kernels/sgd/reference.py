@@ -5,7 +5,7 @@ velocity ← grad on the first step, then momentum·velocity + (1 - dampening)·
 direction = grad without momentum, velocity with it, grad + momentum·velocity with Nesterov's
 weights ← weights - lr·direction
 
-All arrays share one shape. Weights and velocity are written in place, the gradient is not.
+All arrays share one shape.
 Source: "Deep Learning Implementation With Rust", eqs 44-47; torch.optim.SGD; Sutskever et al., "On the importance of
 initialization and momentum in deep learning", 2013.
 """
@@ -20,7 +20,6 @@ def step(
     weights: AnyArray,
     grad: AnyArray,
     velocity: AnyArray | None,
-    *,
     lr: float,
     momentum: float,
     dampening: float,
@@ -28,8 +27,8 @@ def step(
     first: bool,
     coupled: float = 0.0,
     shrink: float = 1.0,
-) -> None:
-    """Move ``weights`` once; ``velocity`` may be None where momentum is 0."""
+) -> tuple[AnyArray, AnyArray | None]:
+    """(weights, velocity) after a step; ``velocity`` may be None where momentum is 0. ``coupled`` and ``shrink`` are weight decay."""
     if momentum and velocity is None:
         raise ArgumentError(
             explain("sgd", f"momentum {momentum} keeps a velocity", "None", "hand in an array like the weights"), "velocity"
@@ -37,13 +36,8 @@ def step(
     if coupled:
         grad = grad + coupled * weights
     if shrink != 1:
-        weights *= shrink
+        weights = weights * shrink
     if momentum == 0 or velocity is None:
-        weights -= lr * grad
-        return
-    if first:
-        velocity[...] = grad
-    else:
-        velocity *= momentum
-        velocity += (1 - dampening) * grad
-    weights -= lr * (grad + momentum * velocity if nesterov else velocity)
+        return weights - lr * grad, None
+    velocity = grad if first else velocity * momentum + (1 - dampening) * grad
+    return weights - lr * (grad + momentum * velocity if nesterov else velocity), velocity

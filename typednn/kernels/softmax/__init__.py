@@ -1,25 +1,21 @@
 """Softmax: each row becomes a distribution over its features."""
 
-from __future__ import annotations
-
-from typednn.arrays import Array2
-from typednn.engines import fast, record
+from typednn.kernels.op import Engine, op
 from typednn.kernels.softmax import cpu, reference
 
+backward = op(
+    "softmax.backward",
+    reference.backward,
+    Engine("halide", cpu.backward, "next_grad y", alike=True),
+    flops=lambda next_grad, y: 4 * y.size,
+)
+forward = op(
+    "softmax.forward",
+    reference.forward,
+    Engine("halide", cpu.forward, "x", sizes=lambda x: x.shape[1] >= cpu.LEAST_FEATURES),
+    flops=lambda x: 5 * x.size,
+    keeps="y",
+    backward=backward,
+)
+
 __all__ = ["backward", "forward"]
-
-
-def forward(x: Array2) -> Array2:
-    """y (batch, features)."""
-    if fast(x) and x.shape[1] >= cpu.LEAST_FEATURES:
-        return cpu.forward(x)
-    record("softmax.forward", "reference")
-    return reference.forward(x)
-
-
-def backward(next_grad: Array2, y: Array2) -> Array2:
-    """dx, from what `forward` gave."""
-    if fast(next_grad, y) and next_grad.shape == y.shape:
-        return cpu.backward(next_grad, y)
-    record("softmax.backward", "reference")
-    return reference.backward(next_grad, y)

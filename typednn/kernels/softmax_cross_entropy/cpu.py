@@ -11,10 +11,18 @@ from functools import cache
 from typing import Any
 
 from typednn.arrays import Array2, IntArray1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, record
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
 LEAST_CLASSES = LEAST_FEATURES
+
+
+def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
+    """Whether the target is a label for each row, or a row of probabilities."""
+    labelled = len(target.shape) == 1
+    return (
+        target.shape == logits.shape[: len(target.shape)] and labelled == (target.dtype.itemsize == 8) and logits.shape[1] >= LEAST_CLASSES
+    )
 
 
 def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable[[Any, Any], Any]:
@@ -29,7 +37,7 @@ def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable
     return at
 
 
-def _build_elementwise(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, labelled: bool) -> Any:
+def _build_forward(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, labelled: bool) -> Any:
     c, b, loss = hl.Var("c"), hl.Var("b"), hl.Func("loss")
     _, whole, top = exponentials(hl, cpu, logits, classes, loss, c, b)
     # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't know.
@@ -43,7 +51,7 @@ def _build_elementwise(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int
     return by_rows(hl, cpu, loss, c, b, logits.dim(1).extent(), classes)
 
 
-def _build_gradient(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
+def _build_backward(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
     c, b, grad = hl.Var("c"), hl.Var("b"), hl.Func("grad")
     raised, whole, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
     probability = _probability(hl, target, classes, labelled)
@@ -53,32 +61,30 @@ def _build_gradient(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, cla
 
 
 @cache
-def _elementwise(classes: int, labelled: bool) -> Kernel:
+def _forward(classes: int, labelled: bool) -> Kernel:
     rows = Array("batch", classes)
     target = Array("batch", dtype="int64") if labelled else rows
-    name, options = "softmax_cross_entropy.elementwise", {"classes": classes, "labelled": labelled}
-    return kernel(name, _build_elementwise, inputs=(rows, target), outputs=(rows,), options=options)
+    name, options = "softmax_cross_entropy.forward", {"classes": classes, "labelled": labelled}
+    return kernel(name, _build_forward, inputs=(rows, target), outputs=(rows,), options=options)
 
 
 @cache
-def _gradient(classes: int, labelled: bool) -> Kernel:
+def _backward(classes: int, labelled: bool) -> Kernel:
     rows = Array("batch", classes)
     target = Array("batch", dtype="int64") if labelled else rows
-    name, options = "softmax_cross_entropy.gradient", {"classes": classes, "labelled": labelled}
-    return kernel(name, _build_gradient, inputs=(rows, target, Scalar()), outputs=(rows,), options=options)
+    name, options = "softmax_cross_entropy.backward", {"classes": classes, "labelled": labelled}
+    return kernel(name, _build_backward, inputs=(rows, target, Scalar()), outputs=(rows,), options=options)
 
 
-def elementwise(logits: Array2, target: Array2 | IntArray1) -> Array2:
+def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
     """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
     loss: Array2 = empty(logits.shape)
-    _elementwise(logits.shape[1], len(target.shape) == 1).call(logits, target, loss)
-    record("softmax_cross_entropy.elementwise", "halide")
+    _forward(logits.shape[1], len(target.shape) == 1).call(logits, target, loss)
     return loss
 
 
-def gradient(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
+def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
     """The scaled loss by each logit."""
     grad: Array2 = empty(logits.shape)
-    _gradient(logits.shape[1], len(target.shape) == 1).call(logits, target, scale, grad)
-    record("softmax_cross_entropy.gradient", "halide")
+    _backward(logits.shape[1], len(target.shape) == 1).call(logits, target, scale, grad)
     return grad

@@ -6,9 +6,9 @@ sum's order depends on the number of classes alone.
 
 from __future__ import annotations
 
-from typednn.arrays import Array2, namespace
-from typednn.engines import record
+from typednn.arrays import Array2, IntArray1, namespace
 from typednn.engines.cuda import CudaKernel, on_gpu
+from typednn.kernels.softmax_cross_entropy.reference import probabilities
 
 _CODE = """
 struct Larger { __device__ REAL operator()(REAL a, REAL b) { return a < b ? b : a; } };
@@ -41,7 +41,7 @@ __device__ REAL exponentials(const REAL* row, REAL top, int classes, REAL* share
     return joined(sum, shared, Sum());
 }
 
-extern "C" __global__ void softmax_cross_entropy_elementwise(
+extern "C" __global__ void softmax_cross_entropy_forward(
     const REAL* __restrict__ logits, const REAL* __restrict__ target, REAL* __restrict__ loss, int rows, int classes
 ) {
     __shared__ REAL shared[THREADS];
@@ -56,7 +56,7 @@ extern "C" __global__ void softmax_cross_entropy_elementwise(
     }
 }
 
-extern "C" __global__ void softmax_cross_entropy_gradient(
+extern "C" __global__ void softmax_cross_entropy_backward(
     const REAL* __restrict__ logits, const REAL* __restrict__ target, REAL* __restrict__ grad, REAL scale, int rows, int classes
 ) {
     __shared__ REAL shared[THREADS];
@@ -73,26 +73,25 @@ extern "C" __global__ void softmax_cross_entropy_gradient(
     }
 }
 """
-_elementwise = CudaKernel("softmax_cross_entropy_elementwise", _CODE)
-_gradient = CudaKernel("softmax_cross_entropy_gradient", _CODE)
+_forward = CudaKernel("softmax_cross_entropy_forward", _CODE)
+_backward = CudaKernel("softmax_cross_entropy_backward", _CODE)
 
 
-def covers(logits: Array2, target: Array2) -> bool:
-    """Whether the kernels may run."""
-    return on_gpu(logits, target) and logits.shape == target.shape
+def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
+    """Whether the target is a label for each row, or a row of probabilities as the logits are."""
+    labelled = len(target.shape) == 1
+    return (labelled or on_gpu(logits, target)) and target.shape == logits.shape[: len(target.shape)]
 
 
-def elementwise(logits: Array2, target: Array2) -> Array2:
+def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
     """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
     loss: Array2 = namespace(logits).empty(logits.shape, dtype=logits.dtype)
-    _elementwise.rows(*logits.shape, logits, target, loss)
-    record("softmax_cross_entropy.elementwise", "cuda")
+    _forward.rows(*logits.shape, logits, probabilities(logits, target), loss)
     return loss
 
 
-def gradient(logits: Array2, target: Array2, scale: float) -> Array2:
+def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
     """The scaled loss by each logit."""
     grad: Array2 = namespace(logits).empty(logits.shape, dtype=logits.dtype)
-    _gradient.rows(*logits.shape, logits, target, grad, float(scale))
-    record("softmax_cross_entropy.gradient", "cuda")
+    _backward.rows(*logits.shape, logits, probabilities(logits, target), grad, float(scale))
     return grad

@@ -9,7 +9,7 @@ Source: "Deep Learning Implementation With Rust", eqs 34 and 42, chained.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typednn.arrays import AnyArray, Array2, IntArray1, namespace
 from typednn.kernels.softmax.reference import forward as softmax
@@ -18,19 +18,26 @@ if TYPE_CHECKING:
     from typednn.arrays import Floating
 
 
-def elementwise(logits: Array2, target: Array2) -> Array2:
+def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
     """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
-    xp = namespace(logits)
+    xp, wanted = namespace(logits), probabilities(logits, target)
     z = logits - logits.max(axis=1, keepdims=True)
     log_softmax = z - xp.log(xp.exp(z).sum(axis=1, keepdims=True))
-    loss: Array2 = xp.where(target == 0, 0, log_softmax) * -target
+    loss: Array2 = xp.where(wanted == 0, 0, log_softmax) * -wanted
     return loss
 
 
-def gradient(logits: Array2, target: Array2, scale: float) -> Array2:
+def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
     """The scaled loss by each logit."""
-    grad: Array2 = (softmax(logits) * target.sum(axis=1, keepdims=True) - target) * scale
+    wanted = probabilities(logits, target)
+    grad: Array2 = (softmax(logits) * wanted.sum(axis=1, keepdims=True) - wanted) * scale
     return grad
+
+
+def probabilities(logits: Array2, target: Any) -> Array2:
+    """The target as a probability for each class."""
+    wanted: Array2 = one_hot(target, logits.shape[1], logits.dtype, logits) if len(target.shape) == 1 else target
+    return wanted
 
 
 def one_hot(labels: IntArray1, classes: int, dtype: Floating, like: AnyArray) -> Array2:

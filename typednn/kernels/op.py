@@ -1,0 +1,173 @@
+"""An op: one piece of arithmetic, declared once, run by the first of its engines that covers the arrays.
+
+    forward = op(
+        "relu.forward",
+        reference.forward,                                  # any array, any float dtype: NumPy and CuPy; the oracle
+        Engine("halide", cpu.forward, "x", least=2048),
+        flops=lambda x: x.size,
+        keeps="x",                                          # what the derivative needs of arguments and result
+        backward=backward,                                  # the op of the derivative
+    )
+
+What `op` returns is called as the reference is; ``forward.op`` is the declaration. The reference writes into no array that it was given,
+and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is told by `typednn.engines.counting`, and
+all that an op was given and gave by `typednn.engines.observing`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any, TypeVar, cast, final
+
+import numpy as np
+
+from typednn.engines import fast
+from typednn.engines.counters import Ran, observers
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPS: dict[str, Op] = {}
+
+
+@final
+class Engine:
+    """What computes an op faster than its reference, and the arrays that it covers.
+
+    ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and not empty, or None;
+    ``others``: further arrays, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array from
+    which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
+    take these sizes. ``aligned``: the first array is written in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[..., Any],
+        arrays: str,
+        *,
+        others: Mapping[str, str] = MappingProxyType({}),
+        least: int = 1,
+        alike: bool = False,
+        aligned: bool = False,
+        sizes: Callable[..., bool] | None = None,
+        on: Callable[..., bool] = fast,
+    ) -> None:
+        self.name: str = name
+        self.run: Callable[..., Any] = run
+        self.arrays: tuple[str, ...] = tuple(arrays.split())
+        self.others: dict[str, tuple[np.dtype[Any], ...]] = {each: tuple(map(np.dtype, text.split())) for each, text in others.items()}
+        self.least: int = least
+        self.alike: bool = alike
+        self.aligned: bool = aligned
+        self.sizes: Callable[..., bool] | None = sizes
+        self.on: Callable[..., bool] = on
+
+    def condition(self, scope: dict[str, Any], call: str) -> str:
+        """When this engine computes an op that is called as ``call`` says, in Python; what it names is put in ``scope``."""
+        first, *rest = self.arrays
+        named = f"{self.name}_on", f"{self.name}_sizes"
+        scope |= zip(named, (self.on, self.sizes), strict=True)
+        terms = [f"{first}.size >= {self.least}"] if self.least > 1 else []
+        terms.append(f"{named[0]}({', '.join(self.arrays)})")
+        terms += [f"({array} is None or {array}.shape == {first}.shape)" for array in rest if self.alike]
+        terms += [f"{first}.flags.aligned"] if self.aligned else []
+        for array, dtypes in self.others.items():
+            scope[f"{self.name}_{array}"] = dtypes
+            terms.append(f"{named[0]}({array}, dtypes={self.name}_{array})")
+        return " and ".join([*terms, *([f"{named[1]}({call})"] if self.sizes else [])])
+
+
+@final
+class Op:
+    """A declared op: see `op`."""
+
+    def __init__(self, name: str, reference: Callable[..., Any], engines: Sequence[Engine], names: Sequence[str]) -> None:
+        self.name: str = name
+        self.reference: Callable[..., Any] = reference
+        self.engines: tuple[Engine, ...] = tuple(engines)
+        self.names: tuple[str, ...] = tuple(names)
+        self.keeps: tuple[str, ...] = ()
+        self.writes: tuple[int, ...] = ()
+        self.backward: Op | None = None
+        self.flops: Callable[..., int]
+        self.run: Callable[..., Any]
+        self.engine: Callable[..., Engine | None]  # the engine for such arguments, or None
+
+    def referred(self, *arguments: Any) -> Any:
+        """What the reference gives; written over the arguments that the op writes."""
+        result = self.reference(*arguments)
+        if not self.writes:
+            return result
+        for place, value in zip(self.writes, result, strict=True):
+            if value is not None:
+                arguments[place][...] = value
+        return None
+
+    def observed(self, *arguments: Any) -> Any:
+        """A call of which observers are told."""
+        began = perf_counter()
+        engine = self.engine(*arguments)
+        run = self.referred if engine is None else engine.run
+        result = run(*arguments)
+        ran = Ran(self, "reference" if engine is None else engine.name, arguments, result, perf_counter() - began)
+        for observer in tuple(observers):
+            observer(ran)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def op(
+    name: str,
+    reference: F,
+    *engines: Engine,
+    flops: Callable[..., int],
+    keeps: str = "",
+    backward: Any = None,
+    writes: str = "",
+    names: Sequence[str] = (),
+) -> F:
+    """Declare an op. ``flops`` counts the operations of a call from its arguments.
+
+    ``keeps`` names what ``backward``, the op of the derivative, needs besides ``next_grad``: arguments, and ``y``, the result.
+    ``writes`` names the arguments that the op writes (an optimizer's); then the reference gives their new values, in this order.
+    ``names`` of the arguments, where the reference's signature doesn't tell.
+    """
+    given = inspect.signature(reference).parameters
+    declared = OPS[name] = Op(name, reference, engines, names or list(given))
+    declared.flops = flops
+    declared.keeps = tuple(keeps.split())
+    declared.writes = tuple(map(declared.names.index, writes.split()))
+    declared.backward = getattr(backward, "op", None)
+    declared.engine, declared.run = _dispatching(declared, {} if names else given)
+    run: Any = declared.run
+    run.__doc__ = reference.__doc__
+    run.op = declared
+    return cast(F, run)
+
+
+def _dispatching(of: Op, given: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Functions of the op's arguments: its engine for them, and its result.
+
+    They are written for these arguments, one line for each engine: loops over them would take as long as small kernels do.
+    """
+    call = ", ".join(f"*{name}" if name in given and given[name].kind is inspect.Parameter.VAR_POSITIONAL else name for name in of.names)
+    defaults = {f"{name}_default": each.default for name, each in given.items() if each.default is not inspect.Parameter.empty}
+    head = ", ".join(f"{name}={name}_default" if f"{name}_default" in defaults else name for name in call.split(", "))
+    scope: dict[str, Any] = {"observers": observers, "observed": of.observed, "reference": of.referred if of.writes else of.reference}
+    scope |= defaults
+    engine, run = [f"def engine({head}):"], [f"def run({head}):", f"    if observers: return observed({call})"]
+    for each in of.engines:
+        scope |= {each.name: each, f"{each.name}_run": each.run}
+        condition = each.condition(scope, call)
+        engine.append(f"    if {condition}: return {each.name}")
+        run.append(f"    if {condition}: return {each.name}_run({call})")
+    exec("\n".join([*engine, "    return None", *run, f"    return reference({call})"]), scope)
+    return scope["engine"], scope["run"]
+
+
+__all__ = ["OPS", "Engine", "Op", "op"]

@@ -1,0 +1,279 @@
+"""Pointwise ops: each number of the result comes from the numbers at the same place. A table of formulas, and the driver that runs them.
+
+=============  ======================================  ==================================================
+op             forward                                 backward
+=============  ======================================  ==================================================
+identity       z                                       dy
+relu           max(x, 0)                               dy where x > 0, else 0 (so 0 at x = 0)
+leaky_relu     x where x > 0, else slope·x             dy where x > 0, else slope·dy
+sigmoid        1 / (1 + exp(-x))                       dy·y·(1 - y)
+tanh           tanh(x)                                 dy·(1 - y²)
+add            x + other                               dy, by both
+add_scaled     x + factor·other
+shrunk         weights·factor, written over weights
+mse            (prediction - target)²                  2·(prediction - target)·scale
+cross_entropy  -target·log(max(prediction, eps))       -target / max(prediction, eps) · scale
+=============  ======================================  ==================================================
+
+An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), the same for kernels (``hl`` is the module
+``halide``), and what the derivative reads. Any shape, kept. A product with a slope that rounding makes 0 leaves an infinite dy as it is:
+the last digit of y must not decide between infinity and NaN. Write such a derivative with `sloped`; and no slope where nothing passes:
+0·∞ would be NaN.
+
+Sources: "Deep Learning Implementation With Rust", eqs 30-33 and 40-43 (eq 43 with the target that it leaves out; below eps the loss is
+flat, yet its derivative stays -target/eps, so that a wrong certainty can be unlearnt); leaky_relu: Maas, Hannun and Ng, "Rectifier
+Nonlinearities Improve Neural Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to
+2 units in the last place.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol, TypeVar, final
+
+from typednn.arrays import AnyArray, namespace
+from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan
+from typednn.engines.toolchain import Argument
+from typednn.kernels.elementwise import CHEAP, DEAR, ELEMENTS, SMALL, decay, is_positive, scheduled, times_slope
+from typednn.kernels.op import Engine, op
+
+P = TypeVar("P", bound=AnyArray)
+
+
+class Map(Protocol):
+    """Arrays of one shape, then numbers; the result has that shape."""
+
+    def __call__(self, x: P, /, *others: Any) -> P: ...
+
+
+@final
+class Formula:
+    """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)`` for kernels.
+
+    The second is in Halide's expressions of float32, and keeps NaN; without it, or where its source is in no file to know the kernel by,
+    the first computes alone. ``flops`` for each number; ``uses_exp``: an exponential or a logarithm is among them. ``least``: numbers from
+    which a kernel is quicker than NumPy. ``sizes``: whether kernels take these arguments.
+    """
+
+    def __init__(
+        self,
+        on_arrays: Callable[..., Any],
+        on_numbers: Callable[..., Any] | None = None,
+        *,
+        arrays: int = 1,
+        flops: int = 1,
+        uses_exp: bool = False,
+        least: int = 1,
+        sizes: Callable[..., bool] | None = None,
+    ) -> None:
+        self.name: str = ""
+        self.on_arrays: Callable[..., Any] = on_arrays
+        self.on_numbers: Any = on_numbers
+        self.arrays: int = arrays
+        self.numbers: int = len(inspect.signature(on_arrays).parameters) - 1 - arrays
+        self.flops: int = flops
+        self.uses_exp: bool = uses_exp
+        self.least: int = least
+        self.sizes: Callable[..., bool] | None = sizes
+        self.__module__: str = on_arrays.__module__  # whose source is part of the kernel's key
+
+    def __repr__(self) -> str:
+        return f"{self.__module__}.{self.name}"
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """One pass over memory."""
+        inputs: tuple[Argument, ...] = (*[ELEMENTS] * self.arrays, *[Scalar()] * self.numbers)
+        return kernel(self.name, _build, inputs=inputs, outputs=(ELEMENTS,), options={"formula": self})
+
+    def reference(self, x: Any, *others: Any) -> Any:
+        """The formula on arrays of any dtype."""
+        return self.on_arrays(namespace(x), x, *others)
+
+    def run(self, x: Any, *others: Any) -> Any:
+        """The formula in a kernel."""
+        result = empty(x.shape)
+        self.kernel.call(x, *others, result)
+        return result
+
+    def op(self, name: str, **derivative: Any) -> Map:
+        """This formula as an op."""
+        self.name = name
+        names = [*map("array{}".format, range(self.arrays)), *map("number{}".format, range(self.numbers))]
+        engine = Engine("halide", self.run, " ".join(names[: self.arrays]), least=self.least, alike=True, sizes=self.sizes)
+        compilable = self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__")
+        declared: Any = op(name, self.reference, *[engine] * compilable, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
+        return declared  # type: ignore[no-any-return]
+
+
+def _build(hl: Any, cpu: Cpu, *inputs: Any, formula: Formula) -> Any:
+    i, y = hl.Var("i"), hl.Func("y")
+    arrays, numbers = inputs[: formula.arrays], inputs[formula.arrays :]
+    y[i] = formula.on_numbers(hl, *(array[i] for array in arrays), *numbers)
+    return scheduled(hl, cpu, y, i, arrays[0].dim(0).extent(), DEAR if formula.uses_exp else CHEAP)
+
+
+@final
+class Pointwise:
+    """An op of the table: ``forward`` and ``backward``, which reads ``next_grad``, then what forward ``keeps``, then the numbers."""
+
+    def __init__(self, name: str, forward: Formula, backward: Formula, *, keeps: str = "x") -> None:
+        self.name: str = name
+        self.formulas: tuple[Formula, Formula] = (forward, backward)
+        self.backward: Map = backward.op(f"{name}.backward")
+        self.forward: Map = forward.op(f"{name}.forward", keeps=keeps, backward=self.backward)
+
+
+def sloped(xp: Any, next_grad: Any, slope: Any) -> Any:
+    """next_grad·slope for arrays, as `times_slope` for kernels."""
+    return next_grad * xp.where((slope == 0) & xp.isinf(next_grad), 1, slope)
+
+
+# ------------------------------------------------------------------ the table
+
+identity = Pointwise(
+    "identity",
+    Formula(lambda xp, z: z, lambda hl, z: z, flops=0),
+    Formula(lambda xp, dy, y: dy, lambda hl, dy, y: dy, arrays=2, flops=0),
+    keeps="y",
+)
+
+relu = Pointwise(
+    "relu",
+    Formula(lambda xp, x: xp.maximum(x, 0), nan.relu, least=SMALL + 1),
+    Formula(lambda xp, dy, x: xp.where(x > 0, dy, 0), lambda hl, dy, x: hl.select(is_positive(hl, x), dy, hl.f32(0)), arrays=2),
+)
+
+leaky_relu = Pointwise(
+    "leaky_relu",
+    Formula(
+        lambda xp, x, slope: xp.where(x > 0, x, slope * x),
+        lambda hl, x, slope: hl.select(is_positive(hl, x), x, slope * x),
+        flops=2,
+    ),
+    Formula(
+        lambda xp, dy, x, slope: xp.where(x > 0, dy, slope * dy),
+        lambda hl, dy, x, slope: hl.select(is_positive(hl, x), dy, slope * dy),
+        arrays=2,
+        flops=2,
+    ),
+)
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    decayed = xp.exp(-abs(x))  # of -|x| alone, which can't overflow
+    return xp.where(x >= 0, 1, decayed) / (1 + decayed)
+
+
+def _sigmoid_kernel(hl: Any, x: Any) -> Any:
+    decayed = decay(hl, -hl.abs(x))  # results below the smallest normal number, 1.2e-38, become 0
+    return hl.select(x < 0, decayed, hl.f32(1)) / (hl.f32(1) + decayed)
+
+
+sigmoid = Pointwise(
+    "sigmoid",
+    Formula(_sigmoid, _sigmoid_kernel, flops=4, uses_exp=True),
+    Formula(
+        lambda xp, dy, y: sloped(xp, dy, y * (1 - y)),
+        lambda hl, dy, y: times_slope(hl, dy, y * (hl.f32(1) - y)),
+        arrays=2,
+        flops=3,
+    ),
+    keeps="y",
+)
+
+_TANH = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
+
+
+def _tanh_kernel(hl: Any, x: Any) -> Any:
+    """Up to |x| = 0.625 a polynomial, which keeps the digits of small x; beyond it 1 - 2/(exp(2|x|) + 1), with the sign of x."""
+    size = hl.abs(x)
+    square = x * x
+    series = hl.f32(_TANH[0])
+    for factor in _TANH[1:]:
+        series = series * square + hl.f32(factor)
+    near = x + x * square * series
+    # From 10 on it is 1 in float32.
+    far = hl.f32(1) - hl.f32(2) / (hl.exp(hl.f32(2) * hl.min(size, hl.f32(10))) + hl.f32(1))
+    signed = hl.select(x < 0, -far, far)
+    return hl.select(nan.is_nan(hl, x), x, hl.select(size < hl.f32(0.625), near, signed))
+
+
+tanh = Pointwise(
+    "tanh",
+    # NumPy's tanh is as quick as a kernel is on one thread.
+    Formula(lambda xp, x: xp.tanh(x), _tanh_kernel, flops=8, uses_exp=True, least=DEAR + 1),
+    Formula(lambda xp, dy, y: sloped(xp, dy, 1 - y * y), lambda hl, dy, y: times_slope(hl, dy, hl.f32(1) - y * y), arrays=2, flops=3),
+    keeps="y",
+)
+
+add = Formula(lambda xp, x, other: x + other, lambda hl, x, other: x + other, arrays=2, least=SMALL + 1).op("add.forward")
+
+add_scaled = Formula(
+    lambda xp, x, other, factor: x + factor * other,
+    lambda hl, x, other, factor: x + factor * other,
+    arrays=2,
+    flops=2,
+    least=SMALL + 1,
+).op("add_scaled")
+
+
+def _shrunk(weights: Any, factor: float) -> tuple[Any]:
+    return (weights * factor,)
+
+
+shrunk = op("shrunk", _shrunk, flops=lambda weights, factor: weights.size, writes="weights")
+
+mse = Pointwise(
+    "mse",
+    Formula(
+        lambda xp, prediction, target: xp.square(prediction - target),
+        lambda hl, prediction, target: (prediction - target) * (prediction - target),
+        arrays=2,
+        flops=2,
+        least=SMALL + 1,
+    ),
+    Formula(
+        lambda xp, prediction, target, scale: (2 * scale) * (prediction - target),
+        lambda hl, prediction, target, scale: (hl.f32(2) * scale) * (prediction - target),
+        arrays=2,
+        flops=2,
+        least=SMALL + 1,
+    ),
+    keeps="prediction target",
+)
+
+
+def _log(hl: Any, p: Any, eps: Any) -> Any:
+    """log(max(p, eps)). Halide's logarithm knows neither infinity nor NaN, and what is neither has smaller bits than both."""
+    endless = hl.reinterpret(hl.Int(32), p) >= hl.i32(0x7F800000)
+    return hl.select(endless | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, eps, hl.f32(3.4028234e38))))
+
+
+cross_entropy = Pointwise(
+    "cross_entropy",
+    Formula(
+        lambda xp, prediction, target, eps: -xp.log(xp.maximum(prediction, eps)) * target,
+        lambda hl, prediction, target, eps: -_log(hl, prediction, eps) * target,
+        arrays=2,
+        flops=3,
+        uses_exp=True,
+        # The logarithm of a number below, 0 or denormal, is the reference's affair.
+        sizes=lambda prediction, target, eps: eps >= 1e-37,
+    ),
+    Formula(
+        lambda xp, prediction, target, eps, scale: -target / xp.maximum(prediction, eps) * scale,
+        lambda hl, prediction, target, eps, scale: -target / nan.maximum(hl, prediction, eps) * scale,
+        arrays=2,
+        flops=3,
+        sizes=lambda prediction, target, eps, scale: eps >= 1e-37,
+    ),
+    keeps="prediction target",
+)
+
+__all__ = [
+    "Formula", "Map", "Pointwise", "add", "cross_entropy", "identity", "leaky_relu", "mse", "relu", "sigmoid", "sloped", "tanh",
+]  # fmt: skip

@@ -1,0 +1,22 @@
+"""Reshape: the same numbers in the same order, under another shape.
+
+y = x, read as ``shape``       dx = dy, read as x's shape
+
+Any shape; as many numbers. A view where the layout allows one, else a copy. No arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typednn.kernels.op import op
+
+
+def _reference(x: Any, shape: tuple[int, ...]) -> Any:
+    """``x`` under ``shape``, one size of which may be -1."""
+    return x.reshape(shape)
+
+
+reshape = op("reshape", _reference, flops=lambda x, shape: 0)
+
+__all__ = ["reshape"]
