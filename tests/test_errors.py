@@ -36,6 +36,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "PCG32": {"seed": 0, "stream": 0},
     "Pad2d": {"padding": 1},
     "PerPosition": {"inner": Linear(2, 2)},
+    "Repeat": {"inner": ReLU(), "times": 2},
     "Residual": {"inner": ReLU()},
     "Sequential": {"layers": [ReLU()]},
     "Stack": {"layers": [ReLU()], "input": (4,)},
@@ -45,7 +46,7 @@ GOOD: dict[str, dict[str, Any]] = {
 WRONG: dict[str, Any] = {"groups": [3], "layers": []}  # for any other argument, an object() is wrong
 UNCHECKED = {
     *("Conv2d.bias", "Linear.bias"),  # a flag that anything will do for
-    *("PerPosition.inner", "Residual.inner"),  # a StackError where it is no layer
+    *("PerPosition.inner", "Repeat.inner", "Residual.inner"),  # a StackError where it is no layer
     "Sequential.input",  # an Input
     *("Chain.parts", "Chain.sample", "ElementwiseChain.parts", "ElementwiseChain.sample"),  # what >> hands over
 }
