@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from jaxtyping import Shaped
 
 from typednn import shapes
-from typednn.arrays import AnyArray, is_array
+from typednn.arrays import AnyArray, is_array, is_floating
 from typednn.checks import Contract, Facts, Kind, array_hints, check_hint, judge, signature, switch
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
