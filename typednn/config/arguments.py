@@ -211,14 +211,11 @@ def _plain(item: Item) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
+    """Whether an annotation allows ``value``; one that beartype does not know allows all: the constructor checks what it must."""
     kinds = members(hint)
     if isinstance(value, bool) and bool not in kinds and (int in kinds or float in kinds):
         return False
-    return _judged(value, hint)
-
-
-def _judged(value: Any, hint: Any) -> bool:
     try:
         return is_bearable(value, hint, conf=_NUMBERS)
-    except BeartypeException:  # a hint that beartype does not know; the constructor checks what it must
+    except BeartypeException:
         return True
