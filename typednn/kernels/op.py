@@ -9,7 +9,7 @@
         backward=backward,                                  # the op of the derivative
     )
 
-What `op` returns is called as the reference is, quickest with arguments by position; ``forward.op`` is the declaration. The reference writes into no
+What `op` returns is called as the reference is, quickest with all arguments by position; ``forward.op`` is the declaration. The reference writes into no
 array that it was given, and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is told by
 `typednn.engines.counting`, and all that an op was given and gave by `typednn.engines.observing`.
 """
@@ -77,10 +77,7 @@ class Engine:
                 return False
             if self.aligned and not arrays[0].flags.aligned:
                 return False
-            for place, dtypes in others:
-                if arguments[place] is not None and not on(arguments[place], dtypes=dtypes):
-                    return False
-            return True
+            return all(on(arguments[place], dtypes=dtypes) for place, dtypes in others)
 
         more = self.alike or self.aligned or bool(others)
 
@@ -159,16 +156,12 @@ def op(
     declared.writes = tuple(map(declared.names.index, writes.split()))
     declared.backward = getattr(backward, "op", None)
     choices, fallback, given = declared.choices, declared.referred if writes else reference, 0 if names else len(declared.names)
-    defaults: tuple[Any, ...] = getattr(reference, "__defaults__", None) or ()
-    least = given - len(defaults)
 
     def run(*arguments: Any, **named: Any) -> Any:
-        if named or len(arguments) < least:
+        if named or len(arguments) < given:
             bound = signature.bind(*arguments, **named)
             bound.apply_defaults()
             arguments = bound.args
-        elif len(arguments) < given:
-            arguments += defaults[len(arguments) - given :]
         if observers:
             return declared.observed(*arguments)
         for covers, engine in choices:
