@@ -16,11 +16,8 @@ A forward is one of inference, a step is forward, the loss's value, backward and
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
-import pkgutil
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -561,36 +558,7 @@ def apart(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float = 1.0
 
 @contextmanager
 def profiled() -> Generator[dict[str, list[float]]]:
-    """Seconds of each op of `typednn.kernels` within the block, without those of ops that it calls."""
-    kernels = import_module("typednn.kernels")
+    """Seconds of each op within the block."""
     found: dict[str, list[float]] = {}
-    inside: list[float] = []
-    originals: list[tuple[Any, str, Any]] = []
-
-    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **named: Any) -> Any:
-            inside.append(0.0)
-            started = time.perf_counter()
-            try:
-                return function(*args, **named)
-            finally:
-                passed = time.perf_counter() - started
-                found.setdefault(name, []).append(passed - inside.pop())
-                if inside:
-                    inside[-1] += passed
-
-        return called
-
-    for module in pkgutil.iter_modules(kernels.__path__):
-        op = import_module(f"{kernels.__name__}.{module.name}")
-        if not module.ispkg:
-            continue
-        for name, member in list(vars(op).items()):
-            if inspect.isfunction(member) and not name.startswith("_") and member.__module__.startswith(op.__name__):
-                originals.append((op, name, member))
-                setattr(op, name, timed(f"{module.name}.{name}", member))
-    try:
+    with import_module("typednn.engines").observing(lambda ran: found.setdefault(ran.op.name, []).append(ran.seconds)):
         yield found
-    finally:
-        for op, name, member in originals:
-            setattr(op, name, member)

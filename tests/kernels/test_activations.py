@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from strict_array import StrictArray, register, to_numpy
 
-from typednn.kernels.pointwise import leaky_relu, relu, sigmoid, tanh
 from typednn.kernels.activations import IDENTITY, RELU, Activation
+from typednn.kernels.pointwise import leaky_relu, relu, sigmoid, tanh
 
 register()
 

@@ -12,9 +12,9 @@ from fast_ops import needs_halide, quiet
 
 from typednn.engines import using
 from typednn.kernels import conv_act_pool, linear_act, prelu
-from typednn.kernels.pointwise import leaky_relu, relu, sigmoid, tanh
 from typednn.kernels.activations import Activation, Name
 from typednn.kernels.conv_act_pool.geometry import Geometry
+from typednn.kernels.pointwise import leaky_relu, relu, sigmoid, tanh
 
 pytestmark = [needs_halide, quiet]
 

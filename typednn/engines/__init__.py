@@ -1,7 +1,7 @@
 """Engines: what runs an op fast on a CPU. Halide kernels for everything but matrix products, OpenBLAS for those.
 
-For whoever writes ``kernels/<op>/cpu.py``: an engine of an op (`typednn.kernels.op`), whose answers are the reference's to rounding. It is a
-description of the kernel, and a function that calls it::
+For whoever writes ``kernels/<op>/cpu.py``: an engine of an op (`typednn.kernels.op`), whose answers are the reference's to rounding. It
+is a description of the kernel, and a function that calls it::
 
     from functools import cache
     from typing import Any

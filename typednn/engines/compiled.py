@@ -82,7 +82,11 @@ class Kernel:
 
 def _load(plan: Plan) -> Callable[[int], int] | None:
     """The compiled function of ``plan``; None where libraries can't be loaded from the cache's folder."""
-    key = on_disk.digest(runtime.key(), sources.digest_of(plan.build, *(value for _, value in plan.options)), repr((plan.name, plan.inputs, plan.outputs, plan.options)))
+    key = on_disk.digest(
+        runtime.key(),
+        sources.digest_of(plan.build, *(value for _, value in plan.options)),
+        repr((plan.name, plan.inputs, plan.outputs, plan.options)),
+    )
     symbol = f"typednn_{key}"
 
     def build(library: Path) -> None:

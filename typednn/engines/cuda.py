@@ -40,7 +40,7 @@ LIMIT = 2**31
 
 _THREADS = 256  # in a block; each writes a number, and then the next that no other takes
 _MOST_BLOCKS = 65535
-_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+_REAL: dict[np.dtype[Any], str] = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 _PRELUDE = """
 typedef unsigned char uint8;
@@ -63,12 +63,16 @@ def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) ->
     An optional array that is None is no obstacle.
     """
     first: Any = arrays[0]
-    if type(first) is np.ndarray or wanted() == "reference" or not is_array(first) or device_of(first) != "cuda" or first.dtype not in dtypes:
+    if (
+        type(first) is np.ndarray
+        or wanted() == "reference"
+        or not is_array(first)
+        or device_of(first) != "cuda"
+        or first.dtype not in dtypes
+    ):
         return False
     given: list[Any] = [array for array in arrays if array is not None]
-    return all(
-        type(one) is type(first) and one.dtype == first.dtype and one.flags.c_contiguous and 0 < one.size < LIMIT for one in given
-    )
+    return all(type(one) is type(first) and one.dtype == first.dtype and one.flags.c_contiguous and 0 < one.size < LIMIT for one in given)
 
 
 @final

@@ -1,6 +1,7 @@
 """The code that decides what a kernel computes, as a key: a changed line makes a changed kernel.
 
-That is the file of its build function, those of its options' classes, and every file of the same package that these got a name from, and so on.
+That is the file of its build function, those of its options' classes, and every file of the same package that these got a name from, and
+so on.
 """
 
 from __future__ import annotations

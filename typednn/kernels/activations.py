@@ -1,8 +1,8 @@
 """Activations as values: what a kernel that ends in one has to know of it.
 
 The formulas are those of `typednn.kernels.pointwise`, and backward needs the output alone: where y is positive, x is. Write dz as
-`gradient_expression` and `backward` do, not as dy times a slope: where ReLU stops an infinite dy, or rounding makes the slope of tanh 0, the
-product would be NaN.
+`gradient_expression` and `backward` do, not as dy times a slope: where ReLU stops an infinite dy, or rounding makes the slope of tanh 0,
+the product would be NaN.
 """
 
 from __future__ import annotations

@@ -9,17 +9,18 @@
         backward=backward,                                  # the op of the derivative
     )
 
-What `op` returns is called as the reference is, quickest with all arguments by position; ``forward.op`` is the declaration. The reference writes into no
-array that it was given, and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is told by
-`typednn.engines.counting`, and all that an op was given and gave by `typednn.engines.observing`.
+What `op` returns is called as the reference is, quickest with all arguments by position; ``forward.op`` is the declaration. The
+reference writes into no array that it was given, and calls no engine and no other op. Every engine agrees with it to rounding. Which
+engine ran is told by `typednn.engines.counting`, and all that an op was given and gave by `typednn.engines.observing`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, TypeVar, cast, final
 
 import numpy as np
@@ -37,9 +38,9 @@ class Engine:
     """What computes an op faster than its reference, and the arrays that it covers.
 
     ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and not empty, or None;
-    ``others`` maps the names of further arrays to their dtypes. ``least``: numbers in the first array from which the engine is quicker.
-    ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels take these sizes.
-    ``aligned``: the first array is written in place, in whole vectors. ``on``: `fast`, or `typednn.engines.cuda.on_gpu`.
+    ``others``: further arrays, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array from
+    which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
+    take these sizes. ``aligned``: the first array is written in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Engine:
         run: Callable[..., Any],
         arrays: str,
         *,
-        others: dict[str, Sequence[np.dtype[Any]]] | None = None,
+        others: Mapping[str, str] = MappingProxyType({}),
         least: int = 1,
         alike: bool = False,
         aligned: bool = False,
@@ -58,7 +59,7 @@ class Engine:
         self.name: str = name
         self.run: Callable[..., Any] = run
         self.arrays: tuple[str, ...] = tuple(arrays.split())
-        self.others: dict[str, tuple[np.dtype[Any], ...]] = {each: tuple(dtypes) for each, dtypes in (others or {}).items()}
+        self.others: dict[str, tuple[np.dtype[Any], ...]] = {each: tuple(map(np.dtype, text.split())) for each, text in others.items()}
         self.least: int = least
         self.alike: bool = alike
         self.aligned: bool = aligned

@@ -13,25 +13,28 @@ mse            (prediction - target)²                  2·(prediction - target)
 cross_entropy  -target·log(max(prediction, eps))       -target / max(prediction, eps) · scale
 =============  ======================================  ==================================================
 
-An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), the same for kernels (``hl`` is the module ``halide``), and
-what the derivative reads. Any shape, kept. A product with a slope that rounding makes 0 leaves an infinite dy as it is: the last digit of y
-must not decide between infinity and NaN. Write such a derivative with `sloped`; and no slope where nothing passes: 0·∞ would be NaN.
+An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), the same for kernels (``hl`` is the module
+``halide``), and what the derivative reads. Any shape, kept. A product with a slope that rounding makes 0 leaves an infinite dy as it is:
+the last digit of y must not decide between infinity and NaN. Write such a derivative with `sloped`; and no slope where nothing passes:
+0·∞ would be NaN.
 
-Sources: "Deep Learning Implementation With Rust", eqs 30-33 and 40-43 (eq 43 with the target that it leaves out; below eps the loss is flat,
-yet its derivative stays -target/eps, so that a wrong certainty can be unlearnt); leaky_relu: Maas, Hannun and Ng, "Rectifier Nonlinearities
-Improve Neural Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to 2 units in the last
-place.
+Sources: "Deep Learning Implementation With Rust", eqs 30-33 and 40-43 (eq 43 with the target that it leaves out; below eps the loss is
+flat, yet its derivative stays -target/eps, so that a wrong certainty can be unlearnt); leaky_relu: Maas, Hannun and Ng, "Rectifier
+Nonlinearities Improve Neural Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to
+2 units in the last place.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, final
 
 from typednn.arrays import AnyArray, namespace
 from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan
+from typednn.engines.toolchain import Argument
 from typednn.kernels.elementwise import CHEAP, DEAR, ELEMENTS, SMALL, decay, is_positive, scheduled, times_slope
 from typednn.kernels.op import Engine, op
 
@@ -48,14 +51,15 @@ class Map(Protocol):
 class Formula:
     """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)`` for kernels.
 
-    The second is in Halide's expressions of float32, and keeps NaN. ``flops`` for each number; ``uses_exp``: an exponential or a logarithm is
-    among them. ``least``: numbers from which a kernel is quicker than NumPy. ``sizes``: whether kernels take these arguments.
+    The second is in Halide's expressions of float32, and keeps NaN; without it, or where its source is in no file to know the kernel by,
+    the first computes alone. ``flops`` for each number; ``uses_exp``: an exponential or a logarithm is among them. ``least``: numbers from
+    which a kernel is quicker than NumPy. ``sizes``: whether kernels take these arguments.
     """
 
     def __init__(
         self,
         on_arrays: Callable[..., Any],
-        on_numbers: Callable[..., Any],
+        on_numbers: Callable[..., Any] | None = None,
         *,
         arrays: int = 1,
         flops: int = 1,
@@ -65,14 +69,14 @@ class Formula:
     ) -> None:
         self.name: str = ""
         self.on_arrays: Callable[..., Any] = on_arrays
-        self.on_numbers: Callable[..., Any] = on_numbers
+        self.on_numbers: Any = on_numbers
         self.arrays: int = arrays
-        self.numbers: int = len(inspect.signature(on_numbers).parameters) - 1 - arrays
+        self.numbers: int = len(inspect.signature(on_arrays).parameters) - 1 - arrays
         self.flops: int = flops
         self.uses_exp: bool = uses_exp
         self.least: int = least
         self.sizes: Callable[..., bool] | None = sizes
-        self.__module__: str = on_numbers.__module__  # whose source is part of the kernel's key
+        self.__module__: str = on_arrays.__module__  # whose source is part of the kernel's key
 
     def __repr__(self) -> str:
         return f"{self.__module__}.{self.name}"
@@ -80,7 +84,7 @@ class Formula:
     @cached_property
     def kernel(self) -> Kernel:
         """One pass over memory."""
-        inputs = (*[ELEMENTS] * self.arrays, *[Scalar()] * self.numbers)
+        inputs: tuple[Argument, ...] = (*[ELEMENTS] * self.arrays, *[Scalar()] * self.numbers)
         return kernel(self.name, _build, inputs=inputs, outputs=(ELEMENTS,), options={"formula": self})
 
     def reference(self, x: Any, *others: Any) -> Any:
@@ -98,7 +102,8 @@ class Formula:
         self.name = name
         names = [*map("array{}".format, range(self.arrays)), *map("number{}".format, range(self.numbers))]
         engine = Engine("halide", self.run, " ".join(names[: self.arrays]), least=self.least, alike=True, sizes=self.sizes)
-        declared: Any = op(name, self.reference, engine, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
+        compilable = self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__")
+        declared: Any = op(name, self.reference, *[engine] * compilable, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
         return declared  # type: ignore[no-any-return]
 
 

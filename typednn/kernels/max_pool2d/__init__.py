@@ -1,12 +1,10 @@
 """MaxPool2d: the largest pixel of each window."""
 
-import numpy as np
-
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.max_pool2d import cpu, cuda, reference
 from typednn.kernels.op import Engine, op
 
-_INDEX = {"index": (np.dtype(np.uint8), np.dtype(np.uint32))}
+_INDEX = {"index": "uint8 uint32"}
 
 backward = op(
     "max_pool2d.backward",

@@ -1,25 +1,23 @@
 """Cross entropy of logits, before its reduction; the target is a label for each sample, or a probability for each class."""
 
-import numpy as np
-
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.op import Engine, op
 from typednn.kernels.softmax_cross_entropy import cpu, cuda, reference
 from typednn.kernels.softmax_cross_entropy.reference import one_hot
 
-_ENGINES = {"target": (np.dtype(np.float32), np.dtype(np.int64))}
+_TARGET = {"target": "float32 int64"}  # probabilities, or labels
 
 backward = op(
     "softmax_cross_entropy.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "logits", others=_ENGINES, sizes=cpu.covers),
+    Engine("halide", cpu.backward, "logits", others=_TARGET, sizes=cpu.covers),
     Engine("cuda", cuda.backward, "logits", sizes=cuda.covers, on=on_gpu),
     flops=lambda logits, target, scale: 8 * logits.size,
 )
 forward = op(
     "softmax_cross_entropy.forward",
     reference.forward,
-    Engine("halide", cpu.forward, "logits", others=_ENGINES, sizes=cpu.covers),
+    Engine("halide", cpu.forward, "logits", others=_TARGET, sizes=cpu.covers),
     Engine("cuda", cuda.forward, "logits", sizes=cuda.covers, on=on_gpu),
     flops=lambda logits, target: 8 * logits.size,
     keeps="logits target",

@@ -20,7 +20,9 @@ LEAST_CLASSES = LEAST_FEATURES
 def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
     """Whether the target is a label for each row, or a row of probabilities."""
     labelled = len(target.shape) == 1
-    return target.shape == logits.shape[: len(target.shape)] and labelled == (target.dtype.itemsize == 8) and logits.shape[1] >= LEAST_CLASSES
+    return (
+        target.shape == logits.shape[: len(target.shape)] and labelled == (target.dtype.itemsize == 8) and logits.shape[1] >= LEAST_CLASSES
+    )
 
 
 def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable[[Any, Any], Any]:
