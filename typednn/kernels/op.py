@@ -9,9 +9,9 @@
         backward=backward,                                  # the op of the derivative
     )
 
-What `op` returns is called as the reference is; ``forward.op`` is the declaration. The reference writes into no array that it was given, and
-calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is told by `typednn.engines.counting`, and all
-that an op was given and gave by `typednn.engines.observing`.
+What `op` returns is called as the reference is; ``forward.op`` is the declaration. The reference writes into no array that it was given,
+and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is told by `typednn.engines.counting`, and
+all that an op was given and gave by `typednn.engines.observing`.
 """
 
 from __future__ import annotations
