@@ -8,7 +8,6 @@ the generator as a TOML config; what is trained is what that text says. `changed
 from __future__ import annotations
 
 import contextlib
-import difflib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -16,6 +15,7 @@ from typing import Any, Literal, TypeAlias, cast, final, get_type_hints
 
 from typednn.arguments import choice, integer, number
 from typednn.config import dumps, loads
+from typednn.config.arguments import meant
 from typednn.config.model_config import ModelConfig
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
@@ -147,7 +147,7 @@ class Recipe:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
                 known = (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))
-                raise ArgumentError(explain("--set", "expects a setting of the recipe", repr(name), did_you_mean(name, known)))
+                raise ArgumentError(explain("--set", "expects a setting of the recipe", repr(name), meant(name, known)))
         if "epochs" in plain and "least_steps" not in plain:
             plain["least_steps"] = 0
         changed = replace(self, optimizer=table, **plain)
@@ -192,12 +192,6 @@ def parsed_settings(texts: Iterable[str]) -> dict[str, Any]:
             raise ArgumentError(explain("--set", "expects NAME=VALUE", repr(text), "such as --set optimizer.lr=0.05"))
         settings[name.strip()] = _value(value.strip())
     return settings
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """``did you mean 'epochs'?`` where something close is known, else all that is."""
-    close = difflib.get_close_matches(word.lower()[:60], known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
 
 
 def _value(text: str) -> Any:

@@ -11,6 +11,7 @@ from typing import TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from typednn.config.arguments import meant
 from typednn.data import (
     DATASETS,
     PIXELS,
@@ -29,7 +30,6 @@ from typednn.data import (
 from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
-from typednn.recipes.recipe import did_you_mean
 from typednn.recipes.scaling import Floats
 
 Labels: TypeAlias = npt.NDArray[np.int64]
@@ -95,7 +95,7 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
         return _of(name, data, where, class_names(name))
     folder = Path(name)
     if not folder.is_dir():
-        raise ArgumentError(explain("--data", "expects a data set's name or a folder that exists", repr(name), did_you_mean(name, NAMES)))
+        raise ArgumentError(explain("--data", "expects a data set's name or a folder that exists", repr(name), meant(name, NAMES)))
     if (folder / "train").is_dir() and (folder / "test").is_dir():
         return _of_images(folder)
     try:
@@ -156,8 +156,6 @@ def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
 
 
 def _of(name: str, data: Dataset | Pixels, where: str, names: tuple[str, ...]) -> Samples:
-    x, test_x = (
-        images if images.dtype == np.uint8 else np.asarray(images, np.float32) for images in (data.train_images, data.test_images)
-    )
+    x, test_x = (images if images.dtype == np.uint8 else np.asarray(images, np.float32) for images in (data.train_images, data.test_images))
     y, test_y = (np.asarray(labels, np.int64) for labels in (data.train_labels, data.test_labels))
     return Samples(name, where, x, y, test_x, test_y, names)
