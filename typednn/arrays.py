@@ -144,6 +144,12 @@ def memory() -> int:
         return sys.maxsize
 
 
+def described(value: object) -> str:
+    """``float32 of shape (3, 4)``; of anything but an array its type."""
+    some: Any = value
+    return f"{some.dtype} of shape {tuple(some.shape)}" if is_array(value) else type(value).__name__
+
+
 def refuse_beyond_memory(where: str, shape: Sequence[int], dtype: np.dtype[Any], device: str, owner: object) -> None:
     """`OutOfMemory` where an array of this shape can't be: on the CPU it must fit into the machine's memory, elsewhere be addressable."""
     if math.prod(shape) * dtype.itemsize > (memory() if device == "cpu" else sys.maxsize):
