@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,9 +36,8 @@ def finite_rows(x: Any) -> Any:
     return namespace(x).isfinite(x.reshape(len(x), -1)).all(axis=1)
 
 
-def finite_leaves(gradients: Mapping[str, Any]) -> Any:
-    """Whether each derivative is finite, likewise."""
-    arrays = list(gradients.values())
+def finite_each(arrays: Sequence[Any]) -> Any:
+    """Whether each of ``arrays`` is finite, likewise."""
     xp = namespace(arrays[0])
     return xp.stack([xp.isfinite(array).all() for array in arrays])
 

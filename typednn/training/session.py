@@ -20,7 +20,7 @@ from typednn.training.callbacks import Callback
 from typednn.training.environment import differences
 from typednn.training.evaluation import Evaluation
 from typednn.training.events import Events
-from typednn.training.finite import finite_gradient, finite_leaves, finite_rows, place_in_forward, place_in_gradient
+from typednn.training.finite import finite_each, finite_gradient, finite_rows, place_in_forward, place_in_gradient
 from typednn.training.plan import Plan, gradient_norms, step_line
 from typednn.training.progress import Display, told
 from typednn.training.resume import bind, restore
@@ -43,7 +43,7 @@ class _Taken:
     rate: float | None
     seconds: float
     norms: dict[str, float] | None
-    looks: list[Any]  # whether each row of each batch is finite, then whether each derivative is
+    looks: list[Any]  # whether each row of each batch is finite, then whether the loss and each derivative are
 
 
 @final
@@ -75,7 +75,7 @@ class Session:
         self.apart: bool = model.device != "cpu" and hasattr(loss, "loss_array") and plan.clip is None
         self.at_once: bool = not self.apart or any(type(each).on_step is not Callback.on_step for each in callbacks)
         self.taken: list[_Taken] = []
-        self.derivatives: list[str] = []  # the names of what the last of ``looks`` looked at
+        self.derivatives: list[str] = []  # the names of those that ``looks`` looked at
         self.step: int = 0
         self.origin: int = loader.epoch
         self.epochs: list[Epoch] = []
@@ -168,7 +168,7 @@ class Session:
         if self.apart:
             gradients = self.model.named_gradients(grad)
             self.derivatives = list(gradients)
-            looks.append(finite_leaves(gradients))
+            looks.append(finite_each([value, *gradients.values()]))
         elif not finite_gradient(self.model, grad):
             self._diverged(self.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
         norms = gradient_norms(self.model, grad) if (self.step + 1) % _NORMS == 0 or self.step == 0 else None
@@ -207,7 +207,7 @@ class Session:
 
     def _look(self, taken: _Taken) -> None:
         """Stop where a step on a device was not finite."""
-        *batches, derivatives = taken.looks
+        *batches, (_, *derivatives) = taken.looks
         if not math.isfinite(taken.loss):
             places = [f"in the data: row {rows.index(0)} of the batch" for rows in batches if 0 in rows]
             places += [f"on {self.model.device!r}, where a layer is not named: the weights have gone on"]
