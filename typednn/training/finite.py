@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from typednn.arrays import is_floating, namespace
+from typednn.backends import to_number
 from typednn.fusion import Fused
 from typednn.gradients import Gradient
 from typednn.module import Module
@@ -21,13 +22,24 @@ def finite(array: Any) -> bool:
     if not is_floating(array.dtype):
         return True
     # A sum of squares that is finite has finite terms. It may overflow although all are: then they are looked at.
-    return math.isfinite(float(namespace(array).vdot(array, array))) or bool(namespace(array).isfinite(array).all())
+    return math.isfinite(to_number(namespace(array).vdot(array, array))) or bool(to_number(namespace(array).isfinite(array).all()))
 
 
 def finite_gradient(model: Module, grad: Any) -> bool:
     """Whether the derivative by every parameter is finite."""
     arrays: Iterable[Any] = grad.leaves().values() if isinstance(grad, Gradient) else model.named_gradients(grad).values()
     return all(map(finite, arrays))
+
+
+def finite_rows(x: Any) -> Any:
+    """Whether each row of ``x`` is finite, on its device: for each row a boolean that nobody has read."""
+    return namespace(x).isfinite(x.reshape(len(x), -1)).all(axis=1)
+
+
+def finite_each(arrays: Sequence[Any]) -> Any:
+    """Whether each of ``arrays`` is finite, likewise."""
+    xp = namespace(arrays[0])
+    return xp.stack([xp.isfinite(array).all() for array in arrays])
 
 
 def place_in_gradient(model: Module, grad: Any) -> str:
