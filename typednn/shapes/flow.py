@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from typednn.cures import between
 from typednn.errors import StackError
-from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, parse, product, rank
+from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank
 from typednn.shapes.dims import Dim, differ, same
 from typednn.shapes.expressions import Lookup, evaluate, unknown, write
 
@@ -248,6 +248,12 @@ class Flow:
                     break
         reason = "kernel does not fit" if "kernel" in slot.source else "input is too small" if names else "output is empty"
         return self._refusal(label, f"{reason}: {rule}{cure}", "at least 1", str(got), names[0] if names else slot.label)
+
+    def wrong_rank(self, label: str, ranks: Sequence[int]) -> StackError:
+        """The error of a layer that reads so many axes, and no other number."""
+        got = count_axes(list(map(_written, self.shape or ())))
+        expected, cure = f"{' or '.join(map(str, ranks))} axes", between(ranks[0], len(self.axes or ()))
+        return self._refusal(label, f"expects {expected}, gets {got}{cure and f'; {cure}'}", expected, got, "rank")
 
     def _refusal(self, label: str, rule: str, expected: str, got: str, axis: str) -> StackError:
         head = f"{label} cannot follow {self.previous}" if self.previous else label
