@@ -258,7 +258,7 @@ def test_the_end_is_looked_at_without_a_run(step: int) -> None:
 
 def test_a_model_that_learns_nothing_is_looked_at() -> None:
     """Then there is no derivative to look at."""
-    with pytest.raises(StateError, match="in step 7 .* first in the data: row 3 of the batch"):
+    with pytest.raises(StateError, match=r"in step 7 .* first in the data: row 3 of the batch"):
         _fit((Input(4) >> ReLU()).to("strict"), _bad_step(7)[0], np.zeros((480, 4), np.float32), loss=MSE())
 
 
