@@ -4,8 +4,6 @@ The world of a constructor is its module's names, and silent: wrong arguments sh
 that mypy is checking (`body.Body`) knows more, and complains.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -85,7 +83,7 @@ class Names:
         tree = self.api.modules.get(self.module)
         return tree is not None and name in tree.names
 
-    def inside(self, module: str) -> Names:
+    def inside(self, module: str) -> "Names":
         return Names(self.api, module, self.workshop)
 
     def typed(self, node: ast.expr) -> Value:

@@ -4,8 +4,6 @@ So mypy's rules for type arguments (joins, caches, other modules) are the rules 
 is forgotten here. An unknown contract is Any, which fits everything.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

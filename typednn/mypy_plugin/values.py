@@ -146,8 +146,8 @@ class Layer:
             return None
 
 
-Value: TypeAlias = "Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer"
-Environment: TypeAlias = "dict[str, Value]"  # by name; attributes of self as ``self.name``
+Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer
+Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 
 def number(value: int) -> Number:

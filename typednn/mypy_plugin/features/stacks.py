@@ -1,7 +1,5 @@
 """Layers one after another: ``Input(28, 28, 1) >> a >> b``, `Sequential`, `Stack`."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Callable
