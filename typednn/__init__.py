@@ -28,7 +28,20 @@ if TYPE_CHECKING:
     from typednn.fusion import Fused, FusedGrad, fuse
     from typednn.gradient_check import gradcheck
     from typednn.gradients import ChainGrad, ElementwiseGrad, Gradient
-    from typednn.layer import Chain, Elementwise, ElementwiseChain, FirstChain, FirstLayer, Input, Layer, MultiInput, S, Sequential
+    from typednn.layer import (
+        Chain,
+        Elementwise,
+        ElementwiseChain,
+        FirstChain,
+        FirstLayer,
+        Input,
+        Layer,
+        MultiInput,
+        Positionwise,
+        PositionwiseChain,
+        S,
+        Sequential,
+    )
     from typednn.module import Module
     from typednn.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
     from typednn.stack import Dyn, DynGrad, Stack, StackGrad
@@ -46,7 +59,7 @@ _HOMES = {
     "fusion": "Fused FusedGrad fuse",
     "gradient_check": "gradcheck",
     "gradients": "ChainGrad ElementwiseGrad Gradient",
-    "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput S Sequential",
+    "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",
     "module": "Module",
     "protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
     "stack": "Dyn DynGrad Stack StackGrad",
@@ -105,6 +118,8 @@ __all__ = [
     "MultiInput",
     "Optimizer",
     "Parameter",
+    "Positionwise",
+    "PositionwiseChain",
     "S",
     "Sequential",
     "Stack",

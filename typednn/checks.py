@@ -32,6 +32,7 @@ from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignor
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array
+from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 from typednn.judgement import is_bearable
 
@@ -285,17 +286,6 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
     attribute = re.fullmatch(r"(?:\w+=)?\{self\.(\w+)\}", worst.source)
     cure = f"give {worst.expected} {worst.label}, or build the layer with {attribute[1]}={worst.got}" if attribute else ""
     return ShapeError(explain(where, rule, f"{got}: axis {worst.axis_index} is {worst.got}, not {worst.expected}", cure), instance)
-
-
-def rank_cure(name: str, wanted: int | None, got: int) -> str:
-    """What to do about an array with another number of axes, where that can be guessed."""
-    return {
-        (2, 4): f"put Flatten() before it, or flatten the samples: {name}.reshape(len({name}), -1)",
-        (2, 1): f"add a batch axis: {name}[None]",
-        (3, 2): f"add a batch axis: {name}[None]",
-        (4, 3): f"add a batch or a channel axis: {name}[None] or {name}[..., None]",
-        (2, 3): "wrap the layer in PerPosition(...)",
-    }.get((wanted or 0, got), "")
 
 
 def _read(instance: Any, path: str) -> Any:

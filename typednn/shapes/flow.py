@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from typednn.cures import between
 from typednn.errors import StackError
-from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, parse, product, rank
+from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank
 from typednn.shapes.dims import Dim, differ, same
 from typednn.shapes.expressions import Lookup, evaluate, unknown, write
 
@@ -228,8 +229,8 @@ class Flow:
 
     def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
-        if not mismatch.label and rank(mismatch.source) == 2 and len(self.axes or ()) == 4:
-            why = "; put Flatten() between them"
+        if not mismatch.label and (cure := between(rank(mismatch.source), len(self.axes or ()))):
+            why = f"; {cure}"
         return self._refusal(label, mismatch.sentence(why), mismatch.expected, mismatch.got, mismatch.label or "rank")
 
     def _too_small(self, label: str, slot: Slot, got: int, unifier: Unifier) -> StackError:
@@ -247,6 +248,12 @@ class Flow:
                     break
         reason = "kernel does not fit" if "kernel" in slot.source else "input is too small" if names else "output is empty"
         return self._refusal(label, f"{reason}: {rule}{cure}", "at least 1", str(got), names[0] if names else slot.label)
+
+    def wrong_rank(self, label: str, ranks: Sequence[int]) -> StackError:
+        """The error of a layer that reads so many axes, and no other number."""
+        got = count_axes(list(map(_written, self.shape or ())))
+        expected, cure = f"{' or '.join(map(str, ranks))} axes", between(ranks[0], len(self.axes or ()))
+        return self._refusal(label, f"expects {expected}, gets {got}{cure and f'; {cure}'}", expected, got, "rank")
 
     def _refusal(self, label: str, rule: str, expected: str, got: str, axis: str) -> StackError:
         head = f"{label} cannot follow {self.previous}" if self.previous else label

@@ -1,0 +1,23 @@
+"""What to write where the number of axes does not fit: the one place that knows, below the layers, which of them helps."""
+
+from __future__ import annotations
+
+# By the number of axes that are wanted and that came: a layer that goes between two others, and what to do with an array.
+_BETWEEN = {(2, 4): "put Flatten() between them"}
+_ARRAYS = {
+    (2, 4): "put Flatten() before it, or flatten the samples: {name}.reshape(len({name}), -1)",
+    (2, 1): "add a batch axis: {name}[None]",
+    (3, 2): "add a batch axis: {name}[None]",
+    (4, 3): "add a batch or a channel axis: {name}[None] or {name}[..., None]",
+    (2, 3): "wrap the layer in PerPosition(...)",
+}
+
+
+def between(wanted: int | None, got: int) -> str:
+    """What to put between two layers, where that can be guessed."""
+    return _BETWEEN.get((wanted or 0, got), "")
+
+
+def rank_cure(name: str, wanted: int | None, got: int) -> str:
+    """What to do about the array ``name``, where that can be guessed."""
+    return _ARRAYS.get((wanted or 0, got), "").format(name=name)
