@@ -51,6 +51,7 @@ Answer = TypeVar("Answer")
 Hook: TypeAlias = Callable[[Any], Type]
 
 _LAYERS = (classes.MODULE, classes.GRADIENT)
+_STACKING = ("__rshift__", "__rrshift__")
 _CALLS = ("forward", "__call__", "backward", "update")
 _ARITHMETIC = ("__add__", "__sub__", "__mul__", "__truediv__", "__matmul__", "__radd__", "reshape", "transpose", "sum", "astype")
 
@@ -96,7 +97,7 @@ class TypednnPlugin(Plugin):
         info = self._node(owner)
         if not isinstance(info, TypeInfo):
             return None
-        if name == "__rshift__" and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
+        if name in _STACKING and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
             return self._hook(_stacked)
         said = classes.method(info, name)
         if info.has_base(classes.MODULE) and name in _CALLS:
@@ -105,7 +106,7 @@ class TypednnPlugin(Plugin):
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         owner, _, name = fullname.rpartition(".")
-        info = self._node(owner) if name == "__rshift__" else None
+        info = self._node(owner) if name in _STACKING else None
         if isinstance(info, TypeInfo) and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
             return lambda ctx: self._safely(lambda: _stacking(self._body(ctx.api), ctx), ctx.default_signature, ctx)
         return None
@@ -176,8 +177,9 @@ def _stacking(body: Body, ctx: MethodSigContext) -> CallableType:
 
 def _stacked(body: Body, ctx: MethodContext) -> Type:
     value = body.value(ctx.context)
-    known = isinstance(value, Layer) and body.kept(ctx.context)
-    return with_contract(ctx.default_return_type, value.contract, ctx.api) if known else ctx.default_return_type
+    if isinstance(value, Layer) and body.kept(ctx.context):
+        return with_contract(ctx.default_return_type, value.contract, ctx.api)
+    return ctx.default_return_type
 
 
 def _called(body: Body, ctx: FunctionContext | MethodContext, said: tuple[str, classes.Signature] | None = None) -> Type:

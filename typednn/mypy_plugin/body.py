@@ -14,7 +14,7 @@ from typing import Any
 
 from mypy import nodes
 from mypy.nodes import TypeInfo
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.classes import SHAPE
@@ -236,26 +236,9 @@ class Body(Names):
         made_from = syntax.origin(node)
         return isinstance(made_from, nodes.NameExpr) or super().defines(name, node)
 
-    def typed(self, node: ast.expr) -> Value:
-        declared = self._type(node)
-        return UNKNOWN if declared is None else value_of(declared)
-
-    def _type(self, node: ast.AST) -> Type | None:
+    def type_at(self, node: ast.AST) -> Type | None:
         made_from = syntax.origin(node)
         return self.type_of(made_from) if isinstance(made_from, nodes.Expression) else None
-
-    def rank(self, node: ast.AST) -> int | None:
-        """How many axes mypy itself knows an array to have: then it is mypy that says so when they are too many."""
-        declared = get_proper_type(self._type(node))
-        if isinstance(declared, Instance) and declared.type.fullname == classes.NDARRAY:
-            sizes = get_proper_type(declared.args[0])
-            if isinstance(sizes, TupleType):
-                return len(sizes.items)
-        return None
-
-    def class_name(self, node: ast.AST) -> str:
-        declared = get_proper_type(self._type(node))
-        return declared.type.fullname if isinstance(declared, Instance) else ""
 
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         return self.signatures.get(id(syntax.origin(node)), (None, None))[1]

@@ -28,13 +28,14 @@ MARK = "__typednn__"
 
 MODULE = "typednn.module.Module"
 LAYER = "typednn.layer.Layer"
-ELEMENTWISE = "typednn.layer.Elementwise"
 FIRST_LAYER = "typednn.layer.FirstLayer"
 INPUT = "typednn.layer.Input"
 STACK = "typednn.stack.Stack"
 SEQUENTIAL = "typednn.layer.Sequential"
-ELEMENTWISE_CHAIN = "typednn.layer.ElementwiseChain"
-CHAINS = ("typednn.layer.Chain", "typednn.layer.FirstChain", ELEMENTWISE_CHAIN, SEQUENTIAL)
+CHAIN = "typednn.layer.Chain"
+# What `>>` makes where both sides are of one kind, in the order in which they are asked.
+KINDS = {"typednn.layer.Elementwise": "typednn.layer.ElementwiseChain", "typednn.layer.Positionwise": "typednn.layer.PositionwiseChain"}
+CHAINS = (CHAIN, "typednn.layer.FirstChain", SEQUENTIAL)
 GRADIENT = "typednn.gradients.Gradient"
 NDARRAY = "numpy.ndarray"
 
