@@ -28,6 +28,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -135,6 +136,7 @@ def _backend(array: object) -> tuple[str, Callable[[], Any]]:
     return _BACKENDS[type(array)]
 
 
+@cache
 def memory() -> int:
     """Bytes of memory that this machine has."""
     try:

@@ -34,7 +34,7 @@ from typednn import shapes
 from typednn.arrays import device_of, is_array
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 from typednn.judgement import is_bearable
-from typednn.shapes.compiled import Scope, comparison
+from typednn.shapes.compiled import Scope, comparison, outcome
 
 Mode = Literal["full", "cached", "off"]
 
@@ -403,6 +403,11 @@ class Contract:
         self.laws: list[tuple[tuple[Any, ...], Any]] = []  # what Protocols say of the first parameters and of the result
         self.memorable: bool = all(map(is_memorable, (*self.hints, self.result)))
         self.kinds: tuple[Kind, ...] = ()
+
+    @functools.cached_property
+    def outcome(self) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
+        """The result's shape for the instance and its one input's."""
+        return outcome(self.hints[0].dim_str, self.result.dim_str)
 
     def described(self, instance: Any) -> str:
         """``Linear(256, 120).forward``: the instance, where it can say who it is."""

@@ -14,6 +14,7 @@ What is known of an instance between its calls is kept beside it, and goes with 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import typing
@@ -182,10 +183,8 @@ _records: dict[int, tuple[Any, Record | None]] = {}
 def _note(instance: Any, record: Record | None) -> None:
     key = id(instance)
     life = _records[key][0] if key in _records else None
-    try:
+    with contextlib.suppress(TypeError):  # slots without room for a weak reference: its backward is judged by its annotations alone
         _records[key] = (life or weakref.ref(instance, lambda _: _records.pop(key, None)), record)
-    except TypeError:  # slots without room for a weak reference: its backward is judged by its annotations alone
-        pass
 
 
 # ------------------------------------------------------------------ when it is called
