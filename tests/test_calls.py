@@ -71,9 +71,14 @@ def test_observers_end_with_their_block() -> None:
     net, x = model(), array(6, 3)
     first: list[Call] = []
     second: list[Call] = []
-    with pytest.raises(ShapeError), observing(net, first.append), observing(net[2], second.append):
-        net.forward(x)
-        net.forward(array(6, 4))
+
+    def interrupted() -> None:
+        with observing(net, first.append), observing(net[2], second.append):
+            net.forward(x)
+            net.forward(array(6, 4))
+
+    with pytest.raises(ShapeError):
+        interrupted()
     assert [call.path for call in first] == FORWARD
     assert [call.path for call in second] == ["0", "1", ""]
     net.forward(x)

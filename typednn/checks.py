@@ -329,7 +329,7 @@ class Facts:
         self._known = set(known)
         self._values: dict[str, Any] = {}
         self._scopes: list[Scope] = []
-        self._decided: bool = True  # whether class and dtype tell which member of each union is meant
+        self._decided: bool = True  # whether class, dtype and rank tell which member of each union is meant
 
     def note(self, expression: str, value: Any, *parts: str) -> None:
         """The class of a value and an array's dtype, or those ``parts`` of it, must be what they are."""
@@ -340,8 +340,8 @@ class Facts:
         """These values' shapes must be what the hints say, all in one scope."""
         pairs: list[tuple[str, str]] = []
         for shape, hint, value in zip(shapes_of, hints, values, strict=True):
-            fitting = [option for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)]
-            pairs += [(shape, option.dim_str) for option in fitting[:1]]
+            fitting = {option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)}
+            pairs += [(shape, text) for text in fitting]
             self._decided &= len(fitting) < 2
         self._scopes.append(tuple(pairs))
 
