@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, shapes, testing, training
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
+    from typednn.calls import Call, observing
     from typednn.checks import checking, get_checks, set_checks
     from typednn.errors import TypednnError
     from typednn.fields import Buffer, Kept, Parameter
@@ -53,6 +54,7 @@ if "numpy" not in sys.modules:
 
 _HOMES = {
     "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",
+    "calls": "Call observing",
     "checks": "checking get_checks set_checks",
     "errors": "TypednnError",
     "fields": "Buffer Kept Parameter",
@@ -93,6 +95,7 @@ __all__ = [
     "Array4",
     "Backward",
     "Buffer",
+    "Call",
     "Chain",
     "ChainGrad",
     "Dyn",
@@ -138,6 +141,7 @@ __all__ = [
     "losses",
     "metrics",
     "models",
+    "observing",
     "optim",
     "random",
     "set_checks",

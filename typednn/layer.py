@@ -14,15 +14,17 @@ The last type argument of a layer, ``S``, is its shape contract for type checker
 meaning at run time.
 """
 
+import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
 
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
+from typednn import arrays
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
 from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
@@ -79,6 +81,8 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
         return layers
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
+        if _has_room(self.shape_after(inputs[0].shape)):
+            return
         try:
             _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))
         except StackError as error:
@@ -330,10 +334,20 @@ class _Parts(Module):
             flow = part.trace(flow)
         return flow
 
+    def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        after: tuple[int, ...] | None = tuple(shape)
+        for part in self.parts:
+            after = part.shape_after(after)
+            if not _has_room(after):
+                return None
+        return after
+
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         if self.sample is not None:
             self.sample.check(inputs[0], self)
-        try:
+        if self.shape_after(inputs[0].shape) is not None:
+            return
+        try:  # what is wrong, if anything is: the shapes followed through the parts
             flow = Flow.of(tuple(inputs[0].shape))
             for part in self.parts:
                 flow = part.trace(flow)
@@ -499,6 +513,11 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
     def backward(self, next_grad: Shaped[AnyArray, "batch *output"]) -> ChainGrad[Any, *tuple[Any, ...]]:
         gradients: Any = self.run_back(next_grad)
         return ChainGrad(gradients[0].input, tuple(gradients))
+
+
+def _has_room(shape: Sequence[int] | None) -> TypeGuard[tuple[int, ...]]:
+    """Whether a shape is known, and an array of the widest numbers surely fits into memory."""
+    return shape is not None and math.prod(shape) * 16 <= arrays.memory()
 
 
 def _refuse_beyond_memory(layer: Module, x: Any, flow: Flow) -> None:
