@@ -40,8 +40,8 @@ def in_memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def steady(in_memory: bool) -> Kernel:
-    rows, features = Array("batch", 5), Array(5, steady=True)
+def learnt(in_memory: bool) -> Kernel:
+    rows, features = Array("batch", 5), Array(5, parameter=True)
     return Kernel(kernel("test.scaled", scaled, inputs=(rows, features, features), outputs=(rows,)).plan)
 
 
@@ -117,55 +117,55 @@ def test_written_over(in_place: Kernel) -> None:
     np.testing.assert_array_equal(x, before)
 
 
-def test_a_steady_array_may_change_and_its_values_as_well(steady: Kernel) -> None:
+def test_a_parameter_may_change_and_its_values_as_well(learnt: Kernel) -> None:
     weight, bias = np.ones(5, np.float32), np.zeros(5, np.float32)
     for batch in (2, 3, 2):
         x, y = rows(batch), np.empty((batch, 5), np.float32)
-        steady(x, weight, bias, y)
+        learnt(x, weight, bias, y)
         np.testing.assert_allclose(y, x * weight + bias, rtol=1e-5, atol=1e-6)
         bias += 1
-        steady(x, weight, bias, y)
+        learnt(x, weight, bias, y)
         np.testing.assert_allclose(y, x * weight + bias, rtol=1e-5, atol=1e-6)
         weight = weight + 1  # another array, whose predecessor's memory may be taken for something else
         gc.collect()
-        steady(x, weight, bias, y)
+        learnt(x, weight, bias, y)
         np.testing.assert_allclose(y, x * weight + bias, rtol=1e-5, atol=1e-6)
 
 
-def test_two_owners_of_steady_arrays_take_turns(steady: Kernel) -> None:
+def test_two_owners_of_parameters_take_turns(learnt: Kernel) -> None:
     x, y = rows(4), np.empty((4, 5), np.float32)
     owners = [(rows(1, seed)[0].copy(), rows(1, seed + 9)[0].copy()) for seed in range(3)]
     for _ in range(3):
         for weight, bias in owners:
-            steady(x, weight, bias, y)
+            learnt(x, weight, bias, y)
             np.testing.assert_allclose(y, x * weight + bias, rtol=1e-5, atol=1e-6)
 
 
-def test_every_new_steady_array_is_checked(steady: Kernel) -> None:
+def test_every_new_parameter_is_checked(learnt: Kernel) -> None:
     x, y = rows(2), np.full((2, 5), 7, np.float32)
     weight, bias = np.ones(5, np.float32), np.zeros(5, np.float32)
-    steady(x, weight, bias, y)
+    learnt(x, weight, bias, y)
     before = y.copy()
     wrong: list[Any] = [np.ones(4, np.float32), np.ones(5), np.ones(10, np.float32)[::2], [1.0] * 5, None]
     for other in wrong:
         for arguments in ((x, other, bias, y), (x, weight, other, y)):
             with pytest.raises((ShapeError, DTypeError)):
-                steady(*arguments)
+                learnt(*arguments)
     np.testing.assert_array_equal(y, before)
 
 
-def test_none_is_no_array_after_one_has_gone(steady: Kernel) -> None:
+def test_none_is_no_array_after_one_has_gone(learnt: Kernel) -> None:
     x, y = rows(2), np.empty((2, 5), np.float32)
-    steady(x, np.ones(5, np.float32), np.zeros(5, np.float32), y)
+    learnt(x, np.ones(5, np.float32), np.zeros(5, np.float32), y)
     gc.collect()
     with pytest.raises(DTypeError):
-        steady(x, None, None, y)
+        learnt(x, None, None, y)
 
 
-def test_steady_arrays_are_not_kept_alive_and_cannot_be_resized(steady: Kernel) -> None:
+def test_parameters_are_not_kept_alive_and_cannot_be_resized(learnt: Kernel) -> None:
     x, y = rows(2), np.empty((2, 5), np.float32)
     weight, bias = np.ones(5, np.float32), np.zeros(5, np.float32)
-    steady(x, weight, bias, y)
+    learnt(x, weight, bias, y)
     assert sys.getrefcount(weight) == sys.getrefcount(bias) == 2
     if not toolchain.linkers():
         return
@@ -175,7 +175,7 @@ def test_steady_arrays_are_not_kept_alive_and_cannot_be_resized(steady: Kernel) 
 
 def test_threads_at_one_kernel_with_shapes_that_take_turns() -> None:
     batches, wrong = Array("batch", 5), []
-    each = compiled.Kernel(kernel("test.scaled", scaled, inputs=(batches, *[Array(5, steady=True)] * 2), outputs=(batches,)).plan)
+    each = compiled.Kernel(kernel("test.scaled", scaled, inputs=(batches, *[Array(5, parameter=True)] * 2), outputs=(batches,)).plan)
 
     def work(number: int) -> None:
         weight, bias = np.full(5, number, np.float32), np.full(5, -number, np.float32)

@@ -1,5 +1,6 @@
 """A chain of affine maps as one kernel, against the maps one after another in float64."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 
 from typednn.engines import available, counting, get_threads, set_threads, using
 from typednn.errors import ShapeError
-from typednn.kernels import linear_chain
+from typednn.kernels import linear
 from typednn.kernels.activations import IDENTITY, RELU, Activation
-from typednn.kernels.linear_chain import MOST_ROWS, cpu, reference
-from typednn.kernels.linear_chain.layout import Layout
+from typednn.kernels.linear import Layout
+from typednn.kernels.linear.cpu import FEW_ROWS
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
@@ -36,18 +37,17 @@ def case(batch: int, layout: Layout, seed: int = 0) -> tuple[Any, list[Any]]:
 def check(batch: int, layout: Layout, seed: int = 0) -> None:
     x, parameters = case(batch, layout, seed)
     with counting() as counts:
-        y = linear_chain.forward(x, layout, *parameters)
-    assert dict(counts) == {("linear_chain.forward", "halide"): 1}
+        y = linear.chain(x, layout, *parameters)
+    assert dict(counts) == {("linear.chain", "halide"): 1}
     assert y.dtype == np.float32
-    with using("reference"):
-        exact = reference.forward(x.astype(np.float64), layout, *(array.astype(np.float64) for array in parameters))
+    exact = linear.chain(x.astype(np.float64), layout, *(array.astype(np.float64) for array in parameters))
     # Numbers of about 1: each map adds roundings of its sums, and passes on those before.
     np.testing.assert_allclose(y, exact, rtol=0, atol=2e-5 * (1 + np.abs(exact).max()))
 
 
 @settings(max_examples=25, deadline=None)
 @given(
-    batch=st.integers(1, MOST_ROWS),
+    batch=st.integers(1, FEW_ROWS),
     features=st.lists(st.sampled_from([1, 2, 3, 7, 8, 9, 16, 17, 33, 67, 120]), min_size=3, max_size=5),
     choose=st.randoms(use_true_random=False),
     seed=st.integers(0, 2**31),
@@ -60,17 +60,17 @@ def test_kernels_are_the_reference(batch: int, features: list[int], choose: Any,
     check(batch, layout, seed)
 
 
-@pytest.mark.parametrize("batch", range(1, MOST_ROWS + 1))
+@pytest.mark.parametrize("batch", range(1, FEW_ROWS + 1))
 def test_a_control_network(batch: int) -> None:
     check(batch, CONTROL)
 
 
 def test_more_rows_go_one_map_after_another() -> None:
-    x, parameters = case(MOST_ROWS + 1, CONTROL)
+    x, parameters = case(FEW_ROWS + 1, CONTROL)
     with counting() as counts:
-        y = linear_chain.forward(x, CONTROL, *parameters)
-    assert ("linear_chain.forward", "halide") not in counts
-    np.testing.assert_allclose(y[:2], linear_chain.forward(x[:2], CONTROL, *parameters), atol=1e-4)
+        y = linear.chain(x, CONTROL, *parameters)
+    assert ("linear.chain", "halide") not in counts
+    np.testing.assert_allclose(y[:2], linear.chain(x[:2], CONTROL, *parameters), atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the reference on infinities
@@ -82,21 +82,36 @@ def test_nan_and_infinity_go_where_the_reference_sends_them(value: float, activa
     parameters = [array.copy() for array in parameters]
     x = x.copy()
     x[0, 3], parameters[1][4] = value, value
-    y = linear_chain.forward(x, layout, *parameters)
+    y = linear.chain(x, layout, *parameters)
     with using("reference"):
-        np.testing.assert_allclose(y, linear_chain.forward(x, layout, *parameters), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(y, linear.chain(x, layout, *parameters), rtol=1e-5, atol=1e-5)
 
 
 def test_parameters_that_the_kernel_cannot_take() -> None:
     layout = Layout((4, 6, 2), (False, True), (RELU, IDENTITY))
     x, (first, second, bias) = case(2, layout)
-    right = linear_chain.forward(x, layout, first, second, bias)
+    right = linear.chain(x, layout, first, second, bias)
     turned, doubled = np.asfortranarray(first), bias.astype(np.float64)
-    np.testing.assert_allclose(linear_chain.forward(x, layout, turned, second, bias), right, rtol=1e-5)
-    np.testing.assert_allclose(linear_chain.forward(x, layout, first, second, doubled), right, rtol=1e-5)
+    for parameters in ((turned, second, bias), (first, second, doubled)):
+        with counting() as counts:
+            np.testing.assert_allclose(linear.chain(x, layout, *parameters), right, rtol=1e-5)
+            np.testing.assert_array_equal(linear.chain(x, layout, first, second, bias), right)
+        assert dict(counts) == {("linear.chain", "reference"): 1, ("linear.chain", "halide"): 1}
     with pytest.raises((ShapeError, ValueError)):
-        linear_chain.forward(x, layout, first[:, :3].copy(), second, bias)
-    np.testing.assert_array_equal(linear_chain.forward(x, layout, first, second, bias), right)
+        linear.chain(x, layout, first[:, :3].copy(), second, bias)
+    np.testing.assert_array_equal(linear.chain(x, layout, first, second, bias), right)
+
+
+def test_a_map_of_many_weights_is_left_to_threads() -> None:
+    assert (Layout((512, 512), (True,), (RELU,)).most_rows, Layout((513, 512), (True,), (RELU,)).most_rows) == (FEW_ROWS, 0)
+
+
+def test_a_copy_of_a_layout_has_the_same_kernel() -> None:
+    x, parameters = case(1, CONTROL)
+    y = linear.chain(x, CONTROL, *parameters)
+    for copied in (copy.deepcopy(CONTROL), copy.copy(CONTROL)):
+        assert copied.kernel is CONTROL.kernel
+        np.testing.assert_array_equal(linear.chain(x, copied, *parameters), y)
 
 
 def test_results_do_not_depend_on_the_threads() -> None:
@@ -105,11 +120,11 @@ def test_results_do_not_depend_on_the_threads() -> None:
     try:
         for count in (1, 2):
             set_threads(count)
-            seen.append(linear_chain.forward(x, CONTROL, *parameters).tobytes())
+            seen.append(linear.chain(x, CONTROL, *parameters).tobytes())
     finally:
         set_threads(before)
     assert seen[1] == seen[0]
 
 
 def test_on_every_target(tmp_path: Any) -> None:
-    on_every_target(cpu._forward(Layout((17, 20, 6), (True, False), (Activation("tanh"), RELU))), tmp_path)
+    on_every_target(Layout((17, 20, 6), (True, False), (Activation("tanh"), RELU)).kernel, tmp_path)

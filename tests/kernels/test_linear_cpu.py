@@ -137,8 +137,7 @@ def test_the_rest_is_the_references() -> None:
 
 @pytest.mark.parametrize(("in_features", "out_features"), [(17, 33), (3, 2)])
 def test_on_every_target(in_features: int, out_features: int, tmp_path: Any) -> None:
-    private: Any = cpu
     weight = out_features, in_features
-    kernels = [private._chosen_forward(batch, weight, True, IDENTITY) for batch in (1, 9)]
-    for kernel in (*kernels, *(private._chosen_backward(9, weight, IDENTITY, wanted) for wanted in (False, True))):
+    kernels = [cpu._forward(few, weight, True, IDENTITY) for few in (True, False)]
+    for kernel in (*kernels, *(cpu._backward(weight, IDENTITY, wanted, True) for wanted in (False, True))):
         on_every_target(kernel, tmp_path, extent=9)

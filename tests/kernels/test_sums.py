@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import available, using
-from typednn.kernels import conv2d, conv_act_pool, linear, linear_act, prelu, softmax, softmax_cross_entropy, sums
+from typednn.kernels import conv2d, linear, prelu, softmax, softmax_cross_entropy, sums
 from typednn.kernels.activations import IDENTITY, RELU
+from typednn.kernels.conv2d import Window
 from typednn.kernels.conv2d.dweight import FEW
 from typednn.kernels.conv2d.geometry import Geometry as Sizes
-from typednn.kernels.conv_act_pool.geometry import Geometry
 from typednn.kernels.linear import cpu
 from typednn.losses.reduction import reduced
 
@@ -62,7 +62,7 @@ def test_linear(batch: int, features: tuple[int, int], seed: int, wants_input: b
     in_features, out_features = features
     next_grad, x, weight = (numbers(seed, *shape) for shape in ((batch, out_features), (batch, in_features), (out_features, in_features)))
     y = np.ones_like(next_grad)
-    dx, dweight, dbias = linear_act.backward(next_grad, x, y, weight, RELU, wants_input)
+    dx, dweight, dbias = linear.backward(next_grad, x, weight, y, RELU, wants_input)
     wide_grad, wide_x, wide_weight = wide(next_grad, x, weight)
     close(dweight, wide_grad.T @ wide_x)
     close(dbias, wide_grad.sum(axis=0))
@@ -78,7 +78,7 @@ def test_linear_of_many_rows(features: tuple[int, int], seed: int) -> None:
     next_grad, x = numbers(seed, batch, features[1]), numbers(seed, batch, features[0])
     for got in (
         linear.backward(next_grad, x, numbers(0, features[1], features[0])),
-        linear_act.backward(next_grad, x, np.ones_like(next_grad), numbers(0, features[1], features[0]), RELU, False),
+        linear.backward(next_grad, x, numbers(0, features[1], features[0]), np.ones_like(next_grad), RELU, False),
     ):
         close(got[1], np.einsum("bo,bi->oi", next_grad, x, dtype=np.float64))
         close(got[2], next_grad.sum(axis=0, dtype=np.float64), 2e-6)
@@ -105,9 +105,9 @@ def test_conv2d_of_many_images(batch: int, size: int, kernel: int, in_channels: 
     x, next_grad = numbers(1, batch, size, size, in_channels), numbers(1, batch, out, out, out_channels)
     weight = numbers(0, out_channels, kernel, kernel, in_channels)
     if fused:
-        _, dweight, dbias = conv_act_pool.backward(next_grad, x, weight, np.ones_like(next_grad), None, Geometry(), RELU, False)
+        _, dweight, dbias = conv2d.backward(next_grad, x, weight, Window(), RELU, np.ones_like(next_grad), None, False)
     else:
-        _, dweight, dbias = conv2d.backward(next_grad, x, weight, ONE, ONE)
+        _, dweight, dbias = conv2d.backward(next_grad, x, weight, Window())
     close(dbias, next_grad.sum(axis=(0, 1, 2), dtype=np.float64))
     wide_grad = wide(next_grad)[0]
     for row, column in np.ndindex(kernel, kernel):

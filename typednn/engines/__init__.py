@@ -20,7 +20,7 @@ is a description of the kernel, and a function that calls it::
 
     @cache
     def _forward(features: int) -> Kernel:
-        batch, bias = Array("batch", features), Array(features, steady=True)   # a name: any extent, the same in every array of a call
+        batch, bias = Array("batch", features), Array(features, parameter=True)   # a name: any extent, the same in every array of a call
         return kernel("bias_relu.forward", _bias_relu, inputs=(batch, bias, Scalar()), outputs=(batch,))
 
     def forward(x, bias, slope):
@@ -32,7 +32,7 @@ is a description of the kernel, and a function that calls it::
   file of ``build`` and those that it takes names from in this package: an edit compiles anew. Let ``build`` read nothing else.
 - ``Array("batch", 28, 28, 6)``, ``Array(10, dtype="int64")``, ``Array()`` for one number in an array of rank 0, and
   ``Array("size", flat=True)`` for element-by-element ops on any shape. Numbers become constants in the kernel: use them.
-  ``Array(10, steady=True)`` is an input that is the same array in most calls, a layer's parameter: it is checked when it is another one.
+  ``Array(10, parameter=True)`` is an input that is the same array in most calls, as a layer's are: it is checked when it is another one.
 - ``kernel(..., written=(0, 2))``: the first outputs are written over inputs 0 and 2, which a call names once (optimizers). Each element
   may depend on its own place alone; other overlaps of inputs and outputs are not noticed.
 - A call finds what it has prepared by the shape of ``x``: shapes may take turns. ``kernel(...).call(x, y)`` is ``kernel(...)(x, y)``,

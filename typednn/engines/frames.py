@@ -39,8 +39,8 @@ class Frame:
         "address",
         "floats",
         "integers",
+        "parameters",
         "shapes",
-        "steady",
         "words",
     )
 
@@ -60,8 +60,8 @@ class Frame:
         self.floats: Any = (ctypes.c_float * (2 * size)).from_buffer(self.words)
         self.address: int = ctypes.addressof(self.words)
         self.shapes: list[tuple[int, ...] | None] = [None] * len(self._arguments)
-        # The arrays that the steady arguments were filled in from. They are not kept alive; as long as they live, they can't be resized.
-        self.steady: tuple[Callable[[], Any], ...] = ()
+        # The arrays that the parameters were filled in from. They are not kept alive; as long as they live, they can't be resized.
+        self.parameters: tuple[Callable[[], Any], ...] = ()
         for number, (argument, at, dtype) in enumerate(zip(self._arguments, self._at, self._dtypes, strict=True)):
             self.words[number] = self.address + 8 * at
             if isinstance(argument, Array):
@@ -141,7 +141,7 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
     def new(*arguments: Any) -> Frame:
         frame = Frame(plan)
         frame.fit(arguments)
-        frame.steady = (_nothing,) * len(steady)
+        frame.parameters = (_nothing,) * len(parameters)
         if len(frames) >= _SHAPES:
             frames.clear()
         return frame
@@ -167,7 +167,7 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
     shapes: list[str] = []
     tests: list[str] = []
     fills: list[str] = []
-    steady: dict[str, tuple[str, str]] = {}
+    parameters: dict[str, tuple[str, str]] = {}
     for number, (name, argument) in enumerate(zip(names, (*plan.inputs, *plan.outputs), strict=True)):
         shapes.append("_")
         if not isinstance(argument, Array):
@@ -188,20 +188,20 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         test += f" or not {name}.flags.{'c_contiguous' if reads else 'carray'}"
         address = f"address_of({name})" if memory.DATA is None else f"memory[(id({name}) >> 3) + {memory.DATA}]"
         places = [f"words[{blank.slot(place)}] = " for place, other in enumerate(names) if other == name]
-        if argument.steady and reads and not own:
-            steady[name] = test, f"{''.join(places)}{address}"
+        if argument.parameter and reads and not own:
+            parameters[name] = test, f"{''.join(places)}{address}"
         else:
             tests.append(test)
             fills.append(f"{''.join(places)}{address}")
 
     where = leading[0] if len(leading) == 1 else f"({', '.join(leading)})"
     changed = [
-        f"    {', '.join(f'r{name}' for name in steady)}, = frame.steady",
-        f"    if {' or '.join(f'{name} is None or r{name}() is not {name}' for name in steady)}:",
-        f"        if {' or '.join(test for test, _ in steady.values())}:",
+        f"    {', '.join(f'r{name}' for name in parameters)}, = frame.parameters",
+        f"    if {' or '.join(f'{name} is None or r{name}() is not {name}' for name in parameters)}:",
+        f"        if {' or '.join(test for test, _ in parameters.values())}:",
         f"            frame.fit(({', '.join(names)}))",
-        *(f"        {fill}" for _, fill in steady.values()),
-        f"        frame.steady = {', '.join(f'ref({name})' for name in steady)},",
+        *(f"        {fill}" for _, fill in parameters.values()),
+        f"        frame.parameters = {', '.join(f'ref({name})' for name in parameters)},",
     ]
     lines = [
         f"def call({', '.join(dict.fromkeys(names))}):",
@@ -216,7 +216,7 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         f"        frame.fit(({', '.join(names)}))",
         "    words = frame.words",
         *(f"    {fill}" for fill in fills),
-        *(changed if steady else []),
+        *(changed if parameters else []),
         "    code = run(frame.address)",
         "    idle.append(frame)",
         "    if code:",

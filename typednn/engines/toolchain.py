@@ -34,20 +34,20 @@ class Array:
     """An array argument: C-contiguous, of this shape and dtype. A name instead of a number is an extent that each call brings.
 
     ``Array("batch", 28, 28, 6)`` takes any batch; all arrays of one call have the same. With ``flat``, an array of any rank is taken as
-    its elements in a row: ``Array("size", flat=True)``. ``steady`` is an input that is mostly the same array from call to call, as a
-    layer's parameters are: that one is checked when it changes.
+    its elements in a row: ``Array("size", flat=True)``. ``parameter`` is an input that is mostly the same array from call to call, as a
+    layer's are: that one is checked when it changes.
     """
 
     shape: tuple[int | str, ...]
     dtype: str
     flat: bool
-    steady: bool
+    parameter: bool
 
-    def __init__(self, *shape: int | str, dtype: str = "float32", flat: bool = False, steady: bool = False) -> None:
+    def __init__(self, *shape: int | str, dtype: str = "float32", flat: bool = False, parameter: bool = False) -> None:
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", np.dtype(dtype).name)
         object.__setattr__(self, "flat", flat)
-        object.__setattr__(self, "steady", steady)
+        object.__setattr__(self, "parameter", parameter)
 
 
 @dataclass(frozen=True, slots=True)

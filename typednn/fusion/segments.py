@@ -2,23 +2,23 @@
 
 =============================================================  =================
 [Pad2d with zeros] Conv2d [an activation] [MaxPool2d]          `conv2d`
-Linear, ReLU, LeakyReLU, Sigmoid or Tanh                       `linear_act`
+Linear, ReLU, LeakyReLU, Sigmoid or Tanh                       `linear`
 any other part                                                 alone, as it is
-Linears with and without activation in a row, in eval          `linear_chain`
+Linears with and without activation in a row, in eval          `linear.chain`
 =============================================================  =================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias, cast
 
 from typednn.fields import Cell
 from typednn.fusion.gradients import FusedPartGrad
-from typednn.kernels import conv2d, linear_act, linear_chain
+from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
-from typednn.kernels.linear_chain.layout import Layout
 from typednn.layers.conv2d import Conv2d
 from typednn.layers.flatten import Flatten
 from typednn.layers.leaky_relu import LeakyReLU
@@ -105,7 +105,7 @@ class LinearAct:
         self.activation: Activation = activation
 
     def infer(self, x: Any) -> Any:
-        return linear_act.forward(x, self.linear.weight, self.linear.bias, self.activation)
+        return linear.forward(x, self.linear.weight, self.linear.bias, self.activation)
 
     def run(self, x: Any) -> tuple[Any, Any]:
         y = self.infer(x)
@@ -113,13 +113,13 @@ class LinearAct:
 
     def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
         x, y = kept
-        weight = self.linear.weight
-        dx, dweight, dbias = linear_act.backward(next_grad, x, y, weight, self.activation, not later)
+        weight, activation = self.linear.weight, self.activation
+        dx, dweight, dbias = linear.backward(next_grad, x, weight, y, activation, not later)
         grads = (FusedPartGrad(dweight, None if self.linear.bias is None else dbias), _NOTHING)
         if not later:
             return grads, dx, None
-        then, activation = weight.copy(), self.activation
-        return grads, None, lambda: linear_act.backward(next_grad, x, y, then, activation)[0]
+        then = weight.copy()
+        return grads, None, lambda: linear.backward(next_grad, x, then, y, activation, True)[0]
 
 
 class LinearChain:
@@ -129,27 +129,22 @@ class LinearChain:
         self.members: tuple[Segment, ...] = tuple(members)
         self.linears: tuple[Any, ...] = tuple(linears)
         self.activations: tuple[Activation, ...] = tuple(activations)
-        self.known: tuple[Layout | None, list[Cell]] | None = None  # from the first call on
 
     def infer(self, x: Any) -> Any:
-        known = self.known
-        if known is None:
-            known = self.known = self._look()
-        layout, cells = known
-        if layout is None or x.shape[0] > linear_chain.MOST_ROWS:
-            for member in self.members:
-                x = member.infer(x)
-            return x
-        return linear_chain.forward(x, layout, *[cell.array for cell in cells])
+        layout, cells = self._known
+        if x.shape[0] <= layout.most_rows:
+            return linear.chain(x, layout, *[cell.array for cell in cells])
+        for member in self.members:
+            x = member.infer(x)
+        return x
 
-    def _look(self) -> tuple[Layout | None, list[Cell]]:
-        """The layout, None where a map has so many weights that threads of its own pay, and the parameters' places."""
-        weights = [linear.weight for linear in self.linears]
-        biased = tuple(linear.bias is not None for linear in self.linears)
-        if max(weight.size for weight in weights) > linear_chain.MOST_WEIGHTS:
-            return None, []
-        layout = Layout((weights[0].shape[1], *(weight.shape[0] for weight in weights)), biased, self.activations)
-        return layout, [field.cell(linear) for linear in self.linears for _, field in Linear.learnt if not field.absent(linear)]
+    @cached_property
+    def _known(self) -> tuple[linear.Layout, list[Cell]]:
+        """The layout, and the parameters' places, which the first call finds filled."""
+        weights = [part.weight for part in self.linears]
+        features = weights[0].shape[1], *(weight.shape[0] for weight in weights)
+        cells = [field.cell(part) for part in self.linears for _, field in Linear.learnt if not field.absent(part)]
+        return linear.Layout(features, tuple(part.bias is not None for part in self.linears), self.activations), cells
 
 
 def segments(parts: Sequence[Module]) -> Iterator[Segment]:
@@ -167,10 +162,10 @@ def for_inference(found: Sequence[Segment]) -> Iterator[Callable[[Any], Any]]:
     linears: list[Linear[Any]] = []
     activations: list[Activation] = []
     for segment in (*found, None):
-        linear, activation = _linear(segment)
-        if linear is not None and segment is not None:
+        part, activation = _linear(segment)
+        if part is not None and segment is not None:
             members.append(segment)
-            linears.append(linear)
+            linears.append(part)
             activations.append(activation)
             continue
         if len(members) > 1:
@@ -192,8 +187,8 @@ def _linear(segment: Segment | None) -> tuple[Linear[Any] | None, Activation]:
     match segment:
         case LinearAct():
             return segment.linear, segment.activation
-        case Alone(part=Linear() as linear):
-            return linear, IDENTITY
+        case Alone(part=Linear() as part):
+            return part, IDENTITY
         case _:
             return None, IDENTITY
 

@@ -1,26 +1,24 @@
-"""Linear: one affine map, applied to every row of a batch."""
+"""Linear: an affine map and an activation, for every row of a batch; and several of them in a row."""
 
-from __future__ import annotations
-
-from typednn.arrays import Array1, Array2
-from typednn.engines import fast, record
 from typednn.kernels.linear import cpu, reference
+from typednn.kernels.linear.chain import Layout, chain
+from typednn.kernels.op import Engine, op
 
-__all__ = ["backward", "forward"]
+backward = op(
+    "linear.backward",
+    reference.backward,
+    Engine("halide", cpu.backward, "next_grad x weight y", sizes=cpu.small_backward),
+    Engine("blas", cpu.backward_by_blas, "next_grad x weight y"),
+    flops=lambda next_grad, x, weight, y, activation, wants_input: (4 if wants_input else 2) * x.shape[0] * weight.size,
+)
+forward = op(
+    "linear.forward",
+    reference.forward,
+    Engine("halide", cpu.forward, "x weight bias", sizes=cpu.small),
+    Engine("blas", cpu.forward_by_blas, "x weight bias"),
+    flops=lambda x, weight, bias, activation: 2 * x.shape[0] * weight.size,
+    keeps="x weight y",
+    backward=backward,
+)
 
-
-def forward(x: Array2, weight: Array2, bias: Array1 | None) -> Array2:
-    """y (batch, out_features) = x weightᵀ + bias."""
-    if fast(x, weight, weight if bias is None else bias):
-        y: Array2 = cpu.forward(x, weight, bias)
-        return y
-    record("linear.forward", "reference")
-    return reference.forward(x, weight, bias)
-
-
-def backward(next_grad: Array2, x: Array2, weight: Array2) -> tuple[Array2, Array2, Array1]:
-    """(dx, dweight, dbias), shaped like x, weight and bias."""
-    if fast(next_grad, x, weight):
-        return cpu.backward(next_grad, x, weight)
-    record("linear.backward", "reference")
-    return reference.backward(next_grad, x, weight)
+__all__ = ["Layout", "backward", "chain", "forward"]

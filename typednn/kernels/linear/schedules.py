@@ -31,16 +31,18 @@ def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, o
     return y
 
 
-def chain(hl: Any, cpu: Cpu, x: Any, *parameters: Any, layout: Any) -> Any:
+def chain(
+    hl: Any, cpu: Cpu, x: Any, *parameters: Any, features: Sequence[int], biased: Sequence[bool], activations: Sequence[Activation]
+) -> Any:
     """Several affine maps one after another, each as in `rows`, a row at a time: what lies between them stays on the stack."""
     rest = list(parameters)
     y: Any = x
     between: list[Any] = []
     b: Any = None
-    for place, activation in enumerate(layout.activations):
-        weight, bias = rest.pop(0), ([rest.pop(0)] if layout.biased[place] else [])
+    for place, activation in enumerate(activations):
+        weight, bias = rest.pop(0), ([rest.pop(0)] if biased[place] else [])
         between.append(y)
-        before, after = layout.features[place : place + 2]
+        before, after = features[place : place + 2]
         y, _, b = _row_products(hl, cpu, f"y{place}", y, weight, bias, before, after, activation)
     for hidden in between[1:]:
         hidden.compute_at(y, b).store_in(hl.MemoryType.Stack)
@@ -182,7 +184,7 @@ def finished(hl: Any, cpu: Cpu, z: Any, *bias: Any, out_features: int, activatio
     return _by_rows(hl, y, b, z.dim(1).extent(), out_features)
 
 
-def passed_back(hl: Any, cpu: Cpu, dy: Any, *y: Any, out_features: int, activation: Activation) -> list[Any]:
+def bias_activation_backward(hl: Any, cpu: Cpu, dy: Any, *y: Any, out_features: int, activation: Activation) -> list[Any]:
     """dz[o, b], where there is an activation to take it from, and dbias[o] = Σ_b dz[o, b]: what goes before BLAS."""
     batch = dy.dim(1).extent()
     dz = _masked(hl, cpu, dy, y[0], batch, out_features, activation) if y else dy

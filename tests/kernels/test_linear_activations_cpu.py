@@ -1,4 +1,4 @@
-"""Linear and an activation in one, against the two ops one after the other in float64."""
+"""Linear with an activation, against the reference in float64."""
 
 from typing import Any
 
@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import available, counting, get_threads, set_threads, using
-from typednn.kernels import linear, linear_act
+from typednn.kernels import linear
 from typednn.kernels.activations import IDENTITY, RELU, Activation
-from typednn.kernels.linear import cpu
-from typednn.kernels.linear_act import reference
+from typednn.kernels.linear import cpu, reference
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
@@ -43,25 +42,25 @@ def check(batch: int, in_features: int, out_features: int, biased: bool, activat
     weight = weight / np.float32(np.sqrt(in_features))  # so that sigmoid and tanh are not at their ends
     bias = bias if biased else None
     with counting() as counts:
-        y = linear_act.forward(x, weight, bias, activation)
-        gradients = linear_act.backward(next_grad, x, y, weight, activation)
-        dx, *without = linear_act.backward(next_grad, x, y, weight, activation, wants_input=False)
+        y = linear.forward(x, weight, bias, activation)
+        gradients = linear.backward(next_grad, x, weight, y, activation)
+        dx, *without = linear.backward(next_grad, x, weight, y, activation, wants_input=False)
     assert dx is None
 
-    exact = [None if array is None else array.astype(np.float64) for array in (x, weight, bias, next_grad)]
+    exact: list[Any] = [None if array is None else array.astype(np.float64) for array in (x, weight, bias, next_grad)]
     sizes: list[Any] = [None if array is None else np.abs(array) for array in exact]
-    with using("reference"):
-        # No activation is steeper than 1, but a leaky one that was asked for; those with exponentials add some roundings of their own.
-        sums = linear.forward(*sizes[:3])
-        close(y, reference.forward(*exact[:3], activation), ((in_features + 3) * sums + 8) * EPS)
-        # Where rounding decides on which side of a kink a sum falls, y says what was decided.
-        right = reference.backward(exact[3], exact[0], y.astype(np.float64), exact[1], activation)
-        bounds = linear.backward(sizes[3] * max(1, activation.slope), sizes[0], sizes[1])
+    # No activation is steeper than 1, but a leaky one that was asked for; those with exponentials add some roundings of their own.
+    sums = reference.forward(*sizes[:3])
+    close(y, reference.forward(exact[0], exact[1], exact[2], activation), ((in_features + 3) * sums + 8) * EPS)
+    # Where rounding decides on which side of a kink a sum falls, y says what was decided.
+    right = reference.backward(exact[3], exact[0], exact[1], y.astype(np.float64), activation)
+    bounds = reference.backward(sizes[3] * max(1, activation.slope), sizes[0], sizes[1])
     for got, wanted, bound, terms in zip(gradients, right, bounds, (out_features, batch, batch), strict=True):
         close(got, wanted, (terms + 6) * EPS * bound)
     for got, wanted, bound in zip(without, right[1:], bounds[1:], strict=True):
         close(got, wanted, (batch + 6) * EPS * bound)
-    return {engine for op, engine in counts if op.startswith("linear_act")}
+    assert {op for op, _ in counts} == {"linear.forward", "linear.backward"}
+    return {engine for _, engine in counts}
 
 
 @settings(max_examples=25, deadline=None)
@@ -104,11 +103,11 @@ def test_nan_and_infinity_go_where_the_reference_sends_them(
     x, weight, bias, next_grad = (array.copy() for array in arrays(batch, in_features, out_features, 1))
     weight /= np.float32(np.sqrt(in_features))
     x[-1, 3], bias[4], next_grad[0, 7], next_grad[0, 8] = value, value, value, np.inf
-    y = linear_act.forward(x, weight, bias, activation)
-    gradients = linear_act.backward(next_grad, x, y, weight, activation)
+    y = linear.forward(x, weight, bias, activation)
+    gradients = linear.backward(next_grad, x, weight, y, activation)
     with using("reference"):
-        np.testing.assert_allclose(y, linear_act.forward(x, weight, bias, activation), rtol=1e-5, atol=1e-5)
-        wanted = linear_act.backward(next_grad, x, y, weight, activation)
+        np.testing.assert_allclose(y, linear.forward(x, weight, bias, activation), rtol=1e-5, atol=1e-5)
+        wanted = linear.backward(next_grad, x, weight, y, activation)
     for got, right in zip(gradients, wanted, strict=True):
         np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-4)
 
@@ -121,10 +120,8 @@ def test_results_do_not_depend_on_the_threads(out_features: int, activation: Act
     try:
         for count in (1, 2, 2):
             set_threads(count)
-            y = linear_act.forward(x, weight, bias, activation)
-            seen.append(
-                [result.tobytes() for result in (y, *linear_act.backward(next_grad, x, y, weight, activation)) if result is not None]
-            )
+            y = linear.forward(x, weight, bias, activation)
+            seen.append([result.tobytes() for result in (y, *linear.backward(next_grad, x, weight, y, activation)) if result is not None])
     finally:
         set_threads(before)
     assert seen[1] == seen[0]
@@ -140,7 +137,7 @@ def test_passes_around_blas_do_not_depend_on_the_threads() -> None:
         for count in (1, 2):
             set_threads(count)
             dz, dbias, z = np.empty_like(y), np.empty(450, np.float32), y.copy()
-            cpu._passed_back(450, activation)(next_grad, y, dz, dbias)
+            cpu._bias_activation_backward(450, activation)(next_grad, y, dz, dbias)
             cpu._finished(450, True, activation)(z, dbias)
             np.testing.assert_array_equal(dz, activation.backward(next_grad, y))
             np.testing.assert_array_equal(z, activation.forward(y + dbias))
@@ -153,10 +150,9 @@ def test_passes_around_blas_do_not_depend_on_the_threads() -> None:
 
 @pytest.mark.parametrize("activation", [RELU, Activation("tanh")], ids=repr)
 def test_on_every_target(activation: Activation, tmp_path: Any) -> None:
-    kernels = [cpu._chosen_forward(1, (20, 17), True, activation), cpu._chosen_forward(9, (20, 17), False, activation)]
-    kernels += [cpu._chosen_backward(9, (20, 17), activation, wanted) for wanted in (False, True)]
-    kernels += [cpu._chosen_backward(9, (20, 30), activation, False), cpu._chosen_backward(9, (20, 3), activation, False)]
-    kernels += [cpu._finished(20, True, activation), cpu._passed_back(20, activation)]
+    kernels = [cpu._forward(True, (20, 17), True, activation), cpu._forward(False, (20, 17), False, activation)]
+    kernels += [cpu._backward((20, 17), activation, wanted, True) for wanted in (False, True)]
+    kernels += [cpu._backward((20, 30), activation, False, True), cpu._backward((20, 3), activation, False, True)]
+    kernels += [cpu._finished(20, True, activation), cpu._bias_activation_backward(20, activation)]
     for kernel in kernels:
-        assert kernel is not None
         on_every_target(kernel, tmp_path, extent=9)

@@ -1,0 +1,83 @@
+"""Several affine maps and activations in a row, where nobody asks for what lies between them: one kernel for few rows.
+
+y = activation_n(… activation_1(x weight_1ᵀ + bias_1) … weight_nᵀ + bias_n)
+
+x (batch, features_0); ``parameters`` are weight_1 (features_1, features_0), bias_1 (features_1) where the layout says that there is one,
+weight_2 and so on. 2·batch·in·out flops for each map.
+Source: "Deep Learning Implementation With Rust", eqs 22 and 30-33, chained.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import Any, final
+
+from typednn.arrays import Array2
+from typednn.engines import Array, Kernel, empty, fast, kernel
+from typednn.kernels.activations import Activation
+from typednn.kernels.linear import reference, schedules
+from typednn.kernels.linear.cpu import FEW_ROWS
+from typednn.kernels.op import Engine, op
+
+
+@final
+class Layout:
+    """The features before, between and after the maps; whether each has a bias; and what follows it.
+
+    ``most_rows``: rows up to which one kernel is quicker. None at all where a map has so many weights that threads of its own pay.
+    """
+
+    def __init__(self, features: tuple[int, ...], biased: tuple[bool, ...], activations: tuple[Activation, ...]) -> None:
+        self.biased: tuple[bool, ...] = biased
+        self.activations: tuple[Activation, ...] = activations
+        self.features: tuple[int, ...] = features
+        maps = list(zip(features, features[1:], biased, strict=False))
+        self.most_rows: int = FEW_ROWS if all(before * after <= schedules.WEIGHTS for before, after, _ in maps) else 0
+        self.looked_at: tuple[Any, ...] = (None,)  # the parameters of the last call, which the kernel takes
+        parameters: list[Array] = []
+        for before, after, bias in maps:
+            parameters += [Array(after, before, parameter=True), *([Array(after, parameter=True)] if bias else [])]
+        self.kernel: Kernel = kernel(
+            "linear.chain",
+            schedules.chain,
+            inputs=(Array("batch", features[0]), *parameters),
+            outputs=(Array("batch", features[-1]),),
+            options={"features": features, "biased": biased, "activations": activations},
+        )
+
+    def __reduce__(self) -> Any:
+        return Layout, (self.features, self.biased, self.activations)
+
+
+def _reference(x: Array2, layout: Layout, *parameters: Any) -> Array2:
+    """y (batch, features_n)."""
+    rest = iter(parameters)
+    for biased, activation in zip(layout.biased, layout.activations, strict=True):
+        x = reference.forward(x, next(rest), next(rest) if biased else None, activation)
+    return x
+
+
+def _few(x: Array2, layout: Layout, *parameters: Any) -> bool:
+    """Whether one kernel is quicker, and takes the parameters: looked at where they are others than the last time."""
+    if x.shape[0] > layout.most_rows:
+        return False
+    if not all(map(is_, parameters, layout.looked_at)):
+        if not fast(*parameters):
+            return False
+        layout.looked_at = parameters
+    return True
+
+
+def _run(x: Array2, layout: Layout, *parameters: Any) -> Array2:
+    """y, by one kernel."""
+    y: Array2 = empty((x.shape[0], layout.features[-1]))
+    layout.kernel.call(x, *parameters, y)
+    return y
+
+
+chain = op(
+    "linear.chain",
+    _reference,
+    Engine("halide", _run, "x", sizes=_few),
+    flops=lambda x, layout, *parameters: 2 * x.shape[0] * sum(array.size for array in parameters if array.ndim == 2),
+)
