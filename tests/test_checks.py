@@ -493,6 +493,58 @@ def test_a_changed_size_is_noticed_after_a_hit() -> None:
         layer.forward(array(2, 3))
 
 
+def test_every_call_is_compared() -> None:
+    """A result, a gradient's field and a batch that don't fit are refused after calls of the same kind that fitted."""
+
+    class Own(Layer[Array2, Array2, RowGrad, S]):
+        cut = ""
+
+        def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+            return x[:, :1] if self.cut == "result" else x
+
+        def backward(self, next_grad: Float[Array2, "batch features"]) -> RowGrad:
+            return RowGrad(next_grad[:1] if self.cut == "gradient" else next_grad)
+
+    own = Own()
+    for batch in (2, 3, 4):
+        own.forward(array(batch, 3))
+        own.backward(array(batch, 3))
+    with pytest.raises(ShapeError, match=r"next_grad must be shaped as forward's output, \(4, 3\), got shape \(3, 3\)"):
+        own.backward(array(3, 3))
+    own.cut = "gradient"
+    with pytest.raises(ShapeError, match=r"gradient field 'input' must be shaped as the input, \(4, 3\), got shape \(1, 3\)"):
+        own.backward(array(4, 3))
+    own.cut = "result"
+    with pytest.raises(ShapeError, match=r"the result must be .* axis 1 is 1, not 3"):
+        own.forward(array(4, 3))
+
+
+def test_a_new_batch_size_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by beartype and jaxtyping, nor by following the shape through the chain; what does not fit is."""
+    from typednn import checks, derivatives, gradients
+
+    model = (Input(8, 8, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(18, 2)).init(np.random.default_rng(0))
+    loss, optimizer = SoftmaxCrossEntropy(), SGD(0.1)
+
+    def step(batch: int) -> None:
+        y = model.forward(array(batch, 8, 8, 1))
+        labels = np.zeros(batch, np.int64)
+        loss.loss(y, labels)
+        model.update(optimizer, model.backward(loss.loss_grad(y, labels)))
+
+    step(2)
+    judged: list[str] = []
+    with monkeypatch.context() as patch:
+        for module in (checks, derivatives, gradients):
+            patch.setattr(module, "judge", lambda where, *_: judged.append(where))
+        patch.setattr("typednn.layer.Flow", None)
+        for batch in (3, 1, 7):
+            step(batch)
+    assert judged == []
+    with pytest.raises(ShapeError, match="the input must be"):
+        model.forward(array(2, 7, 7, 1))
+
+
 def test_eval_serves_many_threads() -> None:
     model = (Linear(8, 16) >> ReLU() >> Linear(16, 4)).init(np.random.default_rng(0)).eval()
     x = np.random.default_rng(1).standard_normal((64, 8)).astype(np.float32)

@@ -29,6 +29,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -136,12 +137,19 @@ def _backend(array: object) -> tuple[str, Callable[[], Any]]:
     return _BACKENDS[type(array)]
 
 
+@cache
 def memory() -> int:
     """Bytes of memory that this machine has."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # a system that doesn't say
         return sys.maxsize
+
+
+def described(value: object) -> str:
+    """``float32 of shape (3, 4)``; of anything but an array its type."""
+    some: Any = value
+    return f"{some.dtype} of shape {tuple(some.shape)}" if is_array(value) else type(value).__name__
 
 
 def refuse_beyond_memory(where: str, shape: Sequence[int], dtype: np.dtype[Any], device: str, owner: object) -> None:

@@ -283,7 +283,7 @@ def observing(model: Module, observer: Observer) -> Generator[None]:
 
 def is_observed(module: Module) -> bool:
     """Whether anybody is told of this module's calls."""
-    return any(id(module) in paths for paths, _ in _observers)
+    return bool(_observers) and any(id(module) in paths for paths, _ in _observers)
 
 
 def _tell(module: Module, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:

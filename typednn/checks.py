@@ -35,7 +35,7 @@ from typednn.arrays import device_of, is_array, is_floating
 from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 from typednn.judgement import is_bearable
-from typednn.shapes.compiled import Scope, comparison
+from typednn.shapes.compiled import Scope, comparison, outcome
 
 Mode = Literal["full", "cached", "off"]
 
@@ -318,7 +318,7 @@ class Facts:
         self._known = set(known)
         self._values: dict[str, Any] = {}
         self._scopes: list[Scope] = []
-        self._decided: bool = True  # whether class and dtype tell which member of each union is meant
+        self._decided: bool = True  # whether class, dtype and rank tell which member of each union is meant
 
     def note(self, expression: str, value: Any, *parts: str) -> None:
         """The class of a value and an array's dtype, or those ``parts`` of it, must be what they are."""
@@ -329,8 +329,8 @@ class Facts:
         """These values' shapes must be what the hints say, all in one scope."""
         pairs: list[tuple[str, str]] = []
         for shape, hint, value in zip(shapes_of, hints, values, strict=True):
-            fitting = [option for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)]
-            pairs += [(shape, option.dim_str) for option in fitting[:1]]
+            fitting = {option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)}
+            pairs += [(shape, text) for text in fitting]
             self._decided &= len(fitting) < 2
         self._scopes.append(tuple(pairs))
 
@@ -392,6 +392,11 @@ class Contract:
         self.laws: list[tuple[tuple[Any, ...], Any]] = []  # what Protocols say of the first parameters and of the result
         self.memorable: bool = all(map(is_memorable, (*self.hints, self.result)))
         self.kinds: tuple[Kind, ...] = ()
+
+    @functools.cached_property
+    def outcome(self) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
+        """The result's shape for the instance and its one input's."""
+        return outcome(self.hints[0].dim_str, self.result.dim_str)
 
     def described(self, instance: Any) -> str:
         """``Linear(256, 120).forward``: the instance, where it can say who it is."""

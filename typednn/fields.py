@@ -64,15 +64,13 @@ class Placement:
         self.dtype: np.dtype[Any] = precision.parameters  # every call reads it
 
 
+@dataclass(slots=True, eq=False)
 class Cell:
     """The place of one array; layers that share a parameter share its cell."""
 
-    __slots__ = ("array", "placements", "shared")
-
-    def __init__(self, array: Any = None) -> None:
-        self.array: Any = array
-        self.shared: bool = False  # whether another layer was given it
-        self.placements: tuple[Placement, ...] = ()  # of the modules that `Module.tie` made share it
+    array: Any = None
+    shared: bool = False  # whether another layer was given it
+    placements: tuple[Placement, ...] = ()  # of the modules that `Module.tie` made share it
 
 
 def named_dtypes(hint: Any) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer
-from typednn.arrays import Array2, IntArray1, is_array, is_floating
+from typednn.arrays import Array2, IntArray1, described, is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
@@ -84,8 +84,7 @@ class ClassificationReport:
         """From scores or probabilities (batch, classes): the highest wins, the first of equals."""
         where = "ClassificationReport.from_scores"
         if not is_array(scores) or scores.ndim != 2 or not is_floating(scores.dtype):  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
-            got = f"{scores.dtype} of shape {tuple(scores.shape)}" if is_array(scores) else type(scores).__name__
-            raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", got), "scores")
+            raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", described(scores)), "scores")
         host = to_numpy(scores)
         lost = np.isnan(host).any(axis=1)
         if lost.any():

@@ -472,8 +472,16 @@ class Module(Enforced):
         inner = [(field.contract, partial(field.trace, self)) for field in type(self).inside if field.name in vars(self)]
         return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner)
 
+    def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        """The shape that comes out for one that goes in, batch included; None where it does not fit, or `trace` has to say it."""
+        kind = type(self)
+        if kind.trace is not Module.trace:
+            return None
+        after: tuple[int, ...] | None = kind.forward.__typednn_contract__.outcome(self, shape)  # type: ignore[attr-defined]
+        return after
+
     def check_sizes(self, inputs: Sequence[Any]) -> None:
-        """Called with the inputs of a signature not seen before, ahead of any arithmetic; stacks look through to their parts."""
+        """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their parts."""
 
     # ------------------------------------------------------------------ printing
 

@@ -19,6 +19,7 @@ import inspect
 import typing
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar, get_args, get_origin
 
 from typednn import shapes
@@ -182,10 +183,8 @@ _records: dict[int, tuple[Any, Record | None]] = {}
 def _note(instance: Any, record: Record | None) -> None:
     key = id(instance)
     life = _records[key][0] if key in _records else None
-    try:
+    with suppress(TypeError):  # slots without room for a weak reference: its backward is judged by its annotations alone
         _records[key] = (life or weakref.ref(instance, lambda _: _records.pop(key, None)), record)
-    except TypeError:  # slots without room for a weak reference: its backward is judged by its annotations alone
-        pass
 
 
 # ------------------------------------------------------------------ when it is called

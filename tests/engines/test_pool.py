@@ -18,7 +18,6 @@ SHAPE = (100, 100)
 def empty_pool() -> Iterator[None]:
     pool.clear()
     yield
-    pool.set_limit(2 * 1024**3)
     pool.clear()
 
 
@@ -123,8 +122,8 @@ def test_clear_gives_back_what_is_idle_and_no_more() -> None:
     assert (kept == 3).all()
 
 
-def test_idle_memory_has_a_limit() -> None:
-    pool.set_limit(100_000)
+def test_idle_memory_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_LIMIT", 100_000)
     for rows in range(100, 200):
         pool.empty((rows, 100))
     statistics = pool.statistics()
@@ -141,7 +140,7 @@ def test_many_shapes_do_not_pile_up() -> None:
     for size in range(5000, 5000 + 6000):
         pool.empty((size,))
     assert len(pool._shapes) <= 4097
-    assert sum(map(bool, pool._sizes.values())) * 20_000 <= pool._limit
+    assert sum(map(bool, pool._sizes.values())) * 20_000 <= pool._LIMIT
 
 
 def test_threads_never_share() -> None:

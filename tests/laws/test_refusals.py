@@ -58,6 +58,7 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (checks, gradients):
         monkeypatch.setattr(module, "check_agreement", nothing)
     monkeypatch.setattr("typednn.layer._Parts.check_sizes", nothing)
+    monkeypatch.setattr("typednn.layer.Positionwise.check_sizes", nothing)
 
 
 # A list gets no further than the kernels without any check: they ask what computes on it.

@@ -124,14 +124,14 @@ def test_a_run_is_made_once(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"config must be one of config\.toml, recipe\.json"):
         Run.create(tmp_path / "new", "", config="../../config.toml")
     with Run.create(tmp_path / "recipe", "{}", config="recipe.json") as made:
-        assert made.config_text == "{}"
+        assert (made.folder / "recipe.json").read_text() == "{}"
 
 
 def test_a_creation_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
     for name in ("lock", "environment.json", ".new-model.txt", "model.txt"):
         (tmp_path / name).write_text("half")
     with Run.create(tmp_path, "a = 1\n", _model()) as run:
-        assert run.config_text == "a = 1\n"
+        assert (run.folder / "config.toml").read_text() == "a = 1\n"
     with Run.open(tmp_path):
         assert not list(tmp_path.glob(".*"))
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arguments import integer
-from typednn.arrays import Array4, IntArray1, is_array
+from typednn.arrays import Array4, IntArray1, described, is_array
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
 
@@ -106,7 +106,6 @@ def _check(data: Dataset | Pixels, dtype: np.dtype[Any]) -> None:
 
 def _check_images(where: str, name: str, images: Any, dtype: np.dtype[Any]) -> None:
     if not is_array(images) or images.ndim != 4 or images.dtype != dtype:
-        got = f"{images.dtype} of shape {tuple(images.shape)}" if is_array(images) else type(images).__name__
-        raise ArgumentError(explain(where, f"{name} must be {dtype} of shape (n, height, width, channels)", got), name)
+        raise ArgumentError(explain(where, f"{name} must be {dtype} of shape (n, height, width, channels)", described(images)), name)
     if not images.size:
         raise ArgumentError(explain(where, f"{name} must hold at least one image", f"shape {images.shape}"), name)

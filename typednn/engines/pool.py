@@ -4,7 +4,7 @@
 view, slice of a view, memoryview, DLPack capsule or torch tensor keeps, directly or not, a reference to the owner, and CPython
 counts references. So a result that somebody keeps keeps its values, however many steps later.
 
-Memory goes back to the system when `clear` is called, and when a new owner is needed while more than ``set_limit`` bytes lie free.
+Memory goes back to the system when `clear` is called, and when a new owner is needed while more than 2 GiB lie free.
 Small arrays come from NumPy, which has a cache of its own for them.
 """
 
@@ -45,7 +45,7 @@ _sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes -> owners, each with t
 _shapes: dict[tuple[Any, ...], list[tuple[_Owner, int]]] = {}
 _small: list[tuple[_Owner, int]] = []  # stands for every small shape, and stays empty
 _lock = Lock()
-_limit = 2 * 1024**3
+_LIMIT = 2 * 1024**3  # bytes that may lie idle while new ones are asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _first(shape: tuple[int, ...], dtype: Any) -> Any:
 
 def _grown(owners: list[tuple[_Owner, int]], shape: tuple[int, ...], dtype: Any) -> Any:
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    _trim(_limit)
+    _trim(_LIMIT)
     owner = np.empty(size + ALIGNMENT, np.uint8)
     offset = -owner.ctypes.data % ALIGNMENT
     array = _ndarray(shape, dtype, owner, offset)
@@ -110,13 +110,6 @@ def _is_idle(owners: list[tuple[_Owner, int]], at: int) -> bool:
     for owner, _ in owners[at : at + 1]:
         return _getrefcount(owner) == _IDLE
     return False
-
-
-def set_limit(idle_bytes: int) -> None:
-    """How many bytes may lie idle while new ones are asked for; 2 GiB at the start."""
-    global _limit
-    _limit = idle_bytes
-    _trim(idle_bytes)
 
 
 def clear() -> None:

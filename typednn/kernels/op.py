@@ -37,8 +37,8 @@ class Engine:
     """What computes an op faster than its reference, and the arrays that it covers.
 
     ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and not empty, or None;
-    ``others``: further arrays, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array from
-    which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
+    ``others``: further arrays or None, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array
+    from which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
     take these sizes. ``aligned``: the first array is written in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
     """
 
@@ -68,16 +68,17 @@ class Engine:
     def condition(self, scope: dict[str, Any], call: str) -> str:
         """When this engine computes an op that is called as ``call`` says, in Python; what it names is put in ``scope``."""
         first, *rest = self.arrays
-        named = f"{self.name}_on", f"{self.name}_sizes"
-        scope |= zip(named, (self.on, self.sizes), strict=True)
+        on, sizes = f"{self.name}_on", f"{self.name}_sizes"
+        scope |= {on: self.on, sizes: self.sizes}
         terms = [f"{first}.size >= {self.least}"] if self.least > 1 else []
-        terms.append(f"{named[0]}({', '.join(self.arrays)})")
+        terms += [f"{on}({', '.join(self.arrays)})"]
         terms += [f"({array} is None or {array}.shape == {first}.shape)" for array in rest if self.alike]
         terms += [f"{first}.flags.aligned"] if self.aligned else []
         for array, dtypes in self.others.items():
             scope[f"{self.name}_{array}"] = dtypes
-            terms.append(f"{named[0]}({array}, dtypes={self.name}_{array})")
-        return " and ".join([*terms, *([f"{named[1]}({call})"] if self.sizes else [])])
+            terms += [f"({array} is None or {on}({array}, dtypes={self.name}_{array}))"]
+        terms += [f"{sizes}({call})"] if self.sizes else []
+        return " and ".join(terms)
 
 
 @final

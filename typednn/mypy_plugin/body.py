@@ -5,20 +5,19 @@ that mypy is in; statements before it are done for good, what comes after is loo
 So every complaint comes while mypy is in the scope, as one of its own errors, and none comes twice.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mypy import nodes
 from mypy.nodes import TypeInfo
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, syntax
-from typednn.mypy_plugin.classes import SHAPE, changed
+from typednn.mypy_plugin.classes import SHAPE
 from typednn.mypy_plugin.features.constructors import symbolic
 from typednn.mypy_plugin.features.returns import returned
 from typednn.mypy_plugin.names import Names, Workshop, meaning
@@ -42,7 +41,7 @@ from typednn.shapes import Lookup, unknown
 class Body(Names):
     """A scope that mypy is checking. ``binder`` is mypy's own record of that check, new for each."""
 
-    def __init__(self, api: Any, module: Body | None, workshop: Workshop, *, report_unknown: bool) -> None:
+    def __init__(self, api: Any, module: "Body | None", workshop: Workshop, *, report_unknown: bool) -> None:
         super().__init__(api, api.tree.fullname, workshop)
         self.outer = module  # the statements of the module, for what its names hold
         self.binder: Any = api.binder
@@ -65,12 +64,11 @@ class Body(Names):
         if self.function is None:  # what a module or a class defines is found by its name
             defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
             self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
-        often = {name for name, times in Counter(changed(self.statements)).items() if times > 1}
+        often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_says.copied
         self.position: int = 0
         self.at: int = -1
         self.memo: dict[int, Value] = {}
-        self._shape: tuple[int, Shape | None] = (-1, None)
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
         self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
         self.evaluator.returns = self._returned
@@ -88,20 +86,14 @@ class Body(Names):
         for place, argument in enumerate(self.function.arguments):
             name = argument.variable.name
             if place == 0 and info is not None and name == "self":
-                env[name] = own = self._self(info)
+                env[name] = own = of_class(info) if self.function.name == "__init__" else symbolic(self.evaluator, info)
                 self.attributes = lookup(own.attributes)
                 self.evaluator.own = own
                 self.evaluator.assigned = classes.named(info, "assigned")
-            elif argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2):
-                env[name] = UNKNOWN
             else:
-                env[name] = UNKNOWN if name in self.rebound else self._parameter(name, argument)
+                star = argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2)
+                env[name] = UNKNOWN if star or name in self.rebound else self._parameter(name, argument)
         return env
-
-    def _self(self, info: TypeInfo) -> Layer:
-        if self.function is not None and self.function.name == "__init__":
-            return of_class(info)
-        return symbolic(self.evaluator, info)
 
     def _parameter(self, name: str, argument: nodes.Argument) -> Value:
         said = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
@@ -126,7 +118,7 @@ class Body(Names):
         statement = self.statements[self.at]
         env = dict(self.env)
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return | ast.AugAssign):
-            shape = self._statement()
+            shape = Shape.of(statement)
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
             self.evaluator.memo = self.memo
             try:
@@ -137,14 +129,6 @@ class Body(Names):
         self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
 
-    def _statement(self) -> Shape:
-        """How the statement that mypy is in is put together."""
-        at, shape = self._shape
-        if at != self.at or shape is None:
-            shape = Shape.of(self.statements[self.at])
-            self._shape = (self.at, shape)
-        return shape
-
     def kept(self, context: Any) -> bool:
         """Whether the value of ``context`` may carry its contract in its type: it goes into a variable that holds nothing else.
 
@@ -152,7 +136,7 @@ class Body(Names):
         """
         if self.at < 0 or self.at >= len(self.statements):
             return True
-        shape = self._statement()
+        shape = Shape.of(self.statements[self.at])
         parents = shape.parents
         node: ast.AST | None = shape.made.get(id(context))
         while node is not None:
@@ -208,9 +192,8 @@ class Body(Names):
         """Move to the statement that holds ``context``; those before it are done."""
         if not self.followed:
             return False
-        place = next(
-            (index for index in range(len(self.statements) - 1, -1, -1) if _holds(syntax.origin(self.statements[index]), context)), None
-        )
+        places = (place for place in range(len(self.statements) - 1, -1, -1) if _holds(syntax.origin(self.statements[place]), context))
+        place = next(places, None)
         if place is None:
             return False
         if place < self.position:  # mypy looks again, at a loop or a finally: nothing is known for sure
@@ -253,36 +236,17 @@ class Body(Names):
         made_from = syntax.origin(node)
         return isinstance(made_from, nodes.NameExpr) or super().defines(name, node)
 
-    def typed(self, node: ast.expr) -> Value:
-        declared = self._type(node)
-        return UNKNOWN if declared is None else value_of(declared)
-
-    def _type(self, node: ast.AST) -> Type | None:
+    def type_at(self, node: ast.AST) -> Type | None:
         made_from = syntax.origin(node)
         return self.type_of(made_from) if isinstance(made_from, nodes.Expression) else None
 
-    def rank(self, node: ast.AST) -> int | None:
-        """How many axes mypy itself knows an array to have: then it is mypy that says so when they are too many."""
-        declared = get_proper_type(self._type(node))
-        if isinstance(declared, Instance) and declared.type.fullname == classes.NDARRAY:
-            sizes = get_proper_type(declared.args[0])
-            if isinstance(sizes, TupleType):
-                return len(sizes.items)
-        return None
-
-    def class_name(self, node: ast.AST) -> str:
-        declared = get_proper_type(self._type(node))
-        return declared.type.fullname if isinstance(declared, Instance) else ""
-
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
-        found = self.signatures.get(id(syntax.origin(node)))
-        return None if found is None else found[1]
+        return self.signatures.get(id(syntax.origin(node)), (None, None))[1]
 
-    def remember(self, context: Any, name: str, said: classes.Signature) -> None:
+    def remember(self, context: Any, said: tuple[str, classes.Signature]) -> None:
         """The annotations of what ``context`` calls; of a union, whose members differ, none."""
-        earlier = self.signatures.get(id(context))
-        ambiguous = earlier is not None and earlier[1] != (name, said)
-        self.signatures[id(context)] = (context, None if ambiguous else (name, said))
+        _, earlier = self.signatures.get(id(context), (None, said))
+        self.signatures[id(context)] = (context, said if earlier == said else None)
 
     def complain(self, message: str, node: ast.AST) -> None:
         context = syntax.origin(node) or self.context
@@ -296,15 +260,11 @@ class Body(Names):
 
     def type_of(self, node: Any) -> Type | None:
         """The type that mypy found for an expression that it has checked."""
-        try:
-            found: Type = self.api.lookup_type(node)
-        except KeyError:
-            return None
+        found: Type | None = self.api.lookup_type_or_none(node)
         return found
 
     def note(self, message: str, node: ast.AST) -> None:
-        context = syntax.origin(node) or self.context
-        self._tell(lambda: self.api.note(printed(message), context, code=SHAPE))
+        self._tell(lambda: self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE))
 
     def _tell(self, tell: Callable[[], None]) -> None:
         """Past mypy's trials: what is wrong here is wrong whichever overload is tried, and must not decide between them.
@@ -357,7 +317,8 @@ class Shape:
     hidden: frozenset[str]
 
     @staticmethod
-    def of(statement: ast.stmt) -> Shape:
+    @lru_cache(maxsize=1)
+    def of(statement: ast.stmt) -> "Shape":
         made: dict[int, ast.expr] = {}
         parents: dict[int, ast.AST] = {}
         hidden: set[str] = set()

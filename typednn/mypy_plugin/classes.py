@@ -5,13 +5,11 @@ While mypy analyses a class, its annotation strings, its constructor (as text) a
 base. Annotations of functions outside classes ride on their parameters' types in the same way (`annotate`).
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypedDict, cast
@@ -30,13 +28,14 @@ MARK = "__typednn__"
 
 MODULE = "typednn.module.Module"
 LAYER = "typednn.layer.Layer"
-ELEMENTWISE = "typednn.layer.Elementwise"
 FIRST_LAYER = "typednn.layer.FirstLayer"
 INPUT = "typednn.layer.Input"
 STACK = "typednn.stack.Stack"
 SEQUENTIAL = "typednn.layer.Sequential"
-ELEMENTWISE_CHAIN = "typednn.layer.ElementwiseChain"
-CHAINS = ("typednn.layer.Chain", "typednn.layer.FirstChain", ELEMENTWISE_CHAIN, SEQUENTIAL)
+CHAIN = "typednn.layer.Chain"
+# What `>>` makes where both sides are of one kind, in the order in which they are asked.
+KINDS = {"typednn.layer.Elementwise": "typednn.layer.ElementwiseChain", "typednn.layer.Positionwise": "typednn.layer.PositionwiseChain"}
+CHAINS = (CHAIN, "typednn.layer.FirstChain", SEQUENTIAL)
 GRADIENT = "typednn.gradients.Gradient"
 NDARRAY = "numpy.ndarray"
 
@@ -106,6 +105,7 @@ def read_class(ctx: ClassDefContext) -> None:
     holds = "__init__" in functions and any("typednn" in _imported(each) for each in tree.imports)
     if not (is_layer or methods or fields or holds):
         return
+    bodies = {name: syntax.block(function.body.body) for name, function in functions.items()}
     facts: ClassFacts = {
         "module": info.module_name,
         "methods": methods,
@@ -113,10 +113,8 @@ def read_class(ctx: ClassDefContext) -> None:
         "inner": {name: text for name, declared, _ in _declared(ctx.cls.defs) if (text := syntax.inner_contract(declared))},
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
-        "assigned": sorted(
-            {name for key, function in functions.items() if key != "__init__" for name in _assigned(function)} | module.assigned
-        ),
-        "handed": sorted({name for function in functions.values() for name in _handed(function)}),
+        "assigned": sorted(syntax.assigned(each for name, body in bodies.items() if name != "__init__" for each in body) | module.assigned),
+        "handed": sorted(syntax.handed(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
     }
     text = json.dumps(facts)
@@ -138,19 +136,20 @@ class InModule:
         """Its aliases of annotations."""
         return syntax.aliases(self.statements)
 
-    @property
-    def assigned(self) -> frozenset[str]:
+    @cached_property
+    def assigned(self) -> set[str]:
         """The attributes that it assigns on anything but self."""
-        return self._handed_about[0]
-
-    @property
-    def copied(self) -> frozenset[str]:
-        """The names whose value some assignment hands to another name: the types of both must stay compatible."""
-        return self._handed_about[1]
+        return syntax.assigned(self.body, others=True)
 
     @cached_property
-    def _handed_about(self) -> tuple[frozenset[str], frozenset[str]]:
-        return syntax.handed_about(self.statements)
+    def copied(self) -> set[str]:
+        """The names that it hands to other names: the types of both must stay compatible."""
+        return syntax.copied(self.body)
+
+    @cached_property
+    def body(self) -> list[ast.stmt]:
+        """As Python's own syntax tree."""
+        return syntax.block(self.statements)
 
 
 _modules: dict[int, InModule] = {}
@@ -189,41 +188,13 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     """The names that a class body assigns once, as text; what it changes again is unknown."""
     found: dict[str, str] = {}
     statements = syntax.block(body.body)
-    times = Counter(changed(statements))
+    times = Counter(syntax.changed(statements))
     for statement in statements:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 if isinstance(target, ast.Name):
                     found[target.id] = ast.unparse(ast.fix_missing_locations(statement.value))
     return {name: found[name] if name in found and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
-
-
-def changed(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names and the attributes of self that statements assign or change in place, once for each time."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            yield statement.name
-        for node in ast.walk(statement):
-            targets: list[ast.expr] = []
-            match node:
-                case ast.Assign():
-                    targets = node.targets
-                case ast.AugAssign() | ast.For() | ast.NamedExpr():
-                    targets = [node.target]
-                case ast.withitem() if node.optional_vars is not None:
-                    targets = [node.optional_vars]
-                case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
-                    targets = [receiver]
-                case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, *_]):
-                    targets = [first]
-                case _:
-                    pass
-            for target in targets:
-                for each in ast.walk(target):
-                    if isinstance(each, ast.Name) and each.id != "self":
-                        yield each.id
-                    elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
-                        yield f"self.{each.attr}"
 
 
 def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
@@ -234,52 +205,6 @@ def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
         for name, declared, value in _declared(cls.defs)
         if decorated and isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer")
     ]
-
-
-MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
-
-
-def _assigned(function: nodes.FuncDef) -> set[str]:
-    """The attributes of self that a method assigns or changes in place, wherever in its body."""
-    names: set[str] = set()
-    for statement in syntax.block(function.body.body):
-        for node in ast.walk(statement):
-            targets: list[ast.expr] = []
-            match node:
-                case ast.Assign():
-                    targets = node.targets
-                case ast.AugAssign() | ast.For() | ast.comprehension():
-                    targets = [node.target]
-                case ast.withitem() if node.optional_vars is not None:
-                    targets = [node.optional_vars]
-                case ast.Call(func=ast.Attribute(value=ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
-                    targets = [receiver]
-                case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[_, ast.Constant(value=str() as name), *_]):
-                    names.add(name)
-                case _:
-                    pass
-            for target in targets:
-                names |= {each.attr for each in ast.walk(target) if isinstance(each, ast.Attribute)}
-    return names
-
-
-def _handed(function: nodes.FuncDef) -> set[str]:
-    """The attributes of self that a method hands on: who then holds a list may change it."""
-    names: set[str] = set()
-    for statement in syntax.block(function.body.body):
-        for node in ast.walk(statement):
-            given: list[ast.expr | None] = []
-            match node:
-                case ast.Assign() | ast.Return() | ast.NamedExpr():
-                    given = [node.value]
-                case ast.Call():
-                    given = [*node.args, *(each.value for each in node.keywords)]
-                case ast.List() | ast.Tuple():
-                    given = list(node.elts)
-                case _:
-                    pass
-            names |= {each.attr for each in given if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self"}
-    return names
 
 
 # ------------------------------------------------------------------ asking

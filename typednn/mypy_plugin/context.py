@@ -1,7 +1,5 @@
 """What an analysis is given: one call, operator or attribute with what is known of its operands, and a narrow way to ask for more."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from abc import ABC, abstractmethod
@@ -40,7 +38,7 @@ class Context(ABC):
         """The environment after a whole body, whichever return it left by."""
 
     @abstractmethod
-    def inside(self, module: str, under: Hashable) -> Context:
+    def inside(self, module: str, under: Hashable) -> "Context":
         """The context of a constructor of another module, silent, with what constructors share."""
 
     def again(self, key: Hashable, given: tuple[object, ...], compute: Callable[[], Found]) -> Found:

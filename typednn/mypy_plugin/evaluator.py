@@ -4,8 +4,6 @@ What is not known is `UNKNOWN`, and whatever it touches becomes unknown too: onl
 exists is complained about. What a call, an operator or an attribute means stands in the tables of `features`.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Hashable, Iterator
 from dataclasses import replace

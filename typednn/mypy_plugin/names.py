@@ -4,8 +4,6 @@ The world of a constructor is its module's names, and silent: wrong arguments sh
 that mypy is checking (`body.Body`) knows more, and complains.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -13,10 +11,10 @@ from typing import Any, TypeVar
 
 from mypy import nodes
 from mypy.server.trigger import make_trigger
-from mypy.types import Instance, get_proper_type
+from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes
-from typednn.mypy_plugin.types import value_of
+from typednn.mypy_plugin.types import rank_of, value_of
 from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number
 
 Made = TypeVar("Made")
@@ -85,11 +83,11 @@ class Names:
         tree = self.api.modules.get(self.module)
         return tree is not None and name in tree.names
 
-    def inside(self, module: str) -> Names:
+    def inside(self, module: str) -> "Names":
         return Names(self.api, module, self.workshop)
 
     def typed(self, node: ast.expr) -> Value:
-        return UNKNOWN
+        return value_of(self.type_at(node))
 
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         return None
@@ -100,11 +98,17 @@ class Names:
 
     def lost(self, what: str, node: ast.AST) -> None: ...
 
-    def rank(self, node: ast.AST) -> int | None:
+    def type_at(self, node: ast.AST) -> Type | None:
+        """What mypy found, where it is checking."""
         return None
 
+    def rank(self, node: ast.AST) -> int | None:
+        """How many axes mypy itself knows an array to have: then it is mypy that says so when they are too many."""
+        return rank_of(self.type_at(node))
+
     def class_name(self, node: ast.AST) -> str:
-        return ""
+        declared = get_proper_type(self.type_at(node))
+        return declared.type.fullname if isinstance(declared, Instance) else ""
 
 
 def meaning(node: Any) -> Value:

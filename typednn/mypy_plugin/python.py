@@ -3,8 +3,6 @@
 Nothing here asks where a value comes from, and nothing complains: what is not decided is `UNKNOWN`.
 """
 
-from __future__ import annotations
-
 import ast
 
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join_all, show

@@ -1,7 +1,5 @@
 """Arrays and annotations: what one promises, and whether an array can be what it says."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 

@@ -4,15 +4,13 @@ Where a branch cannot be decided both sides run and what they agree on is kept; 
 another runs until nothing changes.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Hashable, Sequence
 
 from typednn.mypy_plugin import python
-from typednn.mypy_plugin.classes import changed
 from typednn.mypy_plugin.evaluator import Evaluator
 from typednn.mypy_plugin.names import Names
+from typednn.mypy_plugin.syntax import changed
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either
 
 
@@ -25,7 +23,7 @@ class Statements(Evaluator):
         self._breaks: list[list[Environment]] = []
         self._exits: list[Environment] = []  # at each return
 
-    def inside(self, module: str, under: Hashable) -> Statements:
+    def inside(self, module: str, under: Hashable) -> "Statements":
         return Statements(self.world.inside(module), under=(*self.under, under))
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:

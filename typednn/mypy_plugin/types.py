@@ -4,8 +4,6 @@ So mypy's rules for type arguments (joins, caches, other modules) are the rules 
 is forgotten here. An unknown contract is Any, which fits everything.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -128,7 +126,24 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
     inputs = [alternatives[0][1] if len(alternatives) == 1 else "..." for alternatives in places]
     outputs = forward["result"]
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
-    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {}, inner=_inner(info, attributes or {}))
+    inner = _inner(info, attributes or {})
+    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {}, ranks=_ranks(info), inner=inner)
+
+
+def _ranks(info: TypeInfo) -> tuple[int, ...]:
+    """2 and 3, where what forward reads is a TypeVar of a choice: ``Rows = TypeVar("Rows", Array2, Array3)``."""
+    forward = info.get("forward")
+    declared = get_proper_type(forward.type) if forward is not None else None
+    reads = get_proper_type(declared.arg_types[1]) if isinstance(declared, CallableType) and len(declared.arg_types) == 2 else None
+    ranks = [rank_of(each) for each in reads.values] if isinstance(reads, TypeVarType) else []
+    return tuple(each for each in ranks if each is not None) if None not in ranks else ()
+
+
+def rank_of(declared: Type | None) -> int | None:
+    """How many axes mypy itself knows an array to have."""
+    array = get_proper_type(declared)
+    sizes = get_proper_type(array.args[0]) if isinstance(array, Instance) and array.type.fullname == classes.NDARRAY else None
+    return len(sizes.items) if isinstance(sizes, TupleType) else None
 
 
 def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, Layer], ...]:

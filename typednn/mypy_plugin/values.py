@@ -112,6 +112,7 @@ class Layer:
     attributes: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
     where: tuple[str, ...] = ()
     parts: tuple[Layer, ...] | None = None  # of a chain
+    ranks: tuple[int, ...] = ()  # what it reads, where its annotation leaves several open and not any
     inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: what it feeds each field's layers and wants of them, and they
     sample: Sample | None = None
     traced: Flow | None = field(default=None, compare=False)  # where this stack leads from where it begins
@@ -132,6 +133,8 @@ class Layer:
             return flow
         if len(self.inputs) != 1 or not self.output:
             return Flow.start(None)
+        if self.ranks and flow.shape is not None and len(flow.shape) not in self.ranks:
+            raise flow.wrong_rank(self.label, self.ranks)
         inner = [(contract, layer.trace) for contract, layer in self.inner]
         return flow.through(self.label, self.inputs[0], self.output, lookup(self.attributes), self.where, inner)
 
@@ -146,8 +149,8 @@ class Layer:
             return None
 
 
-Value: TypeAlias = "Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer"
-Environment: TypeAlias = "dict[str, Value]"  # by name; attributes of self as ``self.name``
+Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer
+Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 
 def number(value: int) -> Number:

@@ -73,7 +73,7 @@ RECIPES: dict[str, Recipe] = {
 def recipe(name: str) -> Recipe:
     """The recipe of that name; `ArgumentError` with the one that was probably meant."""
     if name not in RECIPES:
-        raise ArgumentError(explain("recipe", "expects the name of one", repr(name), meant(name, tuple(RECIPES))), "name")
+        raise ArgumentError(explain("recipe", "expects the name of one", repr(name), meant(name, RECIPES)), "name")
     return RECIPES[name]
 
 
@@ -114,5 +114,5 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     if Path(name_or_config).is_file():
         return recipe_of_config(name_or_config, imports)
     got = repr(name_or_config)
-    cure = meant(name_or_config, tuple(RECIPES))
+    cure = meant(name_or_config, RECIPES)
     raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from typednn.arrays import is_integer, is_number
+from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, explain
 from typednn.training.canvas import PALETTE, drawing, figure, label, message, png
 from typednn.training.recorded import Numbers
-from typednn.training.shown import AnyNumbers, Mistakes, described
+from typednn.training.shown import AnyNumbers, Mistakes
 
 _NUMBERED = 100
 _FILTERS = 64

@@ -59,28 +59,19 @@ def write_plots(
     makers: dict[str, Callable[[], bytes | None]] = {
         "curves.png": lambda: loss_curve(metrics),
         "accuracy.png": lambda: accuracy_curve(metrics),
+        "confusion.png": lambda: None if report is None else confusion_picture(report.confusion, report.names),
+        "worst.png": lambda: None if mistakes is None else worst_picture(mistakes, None if report is None else report.names),
+        "filters.png": lambda: None if filters is None else filter_picture(filters),
         "gradient_norms.png": lambda: gradient_norm_curves(metrics),
     }
-    if report is not None:
-        makers["confusion.png"] = lambda: confusion_picture(report.confusion, report.names)
-    if mistakes is not None:
-        makers["worst.png"] = lambda: worst_picture(mistakes, None if report is None else report.names)
-    if filters is not None:
-        makers["filters.png"] = lambda: filter_picture(filters)
     written: list[Path] = []
     for name in PICTURES:
-        drawn = makers[name]() if name in makers else None
+        drawn = makers[name]()
         if drawn is not None:
-            path = _inside(folder, name)
-            write_whole(path, drawn)
-            written.append(path)
+            if (folder / "plots").is_symlink():
+                raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))
+            write_whole(folder / "plots" / name, drawn)
+            written.append(folder / "plots" / name)
     if damages:
         raise DataError(damages[0])
     return written
-
-
-def _inside(folder: Path, name: str) -> Path:
-    plots = folder / "plots"
-    if plots.is_symlink():
-        raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))
-    return plots / name

@@ -117,15 +117,6 @@ class Run(AbstractContextManager["Run"]):
         return next((self.folder / name for name in CONFIGS if (self.folder / name).is_file()), None)
 
     @property
-    def config_text(self) -> str:
-        """The config as it was written."""
-        path = self.config_path
-        try:
-            return (read_bytes(self.folder, path.name) or b"").decode() if path else ""
-        except ValueError as error:
-            raise CheckpointError(explain(str(path), "must be readable text", str(error))) from None
-
-    @property
     def checkpoint_folder(self) -> Path:
         """Where the checkpoints are."""
         return self.path("checkpoints")

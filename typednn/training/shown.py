@@ -20,7 +20,7 @@ import safetensors
 import safetensors.numpy
 
 from typednn.arguments import integer
-from typednn.arrays import is_integer, is_number
+from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.training.run_files import existing_run, read_bytes, write_whole
 
@@ -98,11 +98,6 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | None, AnyNumbers | None]:
     if not sound or (len(labels) and not (images.ndim in (2, 3, 4) and 0 <= labels.min() <= labels.max() < probabilities.shape[1])):
         raise _damaged("parts that do not fit each other")
     return Mistakes(images, labels, probabilities, int(counts[0]), int(counts[1])), filters
-
-
-def described(value: AnyNumbers) -> str:
-    """``float32 of shape (3, 4)``."""
-    return f"{value.dtype} of shape {value.shape}"
 
 
 def _probabilities(scores: AnyNumbers) -> Numbers:

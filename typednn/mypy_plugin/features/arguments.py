@@ -1,7 +1,5 @@
 """The functions that check a constructor's arguments: ``integer("Linear", "in_features", in_features)``."""
 
-from __future__ import annotations
-
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.values import UNKNOWN, Number, Pack, Value, integer_of
 from typednn.shapes import Dim

@@ -1,7 +1,5 @@
 """What operators, methods and attributes of arrays, and NumPy's functions, do to sizes, as NumPy's own do."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Python's own functions, ``len``, ``range``, ``zip``, …, and operators of integers, tuples and lists; nothing here complains."""
 
-from __future__ import annotations
-
 import ast
 import re
 

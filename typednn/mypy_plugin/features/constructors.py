@@ -4,8 +4,6 @@ A constructor is followed statement by statement, as any body, on the arguments 
 instance was built, its integers stand for themselves.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

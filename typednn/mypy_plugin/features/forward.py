@@ -1,7 +1,5 @@
 """``layer.forward(x)`` and ``layer(x)``: the array after the layer, by `Flow.through`, which definition time asks too."""
 
-from __future__ import annotations
-
 from typednn.errors import StackError, TypednnError
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call

@@ -1,7 +1,5 @@
 """Any function or method whose parameters are annotated: its arguments are unified with their axes from left to right."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 

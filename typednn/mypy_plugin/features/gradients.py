@@ -1,7 +1,5 @@
 """``layer.backward(next_grad)``, ``layer.update(optimizer, grad)``, and the gradients between: ``LinearGrad(dx, dweight, dbias)``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mypy.nodes import TypeInfo
@@ -126,7 +124,7 @@ def _other(mine: Gradient, given: Value, path: str = "") -> str | None:
     return None
 
 
-def _differ(a: Shape | None, b: Shape | None) -> bool:
+def _differ(a: "Shape | None", b: "Shape | None") -> bool:
     if a is None or b is None:
         return False
     return len(a) != len(b) or any(x is not None and y is not None and differ(x, y) for x, y in zip(a, b, strict=True))
@@ -137,7 +135,7 @@ def _owner(label: str) -> str:
     return f"({label})" if " >> " in label else label
 
 
-def _product_text(shape: Shape | None) -> str:
+def _product_text(shape: "Shape | None") -> str:
     return "x".join("_" if size is None else str(size) for size in shape or ())
 
 

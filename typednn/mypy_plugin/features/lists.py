@@ -1,11 +1,9 @@
 """Methods of lists and dicts; what one changes in a way that is not followed is unknown from then on."""
 
-from __future__ import annotations
-
 import ast
 
-from typednn.mypy_plugin.classes import MUTATORS
 from typednn.mypy_plugin.context import Analysis, Call, mutated
+from typednn.mypy_plugin.syntax import MUTATORS
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Pack, Value
 
 

@@ -1,7 +1,5 @@
 """``return x``: held to the function's own annotation; of ``backward``, the gradient's input to what forward read."""
 
-from __future__ import annotations
-
 import ast
 
 from mypy import nodes

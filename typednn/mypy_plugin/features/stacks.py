@@ -1,7 +1,5 @@
 """Layers one after another: ``Input(28, 28, 1) >> a >> b``, `Sequential`, `Stack`."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Callable
@@ -13,8 +11,6 @@ from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import class_of
 from typednn.mypy_plugin.values import UNKNOWN, Layer, Number, Pack, Sample, Value, integer_of
 from typednn.shapes import Dim, Flow
-
-_CHAIN = "typednn.layer.Chain"
 
 
 def declared(call: Call) -> Value:
@@ -29,21 +25,23 @@ def stacked(call: Call) -> Value:
     at = call.node.right if isinstance(call.node, ast.BinOp) else call.node
     if isinstance(left, Sample) and isinstance(right, Layer):
         shown = f"Input({', '.join(map(str, left.sizes or ()))}) >> {right.shown}"
-        return traced(call, Layer(shown, _CHAIN, parts=(right,), sample=left), at)
+        return traced(call, Layer(shown, classes.CHAIN, parts=(right,), sample=left), at)
     if not isinstance(left, Layer) or not isinstance(right, Layer):
         return UNKNOWN
-    parts = left.parts if left.parts is not None and left.class_name in classes.CHAINS else (left,)
-    both = _elementwise(call, left) and _elementwise(call, right)
-    name = classes.ELEMENTWISE_CHAIN if both else _CHAIN
+    kinds = _kinds(call, left), _kinds(call, right)
+    name = next((chain for kind, chain in classes.KINDS.items() if all(kind in each for each in kinds)), classes.CHAIN)
+    parts = left.parts if left.parts is not None and left.class_name in (*classes.CHAINS, name) else (left,)
     chain = Layer(f"{left.shown} >> {right.shown}", name, parts=(*parts, right), sample=left.sample)
     if left.parts is None or left.traced is not None:
         return traced(call, chain, at, lambda: right.trace(left.trace(Flow.start(None))))
     return traced(call, chain, at)
 
 
-def _elementwise(call: Call, layer: Layer) -> bool:
-    info = class_of(call.context, layer)
-    return info is not None and info.has_base(classes.ELEMENTWISE)
+def _kinds(call: Call, layer: Layer) -> list[str]:
+    """What a layer is, and what it may count as: an elementwise one is positionwise too."""
+    info, kinds = class_of(call.context, layer), list(classes.KINDS)
+    own = next((place for place, kind in enumerate(kinds) if info is not None and info.has_base(kind)), len(kinds))
+    return kinds[own:]
 
 
 def traced(call: Call, layer: Layer, at: ast.AST, trace: Callable[[], Flow] | None = None) -> Value:
@@ -65,7 +63,7 @@ def sequential(call: Call) -> Value:
         return UNKNOWN
     parts: list[Layer] = []
     for each in layers:
-        flat = each.class_name in classes.CHAINS and each.class_name != classes.ELEMENTWISE_CHAIN and not given.keys
+        flat = each.class_name in classes.CHAINS and not given.keys
         parts += each.parts if flat and each.parts is not None and each.sample is None else (each,)
     shown = " >> ".join(part.shown for part in parts)
     return traced(call, Layer(shown, call.name, parts=tuple(parts), sample=sample if isinstance(sample, Sample) else None), call.node)
@@ -79,7 +77,7 @@ def rows(call: Call) -> Value:
         sample = Sample(None if None in numbers else tuple(each or 0 for each in numbers))
     if not isinstance(sample, Sample) or sample.sizes is None or not layers:
         return UNKNOWN
-    chain = traced(call, Layer(" >> ".join(part.shown for part in layers), _CHAIN, parts=layers, sample=sample), call.node)
+    chain = traced(call, Layer(" >> ".join(part.shown for part in layers), classes.CHAIN, parts=layers, sample=sample), call.node)
     sizes = chain.trace(Flow.start(None)).sizes() if isinstance(chain, Layer) else None
     if sizes is None:
         return UNKNOWN
