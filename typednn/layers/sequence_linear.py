@@ -17,6 +17,7 @@ from typednn.arrays import AnyArray, Array1, Array2
 from typednn.fields import Kept, Parameter
 from typednn.gradients import ElementwiseGrad, Gradient
 from typednn.kernels import linear
+from typednn.kernels.reshape import reshape
 from typednn.layer import Positionwise, Rows
 from typednn.random import Initialiser, Rng
 
@@ -60,17 +61,16 @@ class SequenceLinear(Positionwise[SequenceLinearGrad]):
 
     def forward(self, x: Float[Rows, "*batch {self.in_features}"]) -> Float[Rows, "*batch {self.out_features}"]:
         self._x = x
-        y: Any = linear.forward(_rows(x), self.weight, self.bias)
-        positions: Rows = y.reshape(*x.shape[:-1], self.out_features)
-        return positions
+        y: Rows = reshape(linear.forward(_rows(x), self.weight, self.bias), (*x.shape[:-1], self.out_features))
+        return y
 
     def backward(self, next_grad: Float[Rows, "*batch {self.out_features}"]) -> ElementwiseGrad[Rows, SequenceLinearGrad]:
         dx, dweight, dbias = linear.backward(_rows(next_grad), _rows(self._x), self.weight)
-        positions: Any = dx.reshape(self._x.shape)
-        return ElementwiseGrad(positions, SequenceLinearGrad(dweight, None if self.bias is None else dbias))
+        gradient = SequenceLinearGrad(dweight, None if self.bias is None else dbias)
+        return ElementwiseGrad(reshape(dx, self._x.shape), gradient)
 
 
 def _rows(x: Any) -> Array2:
     """Every position as a row."""
-    rows: Array2 = x.reshape(-1, x.shape[-1])
+    rows: Array2 = reshape(x, (-1, x.shape[-1]))
     return rows
