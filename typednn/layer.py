@@ -327,7 +327,7 @@ class _Parts(Module):
     def gradient_of(self, grad: Any, name: str) -> Any:
         return grad.parts[self.names.index(name)]
 
-    def shapes_after(self, flow: Flow) -> Flow:
+    def flow_after(self, flow: Flow) -> Flow:
         if self.sample is not None and flow.shape is None:
             flow = self.sample.flow
         for part in self.parts:

@@ -461,12 +461,12 @@ class Module(Enforced):
     def trace(self, flow: Flow) -> Flow:
         """The shapes after this layer, from its annotations alone; `StackError` where they cannot fit."""
         try:
-            return self.shapes_after(flow)
+            return self.flow_after(flow)
         except StackError as error:
             error.layers.append(self)
             raise
 
-    def shapes_after(self, flow: Flow) -> Flow:
+    def flow_after(self, flow: Flow) -> Flow:
         """What `trace` gives; derive it where a layer's own annotations do not say how the layers inside it use theirs."""
         contract = type(self).forward.__typednn_contract__  # type: ignore[attr-defined]
         inner = [(field.contract, partial(field.trace, self)) for field in type(self).inside if field.name in vars(self)]
@@ -475,7 +475,7 @@ class Module(Enforced):
     def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
         """The shape that comes out for one that goes in, batch included; None where it does not fit, or `trace` has to say it."""
         kind = type(self)
-        if kind.trace is not Module.trace:
+        if kind.flow_after is not Module.flow_after or kind.inside:
             return None
         after: tuple[int, ...] | None = kind.forward.__typednn_contract__.outcome(self, shape)  # type: ignore[attr-defined]
         return after

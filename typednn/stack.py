@@ -156,7 +156,7 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
         twin.dyn_layers = _adapted(twin.layers, Flow.start(self.input.sizes))[0]
         return twin
 
-    def shapes_after(self, flow: Flow) -> Flow:
+    def flow_after(self, flow: Flow) -> Flow:
         """As one layer among others: rows in, rows out."""
         return self._read(flow, f"out_features={self.out_features}")
 

@@ -101,9 +101,12 @@ class Arguments:
         if not offered:
             return item.value
         kind, place = type_of(self.source, self.where, item, offered, "a rule")
-        arguments = Arguments(self.source, self.where, kind, offered[kind], item, head=place, own=("type",))
-        arguments.check_keys()
-        return arguments.call({key: arguments.plain(key) for key in arguments.table})
+        return Arguments(self.source, self.where, kind, offered[kind], item, head=place, own=("type",)).made()
+
+    def made(self) -> Any:
+        """What the constructor makes of the whole table."""
+        self.check_keys()
+        return self.call({key: self.plain(key) for key in self.table})
 
     def call(self, values: Mapping[str, Any]) -> Any:
         """The constructor's result; what it refuses is told at the argument that it names."""
