@@ -397,7 +397,7 @@ WRONG_OPTIMIZERS: list[tuple[Any, str, str]] = [
     (WritesTheGradient(), "gradient", "are written"),
     (Random(), "repeatable", "two copies that take the same steps end alike"),
     (OneMemory(), "separate", "a parameter's steps depend on that parameter alone"),
-    (SkipsTheFirst(), "together", "step_many steps each pair as step does, got other weights"),
+    (SkipsTheFirst(), "together", "step_many steps each pair as step does, got another 0"),
     (Uphill(), "descends", "a hundred steps on"),
     (ForgetsMomentum(0.1, momentum=0.9), "state", "an optimizer whose state was loaded goes on to the same weights"),
 ]

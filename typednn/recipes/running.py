@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, cast, final
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from typednn.config.model_config import ModelConfig
 from typednn.data import Loader, one_hot
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
+from typednn.fusion import fuse
+from typednn.layer import Chain
 from typednn.metrics import ClassificationReport
 from typednn.random import PCG32, Rng
-from typednn.recipes.fused import computed
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Labels, Samples, found_by, load_data
@@ -143,6 +144,17 @@ def _trained(
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder)
+
+
+def computed(model: Stack[Any], *, fused: bool) -> tuple[Any, tuple[int, ...]]:
+    """What runs for ``model``, and the shape of one sample that it reads: the fused chain of its layers, or the stack itself and a row.
+
+    A stack within the stack reads its row as samples of its own shape, which no chain does: then nothing is fused.
+    """
+    if not fused or any(isinstance(layer, Stack) for layer in model.layers):
+        return model, (model.in_features,)
+    chain = cast("Any", Chain)(model.layers, model.input)
+    return fuse(chain), model.input.sizes
 
 
 def _restore_config(run: Run, plan: Plan) -> None:

@@ -16,10 +16,9 @@ import numpy as np
 from typednn.data.labels import checked_labels
 from typednn.kernels import softmax
 from typednn.metrics import ClassificationReport
-from typednn.recipes.fused import computed
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import Plan, read_plan
-from typednn.recipes.running import which, write_results
+from typednn.recipes.running import computed, which, write_results
 from typednn.recipes.samples import Samples, load_data, read_table
 from typednn.training import Run, evaluate
 

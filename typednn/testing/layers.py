@@ -26,7 +26,7 @@ from typednn.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
 from typednn.testing.drawing import Shapes, for_drawn
-from typednn.testing.subject import Subject, bits, broken, chosen_laws, contract_of, copied, difference, hold, locked, raises, unwritten
+from typednn.testing.subject import Subject, broken, chosen_laws, contract_of, copied, hold, locked, raises, same, unwritten
 
 
 def derivatives(subject: Subject) -> None:
@@ -52,14 +52,11 @@ def purity(subject: Subject) -> None:
         before = copied([_kept(layer), layer.state_dict(), next_grad])
         first = copied(layer.backward(next_grad))
         second = copied(layer.backward(next_grad))
-    for what, wrong in (
-        ("forward and backward leave their inputs as they are", difference(given, copied(inputs))),
-        ("forward and backward leave the parameters as they are", difference(parameters, copied(layer.named_parameters()))),
-        ("backward gives the same twice", difference(first, second)),
-        ("backward changes nothing", difference(before, copied([_kept(layer), layer.state_dict(), next_grad]))),
-    ):
-        if wrong:
-            raise broken(what, f"another {wrong}", "backward reads what forward kept, and gives a value")
+    cure = "backward reads what forward kept, and gives a value"
+    same("forward and backward leave their inputs as they are", given, inputs, cure)
+    same("forward and backward leave the parameters as they are", parameters, layer.named_parameters(), cure)
+    same("backward gives the same twice", first, second, cure)
+    same("backward changes nothing", before, copied([_kept(layer), layer.state_dict(), next_grad]), cure)
 
 
 def batch(subject: Subject) -> None:
@@ -116,11 +113,9 @@ def state(subject: Subject) -> None:
     unfilled.load_state_dict(layer.state_dict())
     expected = _results(layer, subject)
     for how, other in (("by name", by_name), ("by order", by_order), ("into an empty one", unfilled)):
-        if wrong := difference(saved, copied(other.state_dict())):
-            raise broken(f"load_state_dict {how} brings every array", f"another {wrong}")
-        if wrong := difference(expected, _results(other, subject)):
-            rule = f"an instance that was loaded {how} computes the same"
-            raise broken(rule, f"another {wrong}", "hold what changes in a Parameter or a Buffer")
+        same(f"load_state_dict {how} brings every array", saved, other.state_dict())
+        cure = "hold what changes in a Parameter or a Buffer"
+        same(f"an instance that was loaded {how} computes the same", expected, _results(other, subject), cure)
 
 
 def evaluation(subject: Subject) -> None:
@@ -136,8 +131,7 @@ def evaluation(subject: Subject) -> None:
     bases = [None if x is None else x[...] for x in inputs]
     alive: list[Any] = [weakref.ref(x) for x in bases if type(x) is np.ndarray]
     output = layer.forward(*bases)
-    if wrong := difference(before[0], copied(layer.state_dict())):
-        raise broken("forward in eval changes no parameter and no buffer", f"another {wrong}", "ask self.training first")
+    same("forward in eval changes no parameter and no buffer", before[0], layer.state_dict(), "ask self.training first")
     if _attributes(layer) != before[1] or any(module._kept for _, module in layer.named_modules()):
         raise broken("forward in eval writes no attribute", "one that was written", "ask self.training first")
     del output, bases
@@ -160,10 +154,8 @@ def update(subject: Subject) -> None:
     if stepped != list(names.values()):
         raise broken(f"update steps {', '.join(names.values()) or 'nothing'}", ", ".join(stepped) or "no step")
     for name, (_, derivative) in zip(stepped, recorder.steps, strict=True):
-        if bits(derivative) != bits(wanted[name]):
-            raise broken(f"{name!r} is stepped with its own derivative", "another array")
-    if wrong := difference(before, copied(gradient)):
-        raise broken("update leaves the gradient as it is", f"another {wrong}")
+        same(f"{name!r} is stepped with its own derivative", wanted[name], derivative)
+    same("update leaves the gradient as it is", before, gradient)
 
 
 def modes(subject: Subject) -> None:
@@ -174,8 +166,7 @@ def modes(subject: Subject) -> None:
             layer = subject.ready()
             outcomes[mode] = copied([_run(layer, subject), _run(layer, subject)])  # the second finds verdicts
     for name, outcome in outcomes.items():
-        if wrong := difference(outcomes["full"], outcome):
-            raise broken(f"checks {name!r} and 'full' compute the same", f"another {wrong}")
+        same(f"checks {name!r} and 'full' compute the same", outcomes["full"], outcome)
 
 
 def trace(subject: Subject) -> None:
@@ -205,10 +196,8 @@ def configured(subject: Subject) -> None:
         built.init(np.random.default_rng(5))
     if list(read.parameter_shapes()) != list(model.parameter_shapes()):
         raise broken(f"parameters are named {list(model.parameter_shapes())}", str(list(read.parameter_shapes())))
-    if bits(read.state_dict()) != bits(model.state_dict()):
-        raise broken(
-            "one generator fills both with the same weights", "others", "give every constructor argument's value back to the config"
-        )
+    cure = "give every constructor argument's value back to the config"
+    same("one generator fills both with the same weights", model.state_dict(), read.state_dict(), cure)
     output = model.forward(x)
     rows = read.forward(x.reshape(len(x), -1))
     next_grad = subject.next_grad(output)

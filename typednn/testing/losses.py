@@ -18,7 +18,7 @@ from typednn.gradient_check import compare
 from typednn.shapes import rank
 from typednn.testing.drawing import Shapes, for_drawn
 from typednn.testing.refusals import WRONG
-from typednn.testing.subject import bits, broken, copied, difference, filled, hold, locked, names_of, raises, refused, unwritten
+from typednn.testing.subject import broken, copied, filled, hold, locked, names_of, raises, refused, same, unwritten
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,8 @@ def purity(subject: LossSubject) -> None:
     before = copied(arrays)
     with unwritten():
         first, second = (copied([np.asarray(loss.loss(*arrays)), loss.loss_grad(*arrays)]) for _ in range(2))
-    if wrong := difference(first, second):
-        raise broken("loss and loss_grad give the same twice", f"another {wrong}")
-    if wrong := difference(before, copied(arrays)):
-        raise broken("prediction and target stay as they are", f"another {wrong}")
+    same("loss and loss_grad give the same twice", first, second)
+    same("prediction and target stay as they are", before, arrays)
 
 
 def refusals(subject: LossSubject) -> None:
@@ -108,13 +106,12 @@ def refusals(subject: LossSubject) -> None:
 
 def modes(subject: LossSubject) -> None:
     """``full``, ``cached`` and ``off`` compute the same."""
-    outcomes: dict[str, list[bytes]] = {}
+    outcomes: dict[str, Any] = {}
     for mode in get_args(Mode):
         with checking(mode):
             loss, arrays = subject.ready(), subject.arrays()
-            outcomes[mode] = bits([np.asarray(loss.loss(*arrays)), loss.loss_grad(*arrays), loss.loss_grad(*arrays)])
-            if outcomes[mode] != outcomes["full"]:
-                raise broken(f"checks {mode!r} and 'full' compute the same", "another result")
+            outcomes[mode] = copied([np.asarray(loss.loss(*arrays)), loss.loss_grad(*arrays), loss.loss_grad(*arrays)])
+            same(f"checks {mode!r} and 'full' compute the same", outcomes["full"], outcomes[mode])
 
 
 LOSS_LAWS: Final[Mapping[str, Callable[[LossSubject], None]]] = {

@@ -12,7 +12,7 @@ import numpy as np
 from typednn.errors import ArgumentError, explain
 from typednn.layers import Linear
 from typednn.protocols import Optimizer
-from typednn.testing.subject import bits, broken, hold, locked, unwritten, values
+from typednn.testing.subject import broken, hold, locked, same, unwritten, values
 
 _SHAPES = ((3, 2), (4,), (1,))
 _STEPS = 5
@@ -43,8 +43,7 @@ def gradient(optimizer: Any) -> None:
 def repeatable(optimizer: Any) -> None:
     """The same steps from the same start lead to the same weights."""
     first, second = (_after(copy.deepcopy(optimizer), [(3, 2)]) for _ in range(2))
-    if bits(first) != bits(second):
-        raise broken("two copies that take the same steps end alike", "different weights")
+    same("two copies that take the same steps end alike", first, second)
 
 
 def separate(optimizer: Any) -> None:
@@ -52,8 +51,7 @@ def separate(optimizer: Any) -> None:
     together = _after(copy.deepcopy(optimizer), _SHAPES)
     for place, weights in enumerate(together):
         alone = _after(copy.deepcopy(optimizer), _SHAPES, only=place)[place]
-        if bits(alone) != bits(weights):
-            raise broken("a parameter's steps depend on that parameter alone", f"other weights of shape {_SHAPES[place]} beside others")
+        same("a parameter's steps depend on that parameter alone", alone, weights)
 
 
 def together(optimizer: Any) -> None:
@@ -64,8 +62,7 @@ def together(optimizer: Any) -> None:
     stepping = copy.deepcopy(optimizer)
     for step in range(_STEPS):
         stepping.step_many([(array, locked(_derivative(step, place, array.shape))) for place, array in enumerate(many)])
-    if bits(alone) != bits(many):
-        raise broken("step_many steps each pair as step does", "other weights")
+    same("step_many steps each pair as step does", alone, many)
 
 
 def descends(optimizer: Any) -> None:
@@ -97,10 +94,8 @@ def state(optimizer: Any) -> None:
     second.bind(twin).load_state_dict({name: copy.deepcopy(value) for name, value in first.state_dict().items()})
     steps(first, layer, _STEPS)
     steps(second, twin, _STEPS)
-    if bits(layer.state_dict()) != bits(twin.state_dict()):
-        raise broken(
-            "an optimizer whose state was loaded goes on to the same weights", "others", "save every array and number that step reads"
-        )
+    rule, cure = "an optimizer whose state was loaded goes on to the same weights", "save every array and number that step reads"
+    same(rule, layer.state_dict(), twin.state_dict(), cure)
 
 
 OPTIMIZER_LAWS: Final[Mapping[str, Callable[[Any], None]]] = {

@@ -139,11 +139,12 @@ def bits(value: Any) -> list[bytes]:
     return [f"{array.dtype} {array.shape} ".encode() + to_numpy(array).tobytes() for _, array in arrays_in(value)]
 
 
-def difference(before: Any, after: Any) -> str:
-    """The path of the first array that is not the same bit by bit, or an empty string."""
+def same(rule: str, before: Any, after: Any, cure: str = "") -> None:
+    """The law ``rule`` holds where every array inside is the same bit by bit; else it is broken by the first that is not."""
     first, second = dict(arrays_in(before)), dict(arrays_in(after))
     odd = [path for path in (*first, *second) if path not in first or path not in second or bits(first[path]) != bits(second[path])]
-    return odd[0] or "the array" if odd else ""
+    if odd:
+        raise broken(rule, f"another {odd[0] or 'array'}", cure)
 
 
 def copied(value: Any) -> dict[str, Any]:

@@ -10,14 +10,12 @@ import importlib
 import io
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from typednn.errors import optional
 from typednn.training.recorded import Numbers
-
-Matplotlib: TypeAlias = Any
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
@@ -40,7 +38,7 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def matplotlib() -> Matplotlib:
+def matplotlib() -> Any:
     """The package, without pyplot; `MissingExtra` where it is not installed."""
     cure = "install it with: pip install 'typednn[plots]'"
     return optional("matplotlib", "typednn.training.plots", "pictures need the package matplotlib", cure)
@@ -114,7 +112,7 @@ def spans_decades(values: Numbers) -> bool:
 
 def step_axis(axes: Any) -> None:
     """Whole steps on the x axis, few enough to be read, thousands set apart."""
-    ticker: Any = importlib.import_module("matplotlib.ticker")
+    ticker = matplotlib().ticker
     axes.set_xlabel("step")
     axes.xaxis.set_major_locator(ticker.MaxNLocator(7, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
@@ -122,7 +120,7 @@ def step_axis(axes: Any) -> None:
 
 def logarithmic(axes: Any) -> None:
     """A logarithmic y axis for what is drawn, with numbers as people write them, and more of them where there are few decades."""
-    ticker: Any = importlib.import_module("matplotlib.ticker")
+    ticker = matplotlib().ticker
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     decades = float(np.log10(high) - np.log10(low))

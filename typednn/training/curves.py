@@ -6,7 +6,6 @@ a line through their means, and a band from the least to the greatest, so that a
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from typednn.training.canvas import (
     label,
     legend_below,
     logarithmic,
+    matplotlib,
     png,
     smoothed,
     spans_decades,
@@ -137,9 +137,8 @@ def gradient_norm_curves(metrics: Metrics) -> bytes | None:
 
 def _colours_by_depth(count: int) -> Any:
     """Colours of ``count`` layers from first to last."""
-    maps: Any = importlib.import_module("matplotlib.cm")
-    colours: Any = importlib.import_module("matplotlib.colors")
-    return maps.ScalarMappable(colours.Normalize(0, max(count - 1, 1)), "viridis")
+    package = matplotlib()
+    return package.cm.ScalarMappable(package.colors.Normalize(0, max(count - 1, 1)), "viridis")
 
 
 def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str) -> None:

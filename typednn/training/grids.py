@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, explain
-from typednn.training.canvas import PALETTE, drawing, figure, label, message, png
+from typednn.training.canvas import PALETTE, drawing, figure, label, matplotlib, message, png
 from typednn.training.recorded import Numbers
 from typednn.training.shown import AnyNumbers, Mistakes
 
@@ -37,8 +36,7 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
         drawn = figure(1.06 * side + 1.4, side)
         axes = drawn.subplots()
         axes.grid(visible=False)
-        colours: Any = importlib.import_module("matplotlib.colors")
-        shown = axes.imshow(shares, cmap="Blues", norm=colours.PowerNorm(0.45, 0.0, 1.0))
+        shown = axes.imshow(shares, cmap="Blues", norm=matplotlib().colors.PowerNorm(0.45, 0.0, 1.0))
         # What a cell takes, in points of 1/72 inch, decides how large its name and number may be.
         cell = 72 * (side - 1.6) / classes
         size = min(9.0, max(5.5, 0.72 * cell))

@@ -68,7 +68,8 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
 
 
 def _page(title: str, folder: Path, metrics: Metrics, scores: Scores | None, pictures: dict[str, str], remarks: list[str]) -> str:
-    model, config, environment = _model(folder, remarks), _config(folder, remarks), _environment(folder, remarks)
+    model = _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
+    config, environment = _config(folder, remarks), _environment(folder, remarks)
     sections = [
         section("curves", "Curves", pictures["curves.png"] + pictures["accuracy.png"] + _evaluations(metrics)),
         section("classes", "Classes", _per_class(scores)),
@@ -155,10 +156,6 @@ def _per_class(scores: Scores | None) -> str:
         f"Class by class, on the {scores.split} split",
         is_open=len(scores.names) <= _OPEN,
     )
-
-
-def _model(folder: Path, remarks: list[str]) -> str:
-    return _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
 
 
 def _config(folder: Path, remarks: list[str]) -> str:
