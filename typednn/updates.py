@@ -92,7 +92,7 @@ def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
     for _, cell, derivative, _ in uses:
         earlier = steps.get(id(cell))
         steps[id(cell)] = (cell, derivative if earlier is None else earlier[1] + derivative)
-    many = getattr(type(optimizer), "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
+    many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
     if many is not None:
         many(optimizer, [(cell.array, derivative) for cell, derivative in steps.values()])
         return

@@ -42,7 +42,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counted(owner: Any, name: str) -> None:
         real = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda self, *given: (found.append(name), real(self, *given))[1])
+
+        def read(self: Any, *given: Any) -> Any:
+            found.append(name)
+            return real(self, *given)
+
+        monkeypatch.setattr(owner, name, read)
 
     counted(strict_array.StrictBackend, "to_numpy")
     for name in ("item", "tolist", "tobytes", "_number"):
@@ -50,17 +55,33 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-class Noted(Loader[Any, Any]):
-    """A loader that notes how many reads there were when it handed out each batch."""
+class Around:
+    """A loader that does something more at each batch."""
 
-    def __init__(self, *given: Any, reads: list[str], **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.reads, self.at = reads, list[int]()
+    def __init__(self, x: Any, y: Any) -> None:
+        self.inner = Loader(x, y, batch_size=8, rng=PCG32(1))
 
     def batches(self) -> Iterator[Any]:
-        for batch in super().batches():
-            self.at.append(len(self.reads))
+        for count, batch in enumerate(self.inner.batches(), 1):
+            self.before(count)
             yield batch
+        self.before(0)
+
+    def before(self, count: int) -> None:
+        """Called before the batch of that number, and with 0 when all were handed out."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class Noted(Around):
+    """One that notes how many reads there were when it handed out each batch."""
+
+    def __init__(self, x: Any, y: Any, reads: list[str]) -> None:
+        super().__init__(x, y)
+        self.reads, self.at = reads, list[int]()
+
+    def before(self, count: int) -> None:
         self.at.append(len(self.reads))
 
     def waits(self) -> list[int]:
@@ -145,7 +166,7 @@ def test_a_callback_is_told_each_step_in_its_time() -> None:
 
 def test_a_plain_step_does_not_wait(reads: list[str]) -> None:
     """The first and every fiftieth step have the norms of their gradients; the epoch's end reads what is left."""
-    loader = Noted(*_data(), batch_size=8, rng=PCG32(1), reads=reads)
+    loader = Noted(*_data(), reads)
     _fit(_model(), *_data(), loader=loader)
     waits = loader.waits()
     assert len(waits) == 60
@@ -156,7 +177,7 @@ def test_a_plain_step_does_not_wait(reads: list[str]) -> None:
 def test_slow_steps_are_read_one_by_one(reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with one wait: the loss and the looks come together."""
     monkeypatch.setattr(session, "_UNREAD", 0.0)
-    loader = Noted(*_data(), batch_size=8, rng=PCG32(1), reads=reads)
+    loader = Noted(*_data(), reads)
     _fit(_model(), *_data(), loader=loader)
     assert set(loader.waits()[1:49]) == {1}
 
@@ -229,31 +250,29 @@ def test_a_loss_that_is_not_finite_is_told_with_its_step() -> None:
         _fit(model, *_data())
 
 
-class Interrupted(Loader[Any, Any]):
-    """A loader at whose tenth batch somebody presses Ctrl-C."""
+class Interrupted(Around):
+    """One at whose tenth batch somebody presses Ctrl-C."""
 
-    def batches(self) -> Iterator[Any]:
-        for count, batch in enumerate(super().batches(), 1):
-            if count == 10:
-                signal.raise_signal(signal.SIGINT)
-            yield batch
+    def before(self, count: int) -> None:
+        if count == 10:
+            signal.raise_signal(signal.SIGINT)
 
 
 def test_what_ends_early_is_looked_at_too(tmp_path: Path) -> None:
     """In the middle of what nobody has read: nothing is saved after the NaN."""
-    loader = Interrupted(*_bad_step(9), batch_size=8, rng=PCG32(1))
+    loader = Interrupted(*_bad_step(9))
     with pytest.raises(StateError, match="in step 9 "), _run(tmp_path / "run") as run:
         _fit(_model(), *_bad_step(9), run=run, loader=loader)
     with Run(tmp_path / "run") as run:
         assert run.latest() is None
-    assert loader.step == 10
+    assert loader.inner.step == 10
 
 
 @pytest.mark.parametrize("step", [9, 60])
 def test_the_end_is_looked_at_without_a_run(step: int) -> None:
-    loader: Any = Interrupted if step == 9 else Loader
+    kind = Interrupted if step == 9 else Around
     with pytest.raises(StateError, match=f"in step {step} "):
-        _fit(_model(), *_bad_step(step), loader=loader(*_bad_step(step), batch_size=8, rng=PCG32(1)))
+        _fit(_model(), *_bad_step(step), loader=kind(*_bad_step(step)))
 
 
 def test_a_model_that_learns_nothing_is_looked_at() -> None:
@@ -290,7 +309,7 @@ def test_a_loss_from_outside_is_read_each_step(reads: list[str]) -> None:
             return self.inner.loss_grad(prediction, target)
 
     mine, its = _model(), _model()
-    loader = Noted(*_data(), batch_size=8, rng=PCG32(1), reads=reads)
+    loader = Noted(*_data(), reads)
     _fit(mine, *_data(), loss=Outside(), loader=loader)
     assert min(loader.waits()) > 0
     _fit(its, *_data())

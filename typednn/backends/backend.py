@@ -58,6 +58,7 @@ class Backend(ABC):
         return array if self.owns(array) else self.from_numpy(to_numpy(array))
 
 
+_NUMBERS: Any = (float, np.generic)
 _BACKENDS: dict[str, Backend] = {}
 
 
@@ -98,7 +99,7 @@ def to_numpy(array: A) -> A:
 
 def to_number(value: Any) -> float:
     """The number that ``value`` is, an array of rank 0 or NumPy's own: a device is waited for."""
-    return float(value) if isinstance(value, float | np.generic) else float(value.item())
+    return float(value) if isinstance(value, _NUMBERS) else float(value.item())
 
 
 def read_together(arrays: Sequence[Any]) -> list[list[float]]:
