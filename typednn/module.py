@@ -36,7 +36,7 @@ _FLOAT32 = Precision.of(np.dtype(np.float32))
 
 
 class Module(Enforced):
-    """Base of everything that has a forward and a backward; derive from `Layer`, `Elementwise`, `FirstLayer` or `MultiInput`."""
+    """Base of everything that has a forward and a backward; derive from one of `typednn.layer`'s."""
 
     fields: ClassVar[dict[str, Field]] = {}
     declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
