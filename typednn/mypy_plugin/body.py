@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 from mypy import nodes
-from mypy.nodes import TypeInfo
 from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes, syntax
@@ -68,7 +67,6 @@ class Body(Names):
         self.shared: frozenset[str] = self.rebound | often | module_says.copied
         self.position: int = 0
         self.at: int = -1
-        self.memo: dict[int, Value] = {}
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
         self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
         self.evaluator.returns = self._returned
@@ -117,14 +115,10 @@ class Body(Names):
             return self.evaluator.evaluate(syntax.expression(context), {})
         statement = self.statements[self.at]
         env = dict(self.env)
-        if isinstance(statement, ast.Assign | ast.Expr | ast.Return | ast.AugAssign):
+        if isinstance(statement, ast.Assign | ast.Expr | ast.Return):
             shape = Shape.of(statement)
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
-            self.evaluator.memo = self.memo
-            try:
-                return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
-            finally:
-                self.evaluator.memo = None
+            return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
         self.evaluator.values = {}
         self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
@@ -161,7 +155,7 @@ class Body(Names):
 
     def _is_layer(self, call: ast.Call) -> bool:
         made = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
-        return isinstance(made, Reference) and isinstance(made.node, TypeInfo) and made.node.has_base(classes.MODULE)
+        return isinstance(made, Reference) and isinstance(made.node, nodes.TypeInfo) and made.node.has_base(classes.MODULE)
 
     def _single(self, target: ast.expr) -> bool:
         match target:
@@ -199,8 +193,6 @@ class Body(Names):
         if place < self.position:  # mypy looks again, at a loop or a finally: nothing is known for sure
             self.env = forget(self.env, self.statements)
             self.position = place
-        if place != self.at:
-            self.memo = {}
         while self.position < place:
             self._step()
         self.at = place

@@ -9,16 +9,15 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypedDict, cast
 
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
-from mypy.nodes import TypeInfo
 from mypy.plugin import AnalyzeTypeContext, ClassDefContext
-from mypy.types import AnyType, CallableType, Instance, LiteralType, TupleType, Type, TypeOfAny, UnboundType, UnionType, get_proper_type
+from mypy.types import AnyType, CallableType, Instance, LiteralType, Type, TypeOfAny, UnboundType, UnionType, get_proper_type
 
 from typednn.mypy_plugin import syntax
 
@@ -63,27 +62,16 @@ class ClassFacts(TypedDict):
 
 def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | None:
     """The annotation strings of a function whose source is at hand; None if it has none."""
-    declared = function.unanalyzed_type
+    return _read(function.unanalyzed_type, lambda each: syntax.annotation(each, aliases))
+
+
+def _read(declared: Type | None, said: Callable[[Type], syntax.Alternatives]) -> Signature | None:
     if not isinstance(declared, CallableType):
         return None
-    read = [
-        (_place(kind) + (name or ""), syntax.annotation(each, aliases))
-        for name, kind, each in zip(declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
-    ]
-    result = syntax.returned(declared.ret_type, aliases)
-    if not any(text for _, text in read) and not any(result):
-        return None
-    return {"parameters": read, "result": result}
-
-
-def _imported(statement: nodes.ImportBase) -> str:
-    match statement:
-        case nodes.ImportFrom() | nodes.ImportAll():
-            return statement.id
-        case nodes.Import():
-            return " ".join(name for name, _ in statement.ids)
-        case _:
-            return ""
+    kinds = zip(declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
+    parameters = [(_place(kind) + (name or ""), said(each)) for name, kind, each in kinds]
+    result = list(map(said, syntax.elements(get_proper_type(declared.ret_type))))
+    return {"parameters": parameters, "result": result} if any(text for _, text in parameters) or any(result) else None
 
 
 def _place(kind: nodes.ArgKind) -> str:
@@ -102,7 +90,7 @@ def read_class(ctx: ClassDefContext) -> None:
     functions = syntax.functions(ctx.cls.defs)
     methods = {name: found for name, function in functions.items() if (found := signature(function, module.aliases)) is not None}
     fields = _fields(ctx.cls.defs, module.aliases)
-    holds = "__init__" in functions and any("typednn" in _imported(each) for each in tree.imports)
+    holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
     if not (is_layer or methods or fields or holds):
         return
     bodies = {name: syntax.block(function.body.body) for name, function in functions.items()}
@@ -216,12 +204,12 @@ def _parsed(text: str) -> ClassFacts:
     return facts
 
 
-def facts_of(info: TypeInfo) -> ClassFacts | None:
+def facts_of(info: nodes.TypeInfo) -> ClassFacts | None:
     """What this very class says."""
     return _parsed(info.metadata[KEY]["facts"]) if KEY in info.metadata else None
 
 
-def method(info: TypeInfo, name: str) -> Signature | None:
+def method(info: nodes.TypeInfo, name: str) -> Signature | None:
     """The annotation strings of a method, by the first class in resolution order that defines it."""
     for base in info.mro:
         facts = facts_of(base)
@@ -232,7 +220,7 @@ def method(info: TypeInfo, name: str) -> Signature | None:
     return None
 
 
-def all_facts(info: TypeInfo) -> Iterator[tuple[TypeInfo, ClassFacts]]:
+def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:
     """What a class and its bases say, the bases first."""
     for base in reversed(info.mro):
         facts = facts_of(base)
@@ -240,28 +228,28 @@ def all_facts(info: TypeInfo) -> Iterator[tuple[TypeInfo, ClassFacts]]:
             yield base, facts
 
 
-def fields(info: TypeInfo) -> dict[str, list[Any]]:
+def fields(info: nodes.TypeInfo) -> dict[str, list[Any]]:
     """Every annotated field of a class and its bases, in the order of declaration."""
     return {name: field for _, facts in all_facts(info) for name, field in facts["fields"].items()}
 
 
-def inner(info: TypeInfo) -> dict[str, str]:
+def inner(info: nodes.TypeInfo) -> dict[str, str]:
     """The fields of a wrapper that hold layers, each with its contract."""
     return {name: text for _, facts in all_facts(info) for name, text in facts["inner"].items()}
 
 
-def positive(info: TypeInfo) -> set[str]:
+def positive(info: nodes.TypeInfo) -> set[str]:
     """Attributes that are a whole axis in some annotation, and so at least 1."""
     texts = (json.dumps([facts["methods"], facts["fields"]]) for _, facts in all_facts(info))
     return {name for text in texts for name in re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", text)}
 
 
-def named(info: TypeInfo, what: Literal["assigned", "handed"]) -> frozenset[str]:
+def named(info: nodes.TypeInfo, what: Literal["assigned", "handed"]) -> frozenset[str]:
     """Attributes that some method other than a constructor assigns: they may change at any time. Or those that some method hands on."""
     return frozenset(name for _, facts in all_facts(info) for name in facts[what])
 
 
-def constructor_owner(info: TypeInfo) -> TypeInfo | None:
+def constructor_owner(info: nodes.TypeInfo) -> nodes.TypeInfo | None:
     """The class whose constructor builds an instance."""
     return next((base for base in info.mro if "__init__" in base.names and base.fullname != "builtins.object"), None)
 
@@ -302,15 +290,4 @@ def said(declared: Type) -> syntax.Alternatives:
 
 def function_signature(declared: Type | None) -> Signature | None:
     """The annotation strings of a function, from its type: also where its source was not read."""
-    function = get_proper_type(declared)
-    if not isinstance(function, CallableType):
-        return None
-    parameters = [
-        (_place(kind) + (name or ""), said(each))
-        for name, kind, each in zip(function.arg_names, function.arg_kinds, function.arg_types, strict=True)
-    ]
-    result = get_proper_type(function.ret_type)
-    returned = list(map(said, result.items)) if isinstance(result, TupleType) else [said(result)]
-    if not any(text for _, text in parameters) and not any(returned):
-        return None
-    return {"parameters": parameters, "result": returned}
+    return _read(get_proper_type(declared), said)

@@ -9,7 +9,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from mypy import nodes
-from mypy.nodes import TypeInfo
 
 from typednn.mypy_plugin import python, syntax
 from typednn.mypy_plugin.context import Call, Context, mutated
@@ -47,7 +46,6 @@ class Evaluator(Context):
     def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
         super().__init__(world, names, under)
         self.values: dict[int, Value] = {}  # by mypy node: what each expression was, joined over all visits
-        self.memo: dict[int, Value] | None = None  # where nothing can change between two looks
         self.rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
         self.assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that is given self
 
@@ -77,13 +75,9 @@ class Evaluator(Context):
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
         """What is known of an expression; its calls are checked on the way."""
         made_from = syntax.origin(node)
-        if self.memo is not None and id(made_from) in self.memo:
-            return self.memo[id(made_from)]
         value = self._value(node, env)
         if value is UNKNOWN:
             value = self.world.typed(node)
-        if self.memo is not None and made_from is not None:
-            self.memo[id(made_from)] = value
         if made_from is not None and not isinstance(node, ast.Constant):
             key = id(made_from)
             self.values[key] = join(self.values[key], value) if key in self.values else value
@@ -108,9 +102,7 @@ class Evaluator(Context):
     def _value(self, node: ast.expr, env: Environment) -> Value:
         match node:
             case ast.Constant(value=inner):
-                if inner is ...:
-                    return UNKNOWN
-                return number(inner) if type(inner) is int else Constant(inner)
+                return UNKNOWN if inner is ... else number(inner) if type(inner) is int else Constant(inner)
             case ast.Name(id=name):
                 return self._handed(env[name], name, env) if name in env else self.world.resolve(name, node)
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
@@ -144,13 +136,9 @@ class Evaluator(Context):
             case ast.Dict(keys=keys, values=entries):
                 found = [self.evaluate(entry, env) for entry in entries]
                 names = [self.evaluate(key, env) if key is not None else UNKNOWN for key in keys]
-                shown = [show(name) for name in names]
-                latest = dict(zip(shown, found, strict=True))
-                return (
-                    Pack(tuple(latest.values()), keys=tuple(latest))
-                    if all(isinstance(name, Constant | Number) for name in names)
-                    else UNKNOWN
-                )
+                latest = dict(zip(map(show, names), found, strict=True))
+                known = all(isinstance(name, Constant | Number) for name in names)
+                return Pack(tuple(latest.values()), keys=tuple(latest)) if known else UNKNOWN
             case ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators):
                 return self._comprehension(element, generators, env)
             case ast.Subscript(value=inner, slice=place):
@@ -190,7 +178,7 @@ class Evaluator(Context):
                 return fields.get(name, UNKNOWN)
             case Reference(node=nodes.MypyFile() as module):
                 return self.world.within(module, name)
-            case Reference(node=TypeInfo() as info):
+            case Reference(node=nodes.TypeInfo() as info):
                 return constants(self, info).get(name, UNKNOWN)
             case _:
                 name = f"{type(base).__name__}.{name}"
@@ -250,7 +238,7 @@ class Evaluator(Context):
         match function := self.evaluate(node.func, env):
             case Layer() if not spread:
                 return TABLE["Layer.__call__()"](replace(call, receiver=function))
-            case Reference(node=TypeInfo() as info):
+            case Reference(node=nodes.TypeInfo() as info):
                 known = next((name for name in _classes(info) if name in TABLE), "")
                 return TABLE[known](replace(call, name=known, receiver=function)) if known else UNKNOWN
             case _:
@@ -289,7 +277,7 @@ class Evaluator(Context):
             mutated(node.args[0], env)
 
 
-def _classes(info: TypeInfo) -> Iterator[str]:
+def _classes(info: nodes.TypeInfo) -> Iterator[str]:
     """Under which names the table may have a class: this very one, or one that it derives from."""
     yield info.fullname
     for base in info.mro:

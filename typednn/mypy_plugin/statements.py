@@ -50,8 +50,6 @@ class Statements(Evaluator):
                     value = UNKNOWN  # two names for one list
                 for target in targets:
                     self.assign(target, value, env)
-            case ast.AugAssign(target=target, op=op, value=right):
-                self.assign(target, self.evaluate(ast.BinOp(left=target, op=op, right=right), env), env)
             case ast.Expr(value=value):
                 self.evaluate(value, env)
             case ast.Return(value=value):
@@ -77,17 +75,10 @@ class Statements(Evaluator):
                 return either(forget(env, body), after)  # a manager may cut its body short
             case ast.Try():
                 return self._try(statement, env)
-            case ast.Raise():
-                return None
-            case ast.Break():
-                if self._breaks:
+            case ast.Raise() | ast.Break() | ast.Continue():
+                if isinstance(statement, ast.Break) and self._breaks:
                     self._breaks[-1].append(env)
                 return None
-            case ast.Continue():
-                return None
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                for name in names:
-                    env[name] = UNKNOWN
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 env[name] = UNKNOWN
             case _:
@@ -149,9 +140,7 @@ class Statements(Evaluator):
         shaken = forget(env, statement.body)
         after = inside
         for handler in statement.handlers:
-            entered = dict(shaken)
-            if handler.name:
-                entered[handler.name] = UNKNOWN
+            entered = {**shaken, handler.name or "": UNKNOWN}
             after = either(after, self.run(handler.body, entered))
         if not statement.finalbody:
             return after
@@ -161,10 +150,7 @@ class Statements(Evaluator):
 
 def forget(env: Environment, body: Sequence[ast.stmt]) -> Environment:
     """The environment with everything unknown that some statements may assign or change."""
-    shaken = dict(env)
-    for name in changed(body):
-        shaken[name] = UNKNOWN
-    return shaken
+    return {**env, **dict.fromkeys(changed(body), UNKNOWN)}
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:

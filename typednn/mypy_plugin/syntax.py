@@ -7,13 +7,13 @@ call, an operator or a name that comes from a body remembers the node it was mad
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeGuard, TypeVar
 
 from mypy import nodes
 from mypy import patterns as mypy_patterns
-from mypy.types import RawExpressionType, Type, UnboundType, UnionType
+from mypy.types import RawExpressionType, TupleType, Type, UnboundType, UnionType
 
 from typednn.errors import DefinitionError
 from typednn.shapes import rank
@@ -160,8 +160,8 @@ def _statement(node: nodes.Statement) -> list[ast.stmt]:
                 return []  # a declaration without a value
             return [ast.Assign(targets=list(map(expression, node.lvalues)), value=expression(node.rvalue))]
         case nodes.OperatorAssignmentStmt():
-            target = expression(node.lvalue)
-            return [ast.AugAssign(target=target, op=_OPERATORS.get(node.op, ast.BitAnd)(), value=expression(node.rvalue))]  # type: ignore[arg-type]
+            value = ast.BinOp(left=expression(node.lvalue), op=_OPERATORS.get(node.op, ast.BitAnd)(), right=expression(node.rvalue))
+            return [ast.Assign(targets=[expression(node.lvalue)], value=value)]
         case nodes.ExpressionStmt():
             return [ast.Expr(value=expression(node.expr))]
         case nodes.ReturnStmt():
@@ -197,10 +197,8 @@ def _statement(node: nodes.Statement) -> list[ast.stmt]:
             return [ast.Continue()]
         case nodes.DelStmt():
             return [ast.Assign(targets=[expression(node.expr)], value=_unknown())]
-        case nodes.GlobalDecl():
-            return [ast.Global(names=list(node.names))]
-        case nodes.NonlocalDecl():
-            return [ast.Nonlocal(names=list(node.names))]
+        case nodes.GlobalDecl() | nodes.NonlocalDecl():
+            return [ast.Assign(targets=[_name(name) for name in node.names], value=_unknown())]
         case nodes.Decorator():
             return _statement(node.func)
         case nodes.FuncDef():
@@ -309,7 +307,7 @@ def targets(node: ast.AST) -> list[ast.expr]:
     match node:
         case ast.Assign():
             return node.targets
-        case ast.AugAssign() | ast.For() | ast.NamedExpr():
+        case ast.For() | ast.NamedExpr():
             return [node.target]
         case ast.withitem() if node.optional_vars is not None:
             return [node.optional_vars]
@@ -474,11 +472,15 @@ def rank_error(array: Type, text: str) -> str | None:
     return f"{name} promises {promised[1]} axes, got {written} axes in the string {text!r}; {cure}"
 
 
-def returned(declared: Type | None, aliases: Aliases = MappingProxyType({})) -> list[Alternatives]:
-    """What a return annotation says: one entry, or one for each element of a tuple."""
-    if isinstance(declared, UnboundType) and declared.name.rpartition(".")[2] in ("tuple", "Tuple"):
-        return [annotation(argument, aliases) for argument in declared.args]
-    return [annotation(declared, aliases)]
+def elements(result: Type) -> Sequence[Type]:
+    """The types that a function returns: those of a tuple one by one."""
+    match result:
+        case TupleType(items=items):
+            return items
+        case UnboundType(name=name, args=args) if name.rpartition(".")[2] in ("tuple", "Tuple"):
+            return args
+        case _:
+            return [result]
 
 
 def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:

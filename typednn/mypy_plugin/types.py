@@ -23,10 +23,7 @@ _MANY = ("builtins.list", "builtins.tuple", "typing.Sequence", "typing.Iterable"
 
 
 def _carrier(info: TypeInfo) -> tuple[TypeInfo, int] | None:
-    for base in info.mro:
-        if base.fullname in _PLACE:
-            return base, _PLACE[base.fullname]
-    return None
+    return next(((base, _PLACE[base.fullname]) for base in info.mro if base.fullname in _PLACE), None)
 
 
 def contract_in(instance: Instance) -> str | None:
@@ -42,18 +39,13 @@ def contract_in(instance: Instance) -> str | None:
 def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
     """A layer's type with its contract written in, if its class has a place for it; with None, without any."""
     layer = get_proper_type(declared)
-    if not isinstance(layer, Instance):
+    carrier = _carrier(layer.type) if isinstance(layer, Instance) else None
+    own = get_proper_type(fill_typevars(layer.type)) if isinstance(layer, Instance) else None
+    if not isinstance(layer, Instance) or not isinstance(own, Instance) or carrier is None:
         return declared
-    carrier = _carrier(layer.type)
-    own = get_proper_type(fill_typevars(layer.type))
-    if carrier is None or not isinstance(own, Instance):
-        return declared
-    base, place = carrier
-    variable = get_proper_type(map_instance_to_supertype(own, base).args[place])
-    if not isinstance(variable, TypeVarType):
-        return declared
-    at = next((index for index, each in enumerate(own.args) if each == variable), None)
-    if at is None or at >= len(layer.args):
+    variable = map_instance_to_supertype(own, carrier[0]).args[carrier[1]]
+    at = own.args.index(variable) if variable in own.args else len(layer.args)
+    if at == len(layer.args):  # a class whose contract is written in its header
         return declared
     string = api.named_generic_type("builtins.str", [])
     literal = AnyType(TypeOfAny.explicit) if contract is None else LiteralType(contract, string)
@@ -78,12 +70,10 @@ def value_of(declared: Type | None) -> Value:
     if isinstance(proper, Instance) and proper.last_known_value is not None:
         proper = proper.last_known_value
     match proper:
-        case LiteralType(value=bool() as value):
+        case LiteralType(value=bool() | str() as value):
             return Constant(value)
         case LiteralType(value=int() as value):
             return number(value)
-        case LiteralType(value=str() as value):
-            return Constant(value)
         case TupleType(items=items):
             return Pack(tuple(map(value_of, items)))
         case Instance() if proper.type.has_base(classes.MODULE):

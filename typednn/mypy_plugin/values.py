@@ -132,7 +132,7 @@ class Layer:
                 flow = part.trace(flow)
             return flow
         if len(self.inputs) != 1 or not self.output:
-            return Flow.start(None)
+            return replace(Flow.start(None), untouched=False)
         if self.ranks and flow.shape is not None and len(flow.shape) not in self.ranks:
             raise flow.wrong_rank(self.label, self.ranks)
         inner = [(contract, layer.trace) for contract, layer in self.inner]
