@@ -43,8 +43,8 @@ MUTANTS = [
     mutant(
         "checked while they run: sizes that were not judged before are compared",
         "typednn/shapes/compiled.py",
-        '            yield f"({free}{size} == {earlier})" if free else f"{size} == {earlier}"\n',
-        '            yield f"({free}{size} == {earlier})" if free else f"{size} >= {earlier}"\n',
+        'if slot.broadcast else f"{size} == {earlier}"\n',
+        'if slot.broadcast else f"{size} >= {earlier}"\n',
         "tests/shapes/test_compiled.py::test_both_judges_give_one_verdict",
     ),
     mutant(

@@ -25,6 +25,7 @@ FORWARD = ["fc1", "1", "head.0", "head.1", "head", ""]
 def test_every_forward_and_backward_is_told(mode: Any) -> None:
     net, x, dy = model(), array(6, 3), array(6, 2)
     calls: list[Call] = []
+    y = grad = None
     with checking(mode):
         for _ in range(2):  # judged, and known
             calls.clear()

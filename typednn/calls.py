@@ -141,7 +141,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         """Judge the output; a call that fitted is a kind from now on."""
         inputs = (x,) if alone else x
         _check_output(self, contract, inputs, output)
-        kind = contract.kind(self, inputs, output, names, self._placement)
+        kind = contract.kind(self, inputs, output, names, self._placement if self.owns_parameters else None)
         self._kinds = remembered(self._kinds, kind)
         return kind, tuple(map(shape_of, inputs)), output.shape
 
@@ -224,15 +224,15 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
 
     @functools.wraps(function)
     def backward(self: Module, next_grad: Any) -> Any:
-        record = self._record
+        record, outer = self._record, checked_backward.outer
         try:
             if record is None:
                 raise not_forwarded(self)
             if switch.mode == "off" or record is UNCHECKED:
                 result = function(self, next_grad)
             else:
-                result = gradient.held(self, next_grad, record, function)
-            if not checked_backward.outer and Gradient in result.__class__.__mro__:
+                result = gradient.held(self, next_grad, record, function, outer)
+            if not outer and Gradient in result.__class__.__mro__:
                 set_shared(result, self.shared_leaves)  # the outermost gradient asks its model for its shared leaves
             if _observers:
                 _tell(self, "backward", (next_grad,), result)

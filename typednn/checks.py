@@ -25,7 +25,7 @@ import typing
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import jaxtyping
 from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
@@ -78,7 +78,7 @@ def _mode_from_environment() -> None:
     mode = os.environ.get("TYPEDNN_CHECKS", "cached")
     if mode not in get_args(Mode):
         raise ArgumentError(explain("environment variable TYPEDNN_CHECKS", "must be 'full', 'cached' or 'off'", repr(mode)))
-    switch.mode = typing.cast(Mode, mode)
+    switch.mode = cast(Mode, mode)
     if mode != "off":
         _refuse_disabled_jaxtyping()
 
@@ -423,12 +423,12 @@ class Contract:
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments have bound."""
         for hints, promised in ((self.hints, self.result), *self.laws):
-            names, results, parts = ["the result"], (result,), (promised,)
-            several = get_args(promised) if typing.get_origin(promised) is tuple and isinstance(result, tuple) else ()
-            if Ellipsis not in several and 0 < len(several) == len(result):
-                parts, results = several, result
-                names = [f"result[{place}]" for place in range(len(parts))]
             count = len(hints)
+            names: list[str] = ["the result"]
+            parts, results = (promised,), cast("tuple[Any, ...]", (result,))
+            several = get_args(promised) if typing.get_origin(promised) is tuple and result.__class__ is tuple else ()
+            if Ellipsis not in several and 0 < len(several) == len(result):
+                names, parts, results = [f"result[{place}]" for place in range(len(several))], several, result
             judge(self.described(instance), instance, [*self.names[:count], *names], [*hints, *parts], [*values[:count], *results])
 
     def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], placement: Any = None) -> Kind:
@@ -447,8 +447,9 @@ class Contract:
             count = len(hints)
             before.scope(shapes_of[:count], hints, values[:count])
             after.scope([*known[:count], "y.shape"], [*hints, promised], [*values[:count], result])
-        compiled = (before.compiled(shapes_of or ["None"]), after.compiled()) if self.memorable else (_never, _never)
-        return Kind(*compiled, values, result)
+        if not self.memorable:
+            return Kind(_never, _never, values, result)
+        return Kind(before.compiled(shapes_of or ["None"]), after.compiled(), values, result)
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -489,7 +490,7 @@ def enforced(function: F, owner: str, note: Callable[[Any, Any], None] | None = 
         return result
 
     checked.__typednn_contract__ = contract  # type: ignore[attr-defined]
-    return typing.cast(F, checked)
+    return cast(F, checked)
 
 
 def remembered(kinds: tuple[Known, ...], kind: Known) -> tuple[Known, ...]:

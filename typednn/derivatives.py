@@ -74,7 +74,6 @@ class GradientType:
             derivative, array = getattr(gradient, name), getattr(instance, name, None)
             facts.note(f"gradient.{name}", derivative)
             if is_array(array):
-                judge(where, instance, [f"gradient field {name!r}"], [ANY_ARRAY], [derivative])
                 check_derivative(where, instance, f"gradient field {name!r}", derivative, signature(array), f"self.{name}")
                 facts.note(f"self.{name}", array)
                 facts.same(f"self.{name}.shape", f"gradient.{name}.shape")
@@ -121,8 +120,8 @@ class GradientContract(GradientType):
             for name, field in getattr(owner, "learnt", ()):
                 self._require(where, name, field.hint, "parameter")
 
-    def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any]) -> Any:
-        """What ``run`` gives, it and ``next_grad`` held to what they are derivatives of, as far as that is known."""
+    def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any], outer: list[Any]) -> Any:
+        """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as ``record`` says."""
         kind, shapes_in, shape = record or (None, None, None)
         known: Kind | None = kind.gradient if kind is not None and switch.mode == "cached" else None
         if known is None or not known.fits(instance, next_grad, shape):
@@ -131,7 +130,6 @@ class GradientContract(GradientType):
             if kind is not None:
                 where = self.contract.described(instance)
                 check_derivative(where, instance, self.contract.names[0], next_grad, (*kind.output, shape), "forward's output")
-        outer = checked_backward.outer
         if outer:
             gradient = run(instance, next_grad)
         else:
@@ -181,13 +179,13 @@ class GradientContract(GradientType):
             names.append(f"gradient field {field!r}")
             hints.append(ANY_ARRAY if forward is None else forward.hints[place])
             values.append(derivative)
-            judge(where, instance, names[-1:], [ANY_ARRAY], [derivative])
             if record is not None:
                 check_derivative(where, instance, names[-1], derivative, (*record[0].inputs[place], record[1][place]), "the input")
                 facts.same(f"inputs[{place}]", f"gradient.{field}.shape")
-        judge(
-            where, instance, [*names, "next_grad"], [*hints, contract.hints[0] if forward is None else forward.result], [*values, next_grad]
-        )
+            else:
+                judge(where, instance, names[-1:], [ANY_ARRAY], [derivative])
+        result = contract.hints[0] if forward is None else forward.result
+        judge(where, instance, [*names, "next_grad"], [*hints, result], [*values, next_grad])
 
         if hasattr(instance, "own_parameters"):
             _check_declared(where, instance, gradient, facts)
@@ -228,12 +226,11 @@ class GradientContract(GradientType):
 
 
 def check_derivative(where: str, module: Any, name: str, derivative: Any, quantity: tuple[Any, ...], what: str) -> None:
-    """A derivative has the device, dtype and shape of what it is the derivative of; ``quantity`` is that one's signature."""
+    """A derivative is an array, with the device, dtype and shape of what it is the derivative of; ``quantity`` is that one's signature."""
+    judge(where, module, [name], [ANY_ARRAY], [derivative])
     array_type, dtype, shape = quantity
-    if tuple(getattr(derivative, "shape", ())) != tuple(shape):
-        raise ShapeError(
-            explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(getattr(derivative, 'shape', ()))}"), module
-        )
+    if tuple(derivative.shape) != tuple(shape):
+        raise ShapeError(explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(derivative.shape)}"), module)
     if derivative.dtype != dtype:
         raise DTypeError(
             explain(

@@ -327,11 +327,12 @@ class _Parts(Module):
         return flow
 
     def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
-        after: tuple[int, ...] | None = tuple(shape)
+        after = tuple(shape)
         for part in self.parts:
-            after = part.shape_after(after)
-            if not _has_room(after):
+            given = part.shape_after(after)
+            if not _has_room(given):
                 return None
+            after = given
         return after
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:

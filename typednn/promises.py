@@ -34,7 +34,7 @@ from typednn.checks import (
     switch,
     without_markers,
 )
-from typednn.derivatives import GradientContract, GradientType, Record, check_optimizer
+from typednn.derivatives import GradientContract, GradientType, Record, check_optimizer, checked_backward
 from typednn.errors import DefinitionError, explain
 
 # A backward is held to its forward, an update to its backward: in this order.
@@ -204,7 +204,8 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
         (next_grad,) = args if len(args) == 1 and not named else gradient.contract.in_order(self, args, named)
         if switch.mode == "off":
             return function(self, next_grad)
-        return gradient.held(self, next_grad, _records.get(id(self), (None, None))[1], function)
+        record = _records.get(id(self), (None, None))[1]
+        return gradient.held(self, next_grad, record, function, checked_backward.outer)
 
     backward.__typednn_contract__ = gradient.contract  # type: ignore[attr-defined]
     backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@
 bound: ``batch`` in a later annotation reads ``s0[0]``. So one call is one expression, made once from the texts alone.
 
 What is not certain is *no*: whoever hears it asks jaxtyping, which decides and finds the words. None stands for annotations that cannot be
-written so, such as ``*#name`` or a brace with more than attributes, subscripts and arithmetic in it.
+written so, such as ``*#name``, or a brace with more than attributes, subscripts and arithmetic in it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def comparison(
     except _Inexpressible:
         return None
     read = "".join(f"{shapes.local(shape)}, " for shape in given)
-    return shapes.compiled(parameters, facts, f"({read})" if given else "True")
+    made: Callable[..., Callable[..., Any]] = shapes.compiled(parameters, facts, f"({read})" if given else "True")
+    return made
 
 
 @lru_cache(maxsize=1024)
@@ -115,7 +116,6 @@ class _Names:
     def __init__(self, shapes: _Shapes) -> None:
         self.shapes = shapes
         self.sizes: dict[str, str] = {}
-        self.unsure: set[str] = set()  # bound by # alone: a size of 1 binds nothing, so 1 stands for unbound
         self.groups: dict[str, str] = {}
 
     def bind(self, shape: str, annotation: str) -> None:
@@ -160,17 +160,13 @@ class _Names:
         return self._value(slot)
 
     def _axis(self, size: str, slot: Slot) -> Iterator[str]:
-        free = f"{size} == 1 or " if slot.broadcast else ""
         earlier = self.sizes.get(slot.text) if slot.is_name else self._value(slot)
-        if earlier is None:
-            self.sizes[slot.text] = size
-            self.unsure |= {slot.text} if slot.broadcast else set()
-        elif slot.text in self.unsure:
-            yield f"({free}{earlier} == 1 or {size} == {earlier})"
-            self.sizes[slot.text] = f"max({earlier}, {size})" if slot.broadcast else size
-            self.unsure -= set() if slot.broadcast else {slot.text}
+        if earlier is not None:
+            yield f"({size} == 1 or {size} == {earlier})" if slot.broadcast else f"{size} == {earlier}"
+        elif slot.broadcast:
+            raise _Inexpressible  # a size of 1 would bind nothing
         else:
-            yield f"({free}{size} == {earlier})" if free else f"{size} == {earlier}"
+            self.sizes[slot.text] = size
 
     def _value(self, slot: Slot) -> str:
         """A name or an expression, every name in it written as the place where it was bound."""
@@ -185,7 +181,7 @@ class _Put(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         match node:
-            case ast.Name(id=name) if name in self.names.sizes and name not in self.names.unsure:
+            case ast.Name(id=name) if name in self.names.sizes:
                 return ast.Name(self.names.sizes[name])
             case ast.Set(elts=[hole]) if _is_plain(hole):
                 return hole
