@@ -267,7 +267,7 @@ def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ElementwiseGrad(Gradient, Generic[Array, P]):
-    """Gradient of a layer that keeps any shape: ``input`` shaped as its input, ``parameters`` its own dataclass or None."""
+    """Gradient of a layer of several ranks: ``input`` shaped as its input, ``parameters`` its own dataclass or None."""
 
     input: Array
     parameters: P

@@ -86,8 +86,6 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
                 raise ShapeError(str(error), self) from None
 
     @overload
-    def __rshift__(self, other: "Layer[Out, Next, G2, S2]") -> "Chain[In, Next, str, G, G2]": ...
-    @overload
     def __rshift__(self, other: "Elementwise[P]") -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, G, G2]": ...
@@ -118,8 +116,6 @@ class Elementwise(Module, Generic[P]):
         return self.forward(x)
 
     @overload
-    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, P], G]": ...
-    @overload
     def __rshift__(self, other: "Elementwise[P2]") -> "ElementwiseChain[P, P2]": ...
     @overload
     def __rshift__(self, other: "Positionwise[P2]") -> "PositionwiseChain[P, P2]": ...
@@ -134,7 +130,10 @@ class Elementwise(Module, Generic[P]):
 
 
 class Positionwise(Module, Generic[P]):
-    """Reads the last axis of rows or of sequences, ``batch features`` or ``batch time features``, and keeps the axes before it."""
+    """Reads the last axis of rows or of sequences, ``batch features`` or ``batch time features``, and keeps the axes before it.
+
+    One that keeps the last axis too, at any rank, is an `Elementwise` with the annotation ``*batch {self.features}``.
+    """
 
     gradient_prefix = "parameters."
 
@@ -153,8 +152,7 @@ class Positionwise(Module, Generic[P]):
         return self.forward(x)
 
     def trace(self, flow: Flow) -> Flow:
-        sizes = flow.shape
-        if sizes is not None and len(sizes) not in (2, 3):
+        if flow.axes is not None and len(flow.axes) not in (2, 3):
             raise flow.wrong_rank(self.label(), (2, 3))
         return super().trace(flow)
 
@@ -164,8 +162,6 @@ class Positionwise(Module, Generic[P]):
         except StackError as error:
             raise ShapeError(str(error), self) from None
 
-    @overload
-    def __rshift__(self, other: Layer[Rows, Out, G, S2]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, P], G]": ...
     @overload
     def __rshift__(self, other: "Positionwise[P2] | Elementwise[P2]") -> "PositionwiseChain[P, P2]": ...
     @overload
@@ -204,8 +200,6 @@ class FirstLayer(Module, Generic[In, Out, G, S]):
     def __call__(self, x: In) -> Out:
         return self.forward(x)
 
-    @overload
-    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, G, G2]": ...
     @overload
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
     @overload
@@ -259,8 +253,6 @@ class Input(Generic[In]):
         self.dtype = dtype
         self.flow: Flow = Flow.start(sizes)
 
-    @overload
-    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, G]": ...
     @overload
     def __rshift__(self, other: FirstLayer[In, Out, G, S2]) -> "FirstChain[In, Out, str, G]": ...
     @overload
@@ -380,8 +372,6 @@ class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0,
         return ChainGrad(gradients[0].input, tuple(gradients))
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "Chain[In, Next, str, *Gs, G2]": ...
-    @overload
     def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, *Gs, G2]": ...
@@ -405,8 +395,6 @@ class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[
         return ChainGrad(None, tuple(gradients))
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
-    @overload
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
@@ -431,8 +419,6 @@ class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
         return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
-    @overload
     def __rshift__(self, other: Elementwise[P2]) -> "ElementwiseChain[*Ps, P2]": ...
     @overload
     def __rshift__(self, other: Positionwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
@@ -461,8 +447,6 @@ class PositionwiseChain(_Parts, Positionwise[tuple[*Ps]], Generic[*Ps]):
         return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[Rows, Out, G, S2]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
-    @overload
     def __rshift__(self, other: Positionwise[P2] | Elementwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
     @overload
     def __rshift__(self, other: Part[Rows, Out, G]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, tuple[*Ps]], G]": ...

@@ -35,7 +35,7 @@ DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
 
 
 class Module(Enforced):
-    """Base of everything that has a forward and a backward; derive from `Layer`, `Elementwise`, `FirstLayer` or `MultiInput`."""
+    """Base of everything that has a forward and a backward; derive from one of `typednn.layer`'s."""
 
     fields: ClassVar[dict[str, Field]] = {}
     declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
