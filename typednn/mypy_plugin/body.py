@@ -67,6 +67,7 @@ class Body(Names):
         self.shared: frozenset[str] = self.rebound | often | module_says.copied
         self.position: int = 0
         self.at: int = -1
+        self.memo: dict[int, Value] = {}
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
         self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
         self.evaluator.returns = self._returned
@@ -118,7 +119,11 @@ class Body(Names):
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return):
             shape = Shape.of(statement)
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
-            return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
+            self.evaluator.memo = self.memo
+            try:
+                return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
+            finally:
+                self.evaluator.memo = None
         self.evaluator.values = {}
         self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
@@ -193,6 +198,8 @@ class Body(Names):
         if place < self.position:  # mypy looks again, at a loop or a finally: nothing is known for sure
             self.env = forget(self.env, self.statements)
             self.position = place
+        if place != self.at:
+            self.memo = {}
         while self.position < place:
             self._step()
         self.at = place
