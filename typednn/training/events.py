@@ -21,12 +21,9 @@ _INTERVAL = 10  # steps between two points of a curve: a screen has no more
 class Events(Callback):
     """Goes on in ``folder`` after ``step``, dropping what it holds beyond. Without the extra it writes nothing, and `missing` says so."""
 
-    missing: str
-    _writer: EventWriter | None
-
     def __init__(self, folder: Path, step: int) -> None:
-        self.missing = ""
-        self._writer = None
+        self.missing: str = ""
+        self._writer: EventWriter | None = None
         try:
             from typednn.training import tensorboard
 
