@@ -8,8 +8,8 @@ and where PyTorch has two layouts, the faster one is the peer. In brackets the l
 everybody's fastest run.
 
 ======  ==============================================================================================================================
-limit   ours over what the row's arithmetic takes at the rate of a large matrix product, and its input's and optimizer's bytes at the
-        rate of a copy, both measured in the same processes
+limit   ours over what the arithmetic that our ops declare takes at the rate of a large matrix product, and the bytes of input,
+        parameters and optimizer at the rate of a copy, both measured in the same processes
 memory  the largest resident size of a process that trains LeNet5 and does nothing else, Python and libraries included
 epoch   ``typednn train lenet5 --data mnist --epochs 1`` beside `benchmarks.mnist_torch`, both from start to end of the process
 checks  calls of a checked method per step, times what a check costs (`benchmarks.checks`), over the step
@@ -103,14 +103,15 @@ def contest(work: Work, seconds: float, quick: bool = False) -> Found:
         except Exception as error:  # whatever it is, the other rows are still to be measured
             absent[engine] = f"failed: {type(error).__name__}: {error}"
             contestants.pop(engine, None)
+    flops, traffic = works.needed(work)
     agreement = {engine: works.apart(results["typednn"], its, work.slack) for engine, its in results.items() if "typednn" in results}
     found: Found = {
         "absent": absent,
         "described": {engine: contestant.described() for engine, contestant in contestants.items()},
         "apart": agreement,
         "times": {},
-        "flops": work.flops(),
-        "traffic": work.traffic(),
+        "flops": flops,
+        "traffic": traffic,
     }
     if "typednn" not in results or any(far > 1 for far, _ in agreement.values()):
         return found
@@ -163,7 +164,7 @@ def timed(contestants: Mapping[str, Contestant], seconds: float) -> tuple[dict[s
 
 def checked_calls(step: Callable[[], None]) -> int:
     """How many calls of checked methods a step makes."""
-    places = {"checks.py": {"checked", "checked_pair"}, "calls.py": {"one", "several", "backward"}, "updates.py": {"checked_uses"}}
+    places = {"checks.py": {"checked"}, "calls.py": {"called", "backward"}, "updates.py": {"checked_uses"}}
     calls = 0
 
     def profile(frame: Any, event: str, _: Any) -> None:
@@ -492,7 +493,8 @@ def _work(options: argparse.Namespace) -> None:
     kind, _, row = options.worker.partition(" ")
     if kind == "profile":
         work = WORKS[row]
-        profile(work, options.engine, max(20, round(2e9 / work.flops())) if work.flops() > 1e8 else 2000)
+        flops = works.needed(work)[0]
+        profile(work, options.engine, max(20, round(2e9 / flops)) if flops > 1e8 else 2000)
     elif kind == "memory":
         if options.engine in BOTH:
             sys.modules.update(cast(Any, dict.fromkeys(HIDDEN)))

@@ -43,6 +43,17 @@ class Linear(Layer[Array2, Array2, LinearGrad, S]):
 
 
 @final
+class AnyBatch(Elementwise[None]):
+    """Gives what it is given: for calls of more than one size."""
+
+    def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
+        return x
+
+    def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, None]:
+        return ElementwiseGrad(next_grad, None)
+
+
+@final
 class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
     """As typednn.layers.Conv2d."""
 

@@ -89,31 +89,6 @@ class Work:
         """Whether samples have height, width and channels."""
         return len(self.sample) == 3
 
-    def flops(self) -> float:
-        """Multiplications and additions of the matrix products and convolutions. Backward twice forward, but for the input's derivative."""
-        total = first = 0.0
-        side = self.sample[0]
-        for kind, sizes in self.parts:
-            done = 0.0
-            if kind == "pad":
-                side += 2 * sizes[0]
-            elif kind == "pool":
-                side //= sizes[0]
-            elif kind == "conv":
-                side -= sizes[2] - 1
-                done = 2.0 * self.batch * side * side * sizes[0] * sizes[1] * sizes[2] ** 2
-            elif kind == "linear":
-                done = 2.0 * self.batch * sizes[0] * sizes[1]
-            first = first or done
-            total += done
-        return 3 * total - first if self.optimizer else total
-
-    def traffic(self) -> float:
-        """Bytes that have to come from and go to memory whatever the order: the input, and what the optimizer reads and writes."""
-        numbers = sum(array.size for array in weights(self).values())
-        passes = {"": 1, "SGD": 3, "Adam": 7}[self.optimizer]  # SGD: w and g in, w out. Adam: m and v in and out as well
-        return float(4 * (self.batch * math.prod(self.sample) + passes * numbers))
-
 
 BOTH = ("typednn", "typednn-fused")
 LAYOUTS = ("torch", "torch-channels-last")
@@ -551,6 +526,40 @@ def apart(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float = 1.0
         if found > worst:
             worst, where = found, name
     return worst, where
+
+
+# ---------------------------------------------------------------------------------------------------- what it takes
+
+
+def needed(work: Work) -> tuple[float, float]:
+    """Operations of one run as the ops of the fused model count them, and the bytes that have to come from and go to memory.
+
+    Those are the arrays that no op of the run has made, once each, and all that the optimizer reads and writes.
+    """
+    contestant = Typednn(work, True)
+    contestant.run(1)
+    runs: list[Any] = []
+    with import_module("typednn.engines").observing(runs.append):
+        contestant.run(1)
+    made: set[int] = set()
+    outside: dict[int, int] = {}
+    stepped = 0
+    for ran in runs:
+        arrays = _arrays(ran.arguments)
+        outside |= {id(array): array.nbytes for array in arrays if id(array) not in made}
+        if ran.op.writes:
+            stepped += sum(array.nbytes for array in arrays if id(array) in made)
+            stepped += sum(ran.arguments[place].nbytes for place in ran.op.writes if ran.arguments[place] is not None)
+        made |= set(map(id, _arrays((ran.result,))))
+    return float(sum(ran.op.flops(*ran.arguments) for ran in runs)), float(sum(outside.values()) + stepped)
+
+
+def _arrays(values: tuple[Any, ...]) -> list[Any]:
+    """The arrays among ``values`` and in tuples of them."""
+    found: list[Any] = []
+    for value in values:
+        found += _arrays(value) if isinstance(value, tuple) else [value] * hasattr(value, "nbytes")
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------- where the time goes

@@ -24,6 +24,7 @@ from typednn.layers import (
     ReLU,
     Repeat,
     Residual,
+    SequenceLinear,
     Sigmoid,
     Softmax,
     Tanh,
@@ -95,6 +96,12 @@ def draw_linear(draw: st.DrawFn) -> Drawn:
     return Linear(features, draw(size(1, 6)), bias=draw(st.booleans())), (batch, features)
 
 
+def draw_sequence_linear(draw: st.DrawFn) -> Drawn:
+    features = draw(size(1, 6))
+    leading = draw(st.one_of(st.tuples(size(1, 4)), st.tuples(size(1, 3), size(1, 4))))
+    return SequenceLinear(features, draw(size(1, 6)), bias=draw(st.booleans())), (*leading, features)
+
+
 def draw_conv2d(draw: st.DrawFn) -> Drawn:
     sliding, channels = window(draw), draw(size(1, 3))
     layer: Conv2d = Conv2d(
@@ -130,6 +137,11 @@ def draw_per_position(draw: st.DrawFn) -> Drawn:
     return PerPosition(Linear(features, 3) >> Tanh() >> Linear(3, 2)), (draw(size(1, 3)), draw(size(1, 3)), features)
 
 
+def draw_positionwise_chain(draw: st.DrawFn) -> Drawn:
+    layer, shape = draw_sequence_linear(draw)
+    return Tanh() >> layer >> PReLU(init=0.2), shape
+
+
 def draw_chain(draw: st.DrawFn) -> Drawn:
     features = draw(size(1, 4))
     return Input(features) >> Linear(features, 3) >> PReLU() >> Linear(3, 2), (draw(size(1, 3)), features)
@@ -158,6 +170,7 @@ ALONE = {"configurable": False, "stackable": False}
 
 CASES = [
     LayerCase("Linear", draw_linear, lambda: (Linear(4, 3), (2, 4))),
+    LayerCase("SequenceLinear", draw_sequence_linear, lambda: (SequenceLinear(4, 3), (2, 5, 4))),
     LayerCase("Conv2d", draw_conv2d, lambda: (Conv2d(2, 3, (3, 2), stride=2, bias=True), (2, 6, 5, 2))),
     LayerCase("MaxPool2d", draw_max_pool2d, lambda: (MaxPool2d(2), (2, 5, 4, 3))),
     LayerCase("Pad2d", draw_pad2d, lambda: (Pad2d((1, 2, 0, 3), "replicate"), (2, 3, 4, 2))),
@@ -174,6 +187,7 @@ CASES = [
     LayerCase("PerPosition", draw_per_position, lambda: (PerPosition(Linear(3, 4)), (2, 5, 3))),
     LayerCase("Chain", draw_chain, lambda: (Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2), (2, 4))),
     LayerCase("ElementwiseChain", elementwise(lambda: PReLU(init=0.2) >> Tanh()), lambda: (PReLU(init=0.2) >> Tanh(), (2, 5))),
+    LayerCase("PositionwiseChain", draw_positionwise_chain, lambda: (ReLU() >> SequenceLinear(4, 3) >> ReLU(), (2, 5, 4))),
     LayerCase("Sequential", draw_sequential, lambda: (Sequential({"fc1": Linear(4, 3), "fc2": Linear(3, 2)}), (2, 4))),
     LayerCase("LeNet5", lambda draw: (LeNet5(), (1, 28, 28, 1)), lambda: (LeNet5(), (1, 28, 28, 1)), configurable=False),
     # Not of typednn itself, hence in no config; they don't stack before others.

@@ -41,6 +41,21 @@ MUTANTS = [
         "tests/test_checks.py::test_messages_name_the_path_the_rule_the_value_and_the_cure",
     ),
     mutant(
+        "checked while they run: sizes that were not judged before are compared",
+        "typednn/shapes/compiled.py",
+        'if slot.broadcast else f"{size} == {earlier}"\n',
+        'if slot.broadcast else f"{size} >= {earlier}"\n',
+        "tests/shapes/test_compiled.py::test_both_judges_give_one_verdict",
+    ),
+    mutant(
+        "checked while they run: what comes out is compared too",
+        "typednn/calls.py",
+        "kind.gives(self, found, output)",
+        "True",
+        "tests/test_checks.py::test_a_layer_that_promotes_is_refused",
+        "tests/test_checks.py::test_every_call_is_compared",
+    ),
+    mutant(
         "with gradients you hold in your hand: backward writes nothing",
         "typednn/layers/linear.py",
         "        dx, dweight, dbias = linear.backward(next_grad, self._x, self.weight)\n",
@@ -93,9 +108,9 @@ MUTANTS = [
     ),
     mutant(
         "what arrives at run time is held to the same annotations, in every backward",
-        "typednn/calls.py",
-        "                _check_next_grad(self, contract, next_grad, record)\n",
-        "                pass\n",
+        "typednn/derivatives.py",
+        "        if known is None or not known.fits(instance, next_grad, shape):\n",
+        "        if False:\n",
         "tests/laws/test_refusals.py::test_refused[strict-Linear-next_grad-rank-full]",
     ),
     mutant(
@@ -203,7 +218,7 @@ MUTANTS = [
     mutant(
         "Protocols carry shape annotations that beartype enforces, when it is called: the batch law",
         "typednn/calls.py",
-        '    judge(where, module, ["x", "the result"], [_BATCH_IN, _BATCH_OUT], [arrays[0], result])\n',
+        "    contract.laws.append(_BATCH_LAW)\n",
         "",
         "tests/test_layer.py::test_who_reads_integers_or_several_arrays_keeps_the_batch",
     ),
@@ -231,8 +246,8 @@ MUTANTS = [
     mutant(
         "backward after a forward that was interrupted is refused",
         "typednn/calls.py",
-        "    module._record = None  # until the forward has ended",
-        "    # until the forward has ended",
+        "                self._record = None  # until the forward has ended",
+        "                # until the forward has ended",
         "tests/test_sharing.py::test_backward_after_an_interrupted_forward_is_refused",
     ),
     mutant(

@@ -466,13 +466,21 @@ def test_disabling_jaxtyping_is_not_overlooked(monkeypatch: pytest.MonkeyPatch) 
         ReLU().forward(array(7, 7))
 
 
-def test_the_verdicts_do_not_grow_without_bound() -> None:
+def test_what_is_remembered_does_not_grow_with_sizes() -> None:
+    """A kind is a class and a dtype; sizes are compared. Kinds that nobody uses are forgotten."""
     from typednn import checks
 
     layer = ReLU()
-    for size in range(1, checks._MOST_VERDICTS + 50):
+    for size in range(1, 50):
         layer.forward(array(1, size))
-    assert 0 < len(layer._verdicts) <= checks._MOST_VERDICTS
+    layer.forward(array(2, 3, 4))
+    assert len(layer._kinds) == 1
+    layer.forward(array(2, 3, dtype=np.float64))
+    assert len(layer._kinds) == 2
+    kinds: tuple[int, ...] = ()
+    for kind in range(100):
+        kinds = checks.remembered(kinds, kind)
+    assert kinds == tuple(range(99, 99 - checks._MOST_KINDS, -1))
 
 
 def test_a_changed_size_is_noticed_after_a_hit() -> None:
@@ -483,6 +491,58 @@ def test_a_changed_size_is_noticed_after_a_hit() -> None:
     layer.in_features = 4
     with pytest.raises(ShapeError, match="axis 1 is 3, not 4"):
         layer.forward(array(2, 3))
+
+
+def test_every_call_is_compared() -> None:
+    """A result, a gradient's field and a batch that don't fit are refused after calls of the same kind that fitted."""
+
+    class Own(Layer[Array2, Array2, RowGrad, S]):
+        cut = ""
+
+        def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
+            return x[:, :1] if self.cut == "result" else x
+
+        def backward(self, next_grad: Float[Array2, "batch features"]) -> RowGrad:
+            return RowGrad(next_grad[:1] if self.cut == "gradient" else next_grad)
+
+    own = Own()
+    for batch in (2, 3, 4):
+        own.forward(array(batch, 3))
+        own.backward(array(batch, 3))
+    with pytest.raises(ShapeError, match=r"next_grad must be shaped as forward's output, \(4, 3\), got shape \(3, 3\)"):
+        own.backward(array(3, 3))
+    own.cut = "gradient"
+    with pytest.raises(ShapeError, match=r"gradient field 'input' must be shaped as the input, \(4, 3\), got shape \(1, 3\)"):
+        own.backward(array(4, 3))
+    own.cut = "result"
+    with pytest.raises(ShapeError, match=r"the result must be .* axis 1 is 1, not 3"):
+        own.forward(array(4, 3))
+
+
+def test_a_new_batch_size_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by beartype and jaxtyping, nor by following the shape through the chain; what does not fit is."""
+    from typednn import checks, derivatives, gradients
+
+    model = (Input(8, 8, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(18, 2)).init(np.random.default_rng(0))
+    loss, optimizer = SoftmaxCrossEntropy(), SGD(0.1)
+
+    def step(batch: int) -> None:
+        y = model.forward(array(batch, 8, 8, 1))
+        labels = np.zeros(batch, np.int64)
+        loss.loss(y, labels)
+        model.update(optimizer, model.backward(loss.loss_grad(y, labels)))
+
+    step(2)
+    judged: list[str] = []
+    with monkeypatch.context() as patch:
+        for module in (checks, derivatives, gradients):
+            patch.setattr(module, "judge", lambda where, *_: judged.append(where))
+        patch.setattr("typednn.layer.Flow", None)
+        for batch in (3, 1, 7):
+            step(batch)
+    assert judged == []
+    with pytest.raises(ShapeError, match="the input must be"):
+        model.forward(array(2, 7, 7, 1))
 
 
 def test_eval_serves_many_threads() -> None:
@@ -599,8 +659,8 @@ def test_a_layer_that_promotes_is_refused(mode: str) -> None:
         Promoted().forward(array(4, 3))
 
 
-def test_sizes_in_braces_are_attributes_that_do_not_change() -> None:
-    """A verdict is remembered by the sizes it was given on, so they must be there to read: no call, no list."""
+def test_sizes_in_braces_are_attributes() -> None:
+    """They are read at every call, so they may change; the shape algebra runs no code, so no call stands among them."""
 
     def by_call(self: Any, x: Float[Array2, "batch {self.size()}"]) -> Float[Array2, "batch features"]:
         return x
@@ -615,10 +675,10 @@ def test_sizes_in_braces_are_attributes_that_do_not_change() -> None:
         defined(by_call)
     layer = defined(by_list)()
     layer.n = [3]
-    with pytest.raises(DefinitionError, match="sizes in braces are integers or tuples of them"):
-        layer.forward(array(2, 3))
-    layer.n = (3,)
     assert layer.forward(array(2, 3)).shape == (2, 3)
+    layer.n[0] = 4
+    with pytest.raises(ShapeError, match="axis 1 is 3, not 4"):
+        layer.forward(array(2, 3))
     layer = defined(by_min)()
     layer.n = (9,)
     assert layer.forward(array(2, 4)).shape == (2, 4)

@@ -1,7 +1,6 @@
 """What errors carry besides their words: programs ask these fields, and never read a message."""
 
 import copy
-import inspect
 import pickle  # noqa: TID251  # processes hand errors to each other by it
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +9,9 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
+from tests.layer_cases import CASES
 from typednn import Array2, Input, layers, losses
-from typednn.config.arguments import constructor
+from typednn.config.arguments import constructor, hints_of, layers_wanted
 from typednn.config.registry import INITIALISERS, LAYERS, OPTIMIZERS, SCHEDULES
 from typednn.data import batches, one_hot
 from typednn.errors import ArgumentError, ConfigError, DataError, ShapeError, StackError
@@ -19,44 +19,37 @@ from typednn.gradients import ElementwiseGrad
 from typednn.layer import Layer, Sequential
 from typednn.layers import Conv2d, Linear, MaxPool2d, ReLU, Residual
 from typednn.optim import SGD, Adam, AdamW, Group, clip_grad_norm
+from typednn.printing import constructor_arguments
 from typednn.random import PCG32, initialiser
 from typednn.shapes import Flow
 from typednn.stack import Stack
 
 LOSSES = {name: getattr(losses, name) for name in losses.__all__}
 KINDS: dict[str, Any] = {**LAYERS, **LOSSES, **OPTIMIZERS, **SCHEDULES, **INITIALISERS, "PCG32": PCG32}
-GOOD: dict[str, dict[str, Any]] = {
+GOOD: dict[str, dict[str, Any]] = {case.name: constructor_arguments(case.layer()) for case in CASES if not case.name.endswith("Chain")} | {
     "Constant": {"value": 1.0},
     "ConstantLR": {"lr": 0.1},
-    "Conv2d": {"in_channels": 1, "out_channels": 2, "kernel_size": 3},
     "CosineLR": {"lr": 0.1, "total_steps": 3},
-    "Linear": {"in_features": 4, "out_features": 3},
-    "MaxPool2d": {"kernel_size": 2},
     "Normal": {"std": 1.0},
     "PCG32": {"seed": 0, "stream": 0},
-    "Pad2d": {"padding": 1},
-    "PerPosition": {"inner": Linear(2, 2)},
-    "Residual": {"inner": ReLU()},
-    "Sequential": {"layers": [ReLU()]},
     "Stack": {"layers": [ReLU()], "input": (4,)},
     "StepLR": {"lr": 0.1, "step_size": 2},
     "Uniform": {"low": 0.0, "high": 1.0},
 }
 WRONG: dict[str, Any] = {"groups": [3], "layers": []}  # for any other argument, an object() is wrong
-UNCHECKED = {
-    *("Conv2d.bias", "Linear.bias"),  # a flag that anything will do for
-    *("PerPosition.inner", "Residual.inner"),  # a StackError where it is no layer
-    "Sequential.input",  # an Input
-    *("Chain.parts", "Chain.sample", "ElementwiseChain.parts", "ElementwiseChain.sample"),  # what >> hands over
-}
+
+
+def _is_checked(kind: str, name: str, hint: object) -> bool:
+    """Not a flag, for which anything will do; not a layer, as what is none is a StackError; not what >> hands over."""
+    return name != "bias" and layers_wanted(hint) != "one" and not kind.endswith("Chain") and (kind, name) != ("Sequential", "input")
 
 
 def _arguments() -> list[tuple[str, str]]:
     return [
         (kind, name)
         for kind, made in KINDS.items()
-        for name, parameter in list(inspect.signature(constructor(made)).parameters.items())[1:]
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and f"{kind}.{name}" not in UNCHECKED
+        for name, hint in hints_of(constructor(made)).items()
+        if name != "return" and _is_checked(kind, name, hint)
     ]
 
 
@@ -151,6 +144,11 @@ def test_the_layers_that_an_error_passed() -> None:
 def test_an_array_that_fits_no_layer_inside_is_refused_before_any_arithmetic(model: Any, shape: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError, match=r"MaxPool2d|keep the shape"):
         model.forward(np.ones(shape, np.float32))
+
+
+def test_what_the_annotation_of_a_call_says_is_left_to_it() -> None:
+    with pytest.raises(ShapeError, match=r'^layer "inner": Linear\(3, 3\)\.forward: x must be'):
+        any_layer.Residual(Linear(3, 3)).forward(np.ones((1, 4), np.float32))
 
 
 @pytest.mark.parametrize(

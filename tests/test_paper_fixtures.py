@@ -248,7 +248,7 @@ def test_two_images_under_one_kernel() -> None:
     rows = np.array([[4, 6, 6, 6, 4], [6, 9, 9, 9, 6], [6, 9, 9, 9, 6], [6, 9, 9, 9, 6], [4, 6, 6, 6, 4]])
     for y in (
         layer.forward(images),
-        conv2d.forward(np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0))), filled(1, 1, 3, 3, 1), None, (1, 1), (1, 1)),
+        conv2d.forward(np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0))), filled(1, 1, 3, 3, 1), None, conv2d.Window())[0],
     ):
         np.testing.assert_array_equal(y[..., 0], [rows, 2 * rows])
 

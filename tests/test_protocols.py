@@ -482,17 +482,17 @@ def test_a_gradient_class_that_breaks_input_grad_is_not_defined() -> None:
 
 def test_what_is_known_of_an_instance_goes_with_it_and_is_not_copied() -> None:
     gc.collect()
-    before = len(promises._memories)
+    before = len(promises._records)
     scale = Scale()
     scale.forward(array(4, 3))
-    assert len(promises._memories) == before + 1
+    assert len(promises._records) == before + 1
     assert set(vars(scale)) == {"weight", "broken", "rows"}
     for twin in (copy.copy(scale), copy.deepcopy(scale)):
         twin.rows = array(2, 3)
         assert twin.backward(array(2, 3)).input.shape == (2, 3), "the copy has had no forward of its own"
     del scale, twin
     gc.collect()
-    assert len(promises._memories) == before
+    assert len(promises._records) == before
 
 
 def test_instances_of_one_class_have_verdicts_of_their_own() -> None:

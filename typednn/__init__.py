@@ -22,13 +22,27 @@ if TYPE_CHECKING:
 
     from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, shapes, testing, training
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
+    from typednn.calls import Call, observing
     from typednn.checks import checking, get_checks, set_checks
     from typednn.errors import TypednnError
     from typednn.fields import Buffer, Kept, Parameter
     from typednn.fusion import Fused, FusedGrad, fuse
     from typednn.gradient_check import gradcheck
     from typednn.gradients import ChainGrad, ElementwiseGrad, Gradient
-    from typednn.layer import Chain, Elementwise, ElementwiseChain, FirstChain, FirstLayer, Input, Layer, MultiInput, S, Sequential
+    from typednn.layer import (
+        Chain,
+        Elementwise,
+        ElementwiseChain,
+        FirstChain,
+        FirstLayer,
+        Input,
+        Layer,
+        MultiInput,
+        Positionwise,
+        PositionwiseChain,
+        S,
+        Sequential,
+    )
     from typednn.module import Module
     from typednn.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
     from typednn.stack import Dyn, DynGrad, Stack, StackGrad
@@ -40,13 +54,14 @@ if "numpy" not in sys.modules:
 
 _HOMES = {
     "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",
+    "calls": "Call observing",
     "checks": "checking get_checks set_checks",
     "errors": "TypednnError",
     "fields": "Buffer Kept Parameter",
     "fusion": "Fused FusedGrad fuse",
     "gradient_check": "gradcheck",
     "gradients": "ChainGrad ElementwiseGrad Gradient",
-    "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput S Sequential",
+    "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",
     "module": "Module",
     "protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
     "stack": "Dyn DynGrad Stack StackGrad",
@@ -80,6 +95,7 @@ __all__ = [
     "Array4",
     "Backward",
     "Buffer",
+    "Call",
     "Chain",
     "ChainGrad",
     "Dyn",
@@ -105,6 +121,8 @@ __all__ = [
     "MultiInput",
     "Optimizer",
     "Parameter",
+    "Positionwise",
+    "PositionwiseChain",
     "S",
     "Sequential",
     "Stack",
@@ -123,6 +141,7 @@ __all__ = [
     "losses",
     "metrics",
     "models",
+    "observing",
     "optim",
     "random",
     "set_checks",

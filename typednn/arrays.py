@@ -29,6 +29,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -136,6 +137,7 @@ def _backend(array: object) -> tuple[str, Callable[[], Any]]:
     return _BACKENDS[type(array)]
 
 
+@cache
 def memory() -> int:
     """Bytes of memory that this machine has."""
     try:

@@ -9,7 +9,9 @@ backward     something was recorded, else `NotForwarded`; ``next_grad`` is shape
 ===========  ==============================================================================================
 
 The promises are those of the annotations alone: ``grad.input`` is held to forward's ``x``, ``grad.weight`` to the
-parameter ``weight``. In mode ``"cached"`` a signature seen before costs one look-up.
+parameter ``weight``. In mode ``"cached"`` a kind of call seen before costs the comparison of its sizes.
+
+`observing` tells of every call in a model.
 """
 
 # A module's bookkeeping (_record, _token) is written here and in module.py, and nowhere else.
@@ -18,16 +20,17 @@ parameter ``weight``. In mode ``"cached"`` a signature seen before costs one loo
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
-from typednn.checks import Contract, array_hints, is_array_hint, judge, remember, signature, size_getter, switch
-from typednn.derivatives import GradientContract, Record, check_derivative, check_gradient, checked_backward
+from typednn.checks import Contract, Kind, array_hints, is_array_hint, remembered, shape_of, switch
+from typednn.derivatives import GradientContract, Record, checked_backward
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
 from typednn.fields import not_forwarded
 from typednn.gradients import Gradient, set_shared
@@ -36,18 +39,17 @@ if TYPE_CHECKING:
     from typednn.module import Module
 
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
-_BATCH_IN = Shaped[AnyArray, "batch *input"]
-_BATCH_OUT = Shaped[AnyArray, "batch *output"]
-
+_BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *output"])
 
 # The record of a forward that ran unchecked: its backward is not checked either.
-UNCHECKED = Record((), None)
+UNCHECKED: Record = (Kind(bool, bool, (), None), (), ())
 
 
 class _OuterForward(threading.local):
-    """The outermost forward that runs in this thread; a new object for each."""
+    """The outermost forward that runs in this thread, a new object for each, in a list that is empty where none does."""
 
-    token: object = None
+    def __init__(self) -> None:
+        self.tokens: list[object] = []
 
 
 _outer = _OuterForward()
@@ -94,14 +96,14 @@ def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> 
 
 def _check_output(module: Module, contract: Contract, values: Sequence[Any], result: Any) -> None:
     contract.check_result(module, values, result)
-    where = contract.described(module)
-    arrays = [value for value in values if is_array(value)]
-    judge(where, module, ["x", "the result"], [_BATCH_IN, _BATCH_OUT], [arrays[0], result])
-    wanted = module.dtype if module.owns_parameters or not is_floating(arrays[0].dtype) else arrays[0].dtype
+    wanted = module.dtype if module.owns_parameters or not is_floating(values[0].dtype) else values[0].dtype
     if is_floating(result.dtype) and result.dtype != wanted:
         raise DTypeError(
             explain(
-                where, f"the result must stay {wanted}", str(result.dtype), "keep the dtype: Python floats do, NumPy's float64 does not"
+                contract.described(module),
+                f"the result must stay {wanted}",
+                str(result.dtype),
+                "keep the dtype: Python floats do, NumPy's float64 does not",
             ),
             module,
         )
@@ -124,100 +126,66 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                 'such as Float[Array2, "batch features"]',
             )
         )
-    parameters = inspect.signature(function)
-    read_sizes = size_getter((*contract.hints, contract.result), ("_placement.dtype", "_placement.device"))
+    contract.laws.append(_BATCH_LAW)
+    alone = contract.names == ("x",)
+    run: Callable[[Any, Any], Any] = function if alone else lambda self, inputs: function(self, *inputs)
+    names = ["x"] if alone else [f"x[{place}]" for place in range(len(contract.names))]
 
-    def judged(self: Module, inputs: tuple[Any, ...], key: Any) -> Any:
-        """A call whose verdict is not known."""
+    def judged(self: Module, x: Any) -> None:
+        """Refuse what does not fit, ahead of any arithmetic."""
+        inputs = (x,) if alone else x
         _check_inputs(self, contract, inputs)
         self.check_sizes(inputs)
-        output = _held(self, function, inputs, forward) if self.training else function(self, *inputs)
-        settle(self, inputs, key, output)
-        return output
 
-    def settle(self: Module, inputs: tuple[Any, ...], key: Any, output: Any) -> None:
-        """Judge the output and remember the verdict; per instance, as a stack's sizes are its parts'."""
+    def settled(self: Module, x: Any, output: Any) -> Record:
+        """Judge the output; a call that fitted is a kind from now on."""
+        inputs = (x,) if alone else x
         _check_output(self, contract, inputs, output)
-        record = Record(tuple(map(_signature, inputs)), signature(output))
-        remember(self._verdicts, key, record)
-        if self.training:
-            self._record = record
+        kind = contract.kind(self, inputs, output, names, self._placement if self.owns_parameters else None)
+        self._kinds = remembered(self._kinds, kind)
+        return kind, tuple(map(shape_of, inputs)), output.shape
 
-    def several(self: Module, *inputs: Any, **named: Any) -> Any:
-        """Any number of inputs, by position or by name."""
-        if named or len(inputs) != len(contract.names):
-            bound = parameters.bind(self, *inputs, **named)
-            bound.apply_defaults()
-            inputs = bound.args[1:]
+    def called(self: Module, x: Any) -> Any:
+        """A call with its one input, or with several in a tuple."""
         mode = switch.mode
-        try:
-            known = UNCHECKED
-            key: Any = None
-            if mode != "off":
-                key = (read_sizes(self), *map(_signature, inputs))
-                try:
-                    verdict = self._verdicts.get(key) if mode == "cached" else None
-                except TypeError:
-                    raise _unhashable(self, contract) from None
-                if verdict is None:
-                    return judged(self, inputs, key)
-                known = verdict
-            output = _held(self, function, inputs, forward) if self.training else function(self, *inputs)
-            if self.training:
-                self._record = known
-            if mode != "off" and _signature(output) != known.output:
-                settle(self, inputs, key, output)
-            return output
-        except LocatedError as error:
-            locate(error, self)
-            raise
-        except MemoryError as error:
-            raise _no_room(self, error) from error
-
-    def one(self: Module, x: Any) -> Any:
-        """One input: the same as ``several``, and quick where the verdict is known."""
-        known: Record | None = None
-        key: Any = None
-        mode = switch.mode
+        kind = found = None
         try:
             if mode == "cached":
-                try:
-                    key = (read_sizes(self), x.__class__, x.dtype, x.shape)
-                    known = self._verdicts.get(key)
-                except AttributeError:  # not an array
-                    return several(self, x)
-                except TypeError:
-                    raise _unhashable(self, contract) from None
-                if known is None:
-                    return judged(self, (x,), key)
-            elif mode != "off":
-                return several(self, x)
+                for kind in self._kinds:
+                    if found := kind.fits(self, x):
+                        if kind.shape != found[0]:
+                            self.check_sizes((x,) if alone else x)
+                            kind.shape = found[0]
+                        break
+            if found is None and mode != "off":
+                judged(self, x)
             if not self.training:
-                output = function(self, x)
+                output = run(self, x)
             else:
                 self._record = None  # until the forward has ended: what an interrupted one kept is of two batches
-                token = _outer.token
-                if token is None:
-                    _outer.token = self._token = object()
+                tokens = _outer.tokens
+                if not tokens:
+                    self._token = object()
+                    tokens.append(self._token)
                     try:
-                        output = function(self, x)
+                        output = run(self, x)
                     finally:
-                        _outer.token = None
-                elif self._token is token:
-                    if self.__class__.forward is forward:
+                        tokens.clear()
+                else:  # a layer holds one forward, so it may take part in the outermost one once
+                    if self._token is tokens[0] and self.__class__.forward is forward:
                         raise _reused(self)
-                    output = function(self, x)  # super().forward(x), a part of this layer's own
-                else:
-                    self._token = token
-                    output = function(self, x)
-                self._record = known or UNCHECKED
-            if known is not None:
-                try:
-                    if (output.__class__, output.dtype, output.shape) == known.output:
-                        return output
-                except AttributeError:
-                    pass
-                settle(self, (x,), key, output)
+                    self._token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
+                    output = run(self, x)
+            if mode == "off":
+                record = UNCHECKED
+            elif kind is not None and found is not None and kind.gives(self, found, output):
+                record = kind, found, output.shape
+            else:
+                record = settled(self, x, output)
+            if self.training:
+                self._record = record
+            if _observers:
+                _tell(self, "forward", (x,) if alone else x, output)
         except LocatedError as error:
             locate(error, self)
             raise
@@ -225,36 +193,12 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
             raise _no_room(self, error) from error
         return output
 
-    forward = functools.wraps(function)(one if contract.names == ("x",) else several)
+    def several(self: Module, *inputs: Any, **named: Any) -> Any:
+        return called(self, contract.in_order(self, inputs, named))
+
+    forward = functools.wraps(function)(called if alone else several)
     forward.__typednn_contract__ = contract  # type: ignore[attr-defined]
     return forward
-
-
-def _unhashable(module: Module, contract: Contract) -> DefinitionError:
-    rule = "sizes in braces are integers or tuples of them"
-    return DefinitionError(explain(contract.described(module), rule, "a list or another that can change", "use a tuple"))
-
-
-def _signature(value: Any) -> Any:
-    return signature(value) if is_array(value) else value.__class__
-
-
-def _held(module: Module, function: Callable[..., Any], inputs: Sequence[Any], forward: Callable[..., Any]) -> Any:
-    """Run a training forward as part of the outermost one; a layer holds one forward, so it may take part once."""
-    module._record = None  # until the forward has ended: what an interrupted one kept is of two batches
-    token = _outer.token
-    if token is not None:
-        if module._token is token:
-            if module.__class__.forward is forward:
-                raise _reused(module)
-            return function(module, *inputs)  # super().forward(x), a part of this layer's own
-        module._token = token
-        return function(module, *inputs)
-    _outer.token = module._token = object()
-    try:
-        return function(module, *inputs)
-    finally:
-        _outer.token = None
 
 
 def _no_room(module: Module, error: MemoryError) -> OutOfMemory:
@@ -277,60 +221,73 @@ def _reused(module: Module) -> LayerReused:
 def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
     """``backward`` with ``next_grad`` and every field of the gradient held to what they are derivatives of."""
     gradient = GradientContract(owner, function)
-    contract = gradient.contract
 
     @functools.wraps(function)
     def backward(self: Module, next_grad: Any) -> Any:
-        record = self._record
+        record, outer = self._record, checked_backward.outer
         try:
             if record is None:
                 raise not_forwarded(self)
-            mode = switch.mode
-            if mode == "off" or record is UNCHECKED:
-                return _owned(self, function(self, next_grad))
-            known = record.gradient if mode == "cached" else None
-            if known is not None:
-                try:
-                    if (next_grad.__class__, next_grad.dtype, next_grad.shape) != record.output:
-                        known = None
-                except AttributeError:
-                    known = None
-            if known is None:
-                _check_next_grad(self, contract, next_grad, record)
-            if checked_backward.runs:
+            if switch.mode == "off" or record is UNCHECKED:
                 result = function(self, next_grad)
             else:
-                checked_backward.runs = True
-                try:
-                    result = _owned(self, function(self, next_grad))
-                finally:
-                    checked_backward.runs = False
-            if known is not None:
-                try:
-                    if known[0](result) == known[1]:
-                        return result
-                except AttributeError:
-                    pass
-            record.gradient = check_gradient(self, gradient, next_grad, result, record.inputs)
-            return result
+                result = gradient.held(self, next_grad, record, function, outer)
+            if not outer and Gradient in result.__class__.__mro__:
+                set_shared(result, self.shared_leaves)  # the outermost gradient asks its model for its shared leaves
+            if _observers:
+                _tell(self, "backward", (next_grad,), result)
         except LocatedError as error:
             locate(error, self)
             raise
         except MemoryError as error:
             raise _no_room(self, error) from error
+        return result
 
-    backward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    backward.__typednn_contract__ = gradient.contract  # type: ignore[attr-defined]
     backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]
     return backward
 
 
-def _owned(module: Module, gradient: Any) -> Any:
-    """The gradient of an outermost backward, which from now on asks ``module`` for its shared leaves."""
-    if Gradient in gradient.__class__.__mro__:
-        set_shared(gradient, module.shared_leaves)
-    return gradient
+# ------------------------------------------------------------------ observers
 
 
-def _check_next_grad(module: Module, contract: Contract, next_grad: Any, record: Record) -> None:
-    contract.check_arguments(module, [next_grad])
-    check_derivative(f"{module.label()}.backward", module, contract.names[0], next_grad, record.output or (), "forward's output")
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a module in a model that is observed, after it has ended."""
+
+    module: Module
+    path: str  # of the module in the model, empty for the model itself
+    method: Literal["forward", "backward"]
+    inputs: tuple[Any, ...]  # of a backward, ``next_grad``
+    result: Any  # the output, or the gradient
+
+
+Observer: TypeAlias = Callable[[Call], object]
+
+_observers: list[tuple[dict[int, str], Observer]] = []  # the paths of a model's modules, and who is told
+
+
+@contextmanager
+def observing(model: Module, observer: Observer) -> Generator[None]:
+    """Within, ``observer`` is told of each forward and backward of ``model`` and of every module in it, as soon as it has ended.
+
+    A model that `fuse` made is computed part by part meanwhile, so that there is something to tell.
+    """
+    entry = ({id(module): path for path, module in model.named_modules()}, observer)
+    _observers.append(entry)
+    try:
+        yield
+    finally:
+        _observers.remove(entry)
+
+
+def is_observed(module: Module) -> bool:
+    """Whether anybody is told of this module's calls."""
+    return bool(_observers) and any(id(module) in paths for paths, _ in _observers)
+
+
+def _tell(module: Module, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:
+    for paths, observer in tuple(_observers):
+        path = paths.get(id(module))
+        if path is not None:
+            observer(Call(module, path, method, inputs, result))

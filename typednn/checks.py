@@ -7,10 +7,10 @@ size. What this module adds:
 * **Nothing escapes.** A class that implements a Protocol of `typednn.protocols` has its methods wrapped when it
   is defined (`typednn.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about the
   rank is a `DefinitionError` there and then; jaxtyping alone would silently check nothing.
-* **A verdict is remembered** (mode ``"cached"``, the default). Whether a call fits depends only on each array's
-  type, dtype and shape and on the sizes read from ``self``: a combination seen before costs one dictionary
-  lookup. ``"full"`` judges every call anew, ``"off"`` none. `set_checks` switches at run time, the environment
-  variable ``TYPEDNN_CHECKS`` at start.
+* **A kind of call is judged once** (mode ``"cached"``, the default): the class and dtype of every array, the class of anything else. Of a
+  kind seen before, only the sizes are compared, by code that is made from the annotations (`typednn.shapes.compiled`); what it does not
+  let through is judged. ``"full"`` judges every call anew, ``"off"`` none. `set_checks` switches at run time, the environment variable
+  ``TYPEDNN_CHECKS`` at start.
 * **Messages** say where, which rule, what came, and the cure (`typednn.errors.explain`).
 """
 
@@ -22,10 +22,10 @@ import os
 import re
 import types
 import typing
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import jaxtyping
 from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
@@ -35,13 +35,11 @@ from typednn.arrays import device_of, is_array, is_floating
 from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 from typednn.judgement import is_bearable
+from typednn.shapes.compiled import Scope, comparison, outcome
 
 Mode = Literal["full", "cached", "off"]
-Verdicts = dict[Any, Any]
 
-_MOST_VERDICTS = 1024
-_NONE = type(None)
-_MISSING: Any = object()
+_MOST_KINDS = 16
 
 
 class _Switch:
@@ -80,7 +78,7 @@ def _mode_from_environment() -> None:
     mode = os.environ.get("TYPEDNN_CHECKS", "cached")
     if mode not in get_args(Mode):
         raise ArgumentError(explain("environment variable TYPEDNN_CHECKS", "must be 'full', 'cached' or 'off'", repr(mode)))
-    switch.mode = typing.cast(Mode, mode)
+    switch.mode = cast(Mode, mode)
     if mode != "off":
         _refuse_disabled_jaxtyping()
 
@@ -101,7 +99,7 @@ def _refuse_disabled_jaxtyping() -> None:
 _mode_from_environment()
 
 
-# What a verdict depends on: of an array its type, dtype and shape, and nothing else.
+# All that a check asks of an array.
 signature: Callable[[Any], tuple[Any, ...]] = attrgetter("__class__", "dtype", "shape")
 
 
@@ -122,7 +120,7 @@ def check_hint(where: str, hint: Any) -> Any:
     hint = without_markers(hint)
     if is_array_hint(hint):
         for hole in re.findall(r"\{([^{}]*)\}", hint.dim_str):
-            # A call could give another size each time; a verdict is remembered by the attributes that it was given on.
+            # A call could give another size each time, and the shape algebra, which reads the same text, runs no code.
             if re.search(r"[\w\])]\s*\(", re.sub(r"\b(min|max|abs)\s*\(", "((", hole)):
                 raise DefinitionError(explain(where, "braces read attributes", f"a call in {{{hole}}}", "keep the size in an attribute"))
         promised = getattr(hint.array_type, "rank", None)
@@ -170,20 +168,8 @@ def array_hints(hint: Any) -> list[Any]:
     return [inner for argument in get_args(hint) for inner in array_hints(argument)]
 
 
-def size_getter(hints: Sequence[Any], extra: Sequence[str] = ()) -> Callable[[Any], Any]:
-    """Reads from an instance whatever its verdicts depend on: each ``x`` of a ``{self.x}``."""
-    text = " ".join(array.dim_str for hint in hints for array in array_hints(hint))
-    # A path ends where a subscript begins: {self.kernel_size[0]} depends on self.kernel_size.
-    paths = sorted({*re.findall(r"self\.([A-Za-z_][\w.]*)", text), *extra})
-    return attrgetter(*paths) if paths else _nothing
-
-
-def _nothing(instance: Any) -> None:
-    return None
-
-
 @jaxtyped(typechecker=None)
-def _judge(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
+def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
     """The place of the first value that is not what its hint promises, or -1. ``self`` is what ``{self.x}`` reads."""
     for place, (hint, value) in enumerate(zip(hints, values, strict=True)):
         if not is_open(hint) and not is_bearable(value, hint):
@@ -197,7 +183,7 @@ def judge(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any],
     """Raise the fitting `CheckError` unless every value is what its hint promises, all in one scope."""
     _refuse_disabled_jaxtyping()
     try:
-        place = _judge(instance, hints, values)
+        place = judged_place(instance, hints, values)
     except AnnotationError as error:
         raise DefinitionError(
             explain(where, "an axis expression may use only axes that were bound before it", str(error).splitlines()[0])
@@ -321,8 +307,78 @@ def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str
             raise DeviceError(explain(where(), rule, repr(device_of(value)), "move one of them with to_device"), instance)
 
 
+class Facts:
+    """What decides about one kind of call: classes and dtypes, as they were in a call that fitted, and sizes, as annotations compare them.
+
+    Values are written as Python expressions of ``parameters``: ``x``, ``gradient.weight``.
+    """
+
+    def __init__(self, parameters: str, known: Iterable[str] = ()) -> None:
+        self._parameters = parameters
+        self._known = set(known)
+        self._values: dict[str, Any] = {}
+        self._scopes: list[Scope] = []
+        self._decided: bool = True  # whether class, dtype and rank tell which member of each union is meant
+
+    def note(self, expression: str, value: Any, *parts: str) -> None:
+        """The class of a value and an array's dtype, or those ``parts`` of it, must be what they are."""
+        for part in parts or (("__class__", "dtype") if is_array(value) else ("__class__",)):
+            self._values[f"{expression}.{part}"] = getattr(value, part)
+
+    def scope(self, shapes_of: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> None:
+        """These values' shapes must be what the hints say, all in one scope."""
+        pairs: list[tuple[str, str]] = []
+        for shape, hint, value in zip(shapes_of, hints, values, strict=True):
+            fitting = {option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)}
+            pairs += [(shape, text) for text in fitting]
+            self._decided &= len(fitting) < 2
+        self._scopes.append(tuple(pairs))
+
+    def same(self, known: str, shape: str) -> None:
+        """A shape must be another one, which is known to fit."""
+        self._scopes.append(((known, "*shape"), (shape, "*shape")))
+        self._known.add(known)
+
+    def compiled(self, given: Iterable[str] = ()) -> Callable[..., Any]:
+        """Gives the shapes ``given`` of a call that is of this kind and whose sizes fit; what is not certain does not."""
+        wanted = self._decided and switch.mode == "cached"
+        make = (
+            comparison(self._parameters, tuple(self._values), tuple(self._scopes), frozenset(self._known), tuple(given)) if wanted else None
+        )
+        return _never if make is None else make(*self._values.values())
+
+
+def _never(*call: Any) -> None:
+    return None
+
+
+def _fits_kind(hint: Any, value: Any) -> bool:
+    """Whether dtype and rank of an array are what ``hint`` says."""
+    rank = shapes.rank(hint.dim_str)
+    return _fits_dtype(hint, value) and rank in (None, len(value.shape))
+
+
+class Kind:
+    """One kind of call that fitted."""
+
+    __slots__ = ("fits", "gives", "gradient", "inputs", "output", "shape")
+
+    def __init__(self, fits: Callable[..., Any], gives: Callable[..., Any], inputs: Sequence[Any], output: Any) -> None:
+        self.fits: Callable[..., Any] = fits  # of the instance and its arguments: their shapes, or None
+        self.gives: Callable[..., Any] = gives  # of the instance, these shapes and the result: whether it fits
+        self.inputs: tuple[Any, ...] = tuple(map(_array_kind, inputs))
+        self.output: Any = _array_kind(output)
+        self.shape: Any = None  # of the input that `Module.check_sizes` saw last
+        self.gradient: Any = None  # the kind of its gradient, once a backward was judged
+
+
+def _array_kind(value: Any) -> Any:
+    """An array's class and dtype; None for anything else."""
+    return (value.__class__, value.dtype) if is_array(value) else None
+
+
 class Contract:
-    """The annotations of one method, resolved once, and the verdicts given on it so far."""
+    """The annotations of one method, resolved once."""
 
     def __init__(self, function: Callable[..., Any], where: str) -> None:
         hints = resolved_hints(function, where)
@@ -330,10 +386,17 @@ class Contract:
         self.function: Callable[..., Any] = function
         self.where: str = where
         self.result: Any = hints.pop("return")
-        self.names: tuple[str, ...] = tuple(inspect.signature(function).parameters)[1:]
+        self.signature: inspect.Signature = inspect.signature(function)
+        self.names: tuple[str, ...] = tuple(self.signature.parameters)[1:]
         self.hints: tuple[Any, ...] = tuple(hints[name] for name in self.names)
         self.laws: list[tuple[tuple[Any, ...], Any]] = []  # what Protocols say of the first parameters and of the result
-        self.verdicts: Verdicts = {}
+        self.memorable: bool = all(map(is_memorable, (*self.hints, self.result)))
+        self.kinds: tuple[Kind, ...] = ()
+
+    @functools.cached_property
+    def outcome(self) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
+        """The result's shape for the instance and its one input's."""
+        return outcome(self.hints[0].dim_str, self.result.dim_str)
 
     def described(self, instance: Any) -> str:
         """``Linear(256, 120).forward``: the instance, where it can say who it is."""
@@ -344,9 +407,14 @@ class Contract:
             label = kind.__name__ if vars(kind).get("__repr__") is None else repr(instance)
         return f"{label}.{self.function.__name__}"
 
+    def in_order(self, instance: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call, defaults put in, one for each name."""
+        bound = self.signature.bind(instance, *given, **named)
+        bound.apply_defaults()
+        return bound.args[1:]
+
     def check_arguments(self, instance: Any, values: Sequence[Any]) -> None:
-        judge(self.described(instance), instance, self.names, self.hints, values)
-        for hints, _ in self.laws:
+        for hints, _ in ((self.hints, None), *self.laws):
             judge(self.described(instance), instance, self.names[: len(hints)], hints, values[: len(hints)])
 
     def check_agreement(self, instance: Any, values: Sequence[Any]) -> None:
@@ -354,100 +422,85 @@ class Contract:
 
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments have bound."""
-        where = self.described(instance)
-        hint = self.result
-        if typing.get_origin(hint) is tuple and Ellipsis not in get_args(hint) and isinstance(result, tuple):
-            parts = get_args(hint)
-            results: tuple[Any, ...] = result  # pyright: ignore[reportUnknownVariableType]
-            names = [*self.names, *(f"result[{place}]" for place in range(len(parts)))]
-            if len(parts) == len(results):
-                judge(where, instance, names, [*self.hints, *parts], [*values, *results])
-                return
-        judge(where, instance, [*self.names, "the result"], [*self.hints, hint], [*values, result])
-        for hints, promised in self.laws:
-            names = [*self.names[: len(hints)], "the result"]
-            judge(where, instance, names, [*hints, promised], [*values[: len(hints)], result])
+        for hints, promised in ((self.hints, self.result), *self.laws):
+            count = len(hints)
+            names: list[str] = ["the result"]
+            parts, results = (promised,), cast("tuple[Any, ...]", (result,))
+            several = get_args(promised) if typing.get_origin(promised) is tuple and result.__class__ is tuple else ()
+            if Ellipsis not in several and 0 < len(several) == len(result):
+                names, parts, results = [f"result[{place}]" for place in range(len(several))], several, result
+            judge(self.described(instance), instance, [*self.names[:count], *names], [*hints, *parts], [*values[:count], *results])
+
+    def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], placement: Any = None) -> Kind:
+        """The kind of a call that was judged. ``names`` are what the arguments are called in ``x``, all that a call is given; ``placement``
+        is that of the instance's own arrays.
+        """
+        known = [f"shapes[{place}]" for place in range(len(values))]
+        before, after = Facts("self, x"), Facts("self, shapes, y", known)
+        for name, value in zip(names, values, strict=True):
+            before.note(name, value)
+        if placement is not None:
+            before.note("self._placement", placement, "dtype", "device")
+        after.note("y", result)
+        shapes_of = [f"{name}.shape" if is_array(value) else "None" for name, value in zip(names, values, strict=True)]
+        for hints, promised in ((self.hints, self.result), *self.laws):
+            count = len(hints)
+            before.scope(shapes_of[:count], hints, values[:count])
+            after.scope([*known[:count], "y.shape"], [*hints, promised], [*values[:count], result])
+        if not self.memorable:
+            return Kind(_never, _never, values, result)
+        return Kind(before.compiled(shapes_of or ["None"]), after.compiled(), values, result)
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+Known = TypeVar("Known")
 
 
-def enforced(function: F, owner: str) -> F:
-    """``function`` with its annotations enforced; the verdict for a signature is remembered in mode ``"cached"``."""
+def enforced(function: F, owner: str, note: Callable[[Any, Any], None] | None = None) -> F:
+    """``function`` with its annotations enforced; ``note`` is told of each call what a backward has to be held to."""
     contract = Contract(function, f"{owner}.{function.__name__}")
-    read_sizes = size_getter((*contract.hints, contract.result))
-    sized = read_sizes is not _nothing
-    verdicts = contract.verdicts
-    parameters = inspect.signature(function)
-    memorable = all(map(is_memorable, (*contract.hints, contract.result)))
+    count = len(contract.names)
+    names = [f"x[{place}]" for place in range(count)]
 
     @functools.wraps(function)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def checked(self: Any, *args: Any, **named: Any) -> Any:
         mode = switch.mode
         if mode == "off":
-            return function(self, *args, **kwargs)
-        if kwargs or len(args) != len(contract.names):
-            bound = parameters.bind(self, *args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args[1:]
-        key = expected = None
-        if memorable and mode == "cached":
-            key = (sized and read_sizes(self), *map(signature_or_type, args))
-            expected = verdicts.get(key)
-        if expected is None:
+            if note is not None:
+                note(self, None)
+            return function(self, *args, **named)
+        if named or len(args) != count:
+            args = contract.in_order(self, args, named)
+        kind = found = None
+        if mode == "cached":
+            for kind in contract.kinds:
+                if found := kind.fits(self, args):
+                    break
+        if found is None:
             contract.check_arguments(self, args)
             contract.check_agreement(self, args)
         result = function(self, *args)
-        if expected is None or signature_or_type(result) != expected:
+        if kind is None or found is None or not kind.gives(self, found, result):
             contract.check_result(self, args, result)
-            if key is not None:
-                remember(verdicts, key, signature_or_type(result))
+            kind = contract.kind(self, args, result, names)
+            contract.kinds = remembered(contract.kinds, kind)
+            found = tuple(map(shape_of, args))
+        if note is not None:
+            note(self, (kind, found, result.shape))
         return result
 
-    @functools.wraps(function)
-    def checked_pair(self: Any, first: Any = _MISSING, second: Any = _MISSING, *more: Any, **named: Any) -> Any:
-        """Two arrays by position, as a loss or a step has them: the same as ``checked``, and quick where the verdict is known."""
-        if switch.mode != "cached" or second is _MISSING or more or named:
-            given = tuple(value for value in (first, second) if value is not _MISSING)
-            return checked(self, *given, *more, **named)
-        try:
-            key = (
-                sized and read_sizes(self),
-                (first.__class__, first.dtype, first.shape),
-                (second.__class__, second.dtype, second.shape),
-            )
-        except AttributeError:
-            return checked(self, first, second)
-        expected = verdicts.get(key)
-        if expected is None:
-            return checked(self, first, second)
-        result = function(self, first, second)
-        if result is None and expected is _NONE:
-            return None
-        if signature_or_type(result) != expected:
-            contract.check_result(self, (first, second), result)
-        return result
-
-    quick = checked_pair if memorable and len(contract.names) == 2 else checked
-    quick.__typednn_contract__ = contract  # type: ignore[attr-defined]
-    return typing.cast(F, quick)
+    checked.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    return cast(F, checked)
 
 
-def remember(verdicts: Verdicts, key: Any, verdict: Any) -> None:
-    """Keep a verdict; shapes that never repeat must not fill the memory."""
-    if len(verdicts) >= _MOST_VERDICTS:
-        verdicts.clear()
-    verdicts[key] = verdict
+def remembered(kinds: tuple[Known, ...], kind: Known) -> tuple[Known, ...]:
+    """The kinds that a call is compared with, the latest first; few, as a program has few."""
+    return (kind, *kinds)[:_MOST_KINDS] if switch.mode == "cached" else kinds
 
 
-def signature_or_type(value: Any) -> Any:
-    """What a verdict depends on: an array's signature, the type of anything else."""
-    if value is None:
-        return _NONE
-    try:
-        return signature(value)
-    except AttributeError:
-        return value.__class__
+def shape_of(value: Any) -> Any:
+    """An array's shape, None for anything else."""
+    return getattr(value, "shape", None)
 
 
 def is_open(hint: Any) -> bool:
@@ -456,7 +509,7 @@ def is_open(hint: Any) -> bool:
 
 
 def is_memorable(hint: Any) -> bool:
-    """Whether type, dtype and shape alone decide; anything else is judged on every call."""
+    """Whether class, dtype and shape alone decide; anything else is judged on every call."""
     if isinstance(hint, TypeVar):
         return is_open(hint)
     options = get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)

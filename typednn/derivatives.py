@@ -11,13 +11,13 @@ import threading
 import typing
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import AnyArray, is_array, is_floating
-from typednn.checks import Contract, array_hints, check_hint, judge, signature
+from typednn.checks import Contract, Facts, Kind, array_hints, check_hint, judge, signature, switch
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
 # One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the memory.
@@ -25,23 +25,17 @@ ANY_ARRAY: Any = Shaped[AnyArray, "..."]
 
 
 class _CheckedBackward(threading.local):
-    """Whether this thread is in a backward whose gradient is checked when it returns: none is checked twice."""
+    """The backward in this thread whose gradient is checked when it returns, so that none is checked twice; empty where there is none."""
 
-    runs: bool = False
+    def __init__(self) -> None:
+        self.outer: list[object] = []
 
 
 checked_backward: _CheckedBackward = _CheckedBackward()
 
 
-class Record:
-    """The signatures of one kind of forward, and the verdict on the gradient that belongs to it."""
-
-    __slots__ = ("gradient", "inputs", "output")
-
-    def __init__(self, inputs: tuple[Any, ...], output: tuple[Any, ...] | None) -> None:
-        self.inputs: tuple[Any, ...] = inputs
-        self.output: tuple[Any, ...] | None = output
-        self.gradient: tuple[Callable[[Any], Any], Any] | None = None  # how to read a gradient's signatures, and what they must be
+# What a backward is held to: the kind of the forward before it, the shapes of that one's inputs and of its output.
+Record: TypeAlias = tuple[Kind, tuple[Any, ...], tuple[int, ...]]
 
 
 def gradient_fields(gradient_type: Any, where: str, rule: str = "must return a gradient dataclass") -> dict[str, Any]:
@@ -72,20 +66,19 @@ class GradientType:
         self.inputs: tuple[str, ...] = getattr(self.type, "__inputs__", ("input",))
         self.deferred: tuple[str, ...] = getattr(self.type, "__deferred__", ())
 
-    def check_held(self, where: str, instance: Any, gradient: Any) -> list[str]:
-        """Hold the derivatives that are named after arrays of ``instance`` to these; returns what was read."""
-        paths: list[str] = []
+    def check_held(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
+        """Hold the derivatives that are named after arrays of ``instance`` to these."""
         for name in self.fields:
             if name in self.inputs:
                 continue
             derivative, array = getattr(gradient, name), getattr(instance, name, None)
+            facts.note(f"gradient.{name}", derivative)
             if is_array(array):
-                judge(where, instance, [f"gradient field {name!r}"], [ANY_ARRAY], [derivative])
                 check_derivative(where, instance, f"gradient field {name!r}", derivative, signature(array), f"self.{name}")
-            paths += _signature_paths(name, derivative)
-        return paths
+                facts.note(f"self.{name}", array)
+                facts.same(f"self.{name}.shape", f"gradient.{name}.shape")
 
-    def check_annotations(self, where: str, instance: Any, gradient: Any) -> None:
+    def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts | None = None) -> None:
         """Every field is what its annotation says, all in one scope; a field that holds an array has one that names axes."""
         own = {name: hint for name, hint in self.fields.items() if not isinstance(hint, typing.TypeVar) and name not in self.deferred}
         values = [getattr(gradient, name) for name in own]
@@ -94,6 +87,10 @@ class GradientType:
                 rule, cure = "a field that holds an array names its axes", 'annotate it, such as Float[Array1, " features"]'
                 raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, str(hint), cure))
         judge(where, instance, [f"gradient field {name!r}" for name in own], list(own.values()), values)
+        if facts is not None:
+            for name, value in zip(own, values, strict=True):
+                facts.note(f"gradient.{name}", value)
+            facts.scope([f"gradient.{name}.shape" for name in own], list(own.values()), values)
 
 
 class GradientContract(GradientType):
@@ -122,6 +119,80 @@ class GradientContract(GradientType):
         if not getattr(owner, "gradient_prefix", ""):
             for name, field in getattr(owner, "learnt", ()):
                 self._require(where, name, field.hint, "parameter")
+
+    def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any], outer: list[Any]) -> Any:
+        """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as ``record`` says."""
+        kind, shapes_in, shape = record or (None, None, None)
+        known: Kind | None = kind.gradient if kind is not None and switch.mode == "cached" else None
+        if known is None or not known.fits(instance, next_grad, shape):
+            known = None
+            self.contract.check_arguments(instance, [next_grad])
+            if kind is not None:
+                where = self.contract.described(instance)
+                check_derivative(where, instance, self.contract.names[0], next_grad, (*kind.output, shape), "forward's output")
+        if outer:
+            gradient = run(instance, next_grad)
+        else:
+            outer.append(instance)
+            try:
+                gradient = run(instance, next_grad)
+            finally:
+                outer.clear()
+        if known is None or not known.gives(instance, gradient, shapes_in):
+            facts = self._checked(instance, next_grad, gradient, record)
+            if kind is not None:
+                before = Facts("self, next_grad, shape")
+                before.note("next_grad", next_grad)
+                before.same("shape", "next_grad.shape")
+                for hints, _ in ((self.contract.hints, None), *self.contract.laws):
+                    before.scope(["next_grad.shape"], hints, [next_grad])
+                kind.gradient = Kind(before.compiled(), facts.compiled(), (), None)
+        return gradient
+
+    def _checked(self, instance: Any, next_grad: Any, gradient: Any, record: Record | None) -> Facts:
+        """Hold every field to its quantity; gives what that was decided by."""
+        facts = Facts("self, gradient, inputs")
+        facts.note("gradient", gradient)
+        contract = self.contract
+        where = contract.described(instance)
+        contract.check_result(instance, [next_grad], gradient)
+        forward = getattr(getattr(instance.__class__, "forward", None), "__typednn_contract__", None)
+
+        names: list[str] = []
+        hints: list[Any] = []
+        values: list[Any] = []
+        for place, field in enumerate(self.inputs):
+            if field in self.deferred:
+                continue
+            derivative = getattr(gradient, field)
+            facts.note(f"gradient.{field}", derivative)
+            if record is not None:
+                array_kind = record[0].inputs[place]
+                if array_kind is None or not is_floating(array_kind[1]):
+                    if derivative is not None:
+                        what = None if array_kind is None else array_kind[1]
+                        rule = f"an input of {what} has no derivative: gradient field {field!r} must be None"
+                        raise DTypeError(explain(where, rule, type(derivative).__name__), instance)
+                    continue
+            elif self.fields.get(field) in (None, type(None)):
+                continue
+            names.append(f"gradient field {field!r}")
+            hints.append(ANY_ARRAY if forward is None else forward.hints[place])
+            values.append(derivative)
+            if record is not None:
+                check_derivative(where, instance, names[-1], derivative, (*record[0].inputs[place], record[1][place]), "the input")
+                facts.same(f"inputs[{place}]", f"gradient.{field}.shape")
+            else:
+                judge(where, instance, names[-1:], [ANY_ARRAY], [derivative])
+        result = contract.hints[0] if forward is None else forward.result
+        judge(where, instance, [*names, "next_grad"], [*hints, result], [*values, next_grad])
+
+        if hasattr(instance, "own_parameters"):
+            _check_declared(where, instance, gradient, facts)
+        else:
+            self.check_held(where, instance, gradient, facts)
+        self.check_annotations(where, instance, gradient, facts)
+        return facts
 
     def _require(self, where: str, name: str, quantity: Any, kind: str) -> None:
         """The gradient has a field of that name, with as many axes as what it is the derivative of."""
@@ -155,12 +226,11 @@ class GradientContract(GradientType):
 
 
 def check_derivative(where: str, module: Any, name: str, derivative: Any, quantity: tuple[Any, ...], what: str) -> None:
-    """A derivative has the device, dtype and shape of what it is the derivative of; ``quantity`` is that one's signature."""
+    """A derivative is an array, with the device, dtype and shape of what it is the derivative of; ``quantity`` is that one's signature."""
+    judge(where, module, [name], [ANY_ARRAY], [derivative])
     array_type, dtype, shape = quantity
-    if tuple(getattr(derivative, "shape", ())) != tuple(shape):
-        raise ShapeError(
-            explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(getattr(derivative, 'shape', ()))}"), module
-        )
+    if tuple(derivative.shape) != tuple(shape):
+        raise ShapeError(explain(where, f"{name} must be shaped as {what}, {tuple(shape)}", f"shape {tuple(derivative.shape)}"), module)
     if derivative.dtype != dtype:
         raise DTypeError(
             explain(
@@ -179,57 +249,12 @@ def check_derivative(where: str, module: Any, name: str, derivative: Any, quanti
         )
 
 
-def check_gradient(
-    instance: Any, promise: GradientContract, next_grad: Any, gradient: Any, inputs: tuple[Any, ...] | None
-) -> tuple[Callable[[Any], Any], Any]:
-    """Hold every field to its quantity; ``inputs`` are the signatures of forward's, None where no forward is known.
-
-    Returns how to read the signatures that decided, and what they were.
-    """
-    contract = promise.contract
-    where = contract.described(instance)
-    contract.check_result(instance, [next_grad], gradient)
-    forward = getattr(getattr(instance.__class__, "forward", None), "__typednn_contract__", None)
-
-    paths = ["__class__"]
-    names: list[str] = []
-    hints: list[Any] = []
-    values: list[Any] = []
-    for place, field in enumerate(promise.inputs):
-        if field in promise.deferred:
-            continue
-        derivative = getattr(gradient, field)
-        quantity = None if inputs is None else inputs[place]
-        kind: Any = None if quantity in (None, type(None)) else quantity[1]  # of an input that is None, its class alone is known
-        if quantity is not None and (kind is None or not is_floating(kind)):
-            if derivative is not None:
-                rule = f"an input of {kind} has no derivative: gradient field {field!r} must be None"
-                raise DTypeError(explain(where, rule, type(derivative).__name__), instance)
-        elif quantity is not None or promise.fields.get(field) not in (None, type(None)):
-            names.append(f"gradient field {field!r}")
-            hints.append(ANY_ARRAY if forward is None else forward.hints[place])
-            values.append(derivative)
-            judge(where, instance, names[-1:], [ANY_ARRAY], [derivative])
-            if quantity is not None:
-                check_derivative(where, instance, names[-1], derivative, quantity, "the input")
-        paths += _signature_paths(field, derivative)
-    judge(where, instance, [*names, "next_grad"], [*hints, contract.hints[0] if forward is None else forward.result], [*values, next_grad])
-
-    if hasattr(instance, "own_parameters"):
-        paths += _check_declared(where, instance, gradient)
-    else:
-        paths += promise.check_held(where, instance, gradient)
-    promise.check_annotations(where, instance, gradient)
-    read = attrgetter(*paths)
-    seen = read(gradient)
-    return read, seen
-
-
-def _check_declared(where: str, module: Any, gradient: Any) -> list[str]:
-    """Hold the derivatives by a layer's declared parameters to these; returns what was read."""
-    paths: list[str] = []
+def _check_declared(where: str, module: Any, gradient: Any, facts: Facts) -> None:
+    """Hold the derivatives by a layer's declared parameters to these."""
     for field, declared in module.own_parameters():
-        derivative = attrgetter(module.gradient_prefix + field)(gradient)
+        path = module.gradient_prefix + field
+        derivative = attrgetter(path)(gradient)
+        facts.note(f"gradient.{path}", derivative)
         if declared.absent(module):
             if derivative is not None:
                 raise ShapeError(
@@ -241,8 +266,7 @@ def _check_declared(where: str, module: Any, gradient: Any) -> list[str]:
             check_derivative(
                 where, module, f"gradient field {field!r}", derivative, signature(getattr(module, field)), f"parameter {field!r}"
             )
-        paths += _signature_paths(module.gradient_prefix + field, derivative)
-    return paths
+            facts.same(f"self._cells[{field!r}].array.shape", f"gradient.{path}.shape")
 
 
 def check_optimizer(where: str, instance: Any, optimizer: Any) -> None:
@@ -250,7 +274,3 @@ def check_optimizer(where: str, instance: Any, optimizer: Any) -> None:
     if isinstance(optimizer, type):
         name = optimizer.__name__
         raise CheckError(explain(where, "optimizer must be an Optimizer", f"the class {name}", f"write {name}(...)"), instance)
-
-
-def _signature_paths(path: str, value: Any) -> list[str]:
-    return [f"{path}.{part}" for part in ("__class__", "dtype", "shape")] if is_array(value) else [f"{path}.__class__"]

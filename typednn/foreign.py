@@ -82,7 +82,7 @@ class Foreign(Module):
     def shared(self) -> Self:
         return type(self)(self.ask("shared"), rows=self.rows)
 
-    def shapes_after(self, flow: Flow) -> Flow:
+    def flow_after(self, flow: Flow) -> Flow:
         """The shapes that the object's own annotations promise; without any, nothing is known after it."""
         if self.rows:
             reads = f"={self.inner.in_features}" if hasattr(self.inner, "in_features") else ""

@@ -25,17 +25,7 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
-from typednn.checks import (
-    check_agreement,
-    check_hint,
-    is_array_hint,
-    is_memorable,
-    is_open,
-    judge,
-    remember,
-    signature_or_type,
-    switch,
-)
+from typednn.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
 from typednn.derivatives import checked_backward, gradient_fields
 from typednn.errors import ArgumentError, explain
 
@@ -74,7 +64,7 @@ class Gradient:
 
     def __post_init__(self) -> None:
         """Hold every field to its annotation, where no backward will; `CheckError` names the field."""
-        if not checked_backward.runs and switch.mode != "off":
+        if not checked_backward.outer and switch.mode != "off":
             kind: type = type(self)
             _promises(kind).check(self)
 
@@ -174,7 +164,7 @@ def _promises(kind: type) -> _Promises:
 
 
 class _Promises:
-    """What the annotations of a gradient dataclass say of the fields alone, and the verdicts given so far."""
+    """What the annotations of a gradient dataclass say of the fields alone, and the kinds of them that fitted so far."""
 
     def __init__(self, kind: type[Gradient]) -> None:
         fields = gradient_fields(kind, kind.__qualname__)
@@ -186,16 +176,20 @@ class _Promises:
             # An input that may be anything is at least an array, or None where the input was no float.
             self.hints.append(_ARRAY_OR_NONE if name in kind.__inputs__ and (is_open(hint) or hint is Any) else hint)
         self.memorable: bool = all(map(is_memorable, self.hints))
-        self.verdicts: dict[Any, bool] = {}
+        self.kinds: tuple[Callable[..., bool], ...] = ()
 
     def check(self, gradient: Gradient) -> None:
+        if switch.mode == "cached" and any(fits(gradient) for fits in self.kinds):
+            return
         values = [getattr(gradient, name) for name in self.names]
-        key = tuple(map(signature_or_type, values)) if self.memorable and switch.mode == "cached" else None
-        if key is None or key not in self.verdicts:
-            judge(self.where, None, self.names, self.hints, values)
-            check_agreement(lambda: self.where, None, self.names, values)
-            if key is not None:
-                remember(self.verdicts, key, True)
+        judge(self.where, None, self.names, self.hints, values)
+        check_agreement(lambda: self.where, None, self.names, values)
+        if self.memorable:
+            facts, paths = Facts("gradient"), [f"gradient.{name}" for name in self.names]
+            for path, value in zip(paths, values, strict=True):
+                facts.note(path, value)
+            facts.scope([f"{path}.shape" for path in paths], self.hints, values)
+            self.kinds = remembered(self.kinds, facts.compiled())
 
 
 _ARRAY_OR_NONE: Any = typing.Optional[Shaped[AnyArray, "..."]]  # noqa: UP045  # to checkers, the left side is no type
@@ -267,7 +261,7 @@ def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ElementwiseGrad(Gradient, Generic[Array, P]):
-    """Gradient of a layer that keeps any shape: ``input`` shaped as its input, ``parameters`` its own dataclass or None."""
+    """Gradient of a layer of several ranks: ``input`` shaped as its input, ``parameters`` its own dataclass or None."""
 
     input: Array
     parameters: P

@@ -3,6 +3,7 @@
 ================  ==========================================================================================
 Layer             one array in, one array out, and a gradient whose ``input`` is typed as that array
 Elementwise       keeps whatever rank and shape it is given: ReLU fits anywhere
+Positionwise      maps the last axis of rows and of sequences, and keeps the axes before it
 FirstLayer        reads integers (tokens), which have no derivative: first in a stack only
 MultiInput        several arrays in; called by hand-written models, not stacked
 Input             not a layer: declares one sample's shape, so that every size is known from the start
@@ -13,15 +14,17 @@ The last type argument of a layer, ``S``, is its shape contract for type checker
 meaning at run time.
 """
 
+import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
 
 from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
+from typednn import arrays
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
 from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
@@ -37,6 +40,10 @@ Out = TypeVar("Out")
 Next = TypeVar("Next")
 Before = TypeVar("Before")
 A = TypeVar("A", bound=AnyArray)
+if TYPE_CHECKING:
+    Rows = TypeVar("Rows", Array2, Array3)
+else:  # of a choice jaxtyping would make two annotations; `Positionwise` asks for the rank itself
+    Rows = TypeVar("Rows", bound=AnyArray)
 P = TypeVar("P")
 P2 = TypeVar("P2")
 G = TypeVar("G", bound=InputGrad[Any])
@@ -74,14 +81,14 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
         return layers
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
+        if _has_room(self.shape_after(inputs[0].shape)):
+            return
         try:
             _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))
         except StackError as error:
             if error.reason in ("empty", "shape"):  # rank and sizes have been judged, in the words of a call
                 raise ShapeError(str(error), self) from None
 
-    @overload
-    def __rshift__(self, other: "Layer[Out, Next, G2, S2]") -> "Chain[In, Next, str, G, G2]": ...
     @overload
     def __rshift__(self, other: "Elementwise[P]") -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
     @overload
@@ -113,16 +120,71 @@ class Elementwise(Module, Generic[P]):
         return self.forward(x)
 
     @overload
-    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, P], G]": ...
-    @overload
     def __rshift__(self, other: "Elementwise[P2]") -> "ElementwiseChain[P, P2]": ...
+    @overload
+    def __rshift__(self, other: "Positionwise[P2]") -> "PositionwiseChain[P, P2]": ...
     @overload
     def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, ElementwiseGrad[In, P], G]": ...
     def __rshift__(self, other: Any) -> Any:
-        return _stacked(ElementwiseChain if isinstance(other, Elementwise) else Chain, None, self, other)
+        kinds = ((Elementwise, ElementwiseChain), (Positionwise, PositionwiseChain), (object, Chain))
+        return _stacked(next(chain for kind, chain in kinds if isinstance(other, kind)), None, self, other)
 
     def __rrshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]":
         return cast("Chain[In, Out, str, G, ElementwiseGrad[Out, P]]", _stacked(Chain, None, other, self))
+
+
+class Positionwise(Module, Generic[P]):
+    """Reads the last axis of rows or of sequences, ``batch features`` or ``batch time features``, and keeps the axes before it.
+
+    One that keeps the last axis too, at any rank, is an `Elementwise` with the annotation ``*batch {self.features}``.
+    """
+
+    gradient_prefix = "parameters."
+
+    @abstractmethod
+    def forward(self, x: Float[Rows, "*batch in_features"]) -> Float[Rows, "*batch out_features"]: ...
+
+    @abstractmethod
+    def backward(self, next_grad: Float[Rows, "*batch out_features"]) -> ElementwiseGrad[Rows, P]: ...
+
+    @inherited
+    def update(self, optimizer: Optimizer, grad: ElementwiseGrad[AnyArray, P]) -> None:
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
+        update_parts(self, optimizer, grad)
+
+    def __call__(self, x: Rows) -> Rows:
+        return self.forward(x)
+
+    def trace(self, flow: Flow) -> Flow:
+        if flow.axes is not None and len(flow.axes) not in (2, 3):
+            raise flow.wrong_rank(self.label(), (2, 3))
+        return super().trace(flow)
+
+    def check_sizes(self, inputs: Sequence[Any]) -> None:
+        try:
+            _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))
+        except StackError as error:
+            raise ShapeError(str(error), self) from None
+
+    @overload
+    def __rshift__(self, other: "Positionwise[P2] | Elementwise[P2]") -> "PositionwiseChain[P, P2]": ...
+    @overload
+    def __rshift__(self, other: Part[Rows, Out, G]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, P], G]": ...
+    def __rshift__(self, other: Any) -> Any:
+        return _stacked(PositionwiseChain if isinstance(other, Positionwise | Elementwise) else Chain, None, self, other)
+
+    @overload
+    def __rrshift__(self, other: "Chain[In, Rows, str, *Gs]") -> "Chain[In, Rows, str, *Gs, ElementwiseGrad[Rows, P]]": ...
+    @overload
+    def __rrshift__(self, other: "FirstChain[In, Rows, str, *Gs]") -> "FirstChain[In, Rows, str, *Gs, ElementwiseGrad[Rows, P]]": ...
+    @overload
+    def __rrshift__(self, other: "FirstLayer[In, Rows, G, S2]") -> "FirstChain[In, Rows, str, G, ElementwiseGrad[Rows, P]]": ...
+    @overload
+    def __rrshift__(self, other: "Input[Rows]") -> "Chain[Rows, Rows, str, ElementwiseGrad[Rows, P]]": ...
+    @overload
+    def __rrshift__(self, other: Part[In, Rows, ArrayGrad]) -> "Chain[In, Rows, str, ArrayGrad, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(self, other: Any) -> Any:
+        return _stacked(Chain, None, other, self)
 
 
 class FirstLayer(Module, Generic[In, Out, G, S]):
@@ -142,8 +204,6 @@ class FirstLayer(Module, Generic[In, Out, G, S]):
     def __call__(self, x: In) -> Out:
         return self.forward(x)
 
-    @overload
-    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, G, G2]": ...
     @overload
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
     @overload
@@ -197,8 +257,6 @@ class Input(Generic[In]):
         self.dtype = dtype
         self.flow: Flow = Flow.start(sizes)
 
-    @overload
-    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, G]": ...
     @overload
     def __rshift__(self, other: FirstLayer[In, Out, G, S2]) -> "FirstChain[In, Out, str, G]": ...
     @overload
@@ -261,17 +319,28 @@ class _Parts(Module):
     def gradient_of(self, grad: Any, name: str) -> Any:
         return grad.parts[self.names.index(name)]
 
-    def shapes_after(self, flow: Flow) -> Flow:
+    def flow_after(self, flow: Flow) -> Flow:
         if self.sample is not None and flow.shape is None:
             flow = self.sample.flow
         for part in self.parts:
             flow = part.trace(flow)
         return flow
 
+    def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        after = tuple(shape)
+        for part in self.parts:
+            given = part.shape_after(after)
+            if not _has_room(given):
+                return None
+            after = given
+        return after
+
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         if self.sample is not None:
             self.sample.check(inputs[0], self)
-        try:
+        if self.shape_after(inputs[0].shape) is not None:
+            return
+        try:  # what is wrong, if anything is: the shapes followed through the parts
             flow = Flow.of(tuple(inputs[0].shape))
             for part in self.parts:
                 flow = part.trace(flow)
@@ -318,8 +387,6 @@ class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0,
         return ChainGrad(gradients[0].input, tuple(gradients))
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "Chain[In, Next, str, *Gs, G2]": ...
-    @overload
     def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, *Gs, G2]": ...
@@ -343,8 +410,6 @@ class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[
         return ChainGrad(None, tuple(gradients))
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[Out, Next, G2, S2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
-    @overload
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
@@ -369,14 +434,40 @@ class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
         return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
 
     @overload  # type: ignore[override]
-    def __rshift__(self, other: Layer[In, Out, G, S2]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
-    @overload
     def __rshift__(self, other: Elementwise[P2]) -> "ElementwiseChain[*Ps, P2]": ...
+    @overload
+    def __rshift__(self, other: Positionwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
     @overload
     def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         if isinstance(other, Elementwise):
             return self._grown(ElementwiseChain, other)
+        return self._grown(PositionwiseChain, other) if isinstance(other, Positionwise) else _stacked(Chain, None, self, other)
+
+
+class PositionwiseChain(_Parts, Positionwise[tuple[*Ps]], Generic[*Ps]):
+    """Positionwise and elementwise layers one after another: again positionwise; ``grad.parameters`` holds one entry for each."""
+
+    gradient_prefix = ""
+
+    def forward(self, x: Float[Rows, "*batch in_features"]) -> Float[Rows, "*batch out_features"]:
+        output: Rows = self.run(x)
+        return output
+
+    def backward(self, next_grad: Float[Rows, "*batch out_features"]) -> ElementwiseGrad[Rows, tuple[*Ps]]:
+        gradients: Any = self.run_back(next_grad)
+        return ElementwiseGrad(gradients[0].input, tuple(gradient.parameters for gradient in gradients))
+
+    def gradient_of(self, grad: Any, name: str) -> Any:
+        return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
+
+    @overload  # type: ignore[override]
+    def __rshift__(self, other: Positionwise[P2] | Elementwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
+    @overload
+    def __rshift__(self, other: Part[Rows, Out, G]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
+        if isinstance(other, Positionwise | Elementwise):
+            return self._grown(PositionwiseChain, other)
         return _stacked(Chain, None, self, other)
 
 
@@ -409,6 +500,11 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
         return ChainGrad(gradients[0].input, tuple(gradients))
 
 
+def _has_room(shape: Sequence[int] | None) -> TypeGuard[tuple[int, ...]]:
+    """Whether a shape is known, and an array of the widest numbers surely fits into memory."""
+    return shape is not None and math.prod(shape) * 16 <= arrays.memory()
+
+
 def _refuse_beyond_memory(layer: Module, x: Any, flow: Flow) -> None:
     """`OutOfMemory` where what ``layer`` makes of a model's input ``x`` has no room: asked before anything is computed."""
     sizes = [size.value for size in flow.shape or () if size is not None and size.value is not None]
@@ -423,7 +519,7 @@ def check_stackable(parts: Sequence[Any], known: int = 0) -> None:
         key = id(identity(part))
         if isinstance(part, MultiInput):
             raise StackError(f"{part!r} takes several inputs and cannot be stacked; call it in a hand-written forward")
-        if not isinstance(part, Layer | Elementwise | FirstLayer | Foreign):
+        if not isinstance(part, Layer | Elementwise | Positionwise | FirstLayer | Foreign):
             raise StackError(f"a stack is made of layers, got {not_a_part(part)}")
         if place and isinstance(part, FirstLayer):
             raise StackError(f"{part!r} cannot follow {parts[place - 1]!r}: it reads integers, which have no derivative; put it first")
@@ -449,5 +545,6 @@ def _stacked(kind: type[_Parts], sample: Input[Any] | None, *handed: Any) -> _Pa
 
 
 __all__ = [
-    "Chain", "Elementwise", "ElementwiseChain", "FirstChain", "FirstLayer", "Input", "Layer", "MultiInput", "Sequential",
+    "Chain", "Elementwise", "ElementwiseChain", "FirstChain", "FirstLayer", "Input", "Layer", "MultiInput",
+    "Positionwise", "PositionwiseChain", "Sequential",
 ]  # fmt: skip

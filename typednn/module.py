@@ -22,7 +22,7 @@ import numpy.typing as npt
 from typednn import calls, delegation, printing, sharing, updates
 from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
-from typednn.checks import array_hints, attribute_lookup, enforced
+from typednn.checks import Kind, array_hints, attribute_lookup, enforced
 from typednn.derivatives import Record
 from typednn.errors import ArgumentError, DefinitionError, LocatedError, StackError, StateDictError, StateError, explain
 from typednn.fields import Cell, Field, InnerField, Placement, StoredField, declared_fields, holds_undeclared_array
@@ -36,7 +36,7 @@ _FLOAT32 = Precision.of(np.dtype(np.float32))
 
 
 class Module(Enforced):
-    """Base of everything that has a forward and a backward; derive from `Layer`, `Elementwise`, `FirstLayer` or `MultiInput`."""
+    """Base of everything that has a forward and a backward; derive from one of `typednn.layer`'s."""
 
     fields: ClassVar[dict[str, Field]] = {}
     declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
@@ -59,8 +59,8 @@ class Module(Enforced):
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
     _absent: set[str]  # optional fields that were switched off
     _kept: dict[str, Any]  # what backward needs
-    _record: Record | None  # the signatures of the last training forward
-    _verdicts: dict[Any, Record]  # by the signature of forward's inputs
+    _record: Record | None  # what a backward is held to
+    _kinds: tuple[Kind, ...]  # of forwards that fitted
     _token: object  # the outer forward that this layer last took part in
     _name: str
 
@@ -74,7 +74,7 @@ class Module(Enforced):
             self._absent = set()
             self._kept = {}
             self._record = None
-            self._verdicts = {}
+            self._kinds = ()
             self._token = None
             self._name = ""
             self.initialisers = {}
@@ -434,7 +434,7 @@ class Module(Enforced):
             if name not in Module.__annotations__:
                 vars(twin)[name] = _shared(value)
         twin._kept = {}
-        twin._verdicts = {}
+        twin._kinds = ()
         twin._record = None
         twin._token = None
         return twin
@@ -461,19 +461,27 @@ class Module(Enforced):
     def trace(self, flow: Flow) -> Flow:
         """The shapes after this layer, from its annotations alone; `StackError` where they cannot fit."""
         try:
-            return self.shapes_after(flow)
+            return self.flow_after(flow)
         except StackError as error:
             error.layers.append(self)
             raise
 
-    def shapes_after(self, flow: Flow) -> Flow:
+    def flow_after(self, flow: Flow) -> Flow:
         """What `trace` gives; derive it where a layer's own annotations do not say how the layers inside it use theirs."""
         contract = type(self).forward.__typednn_contract__  # type: ignore[attr-defined]
         inner = [(field.contract, partial(field.trace, self)) for field in type(self).inside if field.name in vars(self)]
         return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner)
 
+    def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        """The shape that comes out for one that goes in, batch included; None where it does not fit, or `trace` has to say it."""
+        kind = type(self)
+        if kind.flow_after is not Module.flow_after or kind.inside:
+            return None
+        after: tuple[int, ...] | None = kind.forward.__typednn_contract__.outcome(self, shape)  # type: ignore[attr-defined]
+        return after
+
     def check_sizes(self, inputs: Sequence[Any]) -> None:
-        """Called with the inputs of a signature not seen before, ahead of any arithmetic; stacks look through to their parts."""
+        """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their parts."""
 
     # ------------------------------------------------------------------ printing
 

@@ -19,32 +19,22 @@ import inspect
 import typing
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar, get_args, get_origin
 
 from typednn import shapes
 from typednn.checks import (
     Contract,
-    Verdicts,
+    Facts,
     array_hints,
     check_hint,
     enforced,
     is_array_hint,
-    is_memorable,
-    remember,
-    signature_or_type,
-    size_getter,
+    remembered,
     switch,
     without_markers,
 )
-from typednn.derivatives import (
-    GradientContract,
-    GradientType,
-    Record,
-    check_derivative,
-    check_gradient,
-    check_optimizer,
-    checked_backward,
-)
+from typednn.derivatives import GradientContract, GradientType, Record, check_optimizer, checked_backward
 from typednn.errors import DefinitionError, explain
 
 # A backward is held to its forward, an update to its backward: in this order.
@@ -91,9 +81,9 @@ def _names_arrays(function: Callable[..., Any]) -> bool:
 
 def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a class that derives from Protocols alone."""
-    known = {"forward": _enforced_forward, "backward": _enforced_backward, "update": _enforced_update}
-    special = name in known and any(name in vars(base) for base in cls.__mro__ if getattr(base, "_is_protocol", False))
-    return known[name](function, cls) if special else enforced(function, cls.__qualname__)
+    wrap = {"forward": _enforced_forward, "backward": _enforced_backward, "update": _enforced_update}.get(name)
+    promised = any(name in vars(base) for base in cls.__mro__ if getattr(base, "_is_protocol", False))
+    return wrap(function, cls) if wrap is not None and promised else enforced(function, cls.__qualname__)
 
 
 # ------------------------------------------------------------------ when a class is defined
@@ -185,107 +175,39 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
 # ------------------------------------------------------------------ between the calls of one instance
 
 
-class _Memory:
-    """What is known of an instance: verdicts by signature, and the record of its last forward."""
-
-    __slots__ = ("life", "record", "verdicts")
-
-    def __init__(self, life: Any) -> None:
-        self.life: Any = life
-        self.record: Record | None = None
-        self.verdicts: Verdicts = {}
+# The record of an instance's last forward, and the weak reference that takes it out with the instance. By identity: an instance may have
+# no hash, and a copy of it begins with nothing.
+_records: dict[int, tuple[Any, Record | None]] = {}
 
 
-# By identity: an instance may have no hash, and a copy of it begins with nothing. The weak reference takes the entry out.
-_memories: dict[int, _Memory] = {}
-
-
-def _memory(instance: Any) -> _Memory:
+def _note(instance: Any, record: Record | None) -> None:
     key = id(instance)
-    found = _memories.get(key)
-    if found is None:
-        try:
-            found = _Memory(weakref.ref(instance, lambda _: _memories.pop(key, None)))
-        except TypeError:  # slots without room for a weak reference: each call is judged anew, by its annotations
-            return _Memory(None)
-        _memories[key] = found
-    return found
+    life = _records[key][0] if key in _records else None
+    with suppress(TypeError):  # slots without room for a weak reference: its backward is judged by its annotations alone
+        _records[key] = (life or weakref.ref(instance, lambda _: _records.pop(key, None)), record)
 
 
 # ------------------------------------------------------------------ when it is called
 
 
 def _enforced_forward(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
-    """``forward`` with its promises kept, and its signatures recorded for ``backward``."""
-    contract = Contract(function, f"{cls.__qualname__}.forward")
-    parameters = inspect.signature(function)
-    read_sizes = size_getter((*contract.hints, contract.result))
-    memorable = all(map(is_memorable, (*contract.hints, contract.result)))
-
-    @functools.wraps(function)
-    def forward(self: Any, *args: Any, **named: Any) -> Any:
-        mode = switch.mode
-        memory = _memory(self)
-        if mode == "off":
-            memory.record = None
-            return function(self, *args, **named)
-        if named or len(args) != len(contract.names):
-            bound = parameters.bind(self, *args, **named)
-            bound.apply_defaults()
-            args = bound.args[1:]
-        key = (read_sizes(self), *map(signature_or_type, args))
-        record: Record | None = memory.verdicts.get(key) if memorable and mode == "cached" else None
-        if record is None:
-            contract.check_arguments(self, args)
-        output = function(self, *args)
-        if record is None or signature_or_type(output) != record.output:
-            contract.check_result(self, args, output)
-            record = Record(tuple(map(signature_or_type, args)), signature_or_type(output))
-            remember(memory.verdicts, key, record)
-        memory.record = record
-        return output
-
-    forward.__typednn_contract__ = contract  # type: ignore[attr-defined]
-    return forward
+    """``forward`` with its promises kept, and what ``backward`` is held to recorded."""
+    return enforced(function, cls.__qualname__, _note)
 
 
 def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
     """``backward`` with ``next_grad`` and every field of the gradient held to what they are derivatives of, as far as that is known."""
     gradient = GradientContract(cls, function)
-    contract = gradient.contract
-    parameters = inspect.signature(function)
 
     @functools.wraps(function)
     def backward(self: Any, *args: Any, **named: Any) -> Any:
-        (next_grad,) = args if len(args) == 1 and not named else parameters.bind(self, *args, **named).args[1:]
-        mode = switch.mode
-        if mode == "off":
+        (next_grad,) = args if len(args) == 1 and not named else gradient.contract.in_order(self, args, named)
+        if switch.mode == "off":
             return function(self, next_grad)
-        record = _memory(self).record
-        known = record.gradient if record is not None and mode == "cached" else None
-        if record is None or known is None or signature_or_type(next_grad) != record.output:
-            known = None
-            contract.check_arguments(self, [next_grad])
-            if record is not None:
-                where = contract.described(self)
-                check_derivative(where, self, contract.names[0], next_grad, record.output or (), "forward's output")
-        outer, checked_backward.runs = checked_backward.runs, True
-        try:
-            result = function(self, next_grad)
-        finally:
-            checked_backward.runs = outer
-        if known is not None:
-            try:
-                if known[0](result) == known[1]:
-                    return result
-            except AttributeError:
-                pass
-        verdict = check_gradient(self, gradient, next_grad, result, None if record is None else record.inputs)
-        if record is not None:
-            record.gradient = verdict
-        return result
+        record = _records.get(id(self), (None, None))[1]
+        return gradient.held(self, next_grad, record, function, checked_backward.outer)
 
-    backward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    backward.__typednn_contract__ = gradient.contract  # type: ignore[attr-defined]
     backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]
     return backward
 
@@ -293,7 +215,6 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
 def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
     """``update`` with the gradient held to its own annotations, and each derivative to the array of ``self`` that it is named after."""
     contract = Contract(function, f"{cls.__qualname__}.update")
-    parameters = inspect.signature(function)
     if len(contract.hints) != 2:
         raise DefinitionError(explain(contract.where, "takes an optimizer and a gradient", ", ".join(contract.names)))
     promise = GradientType(contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass")
@@ -301,37 +222,30 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
     if given is not None and given.known and promise.known and promise.type not in given.type.__mro__:
         rule = f"grad must be what backward returns, {given.type.__qualname__}"
         raise DefinitionError(explain(contract.where, rule, promise.type.__qualname__))
+    kinds: tuple[Callable[..., bool], ...] = ()
 
     @functools.wraps(function)
     def update(self: Any, *args: Any, **named: Any) -> Any:
+        nonlocal kinds
         if switch.mode == "off":
             return function(self, *args, **named)
         if named or len(args) != 2:
-            args = parameters.bind(self, *args, **named).args[1:]
-        optimizer, grad = args
-        where = contract.described(self)
-        memory = _memory(self)
-        key = _update_key(promise, optimizer, grad) if switch.mode == "cached" else None
-        if key is None or key not in memory.verdicts:
+            args = contract.in_order(self, args, named)
+        if switch.mode == "full" or not any(fits(self, *args) for fits in kinds):
+            optimizer, grad = args
+            where = contract.described(self)
             check_optimizer(where, self, optimizer)
             contract.check_arguments(self, args)
-            promise.check_held(where, self, grad)
-            promise.check_annotations(where, self, grad)
-            if key is not None:
-                remember(memory.verdicts, key, _NO_RECORD)
-        return function(self, optimizer, grad)
+            facts = Facts("self, optimizer, gradient")
+            facts.note("optimizer", optimizer)
+            facts.note("gradient", grad)
+            promise.check_held(where, self, grad, facts)
+            promise.check_annotations(where, self, grad, facts)
+            kinds = remembered(kinds, facts.compiled())
+        return function(self, *args)
 
     update.__typednn_contract__ = contract  # type: ignore[attr-defined]
     return update
-
-
-_NO_RECORD = Record((), None)
-
-
-def _update_key(promise: GradientType, optimizer: Any, grad: Any) -> Any:
-    """What the verdict on an update depends on; None where ``grad`` lacks a field."""
-    fields = tuple(signature_or_type(getattr(grad, name, None)) for name in promise.fields)
-    return None if isinstance(optimizer, type) else ("update", optimizer.__class__, grad.__class__, *fields)
 
 
 # ------------------------------------------------------------------ gradients that derive from InputGrad

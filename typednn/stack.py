@@ -20,13 +20,13 @@ from typednn.arrays import Array2
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.foreign import Foreign, adopted, identity
 from typednn.gradients import Gradient
-from typednn.layer import Chain, Elementwise, Input, Layer, MultiInput, S, Sequential, not_a_part
+from typednn.layer import Chain, Elementwise, Input, Layer, MultiInput, Positionwise, S, Sequential, not_a_part
 from typednn.module import Module
 from typednn.protocols import DynLayer, Optimizer
 from typednn.shapes import Axis, Dim, Flow
 
-AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Foreign"
-StackPart: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | DynLayer"
+AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | Foreign"
+StackPart: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | DynLayer"
 
 
 @final
@@ -156,7 +156,7 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
         twin.dyn_layers = _adapted(twin.layers, Flow.start(self.input.sizes))[0]
         return twin
 
-    def shapes_after(self, flow: Flow) -> Flow:
+    def flow_after(self, flow: Flow) -> Flow:
         """As one layer among others: rows in, rows out."""
         return self._read(flow, f"out_features={self.out_features}")
 
@@ -222,7 +222,7 @@ def known_sizes(flow: Flow) -> tuple[int, ...]:
 
 def check_part(layer: object) -> None:
     """Raise unless ``layer`` can be a part of a `Stack`."""
-    if isinstance(layer, Layer | Elementwise | Foreign):
+    if isinstance(layer, Layer | Elementwise | Positionwise | Foreign):
         return
     if isinstance(layer, MultiInput):
         reason = "takes several inputs; call it in a hand-written forward"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from typednn.arrays import AnyArray
 from typednn.calls import locate
 from typednn.checks import Contract, judge, signature, switch
-from typednn.derivatives import ANY_ARRAY, check_derivative, check_optimizer
+from typednn.derivatives import check_derivative, check_optimizer
 from typednn.errors import LocatedError
 from typednn.fields import Cell
 from typednn.protocols import Optimizer
@@ -92,7 +92,7 @@ def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
     for _, cell, derivative, _ in uses:
         earlier = steps.get(id(cell))
         steps[id(cell)] = (cell, derivative if earlier is None else earlier[1] + derivative)
-    many = getattr(type(optimizer), "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
+    many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
     if many is not None:
         many(optimizer, [(cell.array, derivative) for cell, derivative in steps.values()])
         return
@@ -232,6 +232,4 @@ def _fits(array: Any, derivative: Any) -> bool:
 
 
 def _refuse(module: Module, path: str, array: Any, derivative: Any) -> None:
-    where = f"{module.label()}.update"
-    judge(where, module, [f"the gradient of {path!r}"], [ANY_ARRAY], [derivative])
-    check_derivative(where, module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")
+    check_derivative(f"{module.label()}.update", module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")

@@ -145,6 +145,8 @@ def test_public_names() -> None:
         "select",
         "synchronize",
         "to_device",
+        "read_together",
+        "to_number",
         "to_numpy",
     }
     assert all(hasattr(backends, name) for name in backends.__all__)

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,11 +151,14 @@ def test_layouts_are_each_others_inverse() -> None:
 
 
 def test_arithmetic_is_counted() -> None:
-    lenet5 = works.WORKS["lenet5-forward"]
-    one = 2 * (28 * 28 * 6 * 25 + 10 * 10 * 16 * 150 + 400 * 120 + 120 * 84 + 84 * 10)
-    assert lenet5.flops() == 600 * one
-    assert works.WORKS["lenet5-step"].flops() == 600 * (3 * one - 2 * 28 * 28 * 6 * 25)
-    assert SMALL.traffic() == 4 * (4 * 64 + 3 * (2 * 9 + 2 + 3 * 32 + 3))
+    """Products by hand: padded 3x3 convolution of 8x8 pixels to 2 channels, 32 features to 3; the loss and the rest take less."""
+    products = 4 * 2 * (8 * 8 * 2 * 9 + 32 * 3)
+    for work, times in ((replace(SMALL, optimizer=""), 1), (SMALL, 3)):
+        flops, traffic = works.needed(work)
+        unread = 4 * 2 * 8 * 8 * 2 * 9 if work.optimizer else 0  # the derivative by the images
+        assert times * products - unread <= flops <= 1.3 * times * products
+        numbers = 2 * 9 + 2 + 3 * 32 + 3
+        assert traffic == 4 * (4 * 64 + (3 if work.optimizer else 1) * numbers) + (4 * 8 if work.optimizer else 0)  # and int64 labels
 
 
 def test_checked_calls_of_a_step() -> None:

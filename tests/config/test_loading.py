@@ -20,6 +20,7 @@ from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError
 from typednn.layers import Linear, Tanh
 from typednn.module import Module
+from typednn.shapes import Flow
 
 ROWS = "format = 1\ninput = [4]\n"
 LINEAR = '[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 3\n'
@@ -264,7 +265,7 @@ def test_a_name_is_registered_once(registry: dict[str, type[Module]]) -> None:
 
 def test_every_layer_has_its_class_name_in_configs() -> None:
     public = {name for name in layers.__all__ if not name.endswith("Grad")}
-    assert public | {"Chain", "ElementwiseChain", "Sequential", "Stack"} == set(LAYERS)
+    assert public | {"Chain", "ElementwiseChain", "PositionwiseChain", "Sequential", "Stack"} == set(LAYERS)
     assert all(kind.__name__ == name for name, kind in LAYERS.items())
 
 
@@ -342,6 +343,23 @@ def test_rng_must_be_declared() -> None:
     config = loads(ROWS + LINEAR + "[init]\nseed = 3\n")
     assert np.array_equal(config.model().init(config.rng()).parameters()[0], config.model().init(np.random.default_rng(3)).parameters()[0])
     assert loads(ROWS + LINEAR).optimizer() is None
+
+
+class Doubled(Picky):
+    """A layer of a user with one inside, which no config says."""
+
+    def __init__(self, features: int) -> None:
+        self.inside: Linear = Linear(2 * features, 2 * features)
+
+    def flow_after(self, flow: Flow) -> Flow:
+        return self.inside.trace(flow)
+
+
+def test_a_misfit_inside_a_users_layer_is_told_at_that_layer(registry: dict[str, type[Module]]) -> None:
+    register("Doubled")(Doubled)
+    error = _error(ROWS + '[[layer]]\ntype = "Residual"\n[[layer.inner]]\ntype = "Doubled"\nfeatures = 3\n')
+    message = "layer 0.inner: Linear(6, 6) cannot follow Input(4): expects 6 features, gets 4"
+    assert str(error).split("\n")[0] == f"<config>:6:8: {message}"
 
 
 def test_layers_are_left_as_their_constructors_make_them() -> None:

@@ -11,7 +11,7 @@ from typednn.engines import available, counting
 from typednn.layers import Conv2d, Flatten, LeakyReLU, Linear, MaxPool2d, Pad2d, ReLU, Sigmoid, Tanh
 
 # What follows a Pad2d and a Conv2d, and which ops compute it all.
-ONE = {"conv_act_pool.forward"}
+ONE = {"conv2d.forward"}
 AFTER: dict[str, tuple[Callable[[], list[Any]], set[str]]] = {
     "nothing": (list, ONE),
     "ReLU": (lambda: [ReLU()], ONE),

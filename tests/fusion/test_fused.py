@@ -80,9 +80,9 @@ def test_kernels_run() -> None:
     x, _ = digits()
     with counting() as counts:
         fused.backward(fused.forward(x))
-    assert counts["conv_act_pool.forward", "halide"] == counts["conv_act_pool.backward", "halide"] == 2
+    assert counts["conv2d.forward", "halide"] == counts["conv2d.backward", "halide"] == 2
     assert sum(counts[f"linear.{name}", engine] for name in ("forward", "backward") for engine in ("halide", "blas")) == 6
-    assert not {op for op, _ in counts} & {"conv2d.forward", "max_pool2d.forward", "relu.forward", "relu.backward"}
+    assert not {op for op, _ in counts} & {"pad2d.forward", "max_pool2d.forward", "relu.forward", "relu.backward"}
 
 
 @settings(max_examples=6, deadline=None)
@@ -158,16 +158,16 @@ def test_input_gradient_is_of_the_backward_although_weights_have_changed() -> No
 
 @pytest.mark.skipif(not available(), reason="Halide is not installed")
 def test_a_step_does_not_compute_the_input_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    from typednn.kernels import conv_act_pool
+    from typednn.kernels import conv2d
 
     wanted: list[bool] = []
-    real = conv_act_pool.backward
+    real = conv2d.backward
 
     def spy(*arguments: Any) -> Any:
         wanted.append(arguments[7] if len(arguments) > 7 else True)
         return real(*arguments)
 
-    monkeypatch.setattr(conv_act_pool, "backward", spy)
+    monkeypatch.setattr(conv2d, "backward", spy)
     fused = fuse(lenet5(softmax=False, rng=rng()))
     x, labels = digits()
     grad = fused.backward(LOSS.loss_grad(fused.forward(x), labels))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.kernels import conv2d
+from typednn.kernels.conv2d import Window
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -32,6 +33,17 @@ def loops(x, weight, bias, stride, dilation):
     return y
 
 
+def forward(x, weight, bias, stride, dilation):
+    """y of a convolution alone."""
+    y, winners = conv2d.forward(x, weight, bias, Window(stride, dilation))
+    assert winners is None
+    return y
+
+
+def backward(next_grad, x, weight, stride, dilation):
+    return conv2d.backward(next_grad, x, weight, Window(stride, dilation))
+
+
 def grid(text):
     """Rows of one-channel pixels, as in the spec: ``"1 2 / 3 4"`` -> (1, 2, 2, 1)."""
     return np.array([[float(pixel) for pixel in row.split()] for row in text.split("/")])[None, :, :, None]
@@ -45,7 +57,7 @@ def test_forward_is_the_loop(normal, geometry, batch, channels, out, biased, see
     x, weight = normal(seed, batch, *size, channels), normal(seed, out, *kernel, channels)
     bias = normal(seed, out) if biased else None
     expected = loops(x, weight, bias, stride, dilation)
-    np.testing.assert_allclose(conv2d.forward(x, weight, bias, stride, dilation), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(forward(x, weight, bias, stride, dilation), expected, rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -54,11 +66,11 @@ def test_backward_is_the_slope(normal, assert_slope, geometry, batch, channels, 
     """P-L4, P-L5: dx, dweight, dbias (eq 27 with its edge cases)."""
     size, kernel, stride, dilation = geometry
     x, weight, bias = normal(seed, batch, *size, channels), normal(seed, out, *kernel, channels), normal(seed, out)
-    next_grad = normal(seed + 1, *conv2d.forward(x, weight, bias, stride, dilation).shape)
-    dx, dweight, dbias = conv2d.backward(next_grad, x, weight, stride, dilation)
-    assert_slope(dx, lambda at: conv2d.forward(at, weight, bias, stride, dilation), x, next_grad)
-    assert_slope(dweight, lambda at: conv2d.forward(x, at, bias, stride, dilation), weight, next_grad)
-    assert_slope(dbias, lambda at: conv2d.forward(x, weight, at, stride, dilation), bias, next_grad)
+    next_grad = normal(seed + 1, *forward(x, weight, bias, stride, dilation).shape)
+    dx, dweight, dbias = backward(next_grad, x, weight, stride, dilation)
+    assert_slope(dx, lambda at: forward(at, weight, bias, stride, dilation), x, next_grad)
+    assert_slope(dweight, lambda at: forward(x, at, bias, stride, dilation), weight, next_grad)
+    assert_slope(dbias, lambda at: forward(x, weight, at, stride, dilation), bias, next_grad)
 
 
 def test_fixture_same_padded_ones():
@@ -66,7 +78,7 @@ def test_fixture_same_padded_ones():
     x = np.zeros((2, 7, 7, 1))
     x[0, 1:6, 1:6], x[1, 1:6, 1:6] = 1, 2
     expected = grid("4 6 6 6 4 / 6 9 9 9 6 / 6 9 9 9 6 / 6 9 9 9 6 / 4 6 6 6 4")
-    y = conv2d.forward(x, np.ones((1, 3, 3, 1)), None, (1, 1), (1, 1))
+    y = forward(x, np.ones((1, 3, 3, 1)), None, (1, 1), (1, 1))
     np.testing.assert_array_equal(y, np.concatenate([expected, 2 * expected]))
 
 
@@ -88,8 +100,8 @@ FIXTURES = {
 def test_fixtures_of_ones(size, stride, dilation, out, dweight, dx):
     """P-L4: image, 3x3 kernel and next gradient of ones; dx by pixel, unused right and bottom pixels 0."""
     x, weight, next_grad = np.ones((1, size, size, 1)), np.ones((1, 3, 3, 1)), np.ones((1, out, out, 1))
-    np.testing.assert_array_equal(conv2d.forward(x, weight, None, stride, dilation), 9 * next_grad)
-    got = conv2d.backward(next_grad, x, weight, stride, dilation)
+    np.testing.assert_array_equal(forward(x, weight, None, stride, dilation), 9 * next_grad)
+    got = backward(next_grad, x, weight, stride, dilation)
     np.testing.assert_array_equal(got[0], grid(dx))
     np.testing.assert_array_equal(got[1], np.full((1, 3, 3, 1), dweight))
     np.testing.assert_array_equal(got[2], [out * out])
@@ -98,7 +110,7 @@ def test_fixtures_of_ones(size, stride, dilation, out, dweight, dx):
 def test_bias_gradient_keeps_its_digits():
     """P-L5: 600·28·28 float32 numbers near 1 sum to within a few units in the last place."""
     next_grad = np.random.default_rng(0).uniform(0.5, 1.5, (600, 28, 28, 2)).astype(np.float32)
-    _, _, dbias = conv2d.backward(next_grad, np.ones((600, 28, 28, 1), np.float32), np.ones((2, 1, 1, 1), np.float32), (1, 1), (1, 1))
+    _, _, dbias = backward(next_grad, np.ones((600, 28, 28, 1), np.float32), np.ones((2, 1, 1, 1), np.float32), (1, 1), (1, 1))
     np.testing.assert_allclose(dbias, next_grad.sum(axis=(0, 1, 2), dtype=np.float64), rtol=1e-6)
 
 
@@ -127,14 +139,14 @@ def test_input_gradient_is_eq_27_written_out(normal, geometry, batch, channels, 
     """P-L4: dx = pad_full(dilate2d(dy, stride)) star the reversed kernel with its channel axes exchanged."""
     size, kernel, stride, dilation = geometry
     x, weight = normal(seed, batch, *size, channels), normal(seed, out, *kernel, channels)
-    next_grad = normal(seed + 1, *conv2d.forward(x, weight, None, stride, dilation).shape)
+    next_grad = normal(seed + 1, *forward(x, weight, None, stride, dilation).shape)
     spread = conv2d.dilate2d(next_grad, stride)
     reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     padded = np.pad(spread, ((0, 0), (reach[0],) * 2, (reach[1],) * 2, (0, 0)))
     expected = np.zeros_like(x)
-    met = conv2d.forward(padded, np.flip(weight, (1, 2)).transpose(3, 1, 2, 0), None, (1, 1), dilation)
+    met = forward(padded, np.flip(weight, (1, 2)).transpose(3, 1, 2, 0), None, (1, 1), dilation)
     expected[:, : met.shape[1], : met.shape[2]] = met
-    np.testing.assert_allclose(conv2d.backward(next_grad, x, weight, stride, dilation)[0], expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(backward(next_grad, x, weight, stride, dilation)[0], expected, rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=30, deadline=None)

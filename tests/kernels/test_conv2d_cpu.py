@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from typednn import engines
 from typednn.engines import toolchain
 from typednn.kernels import conv2d
-from typednn.kernels.conv2d import cpu, reference
+from typednn.kernels.activations import IDENTITY
+from typednn.kernels.conv2d import Window, cpu, reference
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 
@@ -45,6 +46,32 @@ def normal(seed, *shape):
     return array
 
 
+def forward(x, weight, bias, stride, dilation):
+    """y of a convolution alone; asserts that a kernel computes it."""
+    with engines.counting() as counts:
+        y, winners = conv2d.forward(x, weight, bias, Window(stride, dilation))
+    assert winners is None
+    assert set(counts) == {("conv2d.forward", "halide")}
+    return y
+
+
+def backward(next_grad, x, weight, stride, dilation):
+    """Its derivatives; asserts that not the reference computes them."""
+    with engines.counting() as counts:
+        gradients = conv2d.backward(next_grad, x, weight, Window(stride, dilation))
+    assert not counts["conv2d.backward", "reference"]
+    return gradients
+
+
+def right(x, weight, bias, stride, dilation):
+    """y by the reference."""
+    return reference.forward(x, weight, bias, Window(stride, dilation))[0]
+
+
+def right_back(next_grad, x, weight, stride, dilation):
+    return reference.backward(next_grad, x, weight, Window(stride, dilation))
+
+
 def assert_close(got, exact, magnitudes, terms):
     """Within what rounding ``terms`` products and their sum may cost, and a fresh float32 array."""
     assert got.dtype == np.float32
@@ -62,13 +89,13 @@ def test_forward_and_backward_are_the_reference(problem, batch, biased, threads,
     doubled = [array if array is None else array.astype(np.float64) for array in (x, weight, bias)]
     sizes = [None if array is None else np.abs(array) for array in doubled]
     engines.set_threads(threads)
-    y = cpu.forward(x, weight, bias, stride, dilation)
-    assert_close(y, reference.forward(*doubled, stride, dilation), reference.forward(*sizes, stride, dilation), np.prod(shape[1:]) + 1)
+    y = forward(x, weight, bias, stride, dilation)
+    assert_close(y, right(*doubled, stride, dilation), right(*sizes, stride, dilation), np.prod(shape[1:]) + 1)
 
     next_grad = normal(seed + 1, *y.shape)
-    got = cpu.backward(next_grad, x, weight, stride, dilation)
-    exact = reference.backward(next_grad.astype(np.float64), doubled[0], doubled[1], stride, dilation)
-    bounds = reference.backward(np.abs(next_grad.astype(np.float64)), sizes[0], sizes[1], stride, dilation)
+    got = backward(next_grad, x, weight, stride, dilation)
+    exact = right_back(next_grad.astype(np.float64), doubled[0], doubled[1], stride, dilation)
+    bounds = right_back(np.abs(next_grad.astype(np.float64)), sizes[0], sizes[1], stride, dilation)
     pixels = np.prod(next_grad.shape[:3])
     for one, expected, bound, terms in zip(got, exact, bounds, (np.prod(shape[:3]), pixels, pixels), strict=True):
         assert_close(one, expected, bound, terms)
@@ -97,12 +124,12 @@ def test_nan_and_infinity_are_the_reference_s(image, shape, stride, dilation, ba
     rng = np.random.default_rng(0)
     for spoiled in range(3):
         x, weight = rng.normal(size=(3, *image)).astype(np.float32), rng.normal(size=shape).astype(np.float32)
-        next_grad = rng.normal(size=reference.forward(x, weight, None, stride, dilation).shape).astype(np.float32)
+        next_grad = rng.normal(size=right(x, weight, None, stride, dilation).shape).astype(np.float32)
         array = (x, weight, next_grad)[spoiled]
         array.reshape(-1)[rng.integers(array.size)] = bad
         pairs = zip(
-            (cpu.forward(x, weight, None, stride, dilation), *cpu.backward(next_grad, x, weight, stride, dilation)),
-            (reference.forward(x, weight, None, stride, dilation), *reference.backward(next_grad, x, weight, stride, dilation)),
+            (forward(x, weight, None, stride, dilation), *backward(next_grad, x, weight, stride, dilation)),
+            (right(x, weight, None, stride, dilation), *right_back(next_grad, x, weight, stride, dilation)),
             strict=True,
         )
         for got, expected in pairs:
@@ -112,11 +139,11 @@ def test_nan_and_infinity_are_the_reference_s(image, shape, stride, dilation, ba
 @pytest.mark.parametrize(("image", "shape", "stride", "dilation"), WAYS.values(), ids=WAYS)
 def test_threads_and_repetition_change_no_bit(image, shape, stride, dilation):
     x, weight = normal(0, 19, *image), normal(1, *shape)
-    next_grad = normal(2, *reference.forward(x, weight, None, stride, dilation).shape)
+    next_grad = normal(2, *right(x, weight, None, stride, dilation).shape)
     results = []
     for threads in (1, 2, 2):
         engines.set_threads(threads)
-        results.append((cpu.forward(x, weight, None, stride, dilation), *cpu.backward(next_grad, x, weight, stride, dilation)))
+        results.append((forward(x, weight, None, stride, dilation), *backward(next_grad, x, weight, stride, dilation)))
     for result in results[1:]:
         for one, first in zip(result, results[0], strict=True):
             np.testing.assert_array_equal(one, first)
@@ -124,10 +151,10 @@ def test_threads_and_repetition_change_no_bit(image, shape, stride, dilation):
 
 def test_kept_results_keep_their_values():
     x, weight = normal(0, 40, 12, 12, 4), normal(1, 5, 3, 3, 4)
-    y = cpu.forward(x, weight, None, (1, 1), (1, 1))
-    kept = [y, *cpu.backward(y, x, weight, (1, 1), (1, 1))]
+    y = forward(x, weight, None, (1, 1), (1, 1))
+    kept = [y, *backward(y, x, weight, (1, 1), (1, 1))]
     copies = [array.copy() for array in kept]
-    cpu.backward(cpu.forward(2 * x, weight, None, (1, 1), (1, 1)), 2 * x, weight, (1, 1), (1, 1))
+    backward(forward(2 * x, weight, None, (1, 1), (1, 1)), 2 * x, weight, (1, 1), (1, 1))
     for one, copy in zip(kept, copies, strict=True):
         np.testing.assert_array_equal(one, copy)
 
@@ -137,11 +164,11 @@ def test_who_runs_what():
     x, weight = normal(0, 2, 6, 7, 3), normal(1, 4, 3, 3, 3)
     for strange in (x.astype(np.float64), x[:, :, ::-1], x[:0], np.asfortranarray(x)):
         with engines.counting() as counts:
-            y = conv2d.forward(strange, weight, None, (1, 1), (1, 1))
-            conv2d.backward(y, strange, weight, (1, 1), (1, 1))
+            y, _ = conv2d.forward(strange, weight, None, Window())
+            conv2d.backward(y, strange, weight, Window())
         assert set(counts) == {("conv2d.forward", "reference"), ("conv2d.backward", "reference")}
     with engines.counting() as counts:
-        conv2d.backward(conv2d.forward(x, weight, None, (1, 1), (1, 1)), x, weight, (1, 1), (1, 1))
+        conv2d.backward(conv2d.forward(x, weight, None, Window())[0], x, weight, Window())
     assert set(counts) == {("conv2d.forward", "halide"), ("conv2d.backward", "halide")}
 
 
@@ -152,11 +179,11 @@ def test_infinite_weights_meet_no_zeros(way, engine):
     image, shape, stride, dilation = WAYS[way]
     x, weight = normal(0, 2, *image), normal(1, *shape).copy()
     weight[0, 0, 0, 0] = np.inf
-    next_grad = np.ones_like(reference.forward(x, weight, None, stride, dilation))
+    next_grad = np.ones_like(right(x, weight, None, stride, dilation))
     with engines.counting() as counts:
-        dx, *_ = conv2d.backward(next_grad, x, weight, stride, dilation)
+        dx, *_ = conv2d.backward(next_grad, x, weight, Window(stride, dilation))
     assert set(counts) == {("conv2d.backward", engine)}
-    expected, *_ = reference.backward(next_grad, x, weight, stride, dilation)
+    expected, *_ = right_back(next_grad, x, weight, stride, dilation)
     np.testing.assert_array_equal(np.isposinf(dx), np.isposinf(expected))
     assert not np.isnan(dx).any()
 
@@ -166,13 +193,12 @@ def test_kernels_on_disk_need_no_compiler():
     script = """
 import sys
 import numpy as np
-from typednn.kernels import conv2d, conv_act_pool
-from typednn.kernels.conv_act_pool.geometry import Geometry
+from typednn.kernels import conv2d
+from typednn.kernels.activations import RELU
 x, weight = np.ones((2, 9, 8, 6), np.float32), np.ones((16, 5, 5, 6), np.float32)
-conv2d.backward(conv2d.forward(x, weight, None, (1, 1), (1, 1)), x, weight, (1, 1), (1, 1))
-geometry = Geometry(pool_size=(2, 2), pool_stride=(2, 2))
-y, winners = conv_act_pool.forward(x, weight, None, geometry)
-conv_act_pool.backward(y, x, weight, y, winners, geometry)
+for window in conv2d.Window(), conv2d.Window(pooling=((2, 2), (2, 2), (1, 1))):
+    y, winners = conv2d.forward(x, weight, None, window, RELU)
+    conv2d.backward(y, x, weight, window, RELU, y, winners)
 print("halide" in sys.modules)
 """
     said = [subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout for _ in range(2)]
@@ -181,5 +207,9 @@ print("halide" in sys.modules)
 
 @pytest.mark.parametrize("way", ["channels with a tail", "pixels", "planes of pixels", "input channels", "taps", "small images", "strided"])
 def test_on_every_target(way, tmp_path):
-    for each in cpu.kernels(*WAYS[way][:4]):
+    image, shape, stride, dilation = WAYS[way]
+    geometry = cpu.geometry_of(image, shape, Window(stride, dilation))
+    of_input = [cpu.dx_kernel(geometry, IDENTITY)] if stride == (1, 1) else []
+    forwards = [cpu.forward_kernel(geometry, biased, IDENTITY) for biased in (False, True)]
+    for each in (*forwards, cpu.dweight_kernel(geometry, IDENTITY), *of_input, cpu.gather_kernel(geometry)):
         on_every_target(each, tmp_path)

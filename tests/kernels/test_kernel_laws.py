@@ -14,7 +14,7 @@ from strict_array import StrictArray, register, to_numpy
 import typednn.kernels
 from typednn.engines import observing, using
 from typednn.kernels.activations import Activation
-from typednn.kernels.conv_act_pool.geometry import Geometry
+from typednn.kernels.conv2d import Window
 from typednn.kernels.linear import Layout
 from typednn.kernels.op import OPS
 
@@ -24,7 +24,7 @@ PAIR, ONE = (2, 2), (1, 1)
 SGD = {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "nesterov": True, "first": False}
 ADAM = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "step": 2}
 TANH = Activation("tanh")
-POOLED = Geometry(padding=(1, 0, 2, 1), pool_size=PAIR, pool_stride=PAIR)
+POOLED = Window(padding=(1, 0, 2, 1), pooling=(PAIR, PAIR, ONE))
 INDEX = np.array([[3, 0], [2, 1]], dtype=np.uint8)[None, :, :, None]
 LABELS = np.array([1, 0, 2])
 
@@ -35,21 +35,18 @@ CASES = [
     ("linear.forward", ([3, 4], [2, 4], [2], TANH), {}),
     ("linear.backward", ([3, 2], [3, 4], [2, 4]), {}),
     ("linear.backward", ([3, 2], [3, 4], [2, 4], [3, 2], TANH), {}),
-    ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], PAIR, ONE), {}),
-    ("conv2d.backward", ([2, 2, 2, 4], [2, 6, 5, 3], [4, 2, 2, 3], PAIR, PAIR), {}),
+    ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], Window(PAIR)), {}),
+    ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], POOLED, TANH), {}),
+    ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], POOLED, TANH, False), {}),
+    ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], None, Window(PAIR, pooling=((2, 1), ONE, ONE)), TANH), {}),
+    ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], Window(), TANH), {}),
+    ("conv2d.backward", ([2, 2, 2, 4], [2, 6, 5, 3], [4, 2, 2, 3], Window(PAIR, PAIR)), {}),
+    ("conv2d.backward", ([1, 2, 2, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window(pooling=(PAIR, PAIR, ONE)), TANH, [1, 2, 2, 1], INDEX), {}),
+    ("conv2d.backward", ([1, 4, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window(), TANH, [1, 4, 4, 1]), {}),
+    ("conv2d.backward", ([1, 3, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window((2, 1), padding=(0, 0, 1, 1)), TANH, [1, 3, 4, 1]), {}),
     ("conv2d.dilate2d", ([2, 3, 4, 1], PAIR), {}),
     ("conv2d.cross_correlate2d", ([4, 5], [2, 3], ONE), {}),
     ("conv2d.convolve2d", ([4, 5], [2, 3], ONE), {}),
-    ("conv_act_pool.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], POOLED, TANH), {}),
-    ("conv_act_pool.forward", ([2, 6, 5, 3], [4, 2, 2, 3], None, Geometry(stride=PAIR, pool_size=(2, 1)), TANH), {}),
-    ("conv_act_pool.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], Geometry(), TANH), {}),
-    ("conv_act_pool.infer", ([2, 6, 5, 3], [4, 2, 2, 3], [4], POOLED, TANH), {}),
-    (
-        "conv_act_pool.backward",
-        ([1, 2, 2, 1], [1, 5, 5, 3], [1, 2, 2, 3], [1, 2, 2, 1], INDEX, Geometry(pool_size=PAIR, pool_stride=PAIR), TANH),
-        {},
-    ),
-    ("conv_act_pool.backward", ([1, 4, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], [1, 4, 4, 1], None, Geometry(), TANH), {}),
     ("linear.chain", ([3, 4], Layout((4, 2, 5), (True, False), (TANH, TANH)), [2, 4], [2], [5, 2]), {}),
     ("max_pool2d.forward", ([2, 5, 4, 3], PAIR, PAIR, ONE), {}),
     ("max_pool2d.backward", ([1, 2, 2, 1], INDEX, (1, 4, 4, 1), PAIR, PAIR, ONE), {}),
@@ -79,13 +76,16 @@ CASES = [
     ("identity.forward", ([3, 4],), {}),
     ("identity.backward", ([3, 4], [3, 4]), {}),
     ("add.forward", ([3, 4], [3, 4]), {}),
+    ("add_scaled", ([3, 4], [3, 4], 0.5), {}),
+    ("shrunk", ([3, 4], 0.5), {}),
+    ("reduce", ([3, 4], (0,), 3), {}),
     ("reshape", ([3, 4], (2, 6)), {}),
     ("sgd.step", ([3, 4], [3, 4], [3, 4]), SGD),
     ("sgd.step", ([3, 4], [3, 4], [3, 4]), {**SGD, "nesterov": False, "first": True}),
     ("sgd.step", ([3, 4], [3, 4], None), {**SGD, "momentum": 0.0}),
     ("adam.step", ([3, 4], [3, 4], [3, 4], [3, 4]), ADAM),
 ]
-WRITTEN = {"sgd.step": {0, 2}, "adam.step": {0, 2, 3}}
+WRITTEN = {"shrunk": {0}, "sgd.step": {0, 2}, "adam.step": {0, 2, 3}}
 FUNCTIONS = {"conv2d.dilate2d", "conv2d.cross_correlate2d", "conv2d.convolve2d", "softmax_cross_entropy.one_hot"}  # no ops
 
 each_case = pytest.mark.parametrize(("name", "arguments", "keywords"), CASES, ids=[f"{case[0]}-{n}" for n, case in enumerate(CASES)])

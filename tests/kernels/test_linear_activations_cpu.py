@@ -47,11 +47,11 @@ def check(batch: int, in_features: int, out_features: int, biased: bool, activat
         dx, *without = linear.backward(next_grad, x, weight, y, activation, wants_input=False)
     assert dx is None
 
-    exact = [None if array is None else array.astype(np.float64) for array in (x, weight, bias, next_grad)]
+    exact: list[Any] = [None if array is None else array.astype(np.float64) for array in (x, weight, bias, next_grad)]
     sizes: list[Any] = [None if array is None else np.abs(array) for array in exact]
     # No activation is steeper than 1, but a leaky one that was asked for; those with exponentials add some roundings of their own.
     sums = reference.forward(*sizes[:3])
-    close(y, reference.forward(*exact[:3], activation), ((in_features + 3) * sums + 8) * EPS)
+    close(y, reference.forward(exact[0], exact[1], exact[2], activation), ((in_features + 3) * sums + 8) * EPS)
     # Where rounding decides on which side of a kink a sum falls, y says what was decided.
     right = reference.backward(exact[3], exact[0], exact[1], y.astype(np.float64), activation)
     bounds = reference.backward(sizes[3] * max(1, activation.slope), sizes[0], sizes[1])

@@ -1,5 +1,6 @@
 """A chain of affine maps as one kernel, against the maps one after another in float64."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -91,11 +92,26 @@ def test_parameters_that_the_kernel_cannot_take() -> None:
     x, (first, second, bias) = case(2, layout)
     right = linear.chain(x, layout, first, second, bias)
     turned, doubled = np.asfortranarray(first), bias.astype(np.float64)
-    np.testing.assert_allclose(linear.chain(x, layout, turned, second, bias), right, rtol=1e-5)
-    np.testing.assert_allclose(linear.chain(x, layout, first, second, doubled), right, rtol=1e-5)
+    for parameters in ((turned, second, bias), (first, second, doubled)):
+        with counting() as counts:
+            np.testing.assert_allclose(linear.chain(x, layout, *parameters), right, rtol=1e-5)
+            np.testing.assert_array_equal(linear.chain(x, layout, first, second, bias), right)
+        assert dict(counts) == {("linear.chain", "reference"): 1, ("linear.chain", "halide"): 1}
     with pytest.raises((ShapeError, ValueError)):
         linear.chain(x, layout, first[:, :3].copy(), second, bias)
     np.testing.assert_array_equal(linear.chain(x, layout, first, second, bias), right)
+
+
+def test_a_map_of_many_weights_is_left_to_threads() -> None:
+    assert (Layout((512, 512), (True,), (RELU,)).most_rows, Layout((513, 512), (True,), (RELU,)).most_rows) == (FEW_ROWS, 0)
+
+
+def test_a_copy_of_a_layout_has_the_same_kernel() -> None:
+    x, parameters = case(1, CONTROL)
+    y = linear.chain(x, CONTROL, *parameters)
+    for copied in (copy.deepcopy(CONTROL), copy.copy(CONTROL)):
+        assert copied.kernel is CONTROL.kernel
+        np.testing.assert_array_equal(linear.chain(x, copied, *parameters), y)
 
 
 def test_results_do_not_depend_on_the_threads() -> None:

@@ -11,9 +11,9 @@ import pytest
 from fast_ops import needs_halide, quiet
 
 from typednn.engines import using
-from typednn.kernels import conv_act_pool, linear, prelu
+from typednn.kernels import conv2d, linear, prelu
 from typednn.kernels.activations import Activation, Name
-from typednn.kernels.conv_act_pool.geometry import Geometry
+from typednn.kernels.conv2d import Window
 from typednn.kernels.pointwise import leaky_relu, relu, sigmoid, tanh
 
 pytestmark = [needs_halide, quiet]
@@ -98,13 +98,13 @@ def test_within_another_kernel(activation: Activation, kind: str) -> None:
             dx, _, _ = linear.backward(DY, ONE.repeat(len(Z), 0), ONE, y, activation)
             return y, dx
         size = 2 if kind == "conv and pool" else 1
-        geometry = Geometry(pool_size=(2, 2), pool_stride=(2, 2)) if size == 2 else Geometry()
+        window = Window(pooling=((2, 2), (2, 2), (1, 1))) if size == 2 else Window()
         # Of four pixels the others are so low that z is the winner, if it is a number.
         image = np.full((len(Z), size, size, 1), -200, np.float32)
         image[:, 0, 0, 0] = Z[:, 0]
         weight, dy = ONE.reshape(1, 1, 1, 1), DY.reshape(-1, 1, 1, 1)
-        y, winners = conv_act_pool.forward(image, weight, None, geometry, activation)
-        dx, _, _ = conv_act_pool.backward(dy, np.ones_like(image), weight, y, winners, geometry, activation)
+        y, winners = conv2d.forward(image, weight, None, window, activation)
+        dx, _, _ = conv2d.backward(dy, np.ones_like(image), weight, window, activation, y, winners)
         return y, dx.sum(axis=(1, 2))  # of pixels that the activation makes equal any may be the winner
 
     found = run()

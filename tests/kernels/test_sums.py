@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import available, using
-from typednn.kernels import conv2d, conv_act_pool, linear, prelu, softmax, softmax_cross_entropy, sums
+from typednn.kernels import conv2d, linear, prelu, softmax, softmax_cross_entropy, sums
 from typednn.kernels.activations import IDENTITY, RELU
+from typednn.kernels.conv2d import Window
 from typednn.kernels.conv2d.dweight import FEW
 from typednn.kernels.conv2d.geometry import Geometry as Sizes
-from typednn.kernels.conv_act_pool.geometry import Geometry
 from typednn.kernels.linear import cpu
 from typednn.losses.reduction import reduced
 
@@ -105,9 +105,9 @@ def test_conv2d_of_many_images(batch: int, size: int, kernel: int, in_channels: 
     x, next_grad = numbers(1, batch, size, size, in_channels), numbers(1, batch, out, out, out_channels)
     weight = numbers(0, out_channels, kernel, kernel, in_channels)
     if fused:
-        _, dweight, dbias = conv_act_pool.backward(next_grad, x, weight, np.ones_like(next_grad), None, Geometry(), RELU, False)
+        _, dweight, dbias = conv2d.backward(next_grad, x, weight, Window(), RELU, np.ones_like(next_grad), None, False)
     else:
-        _, dweight, dbias = conv2d.backward(next_grad, x, weight, ONE, ONE)
+        _, dweight, dbias = conv2d.backward(next_grad, x, weight, Window())
     close(dbias, next_grad.sum(axis=(0, 1, 2), dtype=np.float64))
     wide_grad = wide(next_grad)[0]
     for row, column in np.ndindex(kernel, kernel):

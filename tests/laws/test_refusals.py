@@ -49,15 +49,16 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*arguments: Any, **named: Any) -> None:
         return None
 
-    for module in (checks, calls, derivatives, fields, gradients, updates):
+    for module in (checks, derivatives, fields, gradients, updates):
         monkeypatch.setattr(module, "judge", nothing, raising=True)
-    for module in (calls, derivatives, updates):
+    for module in (derivatives, updates):
         monkeypatch.setattr(module, "check_derivative", nothing)
     monkeypatch.setattr(calls, "_check_inputs", nothing)
     monkeypatch.setattr(calls, "_check_output", nothing)
     for module in (checks, gradients):
         monkeypatch.setattr(module, "check_agreement", nothing)
     monkeypatch.setattr("typednn.layer._Parts.check_sizes", nothing)
+    monkeypatch.setattr("typednn.layer.Positionwise.check_sizes", nothing)
 
 
 # A list gets no further than the kernels without any check: they ask what computes on it.

@@ -186,7 +186,7 @@ class FeelsTheChecks(Scale):
 
 
 class TellsAnotherSize(Scale):
-    def shapes_after(self, flow: Any) -> Any:
+    def flow_after(self, flow: Any) -> Any:
         return flow.through("TellsAnotherSize", "batch features", "batch features+1")
 
 
@@ -442,7 +442,7 @@ class _Wants(Scale):
     def __init__(self) -> None:
         super().__init__(11)
 
-    def shapes_after(self, flow: Any) -> Any:
+    def flow_after(self, flow: Any) -> Any:
         return flow.through("Wants", "batch 12", "batch 12")
 
 

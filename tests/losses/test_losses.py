@@ -146,6 +146,42 @@ def _same_on_both(loss: Any, strict_array: Any) -> None:
     assert loss.loss_grad(p, t).dtype == np.float32
 
 
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("kind", [MSE, CrossEntropy, SoftmaxCrossEntropy])
+def test_the_value_stays_on_its_device_until_it_is_read(kind: Any, reduction: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import strict_array
+
+    strict_array.register()
+    loss, p, t = kind(reduction), probabilities(RNG, 3, 4).astype(np.float32), probabilities(RNG, 3, 4).astype(np.float32)
+    device: Any = locked(p, "strict"), locked(t, "strict")
+    with using("reference"):
+        value = loss.loss(p, t)
+        with monkeypatch.context() as patched:
+            for name in ("item", "tolist", "_number"):  # whoever asks for a number waits
+                patched.delattr(strict_array.StrictArray, name)
+            array = loss.loss_array(*device)
+        np.testing.assert_array_equal(to_numpy(array), value)
+        np.testing.assert_array_equal(to_numpy(array), loss.loss_array(p, t))
+    assert type(array) is strict_array.StrictArray
+    assert type(value) is (np.ndarray if np.ndim(value) else float)
+    assert array.dtype == (np.float32 if np.ndim(value) else np.float64)
+
+
+def test_labels_on_a_device_are_looked_at_by_loss_alone() -> None:
+    """The gradient would wait each step: there such a label is no class, on the CPU it is refused."""
+    import strict_array
+
+    strict_array.register()
+    loss, scores, labels = SoftmaxCrossEntropy(), np.zeros((2, 3), np.float32), np.array([1, 3])
+    device: Any = locked(scores, "strict"), locked(labels, "strict")
+    with pytest.raises(ArgumentError, match="labels are 0 to 2, got 3 in row 1"):
+        loss.loss(*device)
+    with pytest.raises(ArgumentError, match="labels are 0 to 2, got 3 in row 1"):
+        loss.check_target(labels, 3)
+    grad: Any = to_numpy(loss.loss_grad(*device))
+    np.testing.assert_allclose(grad, np.array([[1, -2, 1], [0, 0, 0]]) / 6, rtol=1e-6)
+
+
 def test_bad_arguments_are_told() -> None:
     with pytest.raises(ArgumentError, match=r"MSE: reduction must be one of 'none', 'sum', .*, got 'avg'"):
         MSE("avg")  # type: ignore[call-overload]

@@ -33,6 +33,7 @@ PAPER = ("l2", "decay", "groups")  # the paper's two meanings of weight decay; P
 
 PAIRS = [
     Pair(layers.Linear, "nn.Linear", ours_only=INITIAL, theirs_only=PLACE),
+    Pair(layers.SequenceLinear, "nn.Linear", ours_only=INITIAL, theirs_only=PLACE),
     Pair(
         layers.Conv2d,
         "nn.Conv2d",
@@ -130,6 +131,7 @@ def test_constructor(torch: Any, pair: Pair) -> None:
 def test_every_public_class_has_its_peer_here() -> None:
     without_peer = {
         "PerPosition",
+        "Repeat",
         "Residual",
         "CrossEntropy",
         "ConstantLR",

@@ -20,6 +20,7 @@ from typednn.layers import (
     PReLU,
     ReLU,
     Residual,
+    SequenceLinear,
     Sigmoid,
     Softmax,
     Tanh,
@@ -263,6 +264,17 @@ def test_residual_of_images(peer: Any, dtype: Any) -> None:
         return x + last(peer.torch.nn.functional.conv2d(first(x), first(inner_1_weight), inner_1_bias, padding=1))
 
     peer.compare(layer, numbers(2, (2, 5, 4, 3), dtype), formula)
+
+
+@hard
+@given(leading=st.one_of(st.tuples(sizes), st.tuples(sizes, sizes)), inputs=st.integers(1, 40), outputs=st.integers(1, 40), seed=seeds)
+@pytest.mark.parametrize("bias", [True, False])
+def test_sequence_linear(peer: Any, dtype: Any, leading: Any, inputs: int, outputs: int, bias: bool, seed: int) -> None:
+    """nn.Linear on rows and on sequences."""
+    layer = SequenceLinear(inputs, outputs, bias, rng=rng(seed)).astype(dtype)
+    peer.compare(
+        layer, numbers(seed, (*leading, inputs), dtype), lambda x, weight, bias=None: peer.torch.nn.functional.linear(x, weight, bias)
+    )
 
 
 @hard

@@ -496,6 +496,7 @@ FUNCTIONS: dict[str, str] = {
     "tril": "@m k",
     "triu": "@m k",
     "unique": "@ar return_index return_inverse return_counts axis * equal_nan",
+    "vdot": "@a @b",
     "var": "@a axis dtype out ddof keepdims",
     "vstack": "+tup * dtype casting",
     "where": "@condition x y",

@@ -40,7 +40,9 @@ from typednn.layers import (
     PerPosition,
     PReLU,
     ReLU,
+    Repeat,
     Residual,
+    SequenceLinear,
     Softmax,
     SoftmaxGrad,
 )
@@ -87,6 +89,9 @@ def train(images: Array4, labels: IntArray1, rows: Array2, sequence: Array3, sof
 
     assert_type(PerPosition(Linear(3, 4) >> ReLU()).forward(sequence), Array3)
     assert_type(Residual(Linear(3, 3)).forward(rows), Array2)
+    assert_type(Repeat(Linear(3, 3), 2).backward(rows).copies, tuple[LinearGrad, ...])
+    assert_type((Input(7, 4) >> SequenceLinear(4, 8)).forward(sequence), Array3)
+    assert_type((Linear(3, 4) >> SequenceLinear(4, 8)).backward(rows).parts[1].parameters.bias, Array1 | None)
     assert_type(Sequential([Linear(3, 3), ReLU()]).backward(rows).parts, tuple[Any, ...])
     assert_type((PReLU() >> ReLU()).backward(images).input, Array4)
     assert_type(Linear(3, 4, rng=PCG32(42, 6)).weight, Array2)
@@ -120,6 +125,8 @@ def train(images: Array4, labels: IntArray1, rows: Array2, sequence: Array3, sof
     Flatten(1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     Linear(3, 4).forward(vector)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     Residual(Flatten())  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    Repeat(Flatten(), 2)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+    Conv2d(1, 6, 5) >> SequenceLinear(6, 5)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
     Conv2d(1, 6, 5) >> Linear(400, 10)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
     lenet >> Conv2d(1, 6, 5)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 

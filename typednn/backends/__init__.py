@@ -11,15 +11,17 @@ Importing this imports no CuPy.
 
 from __future__ import annotations
 
-from typednn.backends.backend import Backend, register_backend, to_numpy
+from typednn.backends.backend import Backend, read_together, register_backend, to_number, to_numpy
 from typednn.backends.select import available, select, synchronize, to_device
 
 __all__ = [
     "Backend",
     "available",
+    "read_together",
     "register_backend",
     "select",
     "synchronize",
     "to_device",
+    "to_number",
     "to_numpy",
 ]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
+from typednn.arrays import namespace
 from typednn.errors import ArgumentError, DeviceError, explain
 
 Host: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
@@ -55,6 +58,7 @@ class Backend(ABC):
         return array if self.owns(array) else self.from_numpy(to_numpy(array))
 
 
+_NUMBERS: Any = (float, np.generic)
 _BACKENDS: dict[str, Backend] = {}
 
 
@@ -91,3 +95,15 @@ def to_numpy(array: A) -> A:
             "convert it with numpy.asarray(...)",
         )
     )
+
+
+def to_number(value: Any) -> float:
+    """The number that ``value`` is, an array of rank 0 or NumPy's own: a device is waited for."""
+    return float(value) if isinstance(value, _NUMBERS) else float(value.item())
+
+
+def read_together(arrays: Sequence[Any]) -> list[list[float]]:
+    """The numbers of arrays of one device, a list for each, copied to the host at once: a GPU is waited for once."""
+    joined: Any = namespace(arrays[0]).concatenate([array.reshape(-1).astype(np.float64) for array in arrays])
+    numbers = iter(to_numpy(joined).tolist())
+    return [list(islice(numbers, array.size)) for array in arrays]

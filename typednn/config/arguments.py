@@ -101,9 +101,12 @@ class Arguments:
         if not offered:
             return item.value
         kind, place = type_of(self.source, self.where, item, offered, "a rule")
-        arguments = Arguments(self.source, self.where, kind, offered[kind], item, head=place, own=("type",))
-        arguments.check_keys()
-        return arguments.call({key: arguments.plain(key) for key in arguments.table})
+        return Arguments(self.source, self.where, kind, offered[kind], item, head=place, own=("type",)).made()
+
+    def made(self) -> Any:
+        """What the constructor makes of the whole table."""
+        self.check_keys()
+        return self.call({key: self.plain(key) for key in self.table})
 
     def call(self, values: Mapping[str, Any]) -> Any:
         """The constructor's result; what it refuses is told at the argument that it names."""
@@ -211,14 +214,11 @@ def _plain(item: Item) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
+    """Whether an annotation allows ``value``; one that beartype does not know allows all: the constructor checks what it must."""
     kinds = members(hint)
     if isinstance(value, bool) and bool not in kinds and (int in kinds or float in kinds):
         return False
-    return _judged(value, hint)
-
-
-def _judged(value: Any, hint: Any) -> bool:
     try:
         return is_bearable(value, hint, conf=_NUMBERS)
-    except BeartypeException:  # a hint that beartype does not know; the constructor checks what it must
+    except BeartypeException:
         return True

@@ -11,7 +11,7 @@ from typednn.config.model_config import FORMAT
 from typednn.config.registry import INITIALISERS, OPTIMIZERS, SCHEDULES, registered_name
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, explain
-from typednn.layer import Chain, ElementwiseChain, Input, Sequential
+from typednn.layer import Chain, ElementwiseChain, Input, PositionwiseChain, Sequential
 from typednn.module import Module
 from typednn.optim import ConstantLR, GradientOptimizer
 from typednn.printing import constructor_arguments
@@ -81,7 +81,11 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
 def _inside(layer: Module, value: Any, *, many: bool) -> list[tuple[str, Module]]:
     """The layers of an argument as its tables: those of a collection or of a chain, or the one layer, whose name says nothing there."""
     if many:
-        return [*layer.children()] if isinstance(layer, Chain | ElementwiseChain | Sequential | Stack) else [("", part) for part in value]
+        return (
+            [*layer.children()]
+            if isinstance(layer, Chain | ElementwiseChain | PositionwiseChain | Sequential | Stack)
+            else [("", part) for part in value]
+        )
     if isinstance(value, Chain | Sequential):
         parts = list(value.children())
         if len(parts) > 1 or not parts[0][0].isdecimal():

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import typednn.layers
 import typednn.optim
 from typednn.errors import ArgumentError, explain
-from typednn.layer import Chain, ElementwiseChain, Sequential
+from typednn.layer import Chain, ElementwiseChain, PositionwiseChain, Sequential
 from typednn.module import Module
 from typednn.optim import ConstantLR, CosineLR, GradientOptimizer, StepLR
 from typednn.protocols import DynLayer
@@ -50,7 +50,7 @@ def _public(module: Any, base: type, *left_out: type) -> dict[str, Any]:
 
 LAYERS: Final[dict[str, type[Module | DynLayer]]] = {
     **_public(typednn.layers, Module),
-    **{kind.__name__: kind for kind in (Chain, ElementwiseChain, Sequential, Stack)},
+    **{kind.__name__: kind for kind in (Chain, ElementwiseChain, PositionwiseChain, Sequential, Stack)},
 }
 OPTIMIZERS: Final[dict[str, type[GradientOptimizer]]] = _public(typednn.optim, GradientOptimizer, GradientOptimizer)
 SCHEDULES: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in (ConstantLR, CosineLR, StepLR)}

@@ -21,22 +21,19 @@ def build_optimizer(source: Source, table: Item, model: Module) -> GradientOptim
     where = "optimizer"
     kind, head = type_of(source, where, table, OPTIMIZERS, "an optimizer")
     fields = table.table or {}
-    own = {key: item for key, item in fields.items() if key != "group"}
-    arguments = Arguments(source, where, kind, OPTIMIZERS[kind], Item(own, table.place, table.key), head=head, own=("type",))
+    arguments = Arguments(source, where, kind, OPTIMIZERS[kind], table, head=head, own=("type", "group"))
     arguments.parameters.pop("groups", None)
     arguments.check_keys()
     values = {key: arguments.plain(key) for key in arguments.table}
     optimizer: GradientOptimizer = arguments.call(values)
     groups: list[Group] = []
     for place, item in enumerate(_groups(source, fields)):
-        group_arguments = Arguments(source, f"{where}, group {place}", "Group", Group, item)
-        group_arguments.check_keys()
-        group: Group = group_arguments.call({key: group_arguments.plain(key) for key in group_arguments.table})
+        group = Arguments(source, f"{where}, group {place}", "Group", Group, item)
+        groups.append(group.made())
         try:
-            arguments.factory(**values, groups=[group]).bind(model)
+            arguments.factory(**values, groups=groups[-1:]).bind(model)
         except ArgumentError as error:
-            raise group_arguments.refused(error) from error
-        groups.append(group)
+            raise group.refused(error) from error
     return arguments.factory(**values, groups=groups) if groups else optimizer
 
 
@@ -52,9 +49,7 @@ def _groups(source: Source, fields: dict[str, Item]) -> list[Item]:
 
 def build_rng(source: Source, table: Item) -> Rng:
     """The generator of ``[init]``, at its start."""
-    arguments = Arguments(source, "init", "Rng", _generator, table)
-    arguments.check_keys()
-    rng: Rng = arguments.call({key: arguments.plain(key) for key in arguments.table})
+    rng: Rng = Arguments(source, "init", "Rng", _generator, table).made()
     return rng
 
 

@@ -20,6 +20,7 @@ from jaxtyping import Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import device_of
+from typednn.calls import is_observed
 from typednn.errors import ArgumentError, DeviceError, DTypeError, explain
 from typednn.fields import Kept
 from typednn.fusion.gradients import FusedGrad
@@ -54,19 +55,24 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
 
     def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
         y: Any = x
-        if self.training:
-            kept: list[Any] = []
+        kept: list[Any] = []
+        if is_observed(self):
+            y = self.run(y)
+        elif self.training:
             for segment in self._segments:
                 y, needed = segment.run(y)
                 kept.append(needed)
-            self._kept_parts = tuple(kept)
         else:
             for infer in self._inference:
                 y = infer(y)
+        self._kept_parts = tuple(kept)
         output: Out = y
         return output
 
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> FusedGrad[In]:
+        if not self._kept_parts:  # forward ran part by part, to be observed
+            grads_of_parts = self.run_back(next_grad)
+            return FusedGrad(tuple(grads_of_parts), lambda: grads_of_parts[0].input)
         gradients: list[tuple[Any, ...]] = []
         derivative: Any = next_grad
         later: Later | None = None
@@ -84,14 +90,13 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
         """The parts' own checks do not run within a segment: theirs of dtype and device are made here, for the whole model."""
         super().check_sizes(inputs)
         x = inputs[0]
-        if not self.parameter_shapes():
+        if (x.dtype == self.dtype and device_of(x) == self.device) or not self.parameter_shapes():
             return
         if x.dtype != self.dtype:
             cure = f"convert one of them: x.astype(numpy.{self.dtype}) or model.astype(numpy.{x.dtype})"
             raise DTypeError(explain("Fused.forward", f"x must have the model's dtype {self.dtype}", str(x.dtype), cure), self)
-        if device_of(x) != self.device:
-            cure = "move one of them with to(device)"
-            raise DeviceError(explain("Fused.forward", f"x must be on the model's device {self.device!r}", repr(device_of(x)), cure), self)
+        cure = "move one of them with to(device)"
+        raise DeviceError(explain("Fused.forward", f"x must be on the model's device {self.device!r}", repr(device_of(x)), cure), self)
 
     def shared(self) -> Self:
         twin = super().shared()

@@ -9,16 +9,15 @@
         backward=backward,                                  # the op of the derivative
     )
 
-What `op` returns is called as the reference is, quickest with arguments by position; ``forward.op`` is the declaration. The reference
-writes into no array that it was given, and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is
-told by `typednn.engines.counting`, and all that an op was given and gave by `typednn.engines.observing`.
+What `op` returns is called as the reference is; ``forward.op`` is the declaration. The reference writes into no array that it was given,
+and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is told by `typednn.engines.counting`, and
+all that an op was given and gave by `typednn.engines.observing`.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, final
@@ -38,8 +37,8 @@ class Engine:
     """What computes an op faster than its reference, and the arrays that it covers.
 
     ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and not empty, or None;
-    ``others``: further arrays, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array from
-    which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
+    ``others``: further arrays or None, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array
+    from which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
     take these sizes. ``aligned``: the first array is written in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
     """
 
@@ -66,29 +65,20 @@ class Engine:
         self.sizes: Callable[..., bool] | None = sizes
         self.on: Callable[..., bool] = on
 
-    def covers(self, names: Sequence[str]) -> Callable[[tuple[Any, ...]], bool]:
-        """Whether this engine computes the arguments of an op that are called ``names``."""
-        places = [names.index(name) for name in self.arrays]
-        others = [(names.index(name), dtypes) for name, dtypes in self.others.items()]
-        pick: Any = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
-        least, on, sizes = self.least, self.on, self.sizes
-
-        def further(arguments: tuple[Any, ...], arrays: tuple[Any, ...]) -> bool:
-            if self.alike and any(array is not None and array.shape != arrays[0].shape for array in arrays[1:]):
-                return False
-            if self.aligned and not arrays[0].flags.aligned:
-                return False
-            return all(on(arguments[place], dtypes=dtypes) for place, dtypes in others)
-
-        more = self.alike or self.aligned or bool(others)
-
-        def covered(arguments: tuple[Any, ...]) -> bool:
-            arrays = pick(arguments)
-            if arrays[0].size < least or not on(*arrays) or (more and not further(arguments, arrays)):
-                return False
-            return sizes is None or sizes(*arguments)
-
-        return covered
+    def condition(self, scope: dict[str, Any], call: str) -> str:
+        """When this engine computes an op that is called as ``call`` says, in Python; what it names is put in ``scope``."""
+        first, *rest = self.arrays
+        on, sizes = f"{self.name}_on", f"{self.name}_sizes"
+        scope |= {on: self.on, sizes: self.sizes}
+        terms = [f"{first}.size >= {self.least}"] if self.least > 1 else []
+        terms += [f"{on}({', '.join(self.arrays)})"]
+        terms += [f"({array} is None or {array}.shape == {first}.shape)" for array in rest if self.alike]
+        terms += [f"{first}.flags.aligned"] if self.aligned else []
+        for array, dtypes in self.others.items():
+            scope[f"{self.name}_{array}"] = dtypes
+            terms += [f"({array} is None or {on}({array}, dtypes={self.name}_{array}))"]
+        terms += [f"{sizes}({call})"] if self.sizes else []
+        return " and ".join(terms)
 
 
 @final
@@ -105,9 +95,7 @@ class Op:
         self.backward: Op | None = None
         self.flops: Callable[..., int]
         self.run: Callable[..., Any]
-        self.choices: list[tuple[Callable[[tuple[Any, ...]], bool], Callable[..., Any]]] = [
-            (engine.covers(self.names), engine.run) for engine in self.engines
-        ]
+        self.engine: Callable[..., Engine | None]  # the engine for such arguments, or None
 
     def referred(self, *arguments: Any) -> Any:
         """What the reference gives; written over the arguments that the op writes."""
@@ -122,10 +110,10 @@ class Op:
     def observed(self, *arguments: Any) -> Any:
         """A call of which observers are told."""
         began = perf_counter()
-        chosen = next((place for place, (covers, _) in enumerate(self.choices) if covers(arguments)), None)
-        run = self.referred if chosen is None else self.engines[chosen].run
+        engine = self.engine(*arguments)
+        run = self.referred if engine is None else engine.run
         result = run(*arguments)
-        ran = Ran(self, "reference" if chosen is None else self.engines[chosen].name, arguments, result, perf_counter() - began)
+        ran = Ran(self, "reference" if engine is None else engine.name, arguments, result, perf_counter() - began)
         for observer in tuple(observers):
             observer(ran)
         return result
@@ -150,34 +138,37 @@ def op(
     ``writes`` names the arguments that the op writes (an optimizer's); then the reference gives their new values, in this order.
     ``names`` of the arguments, where the reference's signature doesn't tell.
     """
-    signature = inspect.signature(reference)
-    declared = OPS[name] = Op(name, reference, engines, names or list(signature.parameters))
+    given = inspect.signature(reference).parameters
+    declared = OPS[name] = Op(name, reference, engines, names or list(given))
     declared.flops = flops
     declared.keeps = tuple(keeps.split())
     declared.writes = tuple(map(declared.names.index, writes.split()))
     declared.backward = getattr(backward, "op", None)
-    choices, fallback, given = declared.choices, declared.referred if writes else reference, 0 if names else len(declared.names)
-    defaults = [each.default for each in signature.parameters.values() if each.default is not inspect.Parameter.empty]
-    needed = given - len(defaults)
-
-    def run(*arguments: Any, **named: Any) -> Any:
-        if named or len(arguments) < needed:
-            bound = signature.bind(*arguments, **named)
-            bound.apply_defaults()
-            arguments = bound.args
-        elif len(arguments) < given:
-            arguments = (*arguments, *defaults[len(arguments) - needed :])
-        if observers:
-            return declared.observed(*arguments)
-        for covers, engine in choices:
-            if covers(arguments):
-                return engine(*arguments)
-        return fallback(*arguments)
-
+    declared.engine, declared.run = _dispatching(declared, {} if names else given)
+    run: Any = declared.run
     run.__doc__ = reference.__doc__
-    run.op = declared  # type: ignore[attr-defined]
-    declared.run = run
+    run.op = declared
     return cast(F, run)
+
+
+def _dispatching(of: Op, given: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Functions of the op's arguments: its engine for them, and its result.
+
+    They are written for these arguments, one line for each engine: loops over them would take as long as small kernels do.
+    """
+    call = ", ".join(f"*{name}" if name in given and given[name].kind is inspect.Parameter.VAR_POSITIONAL else name for name in of.names)
+    defaults = {f"{name}_default": each.default for name, each in given.items() if each.default is not inspect.Parameter.empty}
+    head = ", ".join(f"{name}={name}_default" if f"{name}_default" in defaults else name for name in call.split(", "))
+    scope: dict[str, Any] = {"observers": observers, "observed": of.observed, "reference": of.referred if of.writes else of.reference}
+    scope |= defaults
+    engine, run = [f"def engine({head}):"], [f"def run({head}):", f"    if observers: return observed({call})"]
+    for each in of.engines:
+        scope |= {each.name: each, f"{each.name}_run": each.run}
+        condition = each.condition(scope, call)
+        engine.append(f"    if {condition}: return {each.name}")
+        run.append(f"    if {condition}: return {each.name}_run({call})")
+    exec("\n".join([*engine, "    return None", *run, f"    return reference({call})"]), scope)
+    return scope["engine"], scope["run"]
 
 
 __all__ = ["OPS", "Engine", "Op", "op"]

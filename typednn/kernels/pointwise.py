@@ -9,6 +9,8 @@ leaky_relu     x where x > 0, else slope·x             dy where x > 0, else slo
 sigmoid        1 / (1 + exp(-x))                       dy·y·(1 - y)
 tanh           tanh(x)                                 dy·(1 - y²)
 add            x + other                               dy, by both
+add_scaled     x + factor·other
+shrunk         weights·factor, written over weights
 mse            (prediction - target)²                  2·(prediction - target)·scale
 cross_entropy  -target·log(max(prediction, eps))       -target / max(prediction, eps) · scale
 =============  ======================================  ==================================================
@@ -209,6 +211,21 @@ tanh = Pointwise(
 )
 
 add = Formula(lambda xp, x, other: x + other, lambda hl, x, other: x + other, arrays=2, least=SMALL + 1).op("add.forward")
+
+add_scaled = Formula(
+    lambda xp, x, other, factor: x + factor * other,
+    lambda hl, x, other, factor: x + factor * other,
+    arrays=2,
+    flops=2,
+    least=SMALL + 1,
+).op("add_scaled")
+
+
+def _shrunk(weights: Any, factor: float) -> tuple[Any]:
+    return (weights * factor,)
+
+
+shrunk = op("shrunk", _shrunk, flops=lambda weights, factor: weights.size, writes="weights")
 
 mse = Pointwise(
     "mse",

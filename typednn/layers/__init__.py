@@ -12,6 +12,7 @@ from typednn.layers.prelu import PReLU, PReLUGrad
 from typednn.layers.relu import ReLU
 from typednn.layers.repeat import Repeat, RepeatGrad
 from typednn.layers.residual import Residual, ResidualGrad
+from typednn.layers.sequence_linear import SequenceLinear, SequenceLinearGrad
 from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.softmax import Softmax, SoftmaxGrad
 from typednn.layers.tanh import Tanh
@@ -38,6 +39,8 @@ __all__ = [
     "RepeatGrad",
     "Residual",
     "ResidualGrad",
+    "SequenceLinear",
+    "SequenceLinearGrad",
     "Sigmoid",
     "Softmax",
     "SoftmaxGrad",

@@ -15,6 +15,7 @@ from typing_extensions import TypeVar
 from typednn.arrays import Array2, Array3
 from typednn.fields import Kept
 from typednn.gradients import Gradient
+from typednn.kernels.reshape import reshape
 from typednn.layer import G, Layer, S
 
 Inner = TypeVar("Inner", covariant=True)
@@ -42,11 +43,11 @@ class PerPosition(Layer[Array3, Array3, PerPositionGrad[G], S], Generic[G, S]):
     def forward(self, x: Float[Array3, "batch time in_features"]) -> Float[Array3, "batch time out_features"]:
         self._shape = x.shape
         batch, time, features = x.shape
-        rows = self.inner.forward(x.reshape(batch * time, features))
-        return rows.reshape(batch, time, rows.shape[1])
+        rows = self.inner.forward(reshape(x, (batch * time, features)))
+        y: Array3 = reshape(rows, (batch, time, rows.shape[1]))
+        return y
 
     def backward(self, next_grad: Float[Array3, "batch time out_features"]) -> PerPositionGrad[G]:
         batch, time, features = self._shape
-        inner = self.inner.backward(next_grad.reshape(batch * time, next_grad.shape[2]))
-        rows: Array2 = inner.input
-        return PerPositionGrad(rows.reshape(batch, time, features), inner)
+        inner = self.inner.backward(reshape(next_grad, (batch * time, next_grad.shape[2])))
+        return PerPositionGrad(reshape(inner.input, (batch, time, features)), inner)

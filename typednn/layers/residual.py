@@ -13,6 +13,7 @@ from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.gradients import Gradient
+from typednn.kernels.pointwise import add
 from typednn.layer import G, In, Layer, S
 
 X = TypeVar("X", covariant=True)
@@ -38,11 +39,11 @@ class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
         self.inner = inner
 
     def forward(self, x: Shaped[In, "batch *shape"]) -> Shaped[In, "batch *shape"]:
-        y: Any = self.inner.forward(x)
-        total: In = x + y
+        inputs: Any = x
+        total: In = add(inputs, self.inner.forward(x))
         return total
 
     def backward(self, next_grad: Shaped[In, "batch *shape"]) -> ResidualGrad[In, G]:
         inner = self.inner.backward(next_grad)
-        dx: Any = next_grad
-        return ResidualGrad(dx + inner.input, inner)
+        passed: Any = next_grad
+        return ResidualGrad(add(passed, inner.input), inner)

@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 from typednn.arguments import number
 from typednn.arrays import AnyArray, Array2
 from typednn.kernels.pointwise import cross_entropy
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
 from typednn.protocols import Loss
 
 Value = TypeVar("Value", default=float)
@@ -38,6 +38,10 @@ class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
         value: Any = reduced(cross_entropy.forward(prediction, target, self.eps), self.reduction)
         result: Value = value
         return result
+
+    def loss_array(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Any:
+        """`loss` as an array where the prediction is: on a device nobody waits for it."""
+        return reduced_array(cross_entropy.forward(prediction, target, self.eps), self.reduction)
 
     def loss_grad(
         self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]

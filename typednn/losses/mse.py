@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.kernels.pointwise import mse
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
 from typednn.protocols import Loss
 
 A = TypeVar("A", bound=AnyArray)
@@ -35,6 +35,10 @@ class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
         value: Any = reduced(mse.forward(prediction, target), self.reduction)
         result: Value = value
         return result
+
+    def loss_array(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Any:
+        """`loss` as an array where the prediction is: on a device nobody waits for it."""
+        return reduced_array(mse.forward(prediction, target), self.reduction)
 
     def loss_grad(self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]) -> Float[A, "batch *features"]:
         return mse.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))

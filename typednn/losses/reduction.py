@@ -19,20 +19,19 @@ what torch.nn.CrossEntropyLoss calls its mean.
 """
 
 import math
-from typing import Any, Literal, TypeAlias
-
-import numpy as np
+from typing import Any, Literal, TypeAlias, get_args
 
 from typednn.arguments import choice
 from typednn.arrays import AnyArray
-from typednn.backends import to_numpy
-from typednn.kernels import sums
+from typednn.backends import to_number
+from typednn.kernels.reduce import reduce
 
 ToNumber: TypeAlias = Literal["mean", "sum", "batchmean"]
 ToArray: TypeAlias = Literal["none", "mean_batch", "mean_feature"]
 Reduction: TypeAlias = ToNumber | ToArray
 
 REDUCTIONS: tuple[Reduction, ...] = ("none", "sum", "mean", "mean_batch", "mean_feature", "batchmean")
+_ARRAYS = frozenset(get_args(ToArray))
 
 
 def checked_reduction(where: str, reduction: Reduction) -> Reduction:
@@ -41,18 +40,22 @@ def checked_reduction(where: str, reduction: Reduction) -> Reduction:
 
 
 def reduced(losses: AnyArray, reduction: Reduction) -> Any:
-    """The value: a Python float, or an array for "none", "mean_batch" and "mean_feature"."""
+    """The value: a Python float, for which a device is waited for, or an array for "none", "mean_batch" and "mean_feature"."""
+    value = reduced_array(losses, reduction)
+    return value if reduction in _ARRAYS else to_number(value)
+
+
+def reduced_array(losses: AnyArray, reduction: Reduction) -> Any:
+    """The value where the losses are, for which nobody waits; one number is a float64 of rank 0."""
     match reduction:
         case "none":
             return losses
         case "mean_batch":
-            return sums.over(losses, 0) / losses.shape[0]
+            return reduce(losses, (0,), losses.shape[0])
         case "mean_feature":
-            return sums.over(losses.reshape(losses.shape[0], -1), 1) / math.prod(losses.shape[1:])
+            return reduce(losses, tuple(range(1, len(losses.shape))), math.prod(losses.shape[1:]))
         case _:
-            # In double precision: a float32 sum over a large batch loses digits. One number crosses to the host.
-            total = losses.reshape(-1).sum(axis=0, keepdims=True, dtype=np.float64)
-            return float(to_numpy(total)[0]) / alpha(losses.shape, reduction)
+            return reduce(losses, None, alpha(losses.shape, reduction))
 
 
 def alpha(shape: tuple[int, ...], reduction: Reduction) -> int:

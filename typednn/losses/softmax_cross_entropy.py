@@ -4,12 +4,14 @@ loss[b,c] = -target[b,c] log softmax(prediction)[b,c]       dprediction = (softm
 
 prediction (batch, classes): scores, any size, never overflowing.   target: class labels (batch) of integers, or
 (batch, classes) of probabilities. alpha as in `typednn.losses.reduction`; the default "batchmean" is the mean over
-samples, as torch.nn.CrossEntropyLoss has it.
+samples, as torch.nn.CrossEntropyLoss has it. A label that names no class is refused by ``loss``, and by ``loss_grad`` on the
+CPU: on a device that would wait each step, and such a label's row has a gradient of zeros.
 Source: "Deep Learning Implementation With Rust", eqs 34 and 42 in one; gpt.c, CrossEntropyLoss.
 """
 
 from typing import Any, Generic, final, overload
 
+import numpy as np
 from jaxtyping import Float, Integer
 from typing_extensions import TypeVar
 
@@ -18,7 +20,7 @@ from typednn.backends import to_numpy
 from typednn.checks import switch
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import softmax_cross_entropy
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
 from typednn.protocols import Loss
 
 Value = TypeVar("Value", default=float)
@@ -38,29 +40,32 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
     def loss(
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Value:
-        self._check(target, prediction)
+        self.check_target(target, prediction.shape[1])
         value: Any = reduced(softmax_cross_entropy.forward(prediction, target), self.reduction)
         result: Value = value
         return result
 
+    def loss_array(
+        self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
+    ) -> Any:
+        """`loss` as an array where the prediction is: on a device nobody waits for it."""
+        return reduced_array(softmax_cross_entropy.forward(prediction, target), self.reduction)
+
     def loss_grad(
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Float[Array2, "batch classes"]:
-        self._check(target, prediction)
+        if type(target) is np.ndarray:
+            self.check_target(target, prediction.shape[1])
         return softmax_cross_entropy.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
-    def _check(self, target: Any, prediction: Array2) -> None:
-        """Labels that name no class are refused with their row."""
+    def check_target(self, target: Any, classes: int) -> None:
+        """Labels that name no class are refused with their row. Waits for a device: `fit` asks while they are on the host."""
         if len(target.shape) == 1 and switch.mode != "off":
-            check_labels("SoftmaxCrossEntropy", target, prediction.shape[1])
+            outside = to_numpy((target < 0) | (target >= classes))
+            if outside.any():
+                row = int(outside.argmax())
+                got = f"{int(to_numpy(target)[row])} in row {row}"
+                raise ArgumentError(explain("SoftmaxCrossEntropy", f"labels are 0 to {classes - 1}", got), "target")
 
     def __repr__(self) -> str:
         return f"SoftmaxCrossEntropy(reduction={self.reduction!r})"
-
-
-def check_labels(where: str, labels: Any, classes: int) -> None:
-    """Raise unless every label is in ``0 … classes-1``."""
-    outside = to_numpy((labels < 0) | (labels >= classes))
-    if outside.any():
-        row = int(outside.argmax())
-        raise ArgumentError(explain(where, f"labels are 0 to {classes - 1}", f"{int(to_numpy(labels)[row])} in row {row}"), "target")

@@ -20,13 +20,12 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
 An unknown size is silent, and a hook that fails leaves mypy's own answer: nothing here can stop a check.
 """
 
-from __future__ import annotations
-
 import hashlib
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from mypy.nodes import Decorator, FuncDef, TypeInfo
 from mypy.options import Options as MypyOptions
@@ -44,13 +43,15 @@ from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 from typednn import shapes
 from typednn.mypy_plugin import classes, options
 from typednn.mypy_plugin.body import Body
-from typednn.mypy_plugin.constructors import Workshop
+from typednn.mypy_plugin.names import Workshop
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
 
 Answer = TypeVar("Answer")
+Hook: TypeAlias = Callable[[Any], Type]
 
 _LAYERS = (classes.MODULE, classes.GRADIENT)
+_STACKING = ("__rshift__", "__rrshift__")
 _CALLS = ("forward", "__call__", "backward", "update")
 _ARITHMETIC = ("__add__", "__sub__", "__mul__", "__truediv__", "__matmul__", "__radd__", "reshape", "transpose", "sum", "astype")
 
@@ -61,7 +62,7 @@ class TypednnPlugin(Plugin):
     def __init__(self, mypy_options: MypyOptions) -> None:
         super().__init__(mypy_options)
         self.settings: options.Options = options.read(mypy_options.config_file)
-        files = [*Path(__file__).parent.glob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
+        files = [*Path(__file__).parent.rglob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
         self._run: Any = None
         self._workshop = Workshop()
@@ -81,89 +82,44 @@ class TypednnPlugin(Plugin):
 
     # ------------------------------------------------------------------ following
 
-    def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
+    def get_function_hook(self, fullname: str) -> Hook | None:
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
-            if node.fullname == classes.INPUT or any(node.has_base(base) for base in _LAYERS):
-                return lambda ctx: self._safely(lambda: self._constructed(ctx), ctx.default_return_type, ctx)
-            return None
+            layer = node.fullname == classes.INPUT or any(node.has_base(base) for base in _LAYERS)
+            return self._hook(_constructed) if layer else None
         said = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator) else None
-        if said is None:
-            return None
-        return lambda ctx: self._safely(lambda: self._called(ctx, fullname.rpartition(".")[2], said), ctx.default_return_type, ctx)
+        return None if said is None else self._hook(partial(_called, said=(fullname.rpartition(".")[2], said)))
 
-    def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
+    def get_method_hook(self, fullname: str) -> Hook | None:
         owner, _, name = fullname.rpartition(".")
         if owner == classes.NDARRAY:
-            return (lambda ctx: self._safely(lambda: self._arithmetic(ctx), ctx.default_return_type, ctx)) if name in _ARITHMETIC else None
+            return self._hook(_arithmetic) if name in _ARITHMETIC else None
         info = self._node(owner)
         if not isinstance(info, TypeInfo):
             return None
-        if name == "__rshift__" and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
-            return lambda ctx: self._safely(lambda: self._stacked(ctx), ctx.default_return_type, ctx)
-        if info.has_base(classes.MODULE) and name in _CALLS:
-            return lambda ctx: self._safely(lambda: self._visited(ctx), ctx.default_return_type, ctx)
+        if name in _STACKING and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
+            return self._hook(_stacked)
         said = classes.method(info, name)
-        if said is None:
-            return None
-        return lambda ctx: self._safely(lambda: self._called(ctx, f"{info.name}.{name}", said), ctx.default_return_type, ctx)
+        if info.has_base(classes.MODULE) and name in _CALLS:
+            return self._hook(_called)
+        return None if said is None else self._hook(partial(_called, said=(f"{info.name}.{name}", said)))
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         owner, _, name = fullname.rpartition(".")
-        if name != "__rshift__":
-            return None
-        info = self._node(owner)
+        info = self._node(owner) if name in _STACKING else None
         if isinstance(info, TypeInfo) and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
-            return lambda ctx: self._safely(lambda: self._stacking(ctx), ctx.default_signature, ctx)
+            return lambda ctx: self._safely(lambda: _stacking(self._body(ctx.api), ctx), ctx.default_signature, ctx)
         return None
-
-    # ------------------------------------------------------------------ what the hooks do
 
     def _annotated(self, ctx: AnalyzeTypeContext) -> Type:
         """``Float[Array2, "batch 10"]``: the string goes into the type; else the type is what stands first."""
         made = self._safely(lambda: classes.annotate(ctx), None, ctx)
         return next(map(ctx.api.analyze_type, ctx.type.args), AnyType(TypeOfAny.from_error)) if made is None else made
 
-    def _constructed(self, ctx: FunctionContext) -> Type:
-        """``Linear(784, 10)``: the contract goes into the type."""
-        body = self._body(ctx.api)
-        value = body.value(ctx.context)
-        known = value.contract if isinstance(value, Layer) and body.kept(ctx.context) else None
-        return with_contract(ctx.default_return_type, known, ctx.api)
-
-    def _stacking(self, ctx: MethodSigContext) -> CallableType:
-        """``a >> b``, before mypy looks for an overload: ranks that do not fit are said once, in typednn's words."""
-        body = self._body(ctx.api)
-        body.value(ctx.context)
-        right = getattr(ctx.context, "right", None)
-        if right is None or not body.refused_rank(right):
-            return ctx.default_signature
-        return accepting(ctx.default_signature, body.type_of(right))
-
-    def _stacked(self, ctx: MethodContext) -> Type:
-        body = self._body(ctx.api)
-        value = body.value(ctx.context)
-        if isinstance(value, Layer) and body.kept(ctx.context):
-            return with_contract(ctx.default_return_type, value.contract, ctx.api)
-        return ctx.default_return_type
-
-    def _called(self, ctx: FunctionContext | MethodContext, name: str, said: classes.Signature) -> Type:
-        body = self._body(ctx.api)
-        body.remember(ctx.context, name, said)
-        body.visit(ctx.context)
-        return ctx.default_return_type
-
-    def _visited(self, ctx: MethodContext) -> Type:
-        self._body(ctx.api).visit(ctx.context)
-        return ctx.default_return_type
-
-    def _arithmetic(self, ctx: MethodContext) -> Type:
-        body = self._body(ctx.api)
-        if body.annotated is not None:
-            body.visit(ctx.context)
-        return ctx.default_return_type
-
     # ------------------------------------------------------------------ machinery
+
+    def _hook(self, act: Callable[[Body, Any], Type]) -> Hook:
+        return lambda ctx: self._safely(lambda: act(self._body(ctx.api), ctx), ctx.default_return_type, ctx)
 
     def _node(self, fullname: str) -> Any:
         symbol = self.lookup_fully_qualified(fullname)
@@ -198,6 +154,44 @@ class TypednnPlugin(Plugin):
                     ctx.context if hasattr(ctx, "context") else ctx.cls,
                 )
             return otherwise
+
+
+# ------------------------------------------------------------------ what the hooks do
+
+
+def _constructed(body: Body, ctx: FunctionContext) -> Type:
+    """``Linear(784, 10)``: the contract goes into the type."""
+    value = body.value(ctx.context)
+    known = value.contract if isinstance(value, Layer) and body.kept(ctx.context) else None
+    return with_contract(ctx.default_return_type, known, ctx.api)
+
+
+def _stacking(body: Body, ctx: MethodSigContext) -> CallableType:
+    """``a >> b``, before mypy looks for an overload: ranks that do not fit are said once, in typednn's words."""
+    body.value(ctx.context)
+    right = getattr(ctx.context, "right", None)
+    if right is None or not body.refused_rank(right):
+        return ctx.default_signature
+    return accepting(ctx.default_signature, body.type_of(right))
+
+
+def _stacked(body: Body, ctx: MethodContext) -> Type:
+    value = body.value(ctx.context)
+    if isinstance(value, Layer) and body.kept(ctx.context):
+        return with_contract(ctx.default_return_type, value.contract, ctx.api)
+    return ctx.default_return_type
+
+
+def _called(body: Body, ctx: FunctionContext | MethodContext, said: tuple[str, classes.Signature] | None = None) -> Type:
+    """A call of a layer, or of what has annotations."""
+    if said is not None:
+        body.remember(ctx.context, said)
+    body.visit(ctx.context)
+    return ctx.default_return_type
+
+
+def _arithmetic(body: Body, ctx: MethodContext) -> Type:
+    return ctx.default_return_type if body.annotated is None else _called(body, ctx)
 
 
 def plugin(version: str) -> type[Plugin]:

@@ -5,49 +5,42 @@ that mypy is in; statements before it are done for good, what comes after is loo
 So every complaint comes while mypy is in the scope, as one of its own errors, and none comes twice.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mypy import nodes
-from mypy.nodes import TypeInfo
-from mypy.types import Instance, TupleType, Type, get_proper_type
+from mypy.types import Instance, Type, get_proper_type
 
-from typednn.errors import TypednnError
 from typednn.mypy_plugin import classes, syntax
-from typednn.mypy_plugin.arrays import same_precision, why
-from typednn.mypy_plugin.classes import SHAPE, changed
-from typednn.mypy_plugin.constructors import Workshop
-from typednn.mypy_plugin.evaluator import Evaluator
-from typednn.mypy_plugin.names import Names, meaning
-from typednn.mypy_plugin.statements import forget
+from typednn.mypy_plugin.classes import SHAPE
+from typednn.mypy_plugin.features.constructors import symbolic
+from typednn.mypy_plugin.features.returns import returned
+from typednn.mypy_plugin.names import Names, Workshop, meaning
+from typednn.mypy_plugin.sizes import names_of, promised
+from typednn.mypy_plugin.statements import Statements, forget
 from typednn.mypy_plugin.types import of_class, value_of
 from typednn.mypy_plugin.values import (
     DOT,
     UNKNOWN,
-    Array,
     Environment,
-    Gradient,
     Layer,
-    Pack,
     Reference,
     Value,
-    known,
     lookup,
     printed,
     symbol,
 )
-from typednn.shapes import Dim, Lookup, Slot, Unifier, parse, unknown
+from typednn.shapes import Lookup, unknown
 
 
 class Body(Names):
     """A scope that mypy is checking. ``binder`` is mypy's own record of that check, new for each."""
 
-    def __init__(self, api: Any, module: Body | None, workshop: Workshop, *, report_unknown: bool) -> None:
+    def __init__(self, api: Any, module: "Body | None", workshop: Workshop, *, report_unknown: bool) -> None:
         super().__init__(api, api.tree.fullname, workshop)
         self.outer = module  # the statements of the module, for what its names hold
         self.binder: Any = api.binder
@@ -70,15 +63,13 @@ class Body(Names):
         if self.function is None:  # what a module or a class defines is found by its name
             defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
             self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
-        often = {name for name, times in Counter(changed(self.statements)).items() if times > 1}
+        often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_says.copied
         self.position: int = 0
         self.at: int = -1
-        self.memo: dict[int, Value] = {}
-        self._shape: tuple[int, Shape | None] = (-1, None)
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        self.evaluator: Evaluator = Evaluator(self, frozenset(slot.text for text in texts for slot in _slots(text)), workshop)
-        self.evaluator.statements.returns = self._returned
+        self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
+        self.evaluator.returns = self._returned
         self.evaluator.rebound = self.rebound
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
@@ -93,27 +84,21 @@ class Body(Names):
         for place, argument in enumerate(self.function.arguments):
             name = argument.variable.name
             if place == 0 and info is not None and name == "self":
-                env[name] = own = self._self(info)
+                env[name] = own = of_class(info) if self.function.name == "__init__" else symbolic(self.evaluator, info)
                 self.attributes = lookup(own.attributes)
-                self.evaluator.calls.own = own
-                self.evaluator.assigned = classes.assigned(info)
-            elif argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2):
-                env[name] = UNKNOWN
+                self.evaluator.own = own
+                self.evaluator.assigned = classes.named(info, "assigned")
             else:
-                env[name] = UNKNOWN if name in self.rebound else self._parameter(name, argument)
+                star = argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2)
+                env[name] = UNKNOWN if star or name in self.rebound else self._parameter(name, argument)
         return env
-
-    def _self(self, info: TypeInfo) -> Layer:
-        if self.function is not None and self.function.name == "__init__":
-            return of_class(info)
-        return self.evaluator.constructors.symbolic(info)
 
     def _parameter(self, name: str, argument: nodes.Argument) -> Value:
         said = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
         texts: syntax.Alternatives = said.get(name, [])
         if len(texts) == 1:
             kind, text = texts[0]
-            return self.evaluator.arrays.promised(text, kind, self.attributes)
+            return promised(self.evaluator, text, kind, self.attributes)
         declared = value_of(argument.variable.type)
         if declared is not UNKNOWN:
             return declared
@@ -130,25 +115,13 @@ class Body(Names):
             return self.evaluator.evaluate(syntax.expression(context), {})
         statement = self.statements[self.at]
         env = dict(self.env)
-        if isinstance(statement, ast.Assign | ast.Expr | ast.Return | ast.AugAssign):
-            shape = self._statement()
+        if isinstance(statement, ast.Assign | ast.Expr | ast.Return):
+            shape = Shape.of(statement)
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
-            self.evaluator.memo = self.memo
-            try:
-                return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
-            finally:
-                self.evaluator.memo = None
+            return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
         self.evaluator.values = {}
-        self.evaluator.statements.step(statement, env)
+        self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
-
-    def _statement(self) -> Shape:
-        """How the statement that mypy is in is put together."""
-        at, shape = self._shape
-        if at != self.at or shape is None:
-            shape = Shape.of(self.statements[self.at])
-            self._shape = (self.at, shape)
-        return shape
 
     def kept(self, context: Any) -> bool:
         """Whether the value of ``context`` may carry its contract in its type: it goes into a variable that holds nothing else.
@@ -157,7 +130,7 @@ class Body(Names):
         """
         if self.at < 0 or self.at >= len(self.statements):
             return True
-        shape = self._statement()
+        shape = Shape.of(self.statements[self.at])
         parents = shape.parents
         node: ast.AST | None = shape.made.get(id(context))
         while node is not None:
@@ -182,7 +155,7 @@ class Body(Names):
 
     def _is_layer(self, call: ast.Call) -> bool:
         made = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
-        return isinstance(made, Reference) and isinstance(made.node, TypeInfo) and made.node.has_base(classes.MODULE)
+        return isinstance(made, Reference) and isinstance(made.node, nodes.TypeInfo) and made.node.has_base(classes.MODULE)
 
     def _single(self, target: ast.expr) -> bool:
         match target:
@@ -191,7 +164,7 @@ class Body(Names):
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 constructing = self.function is not None and self.function.name == "__init__"
                 info = (self.function.info or None) if self.function is not None else None
-                free = info is not None and name not in classes.handed(info)
+                free = info is not None and name not in classes.named(info, "handed")
                 return constructing and free and f"self.{name}" not in self.shared and name not in self.evaluator.assigned
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
@@ -207,22 +180,19 @@ class Body(Names):
         env = dict(self.env)
         end = len(self.statements) if self.function is not None else self.at + 1
         self.evaluator.values = {}
-        self.evaluator.statements.run(self.statements[self.at : end], env)
+        self.evaluator.run(self.statements[self.at : end], env)
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
         if not self.followed:
             return False
-        place = next(
-            (index for index in range(len(self.statements) - 1, -1, -1) if _holds(syntax.origin(self.statements[index]), context)), None
-        )
+        places = (place for place in range(len(self.statements) - 1, -1, -1) if _holds(syntax.origin(self.statements[place]), context))
+        place = next(places, None)
         if place is None:
             return False
         if place < self.position:  # mypy looks again, at a loop or a finally: nothing is known for sure
             self.env = forget(self.env, self.statements)
             self.position = place
-        if place != self.at:
-            self.memo = {}
         while self.position < place:
             self._step()
         self.at = place
@@ -235,7 +205,7 @@ class Body(Names):
                 self._step()
 
     def _step(self) -> None:
-        after = self.evaluator.statements.step(self.statements[self.position], self.env)
+        after = self.evaluator.step(self.statements[self.position], self.env)
         self.env = {} if after is None else after
         self.position += 1
 
@@ -258,36 +228,17 @@ class Body(Names):
         made_from = syntax.origin(node)
         return isinstance(made_from, nodes.NameExpr) or super().defines(name, node)
 
-    def typed(self, node: ast.expr) -> Value:
-        declared = self._type(node)
-        return UNKNOWN if declared is None else value_of(declared)
-
-    def _type(self, node: ast.AST) -> Type | None:
+    def type_at(self, node: ast.AST) -> Type | None:
         made_from = syntax.origin(node)
         return self.type_of(made_from) if isinstance(made_from, nodes.Expression) else None
 
-    def rank(self, node: ast.AST) -> int | None:
-        """How many axes mypy itself knows an array to have: then it is mypy that says so when they are too many."""
-        declared = get_proper_type(self._type(node))
-        if isinstance(declared, Instance) and declared.type.fullname == classes.NDARRAY:
-            sizes = get_proper_type(declared.args[0])
-            if isinstance(sizes, TupleType):
-                return len(sizes.items)
-        return None
+    def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
+        return self.signatures.get(id(syntax.origin(node)), (None, None))[1]
 
-    def class_name(self, node: ast.AST) -> str:
-        declared = get_proper_type(self._type(node))
-        return declared.type.fullname if isinstance(declared, Instance) else ""
-
-    def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None:
-        found = self.signatures.get(id(syntax.origin(node)))
-        return None if found is None else found[1]
-
-    def remember(self, context: Any, name: str, said: classes.Signature) -> None:
+    def remember(self, context: Any, said: tuple[str, classes.Signature]) -> None:
         """The annotations of what ``context`` calls; of a union, whose members differ, none."""
-        earlier = self.signatures.get(id(context))
-        ambiguous = earlier is not None and earlier[1] != (name, said)
-        self.signatures[id(context)] = (context, None if ambiguous else (name, said))
+        _, earlier = self.signatures.get(id(context), (None, said))
+        self.signatures[id(context)] = (context, said if earlier == said else None)
 
     def complain(self, message: str, node: ast.AST) -> None:
         context = syntax.origin(node) or self.context
@@ -301,15 +252,11 @@ class Body(Names):
 
     def type_of(self, node: Any) -> Type | None:
         """The type that mypy found for an expression that it has checked."""
-        try:
-            found: Type = self.api.lookup_type(node)
-        except KeyError:
-            return None
+        found: Type | None = self.api.lookup_type_or_none(node)
         return found
 
     def note(self, message: str, node: ast.AST) -> None:
-        context = syntax.origin(node) or self.context
-        self._tell(lambda: self.api.note(printed(message), context, code=SHAPE))
+        self._tell(lambda: self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE))
 
     def _tell(self, tell: Callable[[], None]) -> None:
         """Past mypy's trials: what is wrong here is wrong whichever overload is tried, and must not decide between them.
@@ -328,62 +275,9 @@ class Body(Names):
         if self.report_unknown:
             self.note(f"not proven: {what}", node)
 
-    # ------------------------------------------------------------------ returning
-
     def _returned(self, value: Value, statement: ast.Return) -> None:
-        function = self.function
-        if function is None or self.annotated is None or statement.value is None:
-            return
-        where = f"{function.info.name}.{function.name}" if function.info else function.name
-        promised = self.annotated["result"]
-        found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
-        if len(found) == len(promised):
-            for each, texts in zip(found, promised, strict=True):
-                if isinstance(each, Array) and texts and self._broken(where, each, texts, statement.value):
-                    return
-        if isinstance(value, Gradient) and function.name == "backward" and function.info:
-            self._input_gradient(where, value, function.info, statement.value)
-
-    def _broken(self, where: str, array: Array, texts: syntax.Alternatives, node: ast.expr) -> bool:
-        problems: list[str] = []
-        for kind, text in texts:
-            unifier = Unifier(self.attributes)
-            unifier.sizes.update({name: Dim.named(name) for name in self.evaluator.names})
-            unifier.bind(text, known(array.flow.shape, self.evaluator.names))
-            if not same_precision(kind, array.kind):
-                problems.append(f"{where} must return {kind}, gets {array.kind}")
-            elif not unifier.mismatches:
-                return False
-            elif unifier.mismatches[0].label or self.rank(node) is None:
-                mismatch = unifier.mismatches[0]
-                problems.append(f'{where} must return "{text}": {mismatch.sentence(why(array, mismatch))}')
-        if problems:
-            self.complain(problems[0], node)
-        return bool(problems)
-
-    def _input_gradient(self, where: str, gradient: Gradient, info: TypeInfo, node: ast.expr) -> None:
-        """Backward's promise: the gradient's input is as large as what forward read."""
-        given = gradient.fields.get("input")
-        forward, backward = classes.method(info, "forward"), self.annotated
-        if (
-            not isinstance(given, Array)
-            or forward is None
-            or backward is None
-            or len(forward["parameters"]) != 2
-            or len(backward["parameters"]) != 2
-        ):
-            return
-        texts, results, nexts = forward["parameters"][1][1], forward["result"], backward["parameters"][1][1]
-        if len(texts) != 1 or len(results) != 1 or len(results[0]) != 1 or len(nexts) != 1:
-            return
-        # A name means the same in both where the same axis of the output has it.
-        shared = {a.text for a, b in zip(_slots(results[0][0][1]), _slots(nexts[0][1]), strict=False) if a.is_name and a.text == b.text}
-        unifier = Unifier(self.attributes)
-        unifier.sizes.update({name: Dim.named(name) for name in shared & self.evaluator.names})
-        unifier.bind(texts[0][1], known(given.flow.shape, self.evaluator.names))
-        if unifier.mismatches and (unifier.mismatches[0].label or self.rank(node) is None):
-            mismatch = unifier.mismatches[0]
-            self.complain(f"{where}: the gradient's input {mismatch.sentence(why(given, mismatch))}", node)
+        if self.function is not None and self.annotated is not None and statement.value is not None:
+            returned(self.evaluator, self.function, self.annotated, self.attributes, value, statement.value)
 
 
 def _rebound(statements: Sequence[nodes.Statement], declaration: type[nodes.GlobalDecl | nodes.NonlocalDecl]) -> Iterator[str]:
@@ -396,13 +290,6 @@ def _rebound(statements: Sequence[nodes.Statement], declaration: type[nodes.Glob
             for block in syntax.listed(getattr(held, name, None)):
                 if isinstance(block, nodes.Block):
                     yield from _rebound(block.body, declaration)
-
-
-def _slots(text: str) -> Sequence[Slot]:
-    try:
-        return [slot for slot in parse(text) if slot.is_name]
-    except TypednnError:
-        return []
 
 
 def _holds(statement: Any, context: Any) -> bool:
@@ -422,7 +309,8 @@ class Shape:
     hidden: frozenset[str]
 
     @staticmethod
-    def of(statement: ast.stmt) -> Shape:
+    @lru_cache(maxsize=1)
+    def of(statement: ast.stmt) -> "Shape":
         made: dict[int, ast.expr] = {}
         parents: dict[int, ast.AST] = {}
         hidden: set[str] = set()

@@ -5,22 +5,19 @@ While mypy analyses a class, its annotation strings, its constructor (as text) a
 base. Annotations of functions outside classes ride on their parameters' types in the same way (`annotate`).
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
-from mypy.nodes import TypeInfo
 from mypy.plugin import AnalyzeTypeContext, ClassDefContext
-from mypy.types import AnyType, CallableType, Instance, LiteralType, TupleType, Type, TypeOfAny, UnboundType, UnionType, get_proper_type
+from mypy.types import AnyType, CallableType, Instance, LiteralType, Type, TypeOfAny, UnboundType, UnionType, get_proper_type
 
 from typednn.mypy_plugin import syntax
 
@@ -30,15 +27,14 @@ MARK = "__typednn__"
 
 MODULE = "typednn.module.Module"
 LAYER = "typednn.layer.Layer"
-ELEMENTWISE = "typednn.layer.Elementwise"
 FIRST_LAYER = "typednn.layer.FirstLayer"
 INPUT = "typednn.layer.Input"
 STACK = "typednn.stack.Stack"
 SEQUENTIAL = "typednn.layer.Sequential"
-ELEMENTWISE_CHAIN = "typednn.layer.ElementwiseChain"
-CHAINS = ("typednn.layer.Chain", "typednn.layer.FirstChain", ELEMENTWISE_CHAIN, SEQUENTIAL)
-RESIDUAL = "typednn.layers.residual.Residual"
-PER_POSITION = "typednn.layers.per_position.PerPosition"
+CHAIN = "typednn.layer.Chain"
+# What `>>` makes where both sides are of one kind, in the order in which they are asked.
+KINDS = {"typednn.layer.Elementwise": "typednn.layer.ElementwiseChain", "typednn.layer.Positionwise": "typednn.layer.PositionwiseChain"}
+CHAINS = (CHAIN, "typednn.layer.FirstChain", SEQUENTIAL)
 GRADIENT = "typednn.gradients.Gradient"
 NDARRAY = "numpy.ndarray"
 
@@ -56,6 +52,7 @@ class ClassFacts(TypedDict):
     module: str
     methods: dict[str, Signature]
     fields: dict[str, list[Any]]  # name -> [kind of field, alternatives]
+    inner: dict[str, str]  # of a wrapper: field -> the contract for the layers in it
     constructor: str
     constants: dict[str, str]
     assigned: list[str]  # attributes that methods other than the constructor assign, or the module on other names than self
@@ -65,27 +62,16 @@ class ClassFacts(TypedDict):
 
 def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | None:
     """The annotation strings of a function whose source is at hand; None if it has none."""
-    declared = function.unanalyzed_type
+    return _read(function.unanalyzed_type, lambda each: syntax.annotation(each, aliases))
+
+
+def _read(declared: Type | None, said: Callable[[Type], syntax.Alternatives]) -> Signature | None:
     if not isinstance(declared, CallableType):
         return None
-    read = [
-        (_place(kind) + (name or ""), syntax.annotation(each, aliases))
-        for name, kind, each in zip(declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
-    ]
-    result = syntax.returned(declared.ret_type, aliases)
-    if not any(text for _, text in read) and not any(result):
-        return None
-    return {"parameters": read, "result": result}
-
-
-def _imported(statement: nodes.ImportBase) -> str:
-    match statement:
-        case nodes.ImportFrom() | nodes.ImportAll():
-            return statement.id
-        case nodes.Import():
-            return " ".join(name for name, _ in statement.ids)
-        case _:
-            return ""
+    kinds = zip(declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
+    parameters = [(_place(kind) + (name or ""), said(each)) for name, kind, each in kinds]
+    result = list(map(said, syntax.elements(get_proper_type(declared.ret_type))))
+    return {"parameters": parameters, "result": result} if any(text for _, text in parameters) or any(result) else None
 
 
 def _place(kind: nodes.ArgKind) -> str:
@@ -104,19 +90,19 @@ def read_class(ctx: ClassDefContext) -> None:
     functions = syntax.functions(ctx.cls.defs)
     methods = {name: found for name, function in functions.items() if (found := signature(function, module.aliases)) is not None}
     fields = _fields(ctx.cls.defs, module.aliases)
-    holds = "__init__" in functions and any("typednn" in _imported(each) for each in tree.imports)
+    holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
     if not (is_layer or methods or fields or holds):
         return
+    bodies = {name: syntax.block(function.body.body) for name, function in functions.items()}
     facts: ClassFacts = {
         "module": info.module_name,
         "methods": methods,
         "fields": fields,
+        "inner": {name: text for name, declared, _ in _declared(ctx.cls.defs) if (text := syntax.inner_contract(declared))},
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
-        "assigned": sorted(
-            {name for key, function in functions.items() if key != "__init__" for name in _assigned(function)} | module.assigned
-        ),
-        "handed": sorted({name for function in functions.values() for name in _handed(function)}),
+        "assigned": sorted(syntax.assigned(each for name, body in bodies.items() if name != "__init__" for each in body) | module.assigned),
+        "handed": sorted(syntax.handed(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
     }
     text = json.dumps(facts)
@@ -138,19 +124,20 @@ class InModule:
         """Its aliases of annotations."""
         return syntax.aliases(self.statements)
 
-    @property
-    def assigned(self) -> frozenset[str]:
+    @cached_property
+    def assigned(self) -> set[str]:
         """The attributes that it assigns on anything but self."""
-        return self._handed_about[0]
-
-    @property
-    def copied(self) -> frozenset[str]:
-        """The names whose value some assignment hands to another name: the types of both must stay compatible."""
-        return self._handed_about[1]
+        return syntax.assigned(self.body, others=True)
 
     @cached_property
-    def _handed_about(self) -> tuple[frozenset[str], frozenset[str]]:
-        return syntax.handed_about(self.statements)
+    def copied(self) -> set[str]:
+        """The names that it hands to other names: the types of both must stay compatible."""
+        return syntax.copied(self.body)
+
+    @cached_property
+    def body(self) -> list[ast.stmt]:
+        """As Python's own syntax tree."""
+        return syntax.block(self.statements)
 
 
 _modules: dict[int, InModule] = {}
@@ -168,16 +155,20 @@ def _marked(instance: Instance, text: str, string: Instance) -> Instance:
     return instance.copy_with_extra_attr(MARK, LiteralType(text, string))
 
 
-def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+def _declared(body: nodes.Block) -> Iterator[tuple[str, Type | None, nodes.Expression]]:
+    """The names that a class body assigns or declares: each with its annotation and its value."""
     for statement in body.body:
         if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
-            declared = statement.unanalyzed_type
-            alternatives = syntax.annotation(declared, aliases)
-            if alternatives:
-                marker = declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
-                kind = marker if marker in ("Parameter", "Buffer", "Kept") else "field"
-                found[statement.lvalues[0].name] = [kind, alternatives]
+            yield statement.lvalues[0].name, statement.unanalyzed_type, statement.rvalue
+
+
+def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for name, declared, _ in _declared(body):
+        alternatives = syntax.annotation(declared, aliases)
+        if alternatives:
+            marker = declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
+            found[name] = [marker if marker in ("Parameter", "Buffer", "Kept") else "field", alternatives]
     return found
 
 
@@ -185,7 +176,7 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     """The names that a class body assigns once, as text; what it changes again is unknown."""
     found: dict[str, str] = {}
     statements = syntax.block(body.body)
-    times = Counter(changed(statements))
+    times = Counter(syntax.changed(statements))
     for statement in statements:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
@@ -194,91 +185,14 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     return {name: found[name] if name in found and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
 
 
-def changed(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names and the attributes of self that statements assign or change in place, once for each time."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            yield statement.name
-        for node in ast.walk(statement):
-            targets: list[ast.expr] = []
-            match node:
-                case ast.Assign():
-                    targets = node.targets
-                case ast.AugAssign() | ast.For() | ast.NamedExpr():
-                    targets = [node.target]
-                case ast.withitem() if node.optional_vars is not None:
-                    targets = [node.optional_vars]
-                case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
-                    targets = [receiver]
-                case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, *_]):
-                    targets = [first]
-                case _:
-                    pass
-            for target in targets:
-                for each in ast.walk(target):
-                    if isinstance(each, ast.Name) and each.id != "self":
-                        yield each.id
-                    elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
-                        yield f"self.{each.attr}"
-
-
 def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
     """The fields of a dataclass, which are its constructor's parameters."""
     decorated = any("dataclass" in ast.unparse(syntax.expression(each)) for each in cls.decorators)
-    found: list[list[str]] = []
-    for statement in cls.defs.body if decorated else ():
-        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
-            declared = statement.unanalyzed_type
-            if isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer"):
-                default = "" if isinstance(statement.rvalue, nodes.TempNode) else ast.unparse(syntax.expression(statement.rvalue))
-                found.append([statement.lvalues[0].name, default])
-    return found
-
-
-MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
-
-
-def _assigned(function: nodes.FuncDef) -> set[str]:
-    """The attributes of self that a method assigns or changes in place, wherever in its body."""
-    names: set[str] = set()
-    for statement in syntax.block(function.body.body):
-        for node in ast.walk(statement):
-            targets: list[ast.expr] = []
-            match node:
-                case ast.Assign():
-                    targets = node.targets
-                case ast.AugAssign() | ast.For() | ast.comprehension():
-                    targets = [node.target]
-                case ast.withitem() if node.optional_vars is not None:
-                    targets = [node.optional_vars]
-                case ast.Call(func=ast.Attribute(value=ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
-                    targets = [receiver]
-                case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[_, ast.Constant(value=str() as name), *_]):
-                    names.add(name)
-                case _:
-                    pass
-            for target in targets:
-                names |= {each.attr for each in ast.walk(target) if isinstance(each, ast.Attribute)}
-    return names
-
-
-def _handed(function: nodes.FuncDef) -> set[str]:
-    """The attributes of self that a method hands on: who then holds a list may change it."""
-    names: set[str] = set()
-    for statement in syntax.block(function.body.body):
-        for node in ast.walk(statement):
-            given: list[ast.expr | None] = []
-            match node:
-                case ast.Assign() | ast.Return() | ast.NamedExpr():
-                    given = [node.value]
-                case ast.Call():
-                    given = [*node.args, *(each.value for each in node.keywords)]
-                case ast.List() | ast.Tuple():
-                    given = list(node.elts)
-                case _:
-                    pass
-            names |= {each.attr for each in given if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self"}
-    return names
+    return [
+        [name, "" if isinstance(value, nodes.TempNode) else ast.unparse(syntax.expression(value))]
+        for name, declared, value in _declared(cls.defs)
+        if decorated and isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer")
+    ]
 
 
 # ------------------------------------------------------------------ asking
@@ -290,12 +204,12 @@ def _parsed(text: str) -> ClassFacts:
     return facts
 
 
-def facts_of(info: TypeInfo) -> ClassFacts | None:
+def facts_of(info: nodes.TypeInfo) -> ClassFacts | None:
     """What this very class says."""
     return _parsed(info.metadata[KEY]["facts"]) if KEY in info.metadata else None
 
 
-def method(info: TypeInfo, name: str) -> Signature | None:
+def method(info: nodes.TypeInfo, name: str) -> Signature | None:
     """The annotation strings of a method, by the first class in resolution order that defines it."""
     for base in info.mro:
         facts = facts_of(base)
@@ -306,47 +220,36 @@ def method(info: TypeInfo, name: str) -> Signature | None:
     return None
 
 
-def fields(info: TypeInfo) -> dict[str, list[Any]]:
-    """Every annotated field of a class and its bases, in the order of declaration."""
-    found: dict[str, list[Any]] = {}
+def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:
+    """What a class and its bases say, the bases first."""
     for base in reversed(info.mro):
         facts = facts_of(base)
         if facts is not None:
-            found |= facts["fields"]
-    return found
+            yield base, facts
 
 
-def positive(info: TypeInfo) -> set[str]:
+def fields(info: nodes.TypeInfo) -> dict[str, list[Any]]:
+    """Every annotated field of a class and its bases, in the order of declaration."""
+    return {name: field for _, facts in all_facts(info) for name, field in facts["fields"].items()}
+
+
+def inner(info: nodes.TypeInfo) -> dict[str, str]:
+    """The fields of a wrapper that hold layers, each with its contract."""
+    return {name: text for _, facts in all_facts(info) for name, text in facts["inner"].items()}
+
+
+def positive(info: nodes.TypeInfo) -> set[str]:
     """Attributes that are a whole axis in some annotation, and so at least 1."""
-    found: set[str] = set()
-    for base in info.mro:
-        facts = facts_of(base)
-        if facts is not None:
-            found |= set(re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", json.dumps([facts["methods"], facts["fields"]])))
-    return found
+    texts = (json.dumps([facts["methods"], facts["fields"]]) for _, facts in all_facts(info))
+    return {name for text in texts for name in re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", text)}
 
 
-def assigned(info: TypeInfo) -> frozenset[str]:
-    """Attributes that some method other than a constructor assigns: they may change at any time."""
-    found: set[str] = set()
-    for base in info.mro:
-        facts = facts_of(base)
-        if facts is not None:
-            found |= set(facts["assigned"])
-    return frozenset(found)
+def named(info: nodes.TypeInfo, what: Literal["assigned", "handed"]) -> frozenset[str]:
+    """Attributes that some method other than a constructor assigns: they may change at any time. Or those that some method hands on."""
+    return frozenset(name for _, facts in all_facts(info) for name in facts[what])
 
 
-def handed(info: TypeInfo) -> frozenset[str]:
-    """Attributes that some method hands on."""
-    found: set[str] = set()
-    for base in info.mro:
-        facts = facts_of(base)
-        if facts is not None:
-            found |= set(facts["handed"])
-    return frozenset(found)
-
-
-def constructor_owner(info: TypeInfo) -> TypeInfo | None:
+def constructor_owner(info: nodes.TypeInfo) -> nodes.TypeInfo | None:
     """The class whose constructor builds an instance."""
     return next((base for base in info.mro if "__init__" in base.names and base.fullname != "builtins.object"), None)
 
@@ -387,15 +290,4 @@ def said(declared: Type) -> syntax.Alternatives:
 
 def function_signature(declared: Type | None) -> Signature | None:
     """The annotation strings of a function, from its type: also where its source was not read."""
-    function = get_proper_type(declared)
-    if not isinstance(function, CallableType):
-        return None
-    parameters = [
-        (_place(kind) + (name or ""), said(each))
-        for name, kind, each in zip(function.arg_names, function.arg_kinds, function.arg_types, strict=True)
-    ]
-    result = get_proper_type(function.ret_type)
-    returned = list(map(said, result.items)) if isinstance(result, TupleType) else [said(result)]
-    if not any(text for _, text in parameters) and not any(returned):
-        return None
-    return {"parameters": parameters, "result": returned}
+    return _read(get_proper_type(declared), said)

@@ -1,26 +1,23 @@
-"""Follows a constructor or a function body with what is known of its values, and nothing else.
+"""Follows expressions with what is known of their values, and nothing else.
 
 What is not known is `UNKNOWN`, and whatever it touches becomes unknown too: only what is wrong on a path that surely
-exists is complained about.
+exists is complained about. What a call, an operator or an attribute means stands in the tables of `features`.
 """
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 from mypy import nodes
-from mypy.nodes import TypeInfo
 
-from typednn.mypy_plugin import classes, python, syntax
-from typednn.mypy_plugin.arrays import Arrays
-from typednn.mypy_plugin.calls import Calls
-from typednn.mypy_plugin.constructors import Constructors, Workshop
+from typednn.mypy_plugin import python, syntax
+from typednn.mypy_plugin.context import Call, Context, mutated
+from typednn.mypy_plugin.features import EFFECTS, TABLE, functions
+from typednn.mypy_plugin.features.constructors import constants
 from typednn.mypy_plugin.names import Names
-from typednn.mypy_plugin.statements import Statements
+from typednn.mypy_plugin.sizes import stored
 from typednn.mypy_plugin.values import (
     UNKNOWN,
-    Array,
     Constant,
     Environment,
     Gradient,
@@ -31,44 +28,26 @@ from typednn.mypy_plugin.values import (
     Reference,
     Value,
     join,
-    lookup,
     number,
     show,
 )
 
-_SELF_RETURNING = ("named", "init", "train", "eval", "to", "astype", "shared", "load_state_dict", "requires_grad")
-# Called with a list, these only read it; called with self, those do not assign its fields.
-_READERS = frozenset(
-    f"builtins.{name}"
-    for name in ("len", "zip", "enumerate", "reversed", "tuple", "list", "sum", "print", "isinstance", "bool", "repr", "str")
-) | {"typednn.layer.Sequential", "typednn.stack.Stack", "typednn.arguments.pair", "typednn.arguments.integer"}
+# Called with a list, these only read it, as every function in the table does; called with self, those do not assign its fields.
+_READERS = frozenset(f"builtins.{name}" for name in ("sum", "print", "bool", "repr", "str"))
 _HARMLESS = frozenset(
     f"builtins.{name}" for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
 )
+_SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 
 
-class Evaluator:
-    """One function body. ``names`` are the axis names that mean one thing all through it."""
+class Evaluator(Context):
+    """The expressions of one body."""
 
-    def __init__(
-        self, world: Names, names: frozenset[str] = frozenset(), workshop: Workshop | None = None, under: tuple[Hashable, ...] = ()
-    ) -> None:
-        self.world = world
-        self.names = names
-        self.workshop: Workshop = Workshop() if workshop is None else workshop
-        self.constructors: Constructors = Constructors(self, self.workshop, under)
+    def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
+        super().__init__(world, names, under)
         self.values: dict[int, Value] = {}  # by mypy node: what each expression was, joined over all visits
-        self.memo: dict[int, Value] | None = None  # where nothing can change between two looks
-        self.statements: Statements = Statements(self)
-        self.calls: Calls = Calls(self)
-        self.arrays: Arrays = Arrays(self)
         self.rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
-        self.hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
-        self.assigned: frozenset[str] = frozenset()  # the same, in a method: unknown after any call that is given self
-
-    def within(self, module: str, under: tuple[Hashable, ...]) -> Evaluator:
-        """An evaluator for a constructor of another module, silent, with what constructors share."""
-        return Evaluator(self.world.inside(module), workshop=self.workshop, under=under)
+        self.assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that is given self
 
     def assign(self, target: ast.expr, value: Value, env: Environment) -> None:
         """Bind a name, an attribute of self, or several at once."""
@@ -87,16 +66,7 @@ class Evaluator:
                     )
                     self.assign(inner, UNKNOWN if starred else item, env)
             case ast.Attribute(value=inner) | ast.Subscript(value=inner):
-                self._mutated(inner, env)
-            case _:
-                pass
-
-    def _mutated(self, node: ast.expr, env: Environment) -> None:
-        match node:
-            case ast.Name(id=name):
-                env[name] = UNKNOWN
-            case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                env[f"self.{name}"] = UNKNOWN
+                mutated(inner, env)
             case _:
                 pass
 
@@ -105,13 +75,9 @@ class Evaluator:
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
         """What is known of an expression; its calls are checked on the way."""
         made_from = syntax.origin(node)
-        if self.memo is not None and id(made_from) in self.memo:
-            return self.memo[id(made_from)]
         value = self._value(node, env)
         if value is UNKNOWN:
             value = self.world.typed(node)
-        if self.memo is not None and made_from is not None:
-            self.memo[id(made_from)] = value
         if made_from is not None and not isinstance(node, ast.Constant):
             key = id(made_from)
             self.values[key] = join(self.values[key], value) if key in self.values else value
@@ -136,9 +102,7 @@ class Evaluator:
     def _value(self, node: ast.expr, env: Environment) -> Value:
         match node:
             case ast.Constant(value=inner):
-                if inner is ...:
-                    return UNKNOWN
-                return number(inner) if type(inner) is int else Constant(inner)
+                return UNKNOWN if inner is ... else number(inner) if type(inner) is int else Constant(inner)
             case ast.Name(id=name):
                 return self._handed(env[name], name, env) if name in env else self.world.resolve(name, node)
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
@@ -148,8 +112,10 @@ class Evaluator:
             case ast.Call():
                 return self._call(node, env)
             case ast.BinOp(left=left, op=operation, right=right):
-                first, second = self.peek(left, env), self.peek(right, env)
-                return self.calls.again("binary", node, (first, second), lambda: self.calls.binary(operation, first, second, node))
+                operands = self.peek(left, env), self.peek(right, env)
+                symbol = _SYMBOLS.get(type(operation), "+")
+                name = f"{type(operands[0]).__name__} {symbol} {type(operands[1]).__name__}"
+                return TABLE[name](Call(self, name, node, env, arguments=operands)) if name in TABLE else UNKNOWN
             case ast.UnaryOp(op=op, operand=operand):
                 return python.unary(op, self.peek(operand, env))
             case ast.BoolOp(values=conditions):
@@ -170,13 +136,9 @@ class Evaluator:
             case ast.Dict(keys=keys, values=entries):
                 found = [self.evaluate(entry, env) for entry in entries]
                 names = [self.evaluate(key, env) if key is not None else UNKNOWN for key in keys]
-                shown = [show(name) for name in names]
-                latest = dict(zip(shown, found, strict=True))
-                return (
-                    Pack(tuple(latest.values()), keys=tuple(latest))
-                    if all(isinstance(name, Constant | Number) for name in names)
-                    else UNKNOWN
-                )
+                latest = dict(zip(map(show, names), found, strict=True))
+                known = all(isinstance(name, Constant | Number) for name in names)
+                return Pack(tuple(latest.values()), keys=tuple(latest)) if known else UNKNOWN
             case ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators):
                 return self._comprehension(element, generators, env)
             case ast.Subscript(value=inner, slice=place):
@@ -211,26 +173,16 @@ class Evaluator:
             case Layer():
                 if base.parts is not None and name == "parts":
                     return Pack(base.parts)
-                return base.attributes[name] if name in base.attributes else self.stored(base, name)
+                return base.attributes[name] if name in base.attributes else stored(self, base, name)
             case Gradient(fields=fields):
                 return fields.get(name, UNKNOWN)
-            case Array():
-                return self.arrays.attribute(base, name)
             case Reference(node=nodes.MypyFile() as module):
                 return self.world.within(module, name)
-            case Reference(node=TypeInfo() as info):
-                return self.constructors.constants(info).get(name, UNKNOWN)
+            case Reference(node=nodes.TypeInfo() as info):
+                return constants(self, info).get(name, UNKNOWN)
             case _:
-                return UNKNOWN
-
-    def stored(self, layer: Layer, name: str) -> Value:
-        """A parameter, a buffer, or what forward kept: an array whose sizes its annotation gives."""
-        info = self.calls.class_of(layer)
-        declared = classes.fields(info).get(name) if info is not None else None
-        if declared is None or len(declared[1]) != 1:
-            return UNKNOWN
-        kind, text = declared[1][0]
-        return self.arrays.promised(text, kind, lookup(layer.attributes))
+                name = f"{type(base).__name__}.{name}"
+                return TABLE[name](Call(self, name, node, env, base)) if name in TABLE else UNKNOWN
 
     def _display(self, elements: list[ast.expr], env: Environment, *, frozen: bool) -> Value:
         items: list[Value] = []
@@ -272,105 +224,61 @@ class Evaluator:
     # ------------------------------------------------------------------ calls
 
     def _call(self, node: ast.Call, env: Environment) -> Value:
-        if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "super()":
-            return self._super(node, env)
-        receiver = self.peek(node.func.value, env) if isinstance(node.func, ast.Attribute) else None
-        called = self._full_name(node.func, env)
-        read = self.peek if called in _READERS else self.evaluate
+        receiver = self.peek(node.func.value, env) if isinstance(node.func, ast.Attribute) else UNKNOWN
+        names = tuple(self._names(node.func, receiver, env))
+        known = next((name for name in names if name in TABLE), "")
+        read = self.peek if (known and not known.endswith(")")) or _READERS.intersection(names) else self.evaluate
         arguments = [read(each.value if isinstance(each, ast.Starred) else each, env) for each in node.args]
         keywords = {each.arg or "**": read(each.value, env) for each in node.keywords}
         spread = any(isinstance(each, ast.Starred) for each in node.args) or "**" in keywords
-        self._self_handed(node, called, env)
-        match node.func:
-            case ast.Attribute(attr=name) if isinstance(receiver, Pack) and not receiver.frozen:
-                return self._list_method(node.func, name, receiver, arguments, env)
-            case ast.Attribute(attr=name) if isinstance(receiver, Many) and name in ("append", "extend", "insert"):
-                self._mutated(node.func.value, env)
-                return UNKNOWN
-            case ast.Attribute(attr=name) if isinstance(receiver, Layer) and name in _SELF_RETURNING:
-                return receiver
-            case ast.Attribute(attr="update") if isinstance(receiver, Layer) and len(arguments) == 2 and not spread:
-                return self.calls.update(receiver, arguments[1], node)
-            case ast.Attribute(attr="backward") if isinstance(receiver, Layer) and not spread:
-                return self.calls.backward(receiver, (arguments or list(keywords.values()) or [UNKNOWN])[0], node)
-            case ast.Attribute(attr="forward" | "__call__") if isinstance(receiver, Layer) and not spread:
-                return self.calls.forward(receiver, arguments or list(keywords.values()), node)
-            case ast.Attribute(attr=name) if isinstance(receiver, Array):
-                if name == "resize":
-                    self._mutated(node.func.value, env)
-                return UNKNOWN if spread else self.arrays.method(receiver, name, arguments, keywords)
+        self._self_handed(node, names, env)
+        call = Call(self, known, node, env, receiver, arguments, keywords, spread)
+        if known:
+            return UNKNOWN if spread and known not in EFFECTS else TABLE[known](call)
+        match function := self.evaluate(node.func, env):
+            case Layer() if not spread:
+                return TABLE["Layer.__call__()"](replace(call, receiver=function))
+            case Reference(node=nodes.TypeInfo() as info):
+                known = next((name for name in _classes(info) if name in TABLE), "")
+                return TABLE[known](replace(call, name=known, receiver=function)) if known else UNKNOWN
             case _:
-                pass
-        if called == "builtins.reveal_type" and len(arguments) == 1 and not spread:
-            self.arrays.reveal(arguments[0], node)
-        known = None if spread else python.function(called, arguments, keywords, node)
-        if known is not None:
-            return known
-        function = self.evaluate(node.func, env)
-        if isinstance(function, Layer) and not spread:
-            return self.calls.forward(function, arguments or list(keywords.values()), node)
-        if isinstance(function, Reference) and isinstance(function.node, TypeInfo):
-            return self.constructors.instance(function.node, arguments, keywords, node, spread=spread)
-        if isinstance(node.func, ast.Attribute) and isinstance(receiver, Reference) and receiver.node.fullname == "numpy" and not spread:
-            return self.arrays.function(node.func.attr, arguments, keywords)
-        if isinstance(node.func, ast.Attribute) and self.world.class_name(node.func.value).startswith("numpy.random."):
-            return self.arrays.function(node.func.attr, arguments, keywords)
-        said = self.world.signature(node)
-        if said is not None and not spread:
-            return self.calls.function(*said, arguments, keywords, node, receiver)
-        return UNKNOWN
+                return functions.called(call)
 
-    def _full_name(self, function: ast.expr, env: Environment) -> str:
-        """``builtins.len``, ``typednn.arguments.integer``; empty where somebody's own name hides it."""
-        match function:
-            case ast.Name(id=name) if name not in env:
+    def _names(self, function: ast.expr, receiver: Value, env: Environment) -> Iterator[str]:
+        """Under which names the table may have what is called: as it is defined, as it is written."""
+        match function, receiver:
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name), _:
+                yield f"super().{name}()"
+            case ast.Attribute(attr=name), Reference(node=nodes.MypyFile() as module):
+                found = self.world.within(module, name)
+                if isinstance(found, Reference):
+                    yield found.node.fullname
+                yield f"{module.fullname}.{name}"
+            case ast.Attribute(value=owner, attr=name), _:
+                yield f"{self.world.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
+            case ast.Name(id=name), _ if name not in env:
                 found = self.world.resolve(name, function)
                 if isinstance(found, Reference):
-                    return str(found.node.fullname)
-                return "" if self.world.defines(name, function) else f"builtins.{name}"
-            case ast.Attribute(value=ast.Name() as base, attr=name):
-                module = self.peek(base, env)
-                inner = (
-                    self.world.within(module.node, name)
-                    if isinstance(module, Reference) and isinstance(module.node, nodes.MypyFile)
-                    else UNKNOWN
-                )
-                return str(inner.node.fullname) if isinstance(inner, Reference) else ""
+                    yield found.node.fullname
+                elif not self.world.defines(name, function):
+                    yield f"builtins.{name}"
             case _:
-                return ""
+                pass
 
-    def _self_handed(self, node: ast.Call, called: str, env: Environment) -> None:
+    def _self_handed(self, node: ast.Call, names: tuple[str, ...], env: Environment) -> None:
         """Whoever is given self may assign its fields: in a constructor all of them, in a method those that some method assigns."""
         given = [*node.args, *(each.value for each in node.keywords)]
-        handed = any(isinstance(each, ast.Name) and each.id == "self" for each in given) and called not in _HARMLESS
+        handed = any(isinstance(each, ast.Name) and each.id == "self" for each in given) and not _HARMLESS.intersection(names)
         method = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
         if handed or method:
-            anything = handed and self.constructors.base is not None
+            anything = handed and self.base is not None
             env |= {each: UNKNOWN for each in env if each.startswith("self.") and (anything or each[5:] in self.assigned)}
-        if called in ("builtins.setattr", "builtins.delattr", "builtins.vars") and node.args:
-            self._mutated(node.args[0], env)
+        if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
+            mutated(node.args[0], env)
 
-    def _super(self, node: ast.Call, env: Environment) -> Value:
-        """``super().__init__(…)`` of a layer runs its base's constructor on the same attributes."""
-        arguments = [self.evaluate(each, env) for each in node.args]
-        keywords = {each.arg or "**": self.evaluate(each.value, env) for each in node.keywords}
-        spread = any(isinstance(each, ast.Starred) for each in node.args) or "**" in keywords
-        base, of = self.constructors.base, self.constructors.of
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "__init__" and base is not None and of is not None:
-            following = of.mro[of.mro.index(base) + 1 :]
-            owner = next((each for each in following if "__init__" in each.names and each.fullname != "builtins.object"), None)
-            env |= {f"self.{name}": value for name, value in self.constructors.run(owner, of, arguments, keywords, spread=spread).items()}
-        return UNKNOWN
 
-    def _list_method(self, node: ast.Attribute, name: str, receiver: Pack, arguments: list[Value], env: Environment) -> Value:
-        if name == "append" and len(arguments) == 1 and isinstance(node.value, ast.Name):
-            env[node.value.id] = Pack((*receiver.items, arguments[0]))
-            return Constant(None)
-        if name == "pop" and not arguments and receiver.items and isinstance(node.value, ast.Name):
-            env[node.value.id] = Pack(receiver.items[:-1])
-            return receiver.items[-1]
-        if name not in ("index", "count", "copy", "items", "keys", "values", "get"):
-            self._mutated(node.value, env)
-        if receiver.keys and name == "values":
-            return Pack(receiver.items)
-        return UNKNOWN
+def _classes(info: nodes.TypeInfo) -> Iterator[str]:
+    """Under which names the table may have a class: this very one, or one that it derives from."""
+    yield info.fullname
+    for base in info.mro:
+        yield f"({base.fullname})"

@@ -4,19 +4,53 @@ The world of a constructor is its module's names, and silent: wrong arguments sh
 that mypy is checking (`body.Body`) knows more, and complains.
 """
 
-from __future__ import annotations
-
 import ast
-from typing import Any
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from mypy import nodes
 from mypy.server.trigger import make_trigger
-from mypy.types import Instance, get_proper_type
+from mypy.types import Instance, Type, get_proper_type
 
 from typednn.mypy_plugin import classes
-from typednn.mypy_plugin.constructors import Workshop
-from typednn.mypy_plugin.types import value_of
+from typednn.mypy_plugin.types import rank_of, value_of
 from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number
+
+Made = TypeVar("Made")
+
+
+@dataclass(slots=True)
+class Workshop:
+    """What all constructors share while mypy checks once: what was made is not made again.
+
+    mypy must know of everything that a verdict depends on, so each entry remembers the names that were asked for.
+    """
+
+    made: dict[Hashable, tuple[Any, frozenset[str]]] = field(default_factory=dict[Hashable, "tuple[Any, frozenset[str]]"])
+    asked: list[set[str]] = field(default_factory=list["set[str]"])
+    constructions: int = 0
+
+    def note(self, fullname: str) -> None:
+        """A name of some module was asked for."""
+        for names in self.asked:
+            names.add(fullname)
+
+    def once(self, key: Hashable, make: Callable[[], Made], depend: Callable[[str], None]) -> Made:
+        """What ``make`` gives, made once; ``depend`` hears of every name that it asks for, each time."""
+        if key in self.made:
+            found: Made
+            found, names = self.made[key]
+            for name in names:
+                depend(name)
+            return found
+        self.asked.append(set())
+        try:
+            found = make()
+        finally:
+            asked = self.asked.pop()
+        self.made[key] = (found, frozenset(asked))
+        return found
 
 
 class Names:
@@ -49,13 +83,13 @@ class Names:
         tree = self.api.modules.get(self.module)
         return tree is not None and name in tree.names
 
-    def inside(self, module: str) -> Names:
+    def inside(self, module: str) -> "Names":
         return Names(self.api, module, self.workshop)
 
     def typed(self, node: ast.expr) -> Value:
-        return UNKNOWN
+        return value_of(self.type_at(node))
 
-    def signature(self, node: ast.Call) -> tuple[str, classes.Signature] | None:
+    def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         return None
 
     def complain(self, message: str, node: ast.AST) -> None: ...
@@ -64,11 +98,17 @@ class Names:
 
     def lost(self, what: str, node: ast.AST) -> None: ...
 
-    def rank(self, node: ast.AST) -> int | None:
+    def type_at(self, node: ast.AST) -> Type | None:
+        """What mypy found, where it is checking."""
         return None
 
+    def rank(self, node: ast.AST) -> int | None:
+        """How many axes mypy itself knows an array to have: then it is mypy that says so when they are too many."""
+        return rank_of(self.type_at(node))
+
     def class_name(self, node: ast.AST) -> str:
-        return ""
+        declared = get_proper_type(self.type_at(node))
+        return declared.type.fullname if isinstance(declared, Instance) else ""
 
 
 def meaning(node: Any) -> Value:

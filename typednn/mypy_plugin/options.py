@@ -4,8 +4,6 @@ report_unknown   a note wherever a size is lost, so that nothing is proven from 
 debug            show an exception inside the plugin, which otherwise only costs the knowledge about one expression
 """
 
-from __future__ import annotations
-
 import configparser
 import tomllib
 from dataclasses import dataclass
@@ -23,14 +21,15 @@ class Options:
 
 def read(path: str | None) -> Options:
     """The options in mypy's configuration file; a file that mypy could not read either has none."""
-    section: dict[str, Any] = {}
+    if path is None:
+        return Options()
     try:
-        if path is not None and path.endswith(".toml"):
-            section = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("tool", {}).get("typednn-mypy", {})
-        elif path is not None:
-            parser = configparser.ConfigParser()
-            parser.read(path, encoding="utf-8")
-            section = dict(parser["typednn-mypy"]) if parser.has_section("typednn-mypy") else {}
+        text = Path(path).read_text(encoding="utf-8")
+        parser = configparser.ConfigParser()
+        if not path.endswith(".toml"):
+            parser.read_string(text)
+        tables: dict[str, Any] = tomllib.loads(text).get("tool", {}) if path.endswith(".toml") else {**parser}
     except (OSError, ValueError, configparser.Error):
         return Options()
+    section = tables.get("typednn-mypy", {})
     return Options(**{name: str(section.get(name, "")).lower() in ("true", "1", "yes", "on") for name in ("report_unknown", "debug")})

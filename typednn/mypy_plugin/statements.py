@@ -4,31 +4,29 @@ Where a branch cannot be decided both sides run and what they agree on is kept; 
 another runs until nothing changes.
 """
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Sequence
 
 from typednn.mypy_plugin import python
-from typednn.mypy_plugin.classes import changed
+from typednn.mypy_plugin.evaluator import Evaluator
+from typednn.mypy_plugin.names import Names
+from typednn.mypy_plugin.syntax import changed
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either
 
-if TYPE_CHECKING:
-    from typednn.mypy_plugin.evaluator import Evaluator
 
-
-class Statements:
+class Statements(Evaluator):
     """The statements of one body."""
 
-    def __init__(self, body: Evaluator) -> None:
-        self.body = body
+    def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
+        super().__init__(world, names, under)
         self.returns: Callable[[Value, ast.Return], None] | None = None
         self._breaks: list[list[Environment]] = []
         self._exits: list[Environment] = []  # at each return
 
+    def inside(self, module: str, under: Hashable) -> "Statements":
+        return Statements(self.world.inside(module), under=(*self.under, under))
+
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
-        """The environment after a whole body, whichever return it left by."""
         after = self.run(statements, env)
         for left in self._exits:
             after = either(after, left)
@@ -47,49 +45,40 @@ class Statements:
         """One statement; ``env`` is its to change."""
         match statement:
             case ast.Assign(targets=targets, value=right):
-                value = self.body.evaluate(right, env)
+                value = self.evaluate(right, env)
                 if len(targets) > 1 and isinstance(value, Pack) and not value.frozen:
                     value = UNKNOWN  # two names for one list
                 for target in targets:
-                    self.body.assign(target, value, env)
-            case ast.AugAssign(target=target, op=op, value=right):
-                self.body.assign(target, self.body.evaluate(ast.BinOp(left=target, op=op, right=right), env), env)
+                    self.assign(target, value, env)
             case ast.Expr(value=value):
-                self.body.evaluate(value, env)
+                self.evaluate(value, env)
             case ast.Return(value=value):
-                found = Constant(None) if value is None else self.body.evaluate(value, env)
+                found = Constant(None) if value is None else self.evaluate(value, env)
                 if self.returns is not None:
                     self.returns(found, statement)
                 self._exits.append(env)
                 return None
             case ast.If(test=test, body=body, orelse=orelse):
-                return self._branch(python.truth(self.body.peek(test, env)), body, orelse, env)
+                return self._branch(python.truth(self.peek(test, env)), body, orelse, env)
             case ast.For():
                 return self._for(statement, env)
             case ast.While(test=test, body=body, orelse=orelse):
                 return self._loop([], [ast.Expr(value=test), *body], orelse, env, None, always=[ast.Expr(value=test)])
             case ast.With(items=items, body=body):
                 for item in items:
-                    self.body.evaluate(item.context_expr, env)
+                    self.evaluate(item.context_expr, env)
                     if item.optional_vars is not None:
-                        self.body.assign(item.optional_vars, UNKNOWN, env)
+                        self.assign(item.optional_vars, UNKNOWN, env)
                 after = self.run(body, dict(env))
                 if all(python.transparent(item.context_expr) for item in items):
                     return after
                 return either(forget(env, body), after)  # a manager may cut its body short
             case ast.Try():
                 return self._try(statement, env)
-            case ast.Raise():
-                return None
-            case ast.Break():
-                if self._breaks:
+            case ast.Raise() | ast.Break() | ast.Continue():
+                if isinstance(statement, ast.Break) and self._breaks:
                     self._breaks[-1].append(env)
                 return None
-            case ast.Continue():
-                return None
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                for name in names:
-                    env[name] = UNKNOWN
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 env[name] = UNKNOWN
             case _:
@@ -102,13 +91,13 @@ class Statements:
         return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
-        items = python.elements(self.body.peek(statement.iter, env))
+        items = python.elements(self.peek(statement.iter, env))
         if isinstance(items, Pack) and len(items.items) <= python.UNROLLED and not _leaves(statement.body):
             current: Environment | None = env
             for item in items.items:
                 if current is None:
                     return None
-                self.body.assign(statement.target, item, current)
+                self.assign(statement.target, item, current)
                 current = self.run(statement.body, current)
             return None if current is None else self.run(statement.orelse, current)
         return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
@@ -130,7 +119,7 @@ class Statements:
             self._breaks.append([])
             start = dict(entry)
             for target in targets:
-                self.body.assign(target, item if item is not None else UNKNOWN, start)
+                self.assign(target, item if item is not None else UNKNOWN, start)
             after = self.run(body, start)
             left = self._breaks.pop()
             widened = either(dict(env), after)
@@ -151,9 +140,7 @@ class Statements:
         shaken = forget(env, statement.body)
         after = inside
         for handler in statement.handlers:
-            entered = dict(shaken)
-            if handler.name:
-                entered[handler.name] = UNKNOWN
+            entered = {**shaken, handler.name or "": UNKNOWN}
             after = either(after, self.run(handler.body, entered))
         if not statement.finalbody:
             return after
@@ -163,10 +150,7 @@ class Statements:
 
 def forget(env: Environment, body: Sequence[ast.stmt]) -> Environment:
     """The environment with everything unknown that some statements may assign or change."""
-    shaken = dict(env)
-    for name in changed(body):
-        shaken[name] = UNKNOWN
-    return shaken
+    return {**env, **dict.fromkeys(changed(body), UNKNOWN)}
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:

@@ -5,17 +5,15 @@ become `ast` nodes, so that one evaluator serves both. What has no meaning for s
 call, an operator or a name that comes from a body remembers the node it was made from in ``origin``.
 """
 
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from mypy import nodes
 from mypy import patterns as mypy_patterns
-from mypy.types import RawExpressionType, Type, UnboundType, UnionType
+from mypy.types import RawExpressionType, TupleType, Type, UnboundType, UnionType
 
 from typednn.errors import DefinitionError
 from typednn.shapes import rank
@@ -162,8 +160,8 @@ def _statement(node: nodes.Statement) -> list[ast.stmt]:
                 return []  # a declaration without a value
             return [ast.Assign(targets=list(map(expression, node.lvalues)), value=expression(node.rvalue))]
         case nodes.OperatorAssignmentStmt():
-            target = expression(node.lvalue)
-            return [ast.AugAssign(target=target, op=_OPERATORS.get(node.op, ast.BitAnd)(), value=expression(node.rvalue))]  # type: ignore[arg-type]
+            value = ast.BinOp(left=expression(node.lvalue), op=_OPERATORS.get(node.op, ast.BitAnd)(), right=expression(node.rvalue))
+            return [ast.Assign(targets=[expression(node.lvalue)], value=value)]
         case nodes.ExpressionStmt():
             return [ast.Expr(value=expression(node.expr))]
         case nodes.ReturnStmt():
@@ -199,10 +197,8 @@ def _statement(node: nodes.Statement) -> list[ast.stmt]:
             return [ast.Continue()]
         case nodes.DelStmt():
             return [ast.Assign(targets=[expression(node.expr)], value=_unknown())]
-        case nodes.GlobalDecl():
-            return [ast.Global(names=list(node.names))]
-        case nodes.NonlocalDecl():
-            return [ast.Nonlocal(names=list(node.names))]
+        case nodes.GlobalDecl() | nodes.NonlocalDecl():
+            return [ast.Assign(targets=[_name(name) for name in node.names], value=_unknown())]
         case nodes.Decorator():
             return _statement(node.func)
         case nodes.FuncDef():
@@ -300,29 +296,78 @@ def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
     return found
 
 
-# ------------------------------------------------------------------ annotations
+# ------------------------------------------------------------------ what changes
 
 
-# One annotated array is [kind, text]: ["Float", "batch 10"]. Several are alternatives. None says nothing about sizes.
-Alternatives = list[list[str]]
+MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
 
 
-def handed_about(statements: Iterable[nodes.Statement]) -> tuple[frozenset[str], frozenset[str]]:
-    """Of a whole module, the attributes assigned on anything but self (``net.head = …``), and the names copied to other names."""
-    attributes: set[str] = set()
-    copied: set[str] = set()
-    for statement in block(statements):
+def targets(node: ast.AST) -> list[ast.expr]:
+    """What a statement or an expression assigns, or changes in place."""
+    match node:
+        case ast.Assign():
+            return node.targets
+        case ast.For() | ast.NamedExpr():
+            return [node.target]
+        case ast.withitem() if node.optional_vars is not None:
+            return [node.optional_vars]
+        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
+            return [receiver]
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, ast.Constant(value=str() as name), *_]):
+            return [first, ast.Attribute(value=first, attr=name)]
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, *_]):
+            return [first]
+        case _:
+            return []
+
+
+def changed(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names and the attributes of self that statements assign or change in place, once for each time."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            yield statement.name
         for node in ast.walk(statement):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
-            for target in targets:
-                for each in ast.walk(target):
-                    if isinstance(each, ast.Attribute) and not (isinstance(each.value, ast.Name) and each.value.id == "self"):
-                        attributes.add(each.attr)
-            if isinstance(node, ast.Assign | ast.NamedExpr):
-                copied |= set(_bare(node.value))
-            elif isinstance(node, ast.For):
-                copied |= set(_bare(node.iter))
-    return frozenset(attributes), frozenset(copied)
+            for each in (part for target in targets(node) for part in ast.walk(target)):
+                if isinstance(each, ast.Name) and each.id != "self":
+                    yield each.id
+                elif of_self(each):
+                    yield f"self.{each.attr}"
+
+
+def of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """Whether this is ``self.name``."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
+    """The attributes that statements assign or change in place; with ``others``, on anything but self (``net.head = …``)."""
+    parts = (part for each in body for node in ast.walk(each) for target in targets(node) for part in ast.walk(target))
+    return {part.attr for part in parts if isinstance(part, ast.Attribute) and not (others and of_self(part))}
+
+
+def handed(body: Iterable[ast.stmt]) -> set[str]:
+    """The attributes of self that statements hand on: who then holds a list may change it."""
+    names: set[str] = set()
+    for node in (node for each in body for node in ast.walk(each)):
+        given: list[ast.expr | None] = []
+        match node:
+            case ast.Assign() | ast.Return() | ast.NamedExpr():
+                given = [node.value]
+            case ast.Call():
+                given = [*node.args, *(each.value for each in node.keywords)]
+            case ast.List() | ast.Tuple():
+                given = list(node.elts)
+            case _:
+                pass
+        names |= {each.attr for each in given if each is not None and of_self(each)}
+    return names
+
+
+def copied(body: Iterable[ast.stmt]) -> set[str]:
+    """The names whose value some assignment or loop hands to another name."""
+    nodes_within = [node for each in body for node in ast.walk(each)]
+    values = [node.value for node in nodes_within if isinstance(node, ast.Assign | ast.NamedExpr)]
+    return {name for value in (*values, *(node.iter for node in nodes_within if isinstance(node, ast.For))) for name in _bare(value)}
 
 
 def _bare(value: ast.expr) -> Iterable[str]:
@@ -337,6 +382,13 @@ def _bare(value: ast.expr) -> Iterable[str]:
             yield from _bare(orelse)
         case _:
             pass
+
+
+# ------------------------------------------------------------------ annotations
+
+
+# One annotated array is [kind, text]: ["Float", "batch 10"]. Several are alternatives. None says nothing about sizes.
+Alternatives = list[list[str]]
 
 
 Aliases = Mapping[str, Alternatives]
@@ -391,6 +443,17 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
             return []
 
 
+def inner_contract(declared: Type | None) -> str:
+    """``batch *shape -> batch *shape`` of ``Layer[In, In, G, Literal[…]]``, or of a tuple of such: how a wrapper uses a field's layers."""
+    match declared:
+        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):
+            return text_of(literal) or ""
+        case UnboundType(args=[UnboundType() as first, *_]):
+            return inner_contract(first)
+        case _:
+            return ""
+
+
 def _kind(declared: UnboundType) -> str:
     return declared.name.rpartition(".")[2]
 
@@ -409,11 +472,15 @@ def rank_error(array: Type, text: str) -> str | None:
     return f"{name} promises {promised[1]} axes, got {written} axes in the string {text!r}; {cure}"
 
 
-def returned(declared: Type | None, aliases: Aliases = MappingProxyType({})) -> list[Alternatives]:
-    """What a return annotation says: one entry, or one for each element of a tuple."""
-    if isinstance(declared, UnboundType) and declared.name.rpartition(".")[2] in ("tuple", "Tuple"):
-        return [annotation(argument, aliases) for argument in declared.args]
-    return [annotation(declared, aliases)]
+def elements(result: Type) -> Sequence[Type]:
+    """The types that a function returns: those of a tuple one by one."""
+    match result:
+        case TupleType(items=items):
+            return items
+        case UnboundType(name=name, args=args) if name.rpartition(".")[2] in ("tuple", "Tuple"):
+            return args
+        case _:
+            return [result]
 
 
 def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:

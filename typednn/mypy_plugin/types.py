@@ -4,10 +4,8 @@ So mypy's rules for type arguments (joins, caches, other modules) are the rules 
 is forgotten here. An unknown contract is Any, which fits everything.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -25,10 +23,7 @@ _MANY = ("builtins.list", "builtins.tuple", "typing.Sequence", "typing.Iterable"
 
 
 def _carrier(info: TypeInfo) -> tuple[TypeInfo, int] | None:
-    for base in info.mro:
-        if base.fullname in _PLACE:
-            return base, _PLACE[base.fullname]
-    return None
+    return next(((base, _PLACE[base.fullname]) for base in info.mro if base.fullname in _PLACE), None)
 
 
 def contract_in(instance: Instance) -> str | None:
@@ -44,18 +39,13 @@ def contract_in(instance: Instance) -> str | None:
 def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
     """A layer's type with its contract written in, if its class has a place for it; with None, without any."""
     layer = get_proper_type(declared)
-    if not isinstance(layer, Instance):
+    carrier = _carrier(layer.type) if isinstance(layer, Instance) else None
+    own = get_proper_type(fill_typevars(layer.type)) if isinstance(layer, Instance) else None
+    if not isinstance(layer, Instance) or not isinstance(own, Instance) or carrier is None:
         return declared
-    carrier = _carrier(layer.type)
-    own = get_proper_type(fill_typevars(layer.type))
-    if carrier is None or not isinstance(own, Instance):
-        return declared
-    base, place = carrier
-    variable = get_proper_type(map_instance_to_supertype(own, base).args[place])
-    if not isinstance(variable, TypeVarType):
-        return declared
-    at = next((index for index, each in enumerate(own.args) if each == variable), None)
-    if at is None or at >= len(layer.args):
+    variable = map_instance_to_supertype(own, carrier[0]).args[carrier[1]]
+    at = own.args.index(variable) if variable in own.args else len(layer.args)
+    if at == len(layer.args):  # a class whose contract is written in its header
         return declared
     string = api.named_generic_type("builtins.str", [])
     literal = AnyType(TypeOfAny.explicit) if contract is None else LiteralType(contract, string)
@@ -80,12 +70,10 @@ def value_of(declared: Type | None) -> Value:
     if isinstance(proper, Instance) and proper.last_known_value is not None:
         proper = proper.last_known_value
     match proper:
-        case LiteralType(value=bool() as value):
+        case LiteralType(value=bool() | str() as value):
             return Constant(value)
         case LiteralType(value=int() as value):
             return number(value)
-        case LiteralType(value=str() as value):
-            return Constant(value)
         case TupleType(items=items):
             return Pack(tuple(map(value_of, items)))
         case Instance() if proper.type.has_base(classes.MODULE):
@@ -100,8 +88,6 @@ def value_of(declared: Type | None) -> Value:
 def layer_of(instance: Instance) -> Layer:
     """A layer of which only the type is known: by its contract, else by its class's strings with unknown sizes."""
     info = instance.type
-    if info.has_base(classes.ELEMENTWISE):
-        return Layer(info.name, info.fullname, ("*shape",), "*shape")
     contract = contract_in(instance)
     if contract is None:
         return of_class(info)
@@ -123,14 +109,41 @@ def layer_of(instance: Instance) -> Layer:
 
 def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | None = None) -> Layer:
     """A layer by its class's own annotations."""
-    if info.has_base(classes.ELEMENTWISE):
-        return Layer(label or info.name, info.fullname, ("*shape",), "*shape", attributes or {})
     forward = classes.method(info, "forward")
-    own = info.fullname in (*classes.CHAINS, classes.RESIDUAL, classes.PER_POSITION)
-    if forward is None or own:
+    if forward is None:
         return Layer(label or info.name, info.fullname, attributes=attributes or {})
     places = [alternatives for name, alternatives in forward["parameters"][1:] if not name.startswith(("*", "="))]
     inputs = [alternatives[0][1] if len(alternatives) == 1 else "..." for alternatives in places]
     outputs = forward["result"]
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
-    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {})
+    inner = _inner(info, attributes or {})
+    return Layer(label or info.name, info.fullname, tuple(inputs), output, attributes or {}, ranks=_ranks(info), inner=inner)
+
+
+def _ranks(info: TypeInfo) -> tuple[int, ...]:
+    """2 and 3, where what forward reads is a TypeVar of a choice: ``Rows = TypeVar("Rows", Array2, Array3)``."""
+    forward = info.get("forward")
+    declared = get_proper_type(forward.type) if forward is not None else None
+    reads = get_proper_type(declared.arg_types[1]) if isinstance(declared, CallableType) and len(declared.arg_types) == 2 else None
+    ranks = [rank_of(each) for each in reads.values] if isinstance(reads, TypeVarType) else []
+    return tuple(each for each in ranks if each is not None) if None not in ranks else ()
+
+
+def rank_of(declared: Type | None) -> int | None:
+    """How many axes mypy itself knows an array to have."""
+    array = get_proper_type(declared)
+    sizes = get_proper_type(array.args[0]) if isinstance(array, Instance) and array.type.fullname == classes.NDARRAY else None
+    return len(sizes.items) if isinstance(sizes, TupleType) else None
+
+
+def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, Layer], ...]:
+    """What a wrapper's fields hold, each with its contract, up to the first that is not known."""
+    found: list[tuple[str, Layer]] = []
+    for name, contract in classes.inner(info).items():
+        held = attributes.get(name, UNKNOWN)
+        layers = held.items if isinstance(held, Pack) else (held,)
+        known = tuple(each for each in layers if isinstance(each, Layer))
+        if len(known) < len(layers):
+            break
+        found.append((contract, Layer("", "", parts=known)))
+    return tuple(found)

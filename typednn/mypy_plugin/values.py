@@ -112,8 +112,8 @@ class Layer:
     attributes: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
     where: tuple[str, ...] = ()
     parts: tuple[Layer, ...] | None = None  # of a chain
-    inner: Layer | None = None  # of a wrapper
-    wrapper: str = ""  # "residual" or "per_position"
+    ranks: tuple[int, ...] = ()  # what it reads, where its annotation leaves several open and not any
+    inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: what it feeds each field's layers and wants of them, and they
     sample: Sample | None = None
     traced: Flow | None = field(default=None, compare=False)  # where this stack leads from where it begins
 
@@ -131,20 +131,17 @@ class Layer:
             for part in self.parts:
                 flow = part.trace(flow)
             return flow
-        if self.wrapper and self.inner is not None:
-            if self.wrapper == "residual":
-                inner = ("batch *shape -> batch *shape", self.inner.trace)
-                return flow.through(self.label, "batch *shape", "batch *shape", inner=[inner])
-            inner = ("batch*time in_features -> batch*time out_features", self.inner.trace)
-            return flow.through(self.label, "batch time in_features", "batch time out_features", inner=[inner])
         if len(self.inputs) != 1 or not self.output:
-            return Flow.start(None)
-        return flow.through(self.label, self.inputs[0], self.output, lookup(self.attributes), self.where)
+            return replace(Flow.start(None), untouched=False)
+        if self.ranks and flow.shape is not None and len(flow.shape) not in self.ranks:
+            raise flow.wrong_rank(self.label, self.ranks)
+        inner = [(contract, layer.trace) for contract, layer in self.inner]
+        return flow.through(self.label, self.inputs[0], self.output, lookup(self.attributes), self.where, inner)
 
     @property
     def contract(self) -> str | None:
         """``batch 784 -> batch 10``; None where nothing is known."""
-        if self.parts is None and not self.wrapper and (len(self.inputs) != 1 or not self.output):
+        if self.parts is None and (len(self.inputs) != 1 or not self.output):
             return None
         try:
             return written_contract(self.trace(Flow.start(None)))
@@ -152,8 +149,8 @@ class Layer:
             return None
 
 
-Value: TypeAlias = "Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer"
-Environment: TypeAlias = "dict[str, Value]"  # by name; attributes of self as ``self.name``
+Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer
+Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 
 def number(value: int) -> Number:

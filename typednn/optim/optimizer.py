@@ -32,6 +32,7 @@ from typednn.arrays import AnyArray, device_of, is_floating
 from typednn.backends import to_device, to_numpy
 from typednn.checks import switch
 from typednn.errors import ArgumentError, LocatedError, StateDictError, StateError, explain
+from typednn.kernels.pointwise import add_scaled, shrunk
 from typednn.module import Module
 from typednn.optim.schedule import ConstantLR, Schedule, schedule
 from typednn.protocols import Optimizer
@@ -221,9 +222,9 @@ class GradientOptimizer(Optimizer):
                 state.coupled, state.shrink = coupled, shrink
             else:
                 if coupled:
-                    grad = grad + coupled * weights
+                    grad = add_scaled(grad, weights, coupled)
                 if shrink != 1:
-                    weights *= shrink
+                    shrunk(weights, shrink)
             self.apply(state, grad, lr)
             state.step += 1
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from typednn.cures import between
 from typednn.errors import StackError
-from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, parse, product, rank
+from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank
 from typednn.shapes.dims import Dim, differ, same
 from typednn.shapes.expressions import Lookup, evaluate, unknown, write
 
@@ -269,6 +269,13 @@ class Flow:
 
     def _refused(self, label: str) -> str:
         return f"{label} cannot follow {self.previous}" if self.previous else label
+
+    def wrong_rank(self, label: str, ranks: Sequence[int]) -> StackError:
+        """The error of a layer that reads so many axes, and no other number."""
+        got = count_axes(list(map(_written, self.shape or ())))
+        expected, cure = f"{' or '.join(map(str, ranks))} axes", between(ranks[0], len(self.axes or ()))
+        rule = f"{self._refused(label)}: expects {expected}, gets {got}{cure and f'; {cure}'}"
+        return StackError(rule, "rank", expected=expected, got=got, trace=self.trace)
 
 
 def split_contract(contract: str) -> tuple[str, str, tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """Laws that a layer, a loss or an optimizer keeps, checked by one call or by one line of a test file.
 
     test_scale = layer_test(Scale(4))                 sizes drawn from Scale's own annotations
-    test_embedding = layer_test(Embedding(5, 8), np.array([[0, 4], [1, 2]]))
+    test_embedding = layer_test(Embedding(5, 8), vocab=5)     integers below 5
     test_absolute = loss_test(AbsoluteError())
     test_sign_sgd = optimizer_test(SignSGD(0.01))
 

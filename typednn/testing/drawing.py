@@ -38,7 +38,7 @@ def shapes_of(hints: Sequence[Any], instance: Any, draw: Callable[[Sequence[Any]
         if not array_hints(hint) or (type(None) in getattr(hint, "__args__", ()) and draw((False, True))):
             return None
         slots = parse(draw(array_hints(hint)).dim_str)
-        least = 1 if len(slots) == 1 else 0
+        least = int(bool(slots) and slots[0].variadic)  # the first axis is the batch
         sizes: list[int] = []
         for slot in slots:
             if not slot.variadic:

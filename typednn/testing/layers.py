@@ -233,11 +233,12 @@ def check_layer(
     examples: int = 10,
     seed: int = 0,
     device: str = "cpu",
+    vocab: int = 2,
 ) -> None:
     """Check the laws of a layer or model, at ``inputs``: for each an array, a shape, or None; `LawBroken` where one is broken.
 
     ``layer`` is an instance that has not run, or a function that builds one; it is copied, never run. Without ``inputs``, sizes
-    are drawn from the annotations of its forward, ``examples`` times.
+    are drawn from the annotations of its forward, ``examples`` times. Where it reads integers, they are drawn below ``vocab``.
     """
     prototype: object = layer if isinstance(layer, Module) else layer()
     if not isinstance(prototype, Module):
@@ -245,7 +246,7 @@ def check_layer(
     chosen = chosen_laws(LAYER_LAWS, laws)
 
     def at(laws: Sequence[str], inputs: tuple[Any, ...], seed: int) -> None:
-        subject = Subject(prototype, inputs, seed, device)
+        subject = Subject(prototype, inputs, seed, device, vocab)
         hold(LAYER_LAWS, laws, subject.label, subject, f"repeat it with check_layer({subject.described()}")
 
     def fits(shapes: Shapes, seed: int) -> bool:
@@ -264,10 +265,10 @@ def check_layer(
 
 
 def layer_test(
-    layer: Module | Callable[[], Module], *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10
+    layer: Module | Callable[[], Module], *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10, vocab: int = 2
 ) -> Callable[[], None]:
     """A test function for pytest: ``test_scale = layer_test(Scale(4))``. Arguments are those of `check_layer`."""
-    return partial(check_layer, layer, *inputs, laws=laws, examples=examples)
+    return partial(check_layer, layer, *inputs, laws=laws, examples=examples, vocab=vocab)
 
 
 # ------------------------------------------------------------------ what the laws share

@@ -56,7 +56,7 @@ def separate(optimizer: Any) -> None:
 
 def together(optimizer: Any) -> None:
     """``step_many``, where there is one, is ``step`` of each pair in order."""
-    if not hasattr(optimizer, "step_many"):
+    if not hasattr(optimizer.__class__, "step_many"):
         return
     alone, many = _after(copy.deepcopy(optimizer), _SHAPES), [values(shape, 10 + place, np.float64) for place, shape in enumerate(_SHAPES)]
     stepping = copy.deepcopy(optimizer)

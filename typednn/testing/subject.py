@@ -37,6 +37,7 @@ class Subject:
     inputs: tuple[Any, ...]
     seed: int = 0
     device: str = "cpu"
+    vocab: int = 2  # integers that are drawn are below it
 
     @property
     def label(self) -> str:
@@ -64,7 +65,8 @@ class Subject:
     def arrays(self, dtype: Any = np.float32, seed: int = 0) -> tuple[Any, ...]:
         """The inputs, floats in the precision asked for, in arrays that refuse to be written."""
         pairs = zip(self.hints, self.inputs, strict=True)
-        return tuple(locked(filled(hint, given, self.seed + seed + place, dtype), self.device) for place, (hint, given) in enumerate(pairs))
+        made = (filled(hint, given, self.seed + seed + place, dtype, self.vocab) for place, (hint, given) in enumerate(pairs))
+        return tuple(locked(array, self.device) for array in made)
 
     def next_grad(self, output: Any, seed: int = 3) -> Any:
         """A derivative by ``output``, which refuses to be written."""
@@ -72,7 +74,8 @@ class Subject:
 
     def described(self) -> str:
         arrays = [self.prototype.label(), *(str(given.shape) if hasattr(given, "shape") else repr(given) for given in self.inputs)]
-        return f"{', '.join(arrays)}, seed={self.seed}"
+        vocab = "" if self.vocab == 2 else f", vocab={self.vocab}"
+        return f"{', '.join(arrays)}, seed={self.seed}{vocab}"
 
 
 def contract_of(owner: Any, method: str) -> Any:
@@ -85,8 +88,8 @@ def names_of(hint: Any) -> tuple[str, ...]:
     return named_dtypes(array_hints(hint)[0])
 
 
-def filled(hint: Any, given: Any, seed: int, dtype: Any) -> Any:
-    """An array of the kind that an annotation wants: ``given`` itself, or numbers in that shape."""
+def filled(hint: Any, given: Any, seed: int, dtype: Any, vocab: int = 2) -> Any:
+    """An array of the kind that an annotation wants: ``given`` itself, or numbers in that shape, integers below ``vocab``."""
     if given is None:
         return None
     if is_array(given):
@@ -96,7 +99,7 @@ def filled(hint: Any, given: Any, seed: int, dtype: Any) -> Any:
     if not names or np.dtype(dtype).name in names:
         return values(tuple(given), seed, dtype)
     kind = "bool" if "bool" in names else "int64" if "int64" in names else names[0]
-    return np.random.default_rng(seed).integers(0, 2, tuple(given)).astype(kind)
+    return np.random.default_rng(seed).integers(0, 2 if kind == "bool" else vocab, tuple(given)).astype(kind)
 
 
 def values(shape: tuple[int, ...], seed: int = 0, dtype: Any = np.float64) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from typednn.arrays import is_floating, namespace
-from typednn.fusion import Fused
+from typednn.backends import to_number
+from typednn.calls import Call, observing
 from typednn.gradients import Gradient
 from typednn.module import Module
 from typednn.training.evaluation import evaluating
@@ -21,13 +21,24 @@ def finite(array: Any) -> bool:
     if not is_floating(array.dtype):
         return True
     # A sum of squares that is finite has finite terms. It may overflow although all are: then they are looked at.
-    return math.isfinite(float(namespace(array).vdot(array, array))) or bool(namespace(array).isfinite(array).all())
+    return math.isfinite(to_number(namespace(array).vdot(array, array))) or bool(to_number(namespace(array).isfinite(array).all()))
 
 
 def finite_gradient(model: Module, grad: Any) -> bool:
     """Whether the derivative by every parameter is finite."""
     arrays: Iterable[Any] = grad.leaves().values() if isinstance(grad, Gradient) else model.named_gradients(grad).values()
     return all(map(finite, arrays))
+
+
+def finite_rows(x: Any) -> Any:
+    """Whether each row of ``x`` is finite, on its device: for each row a boolean that nobody has read."""
+    return namespace(x).isfinite(x.reshape(len(x), -1)).all(axis=1)
+
+
+def finite_each(arrays: Sequence[Any]) -> Any:
+    """Whether each of ``arrays`` is finite, likewise."""
+    xp = namespace(arrays[0])
+    return xp.stack([xp.isfinite(array).all() for array in arrays])
 
 
 def place_in_gradient(model: Module, grad: Any) -> str:
@@ -45,39 +56,14 @@ def place_in_forward(model: Module, x: Any) -> str:
         if not finite(array):
             return f'in the parameter "{name}"'
     found: list[str] = []
-    with evaluating(model), _watched(model, found), np.errstate(all="ignore"):
+
+    def note(call: Call) -> None:
+        if next(call.module.children(), None) is None and not finite(call.result):
+            found.append(call.path or call.module.label())
+
+    with evaluating(model), observing(model, note), np.errstate(all="ignore"):
         model.forward(x)
     return f'in the output of layer "{found[0]}"' if found else "in the loss itself: every layer's output is finite"
-
-
-@contextmanager
-def _watched(model: Module, found: list[str]) -> Generator[None, None, None]:
-    """Within, each layer that has no sublayers notes its path when its output is not finite; what is fused runs part by part."""
-    leaves = [(path, module) for path, module in model.named_modules() if next(module.children(), None) is None]
-    fused: list[Any] = [module for _, module in model.named_modules() if isinstance(module, Fused)]
-
-    def watch(path: str, module: Module) -> Callable[..., Any]:
-        forward = module.forward
-
-        def noted(*inputs: Any) -> Any:
-            result = forward(*inputs)
-            if not finite(result):
-                found.append(path or module.label())
-            return result
-
-        return noted
-
-    for path, module in leaves:
-        vars(module)["forward"] = watch(path, module)
-    for module in fused:
-        vars(module)["forward"] = module.run
-    try:
-        yield
-    finally:
-        for _, module in leaves:
-            vars(module).pop("forward", None)
-        for module in fused:
-            del module.forward
 
 
 __all__ = ["finite", "finite_gradient", "place_in_forward", "place_in_gradient"]

@@ -112,8 +112,10 @@ def fit(
     =====================  ===========================================================================================================
 
     A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and checkpoints stay as
-    they were before that step. Ctrl-C and SIGTERM finish the step, save, and go on as `KeyboardInterrupt` or ``SystemExit(143)``; a second
-    one acts at once, and so does the first before this call's first step is done. In the end what the layers kept is dropped.
+    they were before that step. On a device it is seen up to 49 steps later, before anything of that step is written: checkpoints stay as
+    they were, the weights have gone on. Ctrl-C and SIGTERM finish the step, save, and go on as `KeyboardInterrupt` or
+    ``SystemExit(143)``; a second one acts at once, and so does the first before this call's first step is done. In the end what the
+    layers kept is dropped.
     """
     trained: Any = adopted(model)
     if not isinstance(trained, Module):

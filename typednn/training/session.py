@@ -6,12 +6,12 @@ import math
 import time
 import warnings
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, final
 
 import numpy as np
 
-from typednn.backends import to_device
+from typednn.backends import read_together, to_device
 from typednn.errors import ArgumentError, StateError, explain
 from typednn.gradients import Gradient
 from typednn.optim import clip_grad_norm
@@ -20,7 +20,7 @@ from typednn.training.callbacks import Callback
 from typednn.training.environment import differences
 from typednn.training.evaluation import Evaluation
 from typednn.training.events import Events
-from typednn.training.finite import finite_gradient, place_in_forward, place_in_gradient
+from typednn.training.finite import finite_each, finite_gradient, finite_rows, place_in_forward, place_in_gradient
 from typednn.training.plan import Plan, gradient_norms, step_line
 from typednn.training.progress import Display, told
 from typednn.training.resume import bind, restore
@@ -29,7 +29,21 @@ from typednn.training.signals import Stop
 from typednn.training.state import Best, Epoch, History, Measured, Step, TrainingState, generator_states
 
 _NORMS = 50  # steps between two looks at the gradients' norms
+_UNREAD = 0.25  # seconds between two looks at what steps on a device have left there
 _THROUGH = "through"
+
+
+@dataclass(slots=True)
+class _Taken:
+    """A step that was taken and not told yet. On a device ``loss`` (Σ loss·rows) and ``looks`` are arrays that nobody has read."""
+
+    step: int
+    loss: Any
+    rows: int
+    rate: float | None
+    seconds: float
+    norms: dict[str, float] | None
+    looks: list[Any]  # whether each row of each batch is finite, then whether the loss and each derivative are
 
 
 @final
@@ -57,6 +71,11 @@ class Session:
         self.callbacks: list[Callback] = callbacks
         self.validation: Evaluation[Any, Any] | None = validation
         self.stop: Stop = stop
+        # Results stay on a device until those of several steps are read at once. A loss from outside, and clipping, read theirs each step.
+        self.apart: bool = model.device != "cpu" and hasattr(loss, "loss_array") and plan.clip is None
+        self.at_once: bool = not self.apart or any(type(each).on_step is not Callback.on_step for each in callbacks)
+        self.taken: list[_Taken] = []
+        self.derivatives: list[str] = []  # the names of those that ``looks`` looked at
         self.step: int = 0
         self.origin: int = loader.epoch
         self.epochs: list[Epoch] = []
@@ -70,7 +89,8 @@ class Session:
         self.total_seconds: float = 0.0  # of the whole run, likewise
         self.saved: int = -1  # the step of the newest checkpoint
         self.grad: Any = None  # of the step under way, with its Σ loss·rows, rows and batches
-        self.part_loss: float = 0.0
+        self.part_loss: Any = 0.0
+        self.part_looks: list[Any] = []
         self.part_rows: int = 0
         self.part_batches: int = 0
         self.reason: str = ""
@@ -103,7 +123,7 @@ class Session:
         """The rest of the epoch, or as much of it as there is a reason for."""
         self.model.train()
         for batch in self.loader.batches():
-            self._batch(to_device(batch.x, self.model.device), to_device(batch.y, self.model.device))
+            self._batch(to_device(batch.x, self.model.device), batch.y)
             last = self.loader.step >= self.loader.steps_per_epoch
             if self.part_batches == self.plan.accumulate or last:
                 self._update()
@@ -117,9 +137,16 @@ class Session:
 
     def _batch(self, x: Any, y: Any) -> None:
         prediction = self.model.forward(x)
-        value = float(self.loss.loss(prediction, y))
-        if not math.isfinite(value):
-            self._diverged("the loss", str(value), place_in_forward(self.model, x))
+        if self.apart and hasattr(self.loss, "check_target"):
+            self.loss.check_target(y, prediction.shape[1])  # where the labels were made: on the device this would wait
+        y = to_device(y, self.model.device)
+        if self.apart:
+            value = self.loss.loss_array(prediction, y)
+            self.part_looks.append(finite_rows(x))
+        else:
+            value = float(self.loss.loss(prediction, y))
+            if not math.isfinite(value):
+                self._diverged(self.step + 1, "the loss", str(value), place_in_forward(self.model, x))
         grad = self.model.backward(self.loss.loss_grad(prediction, y))
         if self.plan.accumulate > 1 and not isinstance(grad, Gradient):
             cure = "derive it from Gradient, or leave accumulate out"
@@ -134,12 +161,16 @@ class Session:
         self.part_loss += value * len(x)
 
     def _update(self) -> None:
-        grad, value, rows = self.grad, self.part_loss, self.part_rows
-        self.grad, self.part_loss, self.part_rows, self.part_batches = None, 0.0, 0, 0
+        grad, value, rows, looks = self.grad, self.part_loss, self.part_rows, self.part_looks
+        self.grad, self.part_loss, self.part_rows, self.part_batches, self.part_looks = None, 0.0, 0, 0, []
         if self.plan.accumulate > 1:
             grad = grad * (1.0 / rows)
-        if not finite_gradient(self.model, grad):
-            self._diverged("the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
+        if self.apart:
+            gradients = self.model.named_gradients(grad)
+            self.derivatives = list(gradients)
+            looks.append(finite_each([value, *gradients.values()]))
+        elif not finite_gradient(self.model, grad):
+            self._diverged(self.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
         norms = gradient_norms(self.model, grad) if (self.step + 1) % _NORMS == 0 or self.step == 0 else None
         if self.plan.clip is not None:
             grad = clip_grad_norm(grad, self.plan.clip)
@@ -147,30 +178,57 @@ class Session:
         self.stop.at_once = False
         self.model.update(self.optimizer, grad)
         self.step += 1
-        self.loss_sum += value
-        self.rows += rows
         now = time.perf_counter()
-        speed = rows / max(now - self.last_step, 1e-9)
+        self.taken.append(_Taken(self.step, value, rows, rate, self.total_seconds + now - self.began, norms, looks))
+        if self.at_once or norms is not None or now - self.last_step >= _UNREAD:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Look at what was taken, write it, show it and tell the callbacks; a device is waited for once."""
+        taken, self.taken = self.taken, []
+        if self.apart and taken:
+            numbers = iter(read_together([array for each in taken for array in (each.loss, *each.looks)]))
+            for each in taken:
+                (each.loss,), *each.looks = next(numbers), *(next(numbers) for _ in each.looks)
+        now = time.perf_counter()
+        speed = sum([each.rows for each in taken]) / max(now - self.last_step, 1e-9)
         self.last_step = now
-        done = Step(self.step, self.number, value / rows, rate, speed, self.total_seconds + now - self.began, norms)
-        if self.run is not None:
-            self.run.write_metrics(step_line(done))
-        for callback in self.callbacks:
-            callback.on_step(done)
-        self.display.step(self.step, self.number, self.loss_sum / self.rows, speed)
+        for each in taken:
+            if self.apart:
+                self._look(each)
+            self.loss_sum += each.loss
+            self.rows += each.rows
+            done = Step(each.step, self.number, each.loss / each.rows, each.rate, speed, each.seconds, each.norms)
+            if self.run is not None:
+                self.run.write_metrics(step_line(done))
+            for callback in self.callbacks:
+                callback.on_step(done)
+            self.display.step(each.step, self.number, self.loss_sum / self.rows, speed)
+
+    def _look(self, taken: _Taken) -> None:
+        """Stop where a step on a device was not finite."""
+        *batches, (_, *derivatives) = taken.looks
+        if not math.isfinite(taken.loss):
+            places = [f"in the data: row {rows.index(0)} of the batch" for rows in batches if 0 in rows]
+            places += [f"on {self.model.device!r}, where a layer is not named: the weights have gone on"]
+            self._diverged(taken.step, "the loss", str(taken.loss / taken.rows), places[0])
+        broken = [name for name, fine in zip(self.derivatives, derivatives, strict=True) if not fine]
+        if broken:
+            self._diverged(taken.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
 
     @property
     def number(self) -> int:
         """The epoch under way, from 1."""
         return len(self.epochs) + 1
 
-    def _diverged(self, what: str, got: str, place: str) -> None:
+    def _diverged(self, step: int, what: str, got: str, place: str) -> None:
         rule, cure = f"{what} must stay finite", "lower the learning rate, clip the gradient, or look for NaN in the data"
-        raise StateError(explain("fit", rule, f"{got} in step {self.step + 1} (epoch {self.number}), first {place}", cure))
+        raise StateError(explain("fit", rule, f"{got} in step {step} (epoch {self.number}), first {place}", cure))
 
     # ------------------------------------------------------------------ between steps
 
     def _end_epoch(self) -> None:
+        self._tell()
         now = time.perf_counter()
         seconds = self.seconds + now - self.epoch_began
         epoch = Epoch(self.number, self.loss_sum / max(self.rows, 1), seconds)
@@ -195,14 +253,16 @@ class Session:
                 callback.on_epoch(epoch)
         if self.run is not None and (better or through or self.plan.checkpoint.due(self.step, complete)):
             self._save(self.run)
-        self.last_step = time.perf_counter()
+        if not self.taken:
+            self.last_step = time.perf_counter()
         return measured
 
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> tuple[Measured, bool]:
+        self._tell()
         value, accuracy = validation.measure(self.model, self.loss.loss)
         if not math.isfinite(value):
             place = place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device))
-            self._diverged(f"the {validation.split} loss", str(value), place)
+            self._diverged(self.step + 1, f"the {validation.split} loss", str(value), place)
         measured = Measured(self.step, epoch, validation.split, value, accuracy)
         self.evaluations.append(measured)
         if self.run is not None:
@@ -242,6 +302,7 @@ class Session:
 
     def _finish(self) -> None:
         """Save where training ends early, and say so."""
+        self._tell()
         if self.run is not None and self.step != self.saved:
             self._save(self.run)
         if self.reason != _THROUGH:
@@ -267,6 +328,7 @@ class Session:
     # ------------------------------------------------------------------ saving and going on
 
     def _save(self, run: Run) -> None:
+        self._tell()
         if self.events is not None:
             self.events.flush()
         now = time.perf_counter()

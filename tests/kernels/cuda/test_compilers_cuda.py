@@ -36,7 +36,8 @@ def launched(dtype: Any) -> set[tuple[str, tuple[str, ...]]]:
             y, index = max_pool2d.forward(array(1, 17, 17, 2), kernel_size, (2, 1), (1, 1))
             max_pool2d.backward(y, index, (1, 17, 17, 2), kernel_size, (2, 1), (1, 1))
         x, weight = array(1, 7, 7, 2), array(4, *window[0], 2)
-        conv2d.backward(conv2d.forward(x, weight, array(4), *window[1:]), x, weight, *window[1:])
+        steps = conv2d.Window(*window[1:], padding=(1, 0, 0, 2))
+        conv2d.backward(conv2d.forward(x, weight, array(4), steps)[0], x, weight, steps)
         pad2d.backward(pad2d.forward(x, (1, 1, 2, 0), "constant", 0.0), (1, 1, 2, 0), "constant")
         pad2d.backward(pad2d.forward(x, (1, 1, 2, 0), "replicate", 0.0), (1, 1, 2, 0), "replicate")
         for classes in (10, 300):

@@ -9,6 +9,7 @@ from strict_array import StrictArray, to_numpy, to_strict
 
 from typednn.engines import cuda, using
 from typednn.engines.cuda import CudaKernel, on_gpu
+from typednn.kernels.conv2d import Window
 from typednn.kernels.conv2d import cuda as conv2d
 
 CODE = """
@@ -109,6 +110,6 @@ def test_compiled_once_for_each_dtype_and_constant() -> None:
 def test_more_patches_than_can_be_counted_are_left_to_the_reference() -> None:
     x = StrictArray(np.zeros((1, 5000, 5000, 1), np.float32))  # zeros that no one reads take no memory
     small, large = (StrictArray(np.zeros((1, side, side, 1), np.float32)) for side in (9, 10))
-    assert conv2d.covers(x, small, None, (1, 1), (1, 1))
-    assert not conv2d.covers(x, large, None, (1, 1), (1, 1))
-    assert conv2d.covers(x, large, None, (2, 2), (1, 1))
+    assert conv2d.covers(x, small, None, Window())
+    assert not conv2d.covers(x, large, None, Window())
+    assert conv2d.covers(x, large, None, Window((2, 2)))

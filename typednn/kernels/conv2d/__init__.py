@@ -1,23 +1,22 @@
-"""Conv2d: cross-correlation of images with a bank of kernels, an activation and max pooling after it; dilating and correlating images."""
+"""Conv2d: cross-correlation of images with a bank of kernels, with an activation and max pooling after it; dilating, correlating."""
 
 import math
 
-import numpy as np
-
+from typednn.arrays import Array4
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.conv2d import cpu, cuda, reference
 from typednn.kernels.conv2d.geometry import Window
 from typednn.kernels.conv2d.reference import convolve2d, cross_correlate2d, dilate2d
 from typednn.kernels.op import Engine, op
 
-_ARRAYS = "next_grad x weight y"
+_ARRAYS, _WINNERS = "next_grad x weight y", {"winners": "uint8 uint32"}
 
 backward = op(
     "conv2d.backward",
     reference.backward,
-    Engine("halide", cpu.backward, _ARRAYS, others={"winners": "uint8"}, sizes=cpu.covers_backward),
-    Engine("blas", cpu.backward_by_products, _ARRAYS, others={"winners": "uint8"}, sizes=cpu.covers_products),
-    Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
+    Engine("halide", cpu.backward, _ARRAYS, others=_WINNERS, sizes=cpu.covers_backward),
+    Engine("blas", cpu.backward_by_products, _ARRAYS, others=_WINNERS, sizes=cpu.covers_products),
+    Engine("cuda", cuda.backward, _ARRAYS, others=_WINNERS, sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input: (1 + wants_input) * _flops(x, weight, window),
 )
 forward = op(
@@ -31,7 +30,7 @@ forward = op(
 )
 
 
-def _flops(x: np.ndarray, weight: np.ndarray, window: Window) -> int:
+def _flops(x: Array4, weight: Array4, window: Window) -> int:
     return 2 * x.shape[0] * math.prod(window.convolved(x.shape[1:3], weight.shape[1:3])) * weight.size
 
 

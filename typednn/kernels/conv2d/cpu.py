@@ -45,11 +45,11 @@ def covers_backward(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
 ) -> bool:
     """Whether `backward` computes this: dx at stride 1 only, where no weight is infinite or NaN that would meet zeros around dz."""
-    sizes = x.shape[1:], weight.shape, window
-    if not wants_input or not _covered(*sizes):
-        return _covered(*sizes)
+    if not wants_input:
+        return _covered(x.shape[1:], weight.shape, window)
+    direct = _dx_is_direct(x.shape[1:], weight.shape, window)
     # One infinity or NaN among the weights, and their sum is not finite.
-    return window.stride == (1, 1) and (_meets_no_zeros(geometry_of(*sizes)) or math.isfinite(np.add.reduce(weight, None)))
+    return math.isfinite(np.add.reduce(weight, None)) if direct is None else direct
 
 
 def covers_products(next_grad: Any, x: Any, weight: Any, window: Window, *_: Any) -> bool:
@@ -65,7 +65,6 @@ def _covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) ->
     return min(window.out(image[:2], weight[1:3])) >= 1
 
 
-@cache
 def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> Geometry:
     """The sizes of such a convolution."""
     pool = 1 if window.pooling is None else window.pooling[0][0]
@@ -73,9 +72,14 @@ def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], 
 
 
 @cache
-def _meets_no_zeros(geometry: Geometry) -> bool:
+def _dx_is_direct(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> bool | None:
+    """Whether dx is what `dx_kernel` computes; None: where all weights are finite."""
+    if window.stride != (1, 1) or not _covered(image, weight, window):
+        return False
+    geometry = geometry_of(image, weight, window)
     # Not toolchain.host(), which loads the compiler.
-    return geometry.reach() == (0, 0) or direct.way_of_dx(processors.for_schedules(processors.processor()), geometry) == "taps"
+    way = direct.way_of_dx(processors.for_schedules(processors.processor()), geometry)
+    return geometry.reach() == (0, 0) or way == "taps" or None
 
 
 def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> tuple[Any, Any]:
@@ -105,15 +109,26 @@ def backward(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
 ) -> tuple[Any, Any, Any]:
     """(dx, dweight, dbias); dx is None unless wanted."""
-    geometry = geometry_of(x.shape[1:], weight.shape, window)
-    kept = [array for array in (None if activation == IDENTITY else y, winners) if array is not None]
+    for_parameters, for_input = _backward(x.shape[1:], weight.shape, window, activation, x.shape[0] <= dweight.FEW)
+    kept = () if activation == IDENTITY else (y,)
+    if winners is not None:
+        kept = (*kept, winners)
     of_weight, dbias = empty(weight.shape), empty(weight.shape[:1])
-    dweight_kernel(geometry, activation, x.shape[0] <= dweight.FEW).call(x, next_grad, *kept, of_weight, dbias)
+    for_parameters.call(x, next_grad, *kept, of_weight, dbias)
     if not wants_input:
         return None, of_weight, dbias
     dx = empty(x.shape)
-    dx_kernel(geometry, activation).call(next_grad, weight, *kept, dx)
+    for_input.call(next_grad, weight, *kept, dx)
     return dx, of_weight, dbias
+
+
+@cache
+def _backward(
+    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, few: bool
+) -> tuple[Kernel, Kernel]:
+    """The kernels of dweight and dbias, and of dx."""
+    geometry = geometry_of(image, weight, window)
+    return dweight_kernel(geometry, activation, few), dx_kernel(geometry, activation)
 
 
 def backward_by_products(
@@ -136,7 +151,6 @@ def backward_by_products(
     return dx, of_weight, dbias
 
 
-@cache
 def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True) -> Kernel:
     """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward."""
     inputs = (_image(geometry), _weight(geometry), *([Array(geometry.out_channels)] if biased else []))
@@ -146,7 +160,6 @@ def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, kee
     return kernel("conv2d.forward", direct.build_forward, inputs=inputs, outputs=outputs, options=options)
 
 
-@cache
 def dweight_kernel(geometry: Geometry, activation: Activation, few: bool = True) -> Kernel:
     """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias. ``few``: for up to `dweight.FEW` images."""
     outputs = (_weight(geometry), Array(geometry.out_channels))
@@ -159,7 +172,6 @@ def dweight_kernel(geometry: Geometry, activation: Activation, few: bool = True)
     )
 
 
-@cache
 def dx_kernel(geometry: Geometry, activation: Activation) -> Kernel:
     """dy, then weight, then y and winners as `dweight_kernel` takes them; dx."""
     dy, *others = _derivative(geometry, activation)

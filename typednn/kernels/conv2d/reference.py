@@ -23,6 +23,8 @@ Source: "Deep Learning Implementation With Rust", eqs 25-31 and 38-39; bias and 
 
 from __future__ import annotations
 
+from typing import Any
+
 from typednn.arrays import AnyIntArray, Array1, Array2, Array4, namespace
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
@@ -57,7 +59,7 @@ def backward(
     y: Array4 | None = None,
     winners: AnyIntArray | None = None,
     wants_input: bool = True,
-) -> tuple[Array4 | None, Array4, Array1]:
+) -> tuple[Any, Array4, Array1]:
     """(dx, dweight, dbias), shaped like x, weight and bias; dx is None unless wanted.
 
     ``y`` and ``winners`` are what `forward` gave: needed with an activation, and with pooling.
@@ -69,7 +71,7 @@ def backward(
     kernel_size = (kernel_height, kernel_width)
     out_height, out_width = output_sizes((height, width), kernel_size, window.stride, window.dilation)
     dz: Array4 = activation.backward(next_grad, y)
-    if window.pooling is not None:
+    if window.pooling is not None and winners is not None:
         dz = max_pool2d.backward(dz, winners, (batch, out_height, out_width, out_channels), *window.pooling)
     rows: Array2 = dz.reshape(batch * out_height * out_width, out_channels)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from typednn.arrays import Array2
 from typednn.engines import Array, Kernel, empty, kernel, sgemm
 from typednn.engines import cpu as processors
 from typednn.kernels import sums
@@ -19,13 +20,13 @@ SMALL = 400  # in_features and out_features up to which a whole kernel is quicke
 FEW_ROWS = 4  # up to here, copying the weights costs more than it saves
 
 
-def small(x: Any, weight: Any, bias: Any, activation: Activation) -> bool:
+def small(x: Array2, weight: Array2, bias: Any, activation: Activation) -> bool:
     """Whether a whole kernel is quicker than BLAS."""
     out_features, in_features = weight.shape
     return x.shape[0] == 1 or (out_features <= SMALL and in_features <= SMALL) or out_features < _lanes()
 
 
-def small_backward(next_grad: Any, x: Any, weight: Any, y: Any, activation: Activation, wants_input: bool) -> bool:
+def small_backward(next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool) -> bool:
     """Whether a whole kernel is quicker than BLAS."""
     return x.shape[0] <= FEW_ROWS or max(weight.shape) <= SMALL or min(weight.shape) <= 16
 

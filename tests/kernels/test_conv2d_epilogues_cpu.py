@@ -1,4 +1,4 @@
-"""The kernels of convolution, activation and pooling in one, against the ops one after another in float64."""
+"""Convolutions with padding, activation and pooling as one kernel, against the reference in float64."""
 
 from pathlib import Path
 from typing import Any
@@ -9,18 +9,17 @@ from fast_ops import on_every_target
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from typednn.engines import available, counting, get_threads, set_threads, using
-from typednn.kernels import conv2d, conv_act_pool, pad2d
+from typednn.engines import available, counting, get_threads, set_threads
+from typednn.kernels import conv2d
 from typednn.kernels.activations import IDENTITY, RELU, Activation
-from typednn.kernels.conv_act_pool import cpu, reference
-from typednn.kernels.conv_act_pool.geometry import Geometry
+from typednn.kernels.conv2d import Window, cpu, reference
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
 EPS = float(np.finfo(np.float32).eps)
 LEAKY, SIGMOID, TANH = Activation("leaky_relu", 0.25), Activation("sigmoid"), Activation("tanh")
 ACTIVATIONS = [IDENTITY, RELU, LEAKY, SIGMOID, TANH]
-Shape = tuple[tuple[int, int, int], tuple[int, int, int], Geometry]
+Shape = tuple[tuple[int, int, int], tuple[int, int, int], Window]
 
 
 ONE = (1, 1)
@@ -28,10 +27,9 @@ ONE = (1, 1)
 
 def pooled(
     side: int | None, padding: tuple[int, int, int, int] = (0, 0, 0, 0), dilation: tuple[int, int] = ONE, stride: tuple[int, int] = ONE
-) -> Geometry:
-    """Windows of ``side`` x ``side`` that lie side by side; none for None."""
-    windows = () if side is None else ((side, side), (side, side))
-    return Geometry(padding, stride, dilation, *windows)
+) -> Window:
+    """Pooling by ``side`` x ``side`` that lie side by side; none for None."""
+    return Window(stride, dilation, padding, None if side is None else ((side, side), (side, side), ONE))
 
 
 # One for each way: lanes along pixels, channels, taps, input channels; blocks of channels; several images in a tile; tails; none pooled.
@@ -77,10 +75,9 @@ def arrays(batch: int, shape: Shape, seed: int) -> tuple[Any, Any, Any]:
     return x, weight, bias
 
 
-def convolved(geometry: Geometry, x: Any, weight: Any, bias: Any) -> Any:
+def convolved(window: Window, x: Any, weight: Any, bias: Any) -> Any:
     """What stands before the activation, in the arguments' own precision."""
-    with using("reference"):
-        return conv2d.forward(pad2d.forward(x, geometry.padding, "constant", 0.0), weight, bias, geometry.stride, geometry.dilation)
+    return reference.forward(x, weight, bias, window._replace(pooling=None))[0]
 
 
 def windows(z: Any, side: int) -> Any:
@@ -93,27 +90,26 @@ def windows(z: Any, side: int) -> Any:
 def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: int) -> None:
     x, weight, bias = arrays(batch, shape, seed)
     bias = bias if biased else None
-    geometry = shape[2]
+    window = shape[2]
     with counting() as counts:
-        y, winners = conv_act_pool.forward(x, weight, bias, geometry, activation)
-        alone = conv_act_pool.infer(x, weight, bias, geometry, activation)
+        y, winners = conv2d.forward(x, weight, bias, window, activation)
+        alone, none = conv2d.forward(x, weight, bias, window, activation, False)
         next_grad = np.random.default_rng(seed + 1).standard_normal(y.shape).astype(np.float32)
-        gradients = conv_act_pool.backward(next_grad, x, weight, y, winners, geometry, activation)
-        dx, dweight, dbias = conv_act_pool.backward(next_grad, x, weight, y, winners, geometry, activation, wants_input=False)
-    at_stride_1 = "halide" if geometry.stride == ONE else "reference"
-    with_dx, without = ("conv_act_pool.backward", at_stride_1), ("conv_act_pool.backward", "halide")
-    assert {each for each in counts if each[0].startswith("conv_act")} == {("conv_act_pool.forward", "halide"), with_dx, without}
+        gradients = conv2d.backward(next_grad, x, weight, window, activation, y, winners)
+        dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, False)
+    at_stride_1 = "halide" if window.stride == ONE else "blas"
+    assert set(counts) == {("conv2d.forward", "halide"), ("conv2d.backward", at_stride_1), ("conv2d.backward", "halide")}
     assert dx is None
+    assert none is None
     np.testing.assert_array_equal(alone, y)
-    if geometry.stride == ONE:
-        np.testing.assert_array_equal(dweight, gradients[1])
-        np.testing.assert_array_equal(dbias, gradients[2])
+    np.testing.assert_array_equal(dweight, gradients[1])
+    np.testing.assert_array_equal(dbias, gradients[2])
 
     exact: list[Any] = [None if array is None else array.astype(np.float64) for array in (x, weight, bias, next_grad)]
     sizes: list[Any] = [None if array is None else np.abs(array) for array in exact]
-    terms, side = weight[0].size, 1 if geometry.pool_size is None else geometry.pool_size[0]
-    z = windows(convolved(geometry, *exact[:3]), side)
-    error = (terms + 2) * EPS * windows(convolved(geometry, *sizes[:3]), side).max(axis=-1)
+    terms, side = weight[0].size, 1 if window.pooling is None else window.pooling[0][0]
+    z = windows(convolved(window, *exact[:3]), side)
+    error = (terms + 2) * EPS * windows(convolved(window, *sizes[:3]), side).max(axis=-1)
     largest = z.max(axis=-1)
     assert y.dtype == np.float32
     assert (np.abs(y - activation.forward(largest)) <= error + 8 * EPS).all()  # none of the activations is steeper than 1
@@ -124,9 +120,8 @@ def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: 
         assert winners.dtype == np.uint8
         won = np.take_along_axis(z, winners[..., None].astype(int), -1)[..., 0]
         assert (np.abs(won - largest) <= 2 * error).all()
-    with using("reference"):
-        wanted = reference.backward(exact[3], exact[0], exact[1], y.astype(np.float64), winners, geometry, activation)
-        bounds = reference.backward(sizes[3], sizes[0], sizes[1], y, winners, geometry, IDENTITY)
+    wanted = reference.backward(exact[3], exact[0], exact[1], window, activation, y.astype(np.float64), winners)
+    bounds = reference.backward(sizes[3], sizes[0], sizes[1], window, IDENTITY, y, winners)
     for got, right, bound, count in zip(
         (gradients[0], dweight, dbias), wanted, bounds, (terms * shape[1][0], y[..., 0].size, y[..., 0].size), strict=True
     ):
@@ -159,15 +154,15 @@ def test_every_way_is_the_reference(shape: Shape, activation: Activation) -> Non
 @each_way
 def test_results_do_not_depend_on_the_threads(shape: Shape) -> None:
     x, weight, bias = arrays(40, shape, 4)
-    geometry = shape[2]
+    window = shape[2]
     before = get_threads()
     seen: list[list[bytes]] = []
     try:
         for count in (1, 2, 2, 3):
             set_threads(count)
-            y, winners = conv_act_pool.forward(x, weight, bias, geometry)
+            y, winners = conv2d.forward(x, weight, bias, window, RELU)
             # At other strides dx is a matrix product, whose bits depend on the threads.
-            results = [y, winners, *conv_act_pool.backward(np.cos(y), x, weight, y, winners, geometry, wants_input=geometry.stride == ONE)]
+            results = [y, winners, *conv2d.backward(np.cos(y), x, weight, window, RELU, y, winners, window.stride == ONE)]
             seen.append([result.tobytes() for result in results if result is not None])
     finally:
         set_threads(before)
@@ -184,7 +179,7 @@ def assert_spreads_alike(got: Any, right: Any) -> None:
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # the reference's
 def test_nan_and_infinity_go_where_the_reference_sends_them(shape: Shape, value: float) -> None:
     """In a pixel, in a whole image (where infinities meet, or windows hold nothing but NaN), in dy, in a weight."""
-    geometry = shape[2]
+    window = shape[2]
     for spoiled in ("pixel", "image", "dy", "weight"):
         x, weight, bias = (array.copy() for array in arrays(2, shape, 5))
         if spoiled == "pixel":
@@ -194,16 +189,16 @@ def test_nan_and_infinity_go_where_the_reference_sends_them(shape: Shape, value:
             x[0] = value
         elif spoiled == "weight":
             weight[0, 0, 0, 0] = value
-        y = conv_act_pool.infer(x, weight, bias, geometry)
-        with using("reference"):
-            expected, wins = conv_act_pool.forward(x, weight, bias, geometry)
+        y, _ = conv2d.forward(x, weight, bias, window, RELU, False)
+        expected, wins = reference.forward(x, weight, bias, window, RELU)
         assert_spreads_alike(y, expected)
         next_grad = np.full_like(y, 2)
         if spoiled == "dy":
             next_grad[1, 0, 0, 0] = value
-        gradients = conv_act_pool.backward(next_grad, x, weight, expected, wins, geometry)
-        with using("reference"):
-            wanted = conv_act_pool.backward(next_grad, x, weight, expected, wins, geometry)
+        with counting() as counts:
+            gradients = conv2d.backward(next_grad, x, weight, window, RELU, expected, wins)
+        assert not counts["conv2d.backward", "reference"]
+        wanted = reference.backward(next_grad, x, weight, window, RELU, expected, wins)
         for got, right in zip(gradients, wanted, strict=True):
             assert_spreads_alike(got, right)
 
@@ -218,52 +213,50 @@ def test_what_no_window_meets_stays_out(channels: int, filters: int, side: int) 
     spoiled[:, 2 * side + 3 :] = spoiled[:, :, 3 * side + 3 :] = np.nan
     results: list[list[Any]] = []
     for each in (x, spoiled):
-        y, winners = conv_act_pool.forward(each, weight, bias, shape[2], TANH)
-        results.append([y, winners, *conv_act_pool.backward(np.cos(y), each, weight, y, winners, shape[2], TANH)])
+        y, winners = conv2d.forward(each, weight, bias, shape[2], TANH)
+        results.append([y, winners, *conv2d.backward(np.cos(y), each, weight, shape[2], TANH, y, winners)])
     for clean, other in zip(*results, strict=True):
         np.testing.assert_array_equal(clean, other)
 
 
 OTHERS = {
-    "window": Geometry(pool_size=(4, 4), pool_stride=(4, 4)),
-    "overlap": Geometry(pool_size=(2, 2), pool_stride=(1, 2)),
-    "spread": Geometry(pool_size=(2, 2), pool_stride=(2, 2), pool_dilation=(2, 2)),
+    "window": Window(pooling=((4, 4), (4, 4), ONE)),
+    "overlap": Window(pooling=((2, 2), (1, 2), ONE)),
+    "spread": Window(pooling=((2, 2), (2, 2), (2, 2))),
 }
 
 
-@pytest.mark.parametrize("geometry", OTHERS.values(), ids=OTHERS)
-def test_other_windows_run_op_by_op(geometry: Geometry) -> None:
-    x, weight, bias = arrays(2, ((11, 12, 2), (3, 3, 3), geometry), 6)
+@pytest.mark.parametrize("window", OTHERS.values(), ids=OTHERS)
+def test_other_windows_are_left_to_the_reference(window: Window) -> None:
+    x, weight, bias = arrays(2, ((11, 12, 2), (3, 3, 3), window), 6)
     with counting() as counts:
-        y, winners = conv_act_pool.forward(x, weight, bias, geometry, TANH)
-        np.testing.assert_array_equal(conv_act_pool.infer(x, weight, bias, geometry, TANH), y)
-        gradients = conv_act_pool.backward(np.ones_like(y), x, weight, y, winners, geometry, TANH)
-    assert (counts["conv_act_pool.forward", "reference"], counts["conv_act_pool.backward", "reference"]) == (2, 1)
-    z = conv2d.reference.forward(x, weight, bias, geometry.stride, geometry.dilation)
-    assert y.max() <= np.tanh(z.max()) * (1 + 1e-5)
+        y, winners = conv2d.forward(x, weight, bias, window, TANH)
+        np.testing.assert_array_equal(conv2d.forward(x, weight, bias, window, TANH, False)[0], y)
+        gradients = conv2d.backward(np.ones_like(y), x, weight, window, TANH, y, winners)
+    assert dict(counts) == {("conv2d.forward", "reference"): 2, ("conv2d.backward", "reference"): 1}
+    assert y.max() <= np.tanh(convolved(window, x, weight, bias).max()) * (1 + 1e-5)
     assert [None if each is None else each.shape for each in gradients] == [x.shape, weight.shape, bias.shape]
 
 
 @each_way
 def test_results_are_fresh(shape: Shape) -> None:
     """What a caller holds is not written by the next call."""
-    geometry = shape[2]
+    window = shape[2]
     x, weight, bias = arrays(20, shape, 7)
-    y, winners = conv_act_pool.forward(x, weight, bias, geometry)
-    held = [y, winners, *conv_act_pool.backward(y, x, weight, y, winners, geometry)]
+    y, winners = conv2d.forward(x, weight, bias, window, RELU)
+    held = [y, winners, *conv2d.backward(y, x, weight, window, RELU, y, winners)]
     copies = [None if array is None else array.copy() for array in held]
     for _ in range(2):
-        other, others = conv_act_pool.forward(-x, weight, bias, geometry)
-        conv_act_pool.backward(other, -x, weight, other, others, geometry)
+        other, others = conv2d.forward(-x, weight, bias, window, RELU)
+        conv2d.backward(other, -x, weight, window, RELU, other, others)
     for array, copy in zip(held, copies, strict=True):
         np.testing.assert_array_equal(array, copy)
 
 
 @pytest.mark.parametrize("way", ["pixels", "channels", "blocks of channels", "input channels", "strided planes"])
 def test_on_every_target(tmp_path: Path, way: str) -> None:
-    image, (filters, *kernel), geometry = WAYS[way]
-    sizes = cpu.sizes_of(image, (filters, kernel[0], kernel[1], image[2]), geometry)
-    assert sizes is not None
-    of_input = [conv2d.cpu.dx_kernel(sizes, RELU)] if geometry.stride == ONE else []
-    for each in (conv2d.cpu.forward_kernel(sizes, True, RELU), conv2d.cpu.dweight_kernel(sizes, RELU), *of_input):
+    image, (filters, *kernel), window = WAYS[way]
+    geometry = cpu.geometry_of(image, (filters, kernel[0], kernel[1], image[2]), window)
+    of_input = cpu.dx_kernel(geometry, RELU) if window.stride == ONE else cpu.gather_kernel(geometry)
+    for each in (cpu.forward_kernel(geometry, True, RELU), cpu.dweight_kernel(geometry, RELU), of_input):
         on_every_target(each, tmp_path)

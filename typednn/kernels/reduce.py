@@ -1,0 +1,24 @@
+"""Reduce: a sum over axes, divided by a number.
+
+y = Σ x / divisor
+
+x any shape. Summed in double precision, as a float32 sum over a large batch loses digits. Over some axes y has x's dtype; over all of them,
+``axes`` None, it is a float64 of rank 0. One addition per number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from typednn.kernels import sums
+from typednn.kernels.op import op
+
+
+def _reference(x: Any, axes: tuple[int, ...] | None, divisor: int) -> Any:
+    """Σ x / divisor, over ``axes``."""
+    return (x.reshape(-1).sum(dtype=np.float64) if axes is None else sums.over(x, axes)) / divisor
+
+
+reduce = op("reduce", _reference, flops=lambda x, axes, divisor: x.size)

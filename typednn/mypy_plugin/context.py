@@ -1,0 +1,106 @@
+"""What an analysis is given: one call, operator or attribute with what is known of its operands, and a narrow way to ask for more."""
+
+import ast
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TypeAlias, TypeVar
+
+from mypy.nodes import TypeInfo
+
+from typednn.mypy_plugin.names import Names
+from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Value
+
+Found = TypeVar("Found")
+
+
+class Context(ABC):
+    """One body. ``names`` are the axis names that mean one thing all through it."""
+
+    def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
+        self.world = world
+        self.names = names
+        self.under = under  # the classes that are being constructed
+        self.own: Layer | None = None  # self, in a method of a layer
+        self.base: TypeInfo | None = None  # whose constructor this body is
+        self.of: TypeInfo | None = None  # whose instance it works on
+        self.hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
+        self._last: dict[Hashable, tuple[tuple[object, ...], object]] = {}
+
+    @abstractmethod
+    def evaluate(self, node: ast.expr, env: Environment) -> Value:
+        """What is known of an expression."""
+
+    @abstractmethod
+    def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
+        """The environment after a whole body, whichever return it left by."""
+
+    @abstractmethod
+    def inside(self, module: str, under: Hashable) -> "Context":
+        """The context of a constructor of another module, silent, with what constructors share."""
+
+    def again(self, key: Hashable, given: tuple[object, ...], compute: Callable[[], Found]) -> Found:
+        """The last answer for ``key``, if it is given the very same objects: a body is followed many times."""
+        if key in self._last:
+            before, answer = self._last[key]
+            if len(before) == len(given) and all(map(operator.is_, before, given)):
+                found: Found = answer  # type: ignore[assignment]
+                return found
+        made = compute()
+        self._last[key] = (given, made)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function, a class or a method of ``receiver``; an operator with its operands; an attribute of ``receiver``."""
+
+    context: Context
+    name: str  # under which the table has it
+    node: ast.expr
+    env: Environment
+    receiver: Value = UNKNOWN
+    arguments: Sequence[Value] = ()
+    keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    spread: bool = False  # by * or **: which argument meets which parameter is not known
+
+    def argument(self, place: int, name: str) -> Value:
+        """An argument by its place or its name."""
+        return self.arguments[place] if place < len(self.arguments) else self.keywords.get(name, UNKNOWN)
+
+    @property
+    def first(self) -> ast.expr:
+        """Where the first argument stands."""
+        return self.node.args[0] if isinstance(self.node, ast.Call) and self.node.args else self.node
+
+    def complain(self, message: str, node: ast.AST | None = None) -> Value:
+        """Say what is wrong; what comes of it is unknown."""
+        self.context.world.complain(message, self.node if node is None else node)
+        return UNKNOWN
+
+
+Analysis: TypeAlias = Callable[[Call], Value]
+
+
+def once(analysis: Analysis) -> Analysis:
+    """An analysis that is not repeated for the same call of the very same values."""
+
+    @wraps(analysis)
+    def remembered(call: Call) -> Value:
+        given = (call.node, call.receiver, *call.arguments, *call.keywords.values())
+        return call.context.again((analysis, id(call.node)), given, lambda: analysis(call))
+
+    return remembered
+
+
+def mutated(target: ast.expr, env: Environment) -> None:
+    """What a name, or an attribute of self, holds was changed in place."""
+    match target:
+        case ast.Name(id=name):
+            env[name] = UNKNOWN
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            env[f"self.{name}"] = UNKNOWN
+        case _:
+            pass

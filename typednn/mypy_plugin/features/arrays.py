@@ -1,0 +1,168 @@
+"""What operators, methods and attributes of arrays, and NumPy's functions, do to sizes, as NumPy's own do."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from typednn.mypy_plugin.context import Analysis, Call
+from typednn.mypy_plugin.sizes import array, axis_why
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, integer_of, known
+from typednn.shapes import Dim, Shape, differ, same
+
+_SAME_SHAPE = (
+    "exp", "log", "tanh", "sqrt", "abs", "absolute", "sign", "square", "negative", "maximum", "minimum", "clip", "asarray",
+    "ascontiguousarray", "zeros_like", "ones_like", "empty_like", "copy",
+)  # fmt: skip
+
+
+def _shape(call: Call, value: Value) -> list[Dim | None] | None:
+    return known(value.flow.shape, call.context.names) if isinstance(value, Array) else None
+
+
+# ------------------------------------------------------------------ operators
+
+
+def broadcast(call: Call) -> Value:
+    """``a + b``, and whatever else broadcasts as ``+`` does."""
+    left, right = call.arguments
+    a, b = _shape(call, left), _shape(call, right)
+    if a is None or b is None:
+        return UNKNOWN
+    rank = max(len(a), len(b))
+    ones: list[Dim | None] = [Dim.of(1)] * rank
+    result: list[Dim | None] = []
+    for place, (x, y) in enumerate(zip(ones[len(a) :] + a, ones[len(b) :] + b, strict=True)):
+        if x is None or y is None:
+            result.append(None)
+        elif x.value == 1 or y.value == 1 or same(x, y):
+            result.append(y if x.value == 1 else x)
+        elif x.value is not None and y.value is not None:
+            why = _why(right, place) or _why(left, place)
+            return call.complain(f"{_written(left)} and {_written(right)} do not fit together: axis {place} is {x} and {y}{why}")
+        else:
+            result.append(None)
+    return array(call.context, result)
+
+
+def product(call: Call) -> Value:
+    """``a @ b``."""
+    left, right = call.arguments
+    a, b = _shape(call, left), _shape(call, right)
+    if a is None or b is None or len(b) != 2 or len(a) < 2:
+        return UNKNOWN
+    inner, outer = a[-1], b[0]
+    if inner is not None and outer is not None and differ(inner, outer):
+        return call.complain(f"{_written(left)} @ {_written(right)}: {inner} columns meet {outer} rows")
+    return array(call.context, [*a[:-1], b[1]])
+
+
+def kept(call: Call) -> Value:
+    """The shape of the one array among the operands or the arguments, which are numbers beside it; its precision may change."""
+    arrays = [each for each in call.arguments if isinstance(each, Array)]
+    plain = all(isinstance(each, Array | Number | Constant) for each in call.arguments) and not call.keywords.keys() - {"dtype", "order"}
+    return replace(arrays[0], kind="") if len(arrays) == 1 and plain else UNKNOWN
+
+
+# ------------------------------------------------------------------ methods, attributes, functions
+
+
+def of_array(call: Call) -> Value:
+    """``x.shape``, ``x.reshape(…)``, ``x.sum(…)`` and others that do not change ``x``."""
+    x, shape, given = call.receiver, _shape(call, call.receiver), call.arguments
+    if not isinstance(x, Array) or shape is None:
+        return UNKNOWN
+    match call.name.removeprefix("Array."), call.keywords:
+        case "shape", _:
+            return Pack(tuple(UNKNOWN if size is None else Number(size) for size in shape), frozen=True)
+        case "ndim", _:
+            return Number(Dim.of(len(shape)))
+        case "copy()", _:
+            return x
+        case "astype()", _:
+            return replace(x, kind="")
+        case (("sum()" | "mean()" | "max()" | "min()"), _) if len(given) < 2:
+            return _reduced(call, shape)
+        case _, {**keywords} if keywords:
+            return UNKNOWN
+        case (("clip()" | "round()"), _):
+            return x
+        case "reshape()", _:
+            return _reshaped(call, shape, given[0].items if len(given) == 1 and isinstance(given[0], Pack) else given)
+        case _:  # T, transpose
+            order = [integer_of(each) for each in given] or list(range(len(shape)))[::-1]
+            return array(call.context, [shape[each or 0] for each in order], x.kind) if set(order) == set(range(len(shape))) else UNKNOWN
+
+
+def _reduced(call: Call, shape: list[Dim | None]) -> Value:
+    place, keeps = integer_of(call.argument(0, "axis")), call.keywords.get("keepdims", Constant(False))
+    if (
+        place is None
+        or not -len(shape) <= place < len(shape)
+        or call.keywords.keys() - {"axis", "keepdims"}
+        or not isinstance(keeps, Constant)
+    ):
+        return UNKNOWN
+    place %= len(shape)
+    return array(call.context, [*shape[:place], *([Dim.of(1)] if keeps.value else []), *shape[place + 1 :]])
+
+
+def _reshaped(call: Call, shape: Shape, wanted: Sequence[Value]) -> Value:
+    sizes = [each.size if isinstance(each, Number) else None for each in wanted]
+    open_places = [place for place, size in enumerate(sizes) if size is not None and size.value == -1]
+    if len(open_places) == 1:
+        total = _total(shape)
+        rest = _total([size for place, size in enumerate(sizes) if place != open_places[0]])
+        share = total // rest if total is not None and rest is not None and rest.terms else None
+        sizes[open_places[0]] = share if share is not None and rest is not None and share * rest == total else None
+    return array(call.context, sizes)
+
+
+def made(call: Call) -> Value:
+    """A new array: ``np.zeros((32, 784))``."""
+    given = call.arguments[0] if call.arguments else call.keywords.get("shape", call.keywords.get("size", UNKNOWN))
+    items = given.items if isinstance(given, Pack) else (given,) if isinstance(given, Number) else None
+    return UNKNOWN if items is None else array(call.context, [each.size if isinstance(each, Number) else None for each in items])
+
+
+def reveal(call: Call) -> Value:
+    """``reveal_type(x)`` also says the sizes of an array."""
+    value = call.argument(0, "")
+    if isinstance(value, Array) and value.flow.shape is not None:
+        call.context.world.note(f'Revealed sizes are "{" ".join(map(_size, value.flow.shape))}"', call.node)
+    return value
+
+
+def _why(value: Value, place: int) -> str:
+    return axis_why(value, place) if isinstance(value, Array) else ""
+
+
+def _size(size: Dim | None) -> str:
+    return "_" if size is None else str(size)
+
+
+def _written(value: Value) -> str:
+    return f"({', '.join(map(_size, value.flow.shape or ()))})" if isinstance(value, Array) else "_"
+
+
+def _total(shape: Shape) -> Dim | None:
+    total = Dim.of(1)
+    for size in shape:
+        if size is None:
+            return None
+        total = total * size
+    return total
+
+
+_METHODS = ("reshape", "transpose", "sum", "mean", "max", "min", "copy", "clip", "round", "astype")
+_MADE = ("numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full")
+_DRAWN = tuple(f"numpy.random.{owner}.{name}()" for owner in ("_generator.Generator",) for name in ("standard_normal", "random"))
+
+TABLE: dict[str, Analysis] = {
+    "Array @ Array": product,
+    "Array + Array": broadcast,
+    **dict.fromkeys(("Array + Number", "Array + Constant", "Number + Array", "Constant + Array"), kept),
+    **dict.fromkeys((f"Array.{name}" for name in ("shape", "ndim", "T")), of_array),
+    **dict.fromkeys((f"Array.{name}()" for name in _METHODS), of_array),
+    **dict.fromkeys((f"numpy.{name}" for name in _SAME_SHAPE), kept),
+    **dict.fromkeys((*_MADE, *_DRAWN), made),
+    "builtins.reveal_type": reveal,
+}

@@ -1,0 +1,184 @@
+"""Any class of layers: the attributes that a call of it leaves on its instance.
+
+A constructor is followed statement by statement, as any body, on the arguments of one call; where nobody said how an
+instance was built, its integers stand for themselves.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from mypy.nodes import TypeInfo
+
+from typednn.mypy_plugin import classes
+from typednn.mypy_plugin.context import Analysis, Call, Context
+from typednn.mypy_plugin.features.stacks import traced
+from typednn.mypy_plugin.types import of_class
+from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Pack, Reference, Value, show, symbol
+
+_SAME_CLASS = 3  # a class may build itself, a tree of blocks for one
+_CONSTRUCTIONS = 20_000  # in one scope; what comes after is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one constructor call is given; ``symbolic``: nobody said."""
+
+    arguments: Sequence[Value] = ()
+    keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    spread: bool = False
+    symbolic: bool = False
+
+
+def constructed(call: Call) -> Value:
+    """``Linear(784, 10)``."""
+    if not isinstance(call.receiver, Reference) or not isinstance(info := call.receiver.node, TypeInfo):
+        return UNKNOWN
+    workshop, given = call.context.world.workshop, Given(call.arguments, call.keywords, call.spread)
+    workshop.constructions += 1
+    if call.context.under.count(info.fullname) >= _SAME_CLASS or workshop.constructions > _CONSTRUCTIONS:
+        return UNKNOWN
+    layer = of_class(info, _shown(info, given), _attributes(call.context, info, given))
+    return traced(call, layer, call.node) if layer.inner else layer
+
+
+def symbolic(context: Context, info: TypeInfo) -> Layer:
+    """An instance of a class of which nobody said how it was built: its integers stand for themselves."""
+    world, given = context.world, Given(symbolic=True)
+    return world.workshop.once(("symbolic", info.fullname), lambda: of_class(info, "", _attributes(context, info, given)), world.depend)
+
+
+def following(call: Call) -> Value:
+    """``super().__init__(…)`` of a layer runs its base's constructor on the same attributes."""
+    base, of = call.context.base, call.context.of
+    if base is not None and of is not None:
+        mro = of.mro[of.mro.index(base) + 1 :]
+        owner = next((each for each in mro if "__init__" in each.names and each.fullname != "builtins.object"), None)
+        left = _run(call.context, owner, of, Given(call.arguments, call.keywords, call.spread))
+        call.env.update({f"self.{name}": value for name, value in left.items()})
+    return UNKNOWN
+
+
+def _attributes(context: Context, info: TypeInfo, given: Given) -> dict[str, Value]:
+    """What the constructor that ``info`` has leaves on the instance."""
+
+    def make() -> dict[str, Value]:
+        return constants(context, info) | _run(context, classes.constructor_owner(info), info, given)
+
+    key = (info.fullname, tuple(given.arguments), tuple(given.keywords.items()), given.spread, given.symbolic, context.under)
+    try:
+        hash(key)
+    except TypeError:  # a layer or a gradient among them
+        return make()
+    return context.world.workshop.once(key, make, context.world.depend)
+
+
+def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, given: Given) -> dict[str, Value]:
+    """``owner``'s constructor on an instance of ``info``."""
+    facts = classes.facts_of(owner) if owner is not None else None
+    if facts is None or not facts["constructor"]:
+        return _dataclass(context, info, given)
+    function = _parsed(facts["constructor"])
+    inner = context.inside(facts["module"], info.fullname)
+    inner.base, inner.of, inner.hidden = owner, info, classes.named(info, "assigned")
+    env = _bound(inner, function.args, given, classes.positive(info))
+    env |= {f"self.{name}": value for name, value in constants(context, info).items()}
+    handed = classes.named(info, "handed")
+    found: dict[str, Value] = {}
+    for name, value in inner.outcome(function.body, env).items():
+        if name.startswith("self.") and name[5:] not in inner.hidden:
+            shared = isinstance(value, Pack) and not value.frozen and name[5:] in handed
+            found[name[5:]] = UNKNOWN if shared else value
+    return found
+
+
+def _dataclass(context: Context, info: TypeInfo, given: Given) -> dict[str, Value]:
+    own = next((facts for base in info.mro if (facts := classes.facts_of(base)) and facts["dataclass"]), None)
+    found: dict[str, Value] = {}
+    for place, (name, default) in enumerate(own["dataclass"] if own else ()):
+        value = given.keywords.get(name, given.arguments[place] if place < len(given.arguments) else None)
+        if value is None and default and own is not None:
+            value = context.inside(own["module"], info.fullname).evaluate(_expression(default), {})
+        found[name] = UNKNOWN if value is None or given.spread else value
+    return found
+
+
+def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
+    """What class bodies assign, the most derived one's first; what a class only declares, or defines, is unknown."""
+    key = ("constants", info.fullname)
+    if key in context.under:  # a constant that asks for its own class
+        return {}
+
+    def make() -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        for base in reversed(info.mro):
+            facts = classes.facts_of(base)
+            own: Environment = {}
+            if facts is not None:
+                inner = context.inside(facts["module"], key)
+                for name, text in facts["constants"].items():
+                    own[name] = inner.evaluate(_expression(text), own)
+            found |= dict.fromkeys(found.keys() & base.names.keys(), UNKNOWN) | own
+        return {**found, **dict.fromkeys(found.keys() & classes.named(info, "assigned"), UNKNOWN)}
+
+    return context.world.workshop.once(key, make, context.world.depend)
+
+
+def _defaults(parameters: ast.arguments) -> dict[str, ast.expr]:
+    """The parameters after ``self`` that have a default, in order."""
+    names = [each.arg for each in parameters.args[1:]]
+    found = dict(zip(names[len(names) - len(parameters.defaults) :], parameters.defaults, strict=True))
+    return found | {each.arg: value for each, value in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True) if value is not None}
+
+
+def _bound(context: Context, parameters: ast.arguments, given: Given, positive: set[str]) -> Environment:
+    """The parameters of a constructor, from one call's arguments."""
+    names, defaults = parameters.args[1:], _defaults(parameters)
+    env: Environment = {star.arg: UNKNOWN for star in (parameters.vararg, parameters.kwarg) if star is not None}
+    for place, each in enumerate([*names, *parameters.kwonlyargs]):
+        if each.arg in given.keywords:
+            env[each.arg] = given.keywords[each.arg]
+        elif place < len(given.arguments) and place < len(names) and not given.spread:
+            env[each.arg] = given.arguments[place]
+        elif given.symbolic and each.annotation is not None:
+            env[each.arg] = symbol(f"self·{each.arg}", positive=each.arg in positive)
+        elif each.arg in defaults and not given.spread and not given.symbolic:
+            env[each.arg] = context.evaluate(defaults[each.arg], {})
+        else:
+            env[each.arg] = UNKNOWN
+    if parameters.vararg is not None and not given.spread and not given.symbolic:
+        env[parameters.vararg.arg] = Pack(tuple(given.arguments[len(names) :]), frozen=True)
+    return env
+
+
+def _shown(info: TypeInfo, given: Given) -> str:
+    """As ``repr`` has it: required arguments by position, the others by name where they differ from the default."""
+    owner = classes.constructor_owner(info)
+    facts = classes.facts_of(owner) if owner is not None else None
+    if facts is None or not facts["constructor"] or given.spread:
+        return f"{info.name}({', '.join(map(show, given.arguments))})"
+    parameters = _parsed(facts["constructor"]).args
+    names, defaults = [each.arg for each in parameters.args[1:]], _defaults(parameters)
+    values = dict(zip(names, given.arguments, strict=False)) | dict(given.keywords)
+    parts = [show(values.get(name, UNKNOWN)) for name in names if name not in defaults]
+    for name, default in defaults.items():
+        if name in values and name != "rng" and not name.endswith("_init") and show(values[name]) not in (ast.unparse(default), "_"):
+            parts.append(f"{name}={show(values[name])}")
+    return f"{info.name}({', '.join(parts)})"
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> ast.FunctionDef:
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return function
+
+
+@lru_cache(maxsize=4096)
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+TABLE: dict[str, Analysis] = {"(typednn.module.Module)": constructed}
+EFFECTS: dict[str, Analysis] = {"super().__init__()": following}

@@ -1,0 +1,66 @@
+"""``return x``: held to the function's own annotation; of ``backward``, the gradient's input to what forward read."""
+
+import ast
+
+from mypy import nodes
+
+from typednn.mypy_plugin import classes
+from typednn.mypy_plugin.context import Context
+from typednn.mypy_plugin.sizes import fits, misfit, names_of, same_precision
+from typednn.mypy_plugin.syntax import Alternatives
+from typednn.mypy_plugin.values import UNKNOWN, Array, Gradient, Pack, Value
+from typednn.shapes import Dim, Lookup, Unifier
+
+
+def returned(context: Context, function: nodes.FuncDef, said: classes.Signature, attributes: Lookup, value: Value, node: ast.expr) -> None:
+    """Complain where ``value`` is not what the function promises."""
+    where = f"{function.info.name}.{function.name}" if function.info else function.name
+    promised = said["result"]
+    found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
+    if len(found) == len(promised):
+        for each, texts in zip(found, promised, strict=True):
+            if isinstance(each, Array) and texts and _broken(context, where, each, texts, attributes, node):
+                return
+    if isinstance(value, Gradient) and function.name == "backward" and function.info:
+        forward = classes.method(function.info, "forward")
+        if forward is not None:
+            _input_gradient(context, where, value, forward, said, attributes, node)
+
+
+def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.expr) -> bool:
+    problems: list[str] = []
+    for kind, text in texts:
+        unifier = Unifier(attributes)
+        unifier.sizes.update({name: Dim.named(name) for name in context.names})
+        wrong = misfit(context, unifier, text, array, node)
+        if not same_precision(kind, array.kind):
+            problems.append(f"{where} must return {kind}, gets {array.kind}")
+        elif wrong is None:
+            return False
+        elif wrong:
+            problems.append(f'{where} must return "{text}": {wrong}')
+    if problems:
+        context.world.complain(problems[0], node)
+    return bool(problems)
+
+
+def _input_gradient(
+    context: Context,
+    where: str,
+    given: Gradient,
+    forward: classes.Signature,
+    backward: classes.Signature,
+    attributes: Lookup,
+    node: ast.expr,
+) -> None:
+    """Backward's promise: the gradient's input is as large as what forward read."""
+    if len(forward["parameters"]) != 2 or len(backward["parameters"]) != 2 or len(forward["result"]) != 1:
+        return
+    texts, results, nexts = forward["parameters"][1][1], forward["result"][0], backward["parameters"][1][1]
+    if not len(texts) == len(results) == len(nexts) == 1:
+        return
+    # A name means the same in both where the same axis of the output has it.
+    shared = {a for a, b in zip(names_of(results[0][1]), names_of(nexts[0][1]), strict=False) if a == b}
+    unifier = Unifier(attributes)
+    unifier.sizes.update({name: Dim.named(name) for name in shared & context.names})
+    fits(context, unifier, f"{where}: the gradient's input ", texts[0][1], given.fields.get("input", UNKNOWN), node)

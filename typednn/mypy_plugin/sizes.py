@@ -1,0 +1,106 @@
+"""Arrays and annotations: what one promises, and whether an array can be what it says."""
+
+import ast
+from dataclasses import replace
+
+from mypy.nodes import TypeInfo
+
+from typednn.errors import TypednnError
+from typednn.mypy_plugin import classes
+from typednn.mypy_plugin.context import Context
+from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Reference, Value, known, lookup
+from typednn.shapes import Dim, Flow, Lookup, Mismatch, Shape, Unifier, evaluate, parse
+
+# jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are mypy's affair.
+_PRECISIONS = (
+    {"Float16", "Float32", "Float64", "BFloat16"},
+    {"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"},
+)
+
+
+def same_precision(a: str, b: str) -> bool:
+    """Whether arrays of two kinds may be one: Float32 is a Float, and no Float64."""
+    return a == b or not any(a in family and b in family for family in _PRECISIONS)
+
+
+def array(context: Context, shape: Shape, kind: str = "") -> Array:
+    """An array of this body's own axes: no layer's own name is one of them."""
+    flow = Flow.of(shape)
+    return Array(replace(flow, symbols={**{each: Dim.named(each) for each in context.names}, **flow.symbols}), kind)
+
+
+def promised(context: Context, text: str, kind: str, attributes: Lookup) -> Value:
+    """The array that an annotation of this body, or of a field, describes."""
+    try:
+        slots = parse(text)
+    except TypednnError:
+        return UNKNOWN
+    if any(slot.variadic for slot in slots):
+        return UNKNOWN
+
+    def name(each: str) -> Dim | None:
+        return Dim.named(each) if each in context.names else None
+
+    sizes = [None if not slot.text or slot.broadcast else evaluate(slot.text, name, attributes) for slot in slots]
+    return array(context, sizes, kind)
+
+
+def result(context: Context, unifier: Unifier, text: str, kind: str = "") -> Value:
+    """The array that a return annotation describes, by what the arguments bound."""
+    shape = known(unifier.result(text) if text else None, context.names)
+    return UNKNOWN if shape is None else Array(Flow.of(shape), kind)
+
+
+def misfit(context: Context, unifier: Unifier, text: str, given: Value, node: ast.AST) -> str | None:
+    """How an array is not what an annotation says: empty where mypy says it, None where it may be."""
+    if not isinstance(given, Array):
+        return None
+    unifier.bind(text, known(given.flow.shape, context.names))
+    if not unifier.mismatches:
+        return None
+    mismatch = unifier.mismatches[0]
+    return mismatch.sentence(why(given, mismatch)) if mismatch.label or context.world.rank(node) is None else ""
+
+
+def fits(context: Context, unifier: Unifier, what: str, text: str, given: Value, node: ast.AST) -> bool:
+    """Whether an array may be what an annotation says; else it is complained about, ``what`` first."""
+    wrong = misfit(context, unifier, text, given, node)
+    if wrong:
+        context.world.complain(what + wrong, node)
+    return wrong is None
+
+
+def why(given: Array, mismatch: Mismatch) -> str:
+    """`` (= 5*5*16, from MaxPool2d on 10x10x16)`` of the axis that does not fit, or nothing."""
+    return "" if mismatch.axis_index is None else axis_why(given, mismatch.axis_index)
+
+
+def axis_why(given: Array, place: int) -> str:
+    """The same of one axis."""
+    axes = given.flow.axes
+    return axes[place].why if axes is not None and place < len(axes) else ""
+
+
+def class_of(context: Context, layer: Layer) -> TypeInfo | None:
+    """A layer's class, if mypy has read it."""
+    module, _, name = layer.class_name.rpartition(".")
+    found = context.world.inside(module).resolve(name)
+    return found.node if isinstance(found, Reference) and isinstance(found.node, TypeInfo) else None
+
+
+def stored(context: Context, layer: Layer, name: str) -> Value:
+    """A parameter, a buffer, or what forward kept: an array whose sizes its annotation gives."""
+    info = class_of(context, layer)
+    declared = classes.fields(info).get(name) if info is not None else None
+    if declared is None or len(declared[1]) != 1:
+        return UNKNOWN
+    kind, text = declared[1][0]
+    return promised(context, text, kind, lookup(layer.attributes))
+
+
+def names_of(text: str) -> list[str]:
+    """The axis names of an annotation."""
+    try:
+        return [slot.text for slot in parse(text) if slot.is_name]
+    except TypednnError:
+        return []
