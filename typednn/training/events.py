@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, final
+from pathlib import Path
+from typing import final
 
 from typednn.errors import MissingExtra
 from typednn.training.callbacks import Callback
 from typednn.training.state import History, Measured, Step
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from typednn.training.tensorboard import EventWriter
+from typednn.training.tensorboard import EventWriter, truncate
 
 _INTERVAL = 10  # steps between two points of a curve: a screen has no more
 
@@ -25,10 +22,8 @@ class Events(Callback):
         self.missing: str = ""
         self._writer: EventWriter | None = None
         try:
-            from typednn.training import tensorboard
-
-            tensorboard.truncate(folder, step)
-            self._writer = tensorboard.EventWriter(folder)
+            truncate(folder, step)
+            self._writer = EventWriter(folder)
         except MissingExtra as error:
             self.missing = f"no TensorBoard events: {error}"
 
