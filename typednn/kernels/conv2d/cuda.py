@@ -8,7 +8,6 @@ window of one pixel is a row of x as it stands. Padding is a condition where x i
 from __future__ import annotations
 
 import math
-
 from typing import Any
 
 from typednn.arrays import Array2, namespace
