@@ -2,7 +2,7 @@
 
 import copy
 import gc
-import pickle
+import pickle  # noqa: TID251 - a user may
 import subprocess
 import sys
 import threading

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, out_of_memory
-from typednn.checks import Contract, Kind, array_hints, is_array_hint, remembered, shape_of, switch
+from typednn.checks import Contract, array_hints, is_array_hint, remembered, shape_of, switch
 from typednn.derivatives import GradientContract, Record, checked_backward
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
 from typednn.fields import not_forwarded
