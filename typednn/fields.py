@@ -224,7 +224,7 @@ class InnerField:
         if self.many and not isinstance(value, list | tuple):
             raise StackError(explain(self.where, "holds a list or tuple of layers", type(value).__name__))
         parts: list[Any] = get_origin(self.hint).adopt(value if self.many else [value])
-        vars(layer)[self.name] = type(value)(parts) if self.many else parts[0]
+        vars(layer)[self.name] = (tuple(parts) if isinstance(value, tuple) else parts) if self.many else parts[0]
         layer.trace(shapes.Flow.start())
 
 

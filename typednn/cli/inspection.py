@@ -108,7 +108,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 def _guessed(kind: str, arguments: str) -> tuple[int, ...]:
     first = arguments.partition(",")[0].strip()
-    if kind in ("Linear", "PReLU") and first.isdecimal():
+    if kind in ("Linear", "PReLU", "SequenceLinear") and first.isdecimal():
         return (int(first),)
     if kind == "Conv2d" and first.isdecimal():
         return (7, 8, int(first))
