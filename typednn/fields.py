@@ -181,7 +181,7 @@ class InnerField:
 
     def __init__(self, where: str, hint: Any, contract: str, *, many: bool) -> None:
         self.where = where
-        self.name = where.rpartition(".")[2]
+        self.name: str = where.rpartition(".")[2]
         self.hint: Any = hint
         self.contract = contract
         self.many = many
