@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 import own_layers
 import pytest
-from own_layers import RMSNorm, Scaled, Tokens, Widen
+from jaxtyping import Float
+from own_layers import RMSNorm, Scaled, Tokens, TokensGrad, Widen
 
 import typednn
-from typednn import Input, Module, config, gradcheck
+from typednn import Array3, Input, Module, config, gradcheck
 from typednn.config.registry import LAYERS as REGISTRY
 from typednn.engines import using
 from typednn.errors import StackError
 from typednn.layers import Conv2d, Linear, PerPosition, ReLU, SequenceLinear
-from typednn.testing import check_layer
+from typednn.testing import LawBroken, Subject, check_layer
 
 # The file registers its layers when it is imported; for other tests they are taken out again.
 OWN = {name: REGISTRY.pop(name) for name, kind in list(REGISTRY.items()) if kind.__module__ == own_layers.__name__}
@@ -106,3 +107,18 @@ def test_nothing_else_knows_of_them() -> None:
     package = Path(typednn.__file__).parent
     known = [path for path in package.rglob("*.py") if any(f"{name}(" in path.read_text() for name in OWN if name != "Tokens")]
     assert known == []
+
+
+def test_integers_are_drawn_below_the_vocabulary_size() -> None:
+    class Forgetful(Tokens[str]):
+        """Learns nothing of the tokens from 2 on."""
+
+        def backward(self, next_grad: Float[Array3, "batch time {self.features}"]) -> TokensGrad:
+            weight = super().backward(next_grad).weight
+            weight[2:] = 0.0
+            return TokensGrad(None, weight)
+
+    assert set(np.unique(Subject(Tokens(7, 4), ((30, 3),), vocab=7).arrays()[0])) == set(range(7))
+    check_layer(Forgetful(7, 4), (4, 3), laws=["derivatives"])  # tokens 0 and 1 are drawn
+    with pytest.raises(LawBroken, match=r"repeat it with check_layer\(Forgetful\(7, 4\), \(4, 3\), seed=0, vocab=7"):
+        check_layer(Forgetful(7, 4), (4, 3), laws=["derivatives"], vocab=7)

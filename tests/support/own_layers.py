@@ -142,14 +142,13 @@ class Scaled(Layer[In, In, ScaledGrad[In, G], S], Generic[In, G, S]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PositionsGrad(Gradient):
+class TokensGrad(Gradient):
     input: None
     weight: Float[Array2, "vocab features"]
 
 
 @config.register("Tokens")
-@final
-class Tokens(FirstLayer[IntArray2, Array3, PositionsGrad, S]):
+class Tokens(FirstLayer[IntArray2, Array3, TokensGrad, S]):
     """Each token becomes its row of weight."""
 
     weight: Parameter[Float[Array2, "{self.vocab} {self.features}"]]
@@ -163,11 +162,11 @@ class Tokens(FirstLayer[IntArray2, Array3, PositionsGrad, S]):
         rows: Array3 = self.weight[x]
         return rows
 
-    def backward(self, next_grad: Float[Array3, "batch time {self.features}"]) -> PositionsGrad:
+    def backward(self, next_grad: Float[Array3, "batch time {self.features}"]) -> TokensGrad:
         xp = namespace(next_grad)
         places = (self._tokens[..., None] == xp.arange(self.vocab)).astype(next_grad.dtype)
         weight: Any = xp.einsum("btv,btf->vf", places, next_grad)
-        return PositionsGrad(None, weight)
+        return TokensGrad(None, weight)
 
 
 # ------------------------------------------------------------------ a pointwise op

@@ -142,7 +142,7 @@ class Flow:
             flow = replace(flow, axes=axes)
         named = _named(inputs, flow.axes)
         for contract, run in inner:
-            flow, given = flow._settled(label, unifier)._around(label, inputs, contract, run, unifier, named)
+            flow, given = flow._around(label, inputs, contract, run, unifier, named)
             named = _named(inputs, flow.axes) | given | named
         kept = _keeps(inputs, output)
         after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(label, unifier)
@@ -154,7 +154,7 @@ class Flow:
     ) -> tuple[Flow, dict[str, tuple[Axis, ...]]]:
         """This flow, with what a layer inside a wrapper says of its names, and the axes that the layer gives."""
         reads, gives, _ = split_contract(contract)
-        entering = self._outcome(label, reads, unifier, named)
+        entering = self._outcome(label, reads, unifier, named)._settled(label, unifier)
         after = run(entering)
         unifier.refined |= {name: dim for name, dim in after.symbols.items() if dim != Dim.named(name)}
         axes, began = self.axes, after.began
