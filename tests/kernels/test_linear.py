@@ -5,7 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.kernels import linear
+from typednn.kernels.activations import IDENTITY, Activation
 
+SIGMOID, TANH = Activation("sigmoid"), Activation("tanh")
 sizes = st.integers(1, 5)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -24,15 +26,24 @@ def test_forward_is_the_loop(normal, batch, in_features, out_features, biased, s
 
 
 @settings(max_examples=40, deadline=None)
-@given(batch=sizes, in_features=sizes, out_features=sizes, seed=seeds)
-def test_backward_is_the_slope(normal, assert_slope, batch, in_features, out_features, seed):
+@given(batch=sizes, in_features=sizes, out_features=sizes, activation=st.sampled_from([IDENTITY, SIGMOID, TANH]), seed=seeds)
+def test_backward_is_the_slope(normal, assert_slope, batch, in_features, out_features, activation, seed):
     """P-L1: dx, dweight, dbias (eq 24)."""
     x, weight, bias = normal(seed, batch, in_features), normal(seed, out_features, in_features), normal(seed, out_features)
     next_grad = normal(seed + 1, batch, out_features)
-    dx, dweight, dbias = linear.backward(next_grad, x, weight)
-    assert_slope(dx, lambda at: linear.forward(at, weight, bias), x, next_grad)
-    assert_slope(dweight, lambda at: linear.forward(x, at, bias), weight, next_grad)
-    assert_slope(dbias, lambda at: linear.forward(x, weight, at), bias, next_grad)
+    y = linear.forward(x, weight, bias, activation)
+    dx, dweight, dbias = linear.backward(next_grad, x, weight, y, activation)
+    assert_slope(dx, lambda at: linear.forward(at, weight, bias, activation), x, next_grad)
+    assert_slope(dweight, lambda at: linear.forward(x, at, bias, activation), weight, next_grad)
+    assert_slope(dbias, lambda at: linear.forward(x, weight, at, activation), bias, next_grad)
+    assert linear.backward(next_grad, x, weight, y, activation, False)[0] is None
+
+
+def test_a_chain_is_its_maps_one_after_another(normal):
+    x, first, bias, second = normal(1, 3, 4), normal(2, 5, 4), normal(3, 5), normal(4, 2, 5)
+    layout = linear.Layout((4, 5, 2), (True, False), (TANH, SIGMOID))
+    expected = 1 / (1 + np.exp(-np.tanh(x @ first.T + bias) @ second.T))
+    np.testing.assert_allclose(linear.chain(x, layout, first, bias, second), expected, rtol=1e-12)
 
 
 def test_chain_rule_of_two_numbers():

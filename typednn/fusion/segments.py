@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Protocol, TypeAlias, cast
 
 from typednn.fields import Cell
@@ -119,16 +120,14 @@ class LinearAct:
         if not later:
             return grads, dx, None
         then = weight.copy()
-        return grads, None, lambda: linear.backward(next_grad, x, then, y, activation, True)[0]
+        return grads, None, lambda: linear.backward(next_grad, x, then, y, activation)[0]
 
 
 class LinearChain:
     """Affine maps one after another, with and without activations: one kernel for few rows, where nothing has to be kept."""
 
-    def __init__(self, members: Sequence[Segment], linears: Sequence[Linear[Any]], activations: Sequence[Activation]) -> None:
+    def __init__(self, members: Sequence[Segment]) -> None:
         self.members: tuple[Segment, ...] = tuple(members)
-        self.linears: tuple[Any, ...] = tuple(linears)
-        self.activations: tuple[Activation, ...] = tuple(activations)
 
     def infer(self, x: Any) -> Any:
         layout, cells = self._known
@@ -141,10 +140,11 @@ class LinearChain:
     @cached_property
     def _known(self) -> tuple[linear.Layout, list[Cell]]:
         """The layout, and the parameters' places, which the first call finds filled."""
-        weights = [part.weight for part in self.linears]
+        maps = [found for found in map(_linear, self.members) if found is not None]
+        weights = [part.weight for part, _ in maps]
         features = weights[0].shape[1], *(weight.shape[0] for weight in weights)
-        cells = [field.cell(part) for part in self.linears for _, field in Linear.learnt if not field.absent(part)]
-        return linear.Layout(features, tuple(part.bias is not None for part in self.linears), self.activations), cells
+        layout = linear.Layout(features, tuple(part.bias is not None for part, _ in maps), tuple(activation for _, activation in maps))
+        return layout, [field.cell(part) for part, _ in maps for _, field in Linear.learnt if not field.absent(part)]
 
 
 def segments(parts: Sequence[Module]) -> Iterator[Segment]:
@@ -158,23 +158,12 @@ def segments(parts: Sequence[Module]) -> Iterator[Segment]:
 
 def for_inference(found: Sequence[Segment]) -> Iterator[Callable[[Any], Any]]:
     """What computes a chain's output where nothing is kept: `Segment.infer` of each, and one for linear segments in a row."""
-    members: list[Segment] = []
-    linears: list[Linear[Any]] = []
-    activations: list[Activation] = []
-    for segment in (*found, None):
-        part, activation = _linear(segment)
-        if part is not None and segment is not None:
-            members.append(segment)
-            linears.append(part)
-            activations.append(activation)
-            continue
-        if len(members) > 1:
-            yield LinearChain(members, linears, activations).infer
+    for linears, group in groupby(found, lambda segment: _linear(segment) is not None):
+        members = tuple(group)
+        if linears and len(members) > 1:
+            yield LinearChain(members).infer
         else:
-            yield from (member.infer for member in members)
-        members, linears, activations = [], [], []
-        if segment is not None:
-            yield _flattened if isinstance(segment, Alone) and type(segment.part) is Flatten else segment.infer
+            yield from (_flattened if isinstance(each, Alone) and type(each.part) is Flatten else each.infer for each in members)
 
 
 def _flattened(x: Any) -> Any:
@@ -182,15 +171,15 @@ def _flattened(x: Any) -> Any:
     return x.reshape(x.shape[0], -1)
 
 
-def _linear(segment: Segment | None) -> tuple[Linear[Any] | None, Activation]:
-    """The affine map that ``segment`` is, if it is one, and what follows it."""
+def _linear(segment: Segment) -> tuple[Any, Activation] | None:
+    """The affine map that ``segment`` is, and what follows it; None if it is none."""
     match segment:
         case LinearAct():
             return segment.linear, segment.activation
-        case Alone(part=Linear() as part):
-            return part, IDENTITY
+        case Alone(part=Linear()):
+            return segment.part, IDENTITY
         case _:
-            return None, IDENTITY
+            return None
 
 
 def _found(parts: Sequence[Module], place: int) -> tuple[int, Segment]:

@@ -28,19 +28,17 @@ class Layout:
     """
 
     def __init__(self, features: tuple[int, ...], biased: tuple[bool, ...], activations: tuple[Activation, ...]) -> None:
+        self.features: tuple[int, ...] = features
         self.biased: tuple[bool, ...] = biased
         self.activations: tuple[Activation, ...] = activations
-        self.features: tuple[int, ...] = features
-        maps = list(zip(features, features[1:], biased, strict=False))
-        self.most_rows: int = FEW_ROWS if all(before * after <= schedules.WEIGHTS for before, after, _ in maps) else 0
+        weights = list(zip(features[1:], features, strict=False))
+        self.most_rows: int = FEW_ROWS if all(after * before <= schedules.WEIGHTS for after, before in weights) else 0
         self.looked_at: tuple[Any, ...] = (None,)  # the parameters of the last call, which the kernel takes
-        parameters: list[Array] = []
-        for before, after, bias in maps:
-            parameters += [Array(after, before, parameter=True), *([Array(after, parameter=True)] if bias else [])]
+        shapes = [shape for weight, bias in zip(weights, biased, strict=True) for shape in ((weight, weight[:1]) if bias else (weight,))]
         self.kernel: Kernel = kernel(
             "linear.chain",
             schedules.chain,
-            inputs=(Array("batch", features[0]), *parameters),
+            inputs=(Array("batch", features[0]), *(Array(*shape, parameter=True) for shape in shapes)),
             outputs=(Array("batch", features[-1]),),
             options={"features": features, "biased": biased, "activations": activations},
         )
