@@ -106,7 +106,7 @@ def backward(
     dbias = dz.sum(axis=(1, 2)).sum(axis=0)
     if not wants_input:
         return None, dweight, dbias
-    dpatches: Array2 = rows @ weight.reshape(len(weight), -1)
+    dpatches: Any = rows @ weight.reshape(len(weight), -1)
     if _single(kernel_size, window):
         return dpatches.reshape(x.shape), dweight, dbias
     dx = namespace(x).empty(x.shape, dtype=x.dtype)
