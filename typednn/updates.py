@@ -225,10 +225,9 @@ def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], 
 
 def _fits(array: Any, derivative: Any) -> bool:
     try:
-        fits: bool = derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__
+        return bool(derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__)
     except AttributeError:
         return False
-    return fits
 
 
 def _refuse(module: Module, path: str, array: Any, derivative: Any) -> None:

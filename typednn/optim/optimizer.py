@@ -48,9 +48,7 @@ class Settings:
     weight_decay: float
 
     def check(self, where: str) -> "Settings":
-        for name in ("l2", "decay", "weight_decay"):
-            number(where, name, getattr(self, name), least=0.0)
-        given = [name for name in ("l2", "decay", "weight_decay") if getattr(self, name)]
+        given = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
         if len(given) > 1:  # the one to blame is l2 or decay: AdamW has a weight_decay although nobody wrote it
             raise ArgumentError(
                 explain(
