@@ -151,8 +151,8 @@ def main(arguments: Sequence[str]) -> int:
     given = cases()
     seen: dict[str, list[dict[str, float]]] = {name: [] for name in given}
     for _ in range(options.rounds):
-        for name, (method, arguments) in given.items():
-            seen[name].append(measured(method, arguments, options.calls))
+        for name, (method, values) in given.items():
+            seen[name].append(measured(method, values, options.calls))
     for name, rounds in seen.items():
         found = settled(rounds)
         added = {mode: found[mode] - found["bare"] for mode in MODES}

@@ -1,6 +1,8 @@
 """Annotations are enforced, or the class is not defined: never silently ignored."""
 
+import copy
 import gc
+import pickle  # noqa: TID251 - a user may
 import subprocess
 import sys
 import threading
@@ -517,6 +519,25 @@ def test_every_call_is_compared() -> None:
     own.cut = "result"
     with pytest.raises(ShapeError, match=r"the result must be .* axis 1 is 1, not 3"):
         own.forward(array(4, 3))
+
+
+def test_a_copy_knows_the_last_forward() -> None:
+    """Also a pickled one: its backward is held to what was read; calls of the copy are compared as others are."""
+    model = (Linear(3, 4) >> ReLU()).init(np.random.default_rng(0))
+    model.forward(array(2, 3))
+    model.backward(array(2, 4))
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        with pytest.raises(ShapeError, match="next_grad must be shaped as forward's output"):
+            twin.backward(array(3, 4))
+        np.testing.assert_array_equal(twin.backward(array(2, 4)).input, model.backward(array(2, 4)).input)
+        for batch in (5, 6):
+            assert twin.forward(array(batch, 3)).shape == (batch, 4)
+            assert twin.backward(array(batch, 4)).input.shape == (batch, 3)
+        with pytest.raises(ShapeError, match="expects 3 features, gets 4"):
+            twin.forward(array(5, 4))
+    with checking("off"):
+        model.forward(array(2, 3))
+    assert copy.deepcopy(model).backward(array(2, 4)).input.shape == (2, 3)
 
 
 def test_a_new_batch_size_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:

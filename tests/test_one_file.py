@@ -1,20 +1,34 @@
 """A layer of any kind is one file: its laws, its config, its gradients and every engine follow from its annotations alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import own_layers
 import pytest
-from own_layers import RMSNorm, Scaled, Tokens, Widen
+from jaxtyping import Float
+from own_layers import RMSNorm, Scaled, Softsign, Tokens, TokensGrad, Widen
 
 import typednn
-from typednn import Input, Module, config, gradcheck
-from typednn.engines import using
+from typednn import Array3, Input, Module, config, gradcheck
+from typednn.config.registry import LAYERS as REGISTRY
+from typednn.engines import available, counting, using
 from typednn.errors import StackError
 from typednn.layers import Conv2d, Linear, PerPosition, ReLU, SequenceLinear
-from typednn.testing import check_layer
+from typednn.testing import LawBroken, Subject, check_layer
+
+# The file registers its layers when it is imported; for other tests they are taken out again.
+OWN = {name: REGISTRY.pop(name) for name, kind in list(REGISTRY.items()) if kind.__module__ == own_layers.__name__}
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    REGISTRY.update(OWN)
+    yield
+    for name in OWN:
+        del REGISTRY[name]
+
 
 # How each is built, an input's shape, and how many integers it knows.
 LAYERS: dict[str, tuple[Callable[[], Module], tuple[int, ...], int]] = {
@@ -22,7 +36,7 @@ LAYERS: dict[str, tuple[Callable[[], Module], tuple[int, ...], int]] = {
     "Widen": (lambda: Widen(3, 2), (2, 4, 3), 2),
     "Scaled": (lambda: Scaled(PerPosition(Linear(4, 4) >> ReLU())), (2, 3, 4), 2),
     "Tokens": (lambda: Tokens(7, 4), (2, 3), 7),
-    # the layer of the pointwise op goes here
+    "Softsign": (Softsign, (2, 3, 5), 2),
 }
 each = pytest.mark.parametrize("name", LAYERS)
 
@@ -58,6 +72,19 @@ def test_a_config_reads_and_writes_it(name: str) -> None:
     assert {path: array.shape for path, array in read.named_parameters().items()} == model.parameter_shapes()
 
 
+@pytest.mark.skipif(not available(), reason="needs Halide")
+def test_a_pointwise_op_has_a_kernel_and_a_fallback() -> None:
+    layer = Softsign()
+    x = np.linspace(-3, 3, 5000, dtype=np.float32)
+    outputs = []
+    for array, engine in ((x, "halide"), (x.astype(np.float64), "reference"), (x[::2], "reference")):
+        with counting() as counts:
+            outputs.append(layer.forward(array))
+            layer.backward(array)
+        assert counts == {("softsign.forward", engine): 1, ("softsign.backward", engine): 1}
+    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-6)
+
+
 def test_they_stack() -> None:
     model = (Input(6, dtype=int) >> Tokens(9, 4) >> RMSNorm(4) >> SequenceLinear(4, 8) >> ReLU() >> Widen(8, 2)).init(
         np.random.default_rng(0)
@@ -71,8 +98,8 @@ def test_they_stack() -> None:
     ("stack", "message"),
     [
         (lambda: Input(6) >> RMSNorm(5), "RMSNorm(5) cannot follow Input(6): expects 5 features, gets 6"),
-        (lambda: Input(7, 4) >> Widen(3, 2), "Widen(3, 2) cannot follow Input(7, 4): expects 3 features, gets 4"),
-        (lambda: Input(7, 3) >> Widen(3, 2) >> SequenceLinear(5, 2), "SequenceLinear(5, 2) cannot follow Widen(3, 2): expects 5"),
+        (lambda: Input(7, 4) >> Widen(3, 2), "Widen(3, 2) cannot follow Input(7, 4): expects 3 features, gets 4"),  # type: ignore[shape]
+        (lambda: Input(7, 3) >> Widen(3, 2) >> SequenceLinear(5, 2), "SequenceLinear(5, 2) cannot follow Widen(3, 2): expects 5"),  # type: ignore[shape]
         (
             lambda: Conv2d(1, 6, 5) >> SequenceLinear(6, 2),  # type: ignore[operator]
             "SequenceLinear(6, 2) cannot follow Conv2d(1, 6, 5): expects 2 or 3 axes, "
@@ -89,8 +116,22 @@ def test_what_does_not_fit_is_refused_when_it_is_built(stack: Callable[[], Any],
 
 
 def test_nothing_else_knows_of_them() -> None:
-    names = [name for name, (build, _, _) in LAYERS.items() if type(build()).__module__ == own_layers.__name__]
-    assert names == list(LAYERS)
+    assert OWN.keys() == LAYERS.keys()
     package = Path(typednn.__file__).parent
-    known = [path for path in package.rglob("*.py") if any(f"{name}(" in path.read_text() for name in names if name != "Tokens")]
+    known = [path for path in package.rglob("*.py") if any(f"{name}(" in path.read_text() for name in OWN if name != "Tokens")]
     assert known == []
+
+
+def test_integers_are_drawn_below_the_vocabulary_size() -> None:
+    class Forgetful(Tokens[str]):
+        """Learns nothing of the tokens from 2 on."""
+
+        def backward(self, next_grad: Float[Array3, "batch time {self.features}"]) -> TokensGrad:
+            weight = super().backward(next_grad).weight
+            weight[2:] = 0.0
+            return TokensGrad(None, weight)
+
+    assert set(np.unique(Subject(Tokens(7, 4), ((30, 3),), vocab=7).arrays()[0])) == set(range(7))
+    check_layer(Forgetful(7, 4), (4, 3), laws=["derivatives"])  # tokens 0 and 1 are drawn
+    with pytest.raises(LawBroken, match=r"repeat it with check_layer\(Forgetful\(7, 4\), \(4, 3\), seed=0, vocab=7"):
+        check_layer(Forgetful(7, 4), (4, 3), laws=["derivatives"], vocab=7)

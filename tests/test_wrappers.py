@@ -9,6 +9,7 @@ from jaxtyping import Float
 from typing_extensions import TypeVar
 
 from typednn import Array2, Array3, Gradient, Input, Layer, S, config, gradcheck
+from typednn.config.registry import LAYERS
 from typednn.errors import ConfigError, DefinitionError, ShapeError, StackError
 from typednn.layers import Conv2d, Linear, PerPosition, ReLU, Repeat, Residual, Softmax, Tanh
 from typednn.shapes import Flow
@@ -30,7 +31,6 @@ class InputGrad(Gradient):
     input: Float[Array2, "batch features"]
 
 
-@config.register("Bottleneck")
 class Bottleneck(Layer[Array2, Array2, BottleneckGrad[Any, Any], S]):
     """From features to hidden and back."""
 
@@ -56,7 +56,6 @@ class BlocksGrad(Gradient):
     blocks: list[Any]
 
 
-@config.register("Blocks")
 class Blocks(Layer[Array3, Array3, BlocksGrad, S]):
     blocks: list[Layer[Array3, Array3, Any, Literal["batch time features -> batch time {self.out_features}"]]]
 
@@ -202,7 +201,8 @@ def test_copies_learn_by_themselves() -> None:
     assert gradcheck(model, x).error < 1e-6
 
 
-def test_a_config_reads_and_writes_wrappers_of_anybody() -> None:
+def test_a_config_reads_and_writes_wrappers_of_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LAYERS, "Blocks", Blocks)
     text = """
 format = 1
 input = [7, 4]

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
-from typednn.checks import Contract, Kind, array_hints, is_array_hint, remembered, shape_of, switch
+from typednn.checks import Contract, array_hints, is_array_hint, remembered, shape_of, switch
 from typednn.derivatives import GradientContract, Record, checked_backward
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
 from typednn.fields import not_forwarded
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *output"])
 
 # The record of a forward that ran unchecked: its backward is not checked either.
-UNCHECKED: Record = (Kind(bool, bool, (), None), (), ())
+UNCHECKED: tuple[()] = ()
 
 
 class _OuterForward(threading.local):
@@ -176,6 +176,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                         raise _reused(self)
                     self._token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
                     output = run(self, x)
+            record: Record | tuple[()]
             if mode == "off":
                 record = UNCHECKED
             elif kind is not None and found is not None and kind.gives(self, found, output):
@@ -228,7 +229,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
         try:
             if record is None:
                 raise not_forwarded(self)
-            if switch.mode == "off" or record is UNCHECKED:
+            if switch.mode == "off" or not record:
                 result = function(self, next_grad)
             else:
                 result = gradient.held(self, next_grad, record, function, outer)

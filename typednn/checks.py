@@ -366,10 +366,14 @@ class Kind:
     def __init__(self, fits: Callable[..., Any], gives: Callable[..., Any], inputs: Sequence[Any], output: Any) -> None:
         self.fits: Callable[..., Any] = fits  # of the instance and its arguments: their shapes, or None
         self.gives: Callable[..., Any] = gives  # of the instance, these shapes and the result: whether it fits
-        self.inputs: tuple[Any, ...] = tuple(map(_array_kind, inputs))
-        self.output: Any = _array_kind(output)
+        self.inputs: tuple[Any, ...] = tuple(inputs)  # of each array its class and dtype
+        self.output: Any = output
         self.shape: Any = None  # of the input that `Module.check_sizes` saw last
         self.gradient: Any = None  # the kind of its gradient, once a backward was judged
+
+    def __reduce__(self) -> Any:
+        """A copy knows what its last forward read and gave; calls are judged anew."""
+        return Kind, (_never, _never, self.inputs, self.output)
 
 
 def _array_kind(value: Any) -> Any:
@@ -447,9 +451,8 @@ class Contract:
             count = len(hints)
             before.scope(shapes_of[:count], hints, values[:count])
             after.scope([*known[:count], "y.shape"], [*hints, promised], [*values[:count], result])
-        if not self.memorable:
-            return Kind(_never, _never, values, result)
-        return Kind(before.compiled(shapes_of or ["None"]), after.compiled(), values, result)
+        fits, gives = (before.compiled(shapes_of or ["None"]), after.compiled()) if self.memorable else (_never, _never)
+        return Kind(fits, gives, tuple(map(_array_kind, values)), _array_kind(result))
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -183,7 +183,7 @@ class InnerField:
 
     def __init__(self, where: str, hint: Any, contract: str, *, many: bool) -> None:
         self.where = where
-        self.name = where.rpartition(".")[2]
+        self.name: str = where.rpartition(".")[2]
         self.hint: Any = hint
         self.contract = contract
         self.many = many
@@ -226,7 +226,7 @@ class InnerField:
         if self.many and not isinstance(value, list | tuple):
             raise StackError(explain(self.where, "holds a list or tuple of layers", type(value).__name__))
         parts: list[Any] = get_origin(self.hint).adopt(value if self.many else [value])
-        vars(layer)[self.name] = type(value)(parts) if self.many else parts[0]
+        vars(layer)[self.name] = (tuple(parts) if isinstance(value, tuple) else parts) if self.many else parts[0]
         layer.trace(shapes.Flow.start())
 
 

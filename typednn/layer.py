@@ -56,8 +56,17 @@ Gs = TypeVarTuple("Gs")
 Ps = TypeVarTuple("Ps")
 
 
-class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, Out, G, S]):
-    """One array in, one out. Derive, declare fields, annotate ``forward`` and ``backward``: everything else is inherited."""
+class _Updated(Module, Generic[P]):
+    """A layer whose gradient is a ``P``."""
+
+    @inherited
+    def update(self, optimizer: Optimizer, grad: P) -> None:
+        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
+        update_parts(self, optimizer, grad)
+
+
+class _OneInput(_Updated[G], Generic[In, Out, G]):
+    """What `Layer` and `FirstLayer` share."""
 
     @abstractmethod
     def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]: ...
@@ -65,13 +74,12 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
     @abstractmethod
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
 
-    @inherited
-    def update(self, optimizer: Optimizer, grad: G) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
-        update_parts(self, optimizer, grad)
-
     def __call__(self, x: In) -> Out:
         return self.forward(x)
+
+
+class Layer(_OneInput[In, Out, G], Forward[In, Out], Backward[Out, In], Update[G], Generic[In, Out, G, S]):
+    """One array in, one out. Derive, declare fields, annotate ``forward`` and ``backward``: everything else is inherited."""
 
     @classmethod
     def adopt(cls, parts: Sequence[Any]) -> list[Module]:
@@ -100,7 +108,7 @@ class Layer(Module, Forward[In, Out], Backward[Out, In], Update[G], Generic[In, 
         return cast("Chain[Before, Out, str, G2, G]", _stacked(Chain, None, other, self))
 
 
-class Elementwise(Module, Generic[P]):
+class Elementwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
     """Keeps the shape and the rank of whatever it is given; ``P`` is the dataclass of its parameters' gradients, or None."""
 
     gradient_prefix = "parameters."
@@ -110,11 +118,6 @@ class Elementwise(Module, Generic[P]):
 
     @abstractmethod
     def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, P]: ...
-
-    @inherited
-    def update(self, optimizer: Optimizer, grad: ElementwiseGrad[AnyArray, P]) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
-        update_parts(self, optimizer, grad)
 
     def __call__(self, x: A) -> A:
         return self.forward(x)
@@ -133,7 +136,7 @@ class Elementwise(Module, Generic[P]):
         return cast("Chain[In, Out, str, G, ElementwiseGrad[Out, P]]", _stacked(Chain, None, other, self))
 
 
-class Positionwise(Module, Generic[P]):
+class Positionwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
     """Reads the last axis of rows or of sequences, ``batch features`` or ``batch time features``, and keeps the axes before it.
 
     One that keeps the last axis too, at any rank, is an `Elementwise` with the annotation ``*batch {self.features}``.
@@ -146,11 +149,6 @@ class Positionwise(Module, Generic[P]):
 
     @abstractmethod
     def backward(self, next_grad: Float[Rows, "*batch out_features"]) -> ElementwiseGrad[Rows, P]: ...
-
-    @inherited
-    def update(self, optimizer: Optimizer, grad: ElementwiseGrad[AnyArray, P]) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
-        update_parts(self, optimizer, grad)
 
     def __call__(self, x: Rows) -> Rows:
         return self.forward(x)
@@ -175,8 +173,10 @@ class Positionwise(Module, Generic[P]):
 
     @overload
     def __rrshift__(self, other: "Chain[In, Rows, str, *Gs]") -> "Chain[In, Rows, str, *Gs, ElementwiseGrad[Rows, P]]": ...
-    @overload
-    def __rrshift__(self, other: "FirstChain[In, Rows, str, *Gs]") -> "FirstChain[In, Rows, str, *Gs, ElementwiseGrad[Rows, P]]": ...
+    @overload  # a FirstChain is a FirstLayer too, and grows
+    def __rrshift__(  # pyright: ignore[reportOverlappingOverload]
+        self, other: "FirstChain[In, Rows, str, *Gs]"
+    ) -> "FirstChain[In, Rows, str, *Gs, ElementwiseGrad[Rows, P]]": ...
     @overload
     def __rrshift__(self, other: "FirstLayer[In, Rows, G, S2]") -> "FirstChain[In, Rows, str, G, ElementwiseGrad[Rows, P]]": ...
     @overload
@@ -187,22 +187,8 @@ class Positionwise(Module, Generic[P]):
         return _stacked(Chain, None, other, self)
 
 
-class FirstLayer(Module, Generic[In, Out, G, S]):
+class FirstLayer(_OneInput[In, Out, G], Generic[In, Out, G, S]):
     """Reads integers, which have no derivative: its gradient's ``input`` is None, and nothing can stand before it."""
-
-    @abstractmethod
-    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]: ...
-
-    @abstractmethod
-    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G: ...
-
-    @inherited
-    def update(self, optimizer: Optimizer, grad: G) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
-        update_parts(self, optimizer, grad)
-
-    def __call__(self, x: In) -> Out:
-        return self.forward(x)
 
     @overload
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
@@ -212,7 +198,7 @@ class FirstLayer(Module, Generic[In, Out, G, S]):
         return _stacked(FirstChain, None, self, other)
 
 
-class MultiInput(Module, Generic[Out, P]):
+class MultiInput(_Updated[P], Generic[Out, P]):
     """Several annotated arrays in; the gradient names a field for each: ``class BilinearGrad(Gradient, inputs=("left", "right"))``."""
 
     forward: Callable[..., Out]
@@ -222,11 +208,6 @@ class MultiInput(Module, Generic[Out, P]):
 
     @abstractmethod
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> P: ...
-
-    @inherited
-    def update(self, optimizer: Optimizer, grad: P) -> None:
-        """``optimizer.step(weights, derivative)`` once per parameter, in the order of declaration; each part's own ``update`` is called."""
-        update_parts(self, optimizer, grad)
 
 
 class Input(Generic[In]):

@@ -59,7 +59,7 @@ class Module(Enforced):
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
     _absent: set[str]  # optional fields that were switched off
     _kept: dict[str, Any]  # what backward needs
-    _record: Record | None = None  # what a backward is held to
+    _record: Record | tuple[()] | None = None  # what a backward is held to
     _kinds: tuple[Kind, ...] = ()  # of forwards that fitted
     _token: object = None  # the outer forward that this layer last took part in
     _name: str = ""

@@ -260,7 +260,6 @@ def _names(layers: Sequence[Any]) -> tuple[str, ...]:
     """The parts' names: given ones, else the place."""
     names: dict[str, Any] = {}
     for place, layer in enumerate(layers):
-        check_part(layer)
         if any(identity(layer) is identity(earlier) for earlier in names.values()):
             raise StackError(f"{layer!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
         name = layer._name or str(place)

@@ -212,10 +212,11 @@ def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], 
         raise
     if switch.mode == "off":
         return uses, by_hand
-    check_optimizer(f"{module.label()}.update", module, optimizer)
     kind: type = optimizer.__class__
     if kind not in _optimizers or switch.mode == "full":
-        judge(f"{module.label()}.update", module, ["optimizer"], [Optimizer], [optimizer])
+        where = f"{module.label()}.update"
+        check_optimizer(where, module, optimizer)
+        judge(where, module, ["optimizer"], [Optimizer], [optimizer])
         _optimizers.add(kind)
     for path, cell, derivative, _ in uses:
         if not _fits(cell.array, derivative):

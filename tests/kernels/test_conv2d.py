@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from typednn.kernels import conv2d
+from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
 
 seeds = st.integers(0, 2**32 - 1)
@@ -71,6 +72,55 @@ def test_backward_is_the_slope(normal, assert_slope, geometry, batch, channels, 
     assert_slope(dx, lambda at: forward(at, weight, bias, stride, dilation), x, next_grad)
     assert_slope(dweight, lambda at: forward(x, at, bias, stride, dilation), weight, next_grad)
     assert_slope(dbias, lambda at: forward(x, weight, at, stride, dilation), bias, next_grad)
+
+
+POOLINGS = [None, ((2, 2), (2, 2), (1, 1)), ((2, 1), (1, 2), (1, 1)), ((1, 2), (1, 1), (1, 2))]
+SMOOTH = {"identity": lambda z: z, "tanh": np.tanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z))}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    geometry=geometries(),
+    padding=st.tuples(*[st.integers(0, 2)] * 4),
+    pooling=st.sampled_from(POOLINGS),
+    name=st.sampled_from(sorted(SMOOTH)),
+    seed=seeds,
+)
+def test_padding_activation_and_pooling(normal, assert_slope, geometry, padding, pooling, name, seed):
+    """Each by loops or its formula, one after another; derivatives are slopes."""
+    size, kernel, stride, dilation = geometry
+    left, right, top, bottom = padding
+    x, weight, bias = normal(seed, 2, *size, 2), normal(seed + 1, 2, *kernel, 2), normal(seed + 2, 2)
+    expected = SMOOTH[name](loops(np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0))), weight, bias, stride, dilation))
+    if pooling is not None:
+        (high, wide), (down, across), (apart, beside) = pooling
+        rows, columns = (
+            (expected.shape[1] - apart * (high - 1) - 1) // down + 1,
+            (expected.shape[2] - beside * (wide - 1) - 1) // across + 1,
+        )
+        assume(min(rows, columns) > 0)
+        taps = [
+            (r * down + i * apart, c * across + j * beside)
+            for r in range(rows)
+            for c in range(columns)
+            for i in range(high)
+            for j in range(wide)
+        ]
+        expected = np.stack([expected[:, r, c] for r, c in taps], 1).reshape(2, rows, columns, high * wide, 2).max(axis=3)
+
+    window, activation = Window(stride, dilation, padding, pooling), IDENTITY if name == "identity" else Activation(name)
+    y, winners = conv2d.forward(x, weight, bias, window, activation)
+    np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
+    assert (winners is None) == (pooling is None)
+    next_grad = normal(seed + 3, *y.shape)
+    dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners)
+    assert_slope(dx, lambda at: conv2d.forward(at, weight, bias, window, activation)[0], x, next_grad)
+    assert_slope(dweight, lambda at: conv2d.forward(x, at, bias, window, activation)[0], weight, next_grad)
+    assert_slope(dbias, lambda at: conv2d.forward(x, weight, at, window, activation)[0], bias, next_grad)
+    unwanted, *others = conv2d.backward(next_grad, x, weight, window, activation, y, winners, False)
+    assert unwanted is None
+    for one, other in zip(others, (dweight, dbias), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_fixture_same_padded_ones():

@@ -73,6 +73,11 @@ def branches(first: Step, second: Step) -> Step:
     return lambda flow: flow.through("Branches", "batch *shape", "batch *shape", inner=inner)
 
 
+def gated(value: Step, gate: Step) -> Step:
+    inner = [("batch features -> batch hidden", step) for step in (value, gate)]
+    return lambda flow: flow.through("Gated", "batch features", "batch hidden", inner=inner)
+
+
 def run(steps: list[Step] | tuple[Step, ...], flow: Flow) -> Flow:
     for step in steps:
         flow = step(flow)
@@ -303,6 +308,12 @@ def refusal(flow: Flow, *steps: Step) -> StackError:
             [branches(linear(3, 3), linear(4, 4))],
             "Linear(4, 4): expects 4 features, gets 3",
             id="two branches of one input",
+        ),
+        pytest.param(
+            Flow.start(),
+            [gated(linear(4, 3), linear(5, 3))],
+            "Linear(5, 3): expects 5 features, gets 4",
+            id="what one inner layer tells of a name, another reads",
         ),
         pytest.param(
             start(4, 5),

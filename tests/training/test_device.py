@@ -227,7 +227,9 @@ def test_nan_in_the_data_stops_before_anything_broken_is_written(step: int, tmp_
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
-def test_infinity_in_a_gradient_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("clip", "steps"), [(None, 50), (0.1, 7)])
+def test_infinity_in_a_gradient_is_named(clip: float | None, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the next look; with clipping, which reads the norm, in its own step."""
     real, calls = SoftmaxCrossEntropy.loss_grad, list[int]()
 
     def broken(*given: Any) -> Any:
@@ -237,8 +239,8 @@ def test_infinity_in_a_gradient_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(SoftmaxCrossEntropy, "loss_grad", broken)
     message = r'gradient must stay finite, got NaN or infinity in step 7 .*first in the gradient of "2.bias"'
     with pytest.raises(StateError, match=message):
-        _fit(_model(), *_data())
-    assert len(calls) == 50
+        _fit(_model(), *_data(), clip_grad_norm=clip)
+    assert len(calls) == steps
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")

@@ -123,7 +123,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _guessed(kind: str, first: Sequence[Any]) -> tuple[int, ...]:
-    if kind in ("Linear", "PReLU", "Conv2d") and first and isinstance(first[0], int):
+    if kind in ("Linear", "PReLU", "SequenceLinear", "Conv2d") and first and isinstance(first[0], int):
         return (7, 8, first[0]) if kind == "Conv2d" else (first[0],)
     return (6, 8, 2) if kind in ("MaxPool2d", "Pad2d", "Flatten") else (5,)
 

@@ -15,17 +15,16 @@ def batches(n: int, batch_size: int, rng: Rng) -> Iterator[IntArray1]:
 
     Images and labels stay together because both are indexed: ``for rows in batches(...): x[rows], y[rows]``.
     """
-    n = integer("batches", "n", n)
-    batch_size = integer("batches", "batch_size", batch_size)
+    n, batch_size = integer("batches", "n", n), integer("batches", "batch_size", batch_size)
     if not isinstance(rng, Rng):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
-        cure = "pass numpy.random.default_rng(0) or PCG32(0)"
-        raise ArgumentError(explain("batches", "rng must be a generator", type(rng).__name__, cure), "rng")
+        raise ArgumentError(
+            explain("batches", "rng must be a generator", type(rng).__name__, "pass numpy.random.default_rng(0) or PCG32(0)"), "rng"
+        )
     order = rng.permutation(n)
     return (order[start : start + batch_size] for start in range(0, n, batch_size))
 
 
 def in_order(n: int, batch_size: int) -> Iterator[slice]:
     """The rows ``0 … n-1`` in their own order, ``batch_size`` at a time: what evaluation needs."""
-    n = integer("in_order", "n", n)
-    batch_size = integer("in_order", "batch_size", batch_size)
+    n, batch_size = integer("in_order", "n", n), integer("in_order", "batch_size", batch_size)
     return (slice(start, min(start + batch_size, n)) for start in range(0, n, batch_size))

@@ -13,20 +13,20 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from typednn.arrays import IntArray1
 from typednn.data.dataset import Bytes, Dataset, Pixels
 from typednn.errors import DataError, explain
-from typednn.files import File, opened, path_of
+from typednn.files import opened, path_of
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 _FOLDER = "cifar-10-batches-bin"
-_TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
-_TEST = "test_batch.bin"
+_FILES = (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin")
 _RECORD = 1 + 3 * 32 * 32
 _MOST = 1 << 28  # bytes that are unpacked of an archive; the real one has 184 million
 
@@ -41,10 +41,10 @@ def cifar10_pixels(folder: str | Path) -> Pixels:
     place = _place(path_of("cifar10", folder))
     if place is None:
         raise DataError(explain(f"cifar10({str(folder)!r})", f"the folder must hold {ARCHIVE} or its six .bin files", "neither"))
-    files = _of_archive(place) if place.is_file() else {name: _content(place / name) for name in (*_TRAIN, _TEST)}
-    parts = [_parsed(f"{place!s}, {name}", files[name]) for name in (*_TRAIN, _TEST)]
-    train = [images for images, _ in parts[:-1]], [labels for _, labels in parts[:-1]]
-    return Pixels(np.concatenate(train[0]), np.concatenate(train[1]), *parts[-1])
+    files = _of_archive(place) if place.is_file() else {name: _content(place / name) for name in _FILES}
+    *train, test = (_parsed(f"{place!s}, {name}", files[name]) for name in _FILES)
+    images, labels = zip(*train, strict=True)
+    return Pixels(np.concatenate(images), np.concatenate(labels), *test)
 
 
 def has_cifar10(folder: Path) -> bool:
@@ -53,10 +53,8 @@ def has_cifar10(folder: Path) -> bool:
 
 
 def _place(folder: Path) -> Path | None:
-    for place in (folder, folder / _FOLDER):
-        if (place / _TEST).is_file():
-            return place
-    return folder / ARCHIVE if (folder / ARCHIVE).is_file() else None
+    places = {folder: folder / _FILES[-1], folder / _FOLDER: folder / _FOLDER / _FILES[-1], folder / ARCHIVE: folder / ARCHIVE}
+    return next((place for place, file in places.items() if file.is_file()), None)
 
 
 def _content(path: Path) -> bytearray:
@@ -69,42 +67,39 @@ def _of_archive(path: Path) -> dict[str, bytearray]:
     found: dict[str, bytearray] = {}
     with opened("cifar10", path) as file:
         try:
-            with gzip.open(file.stream) as unpacked:
-                limited: Any = _Limited(file.where, unpacked)
-                with tarfile.open(fileobj=limited, mode="r|") as archive:
-                    for member in archive:
-                        _keep(file, archive, member, found)
+            with (
+                gzip.open(file.stream) as unpacked,
+                tarfile.open(fileobj=cast("Any", _Limited(file.where, unpacked, _MOST)), mode="r|") as archive,
+            ):
+                for member in archive:
+                    name = member.name.rpartition("/")[2]
+                    if name in _FILES and member.isreg() and not member.issparse():  # holes could be of any size
+                        content = archive.extractfile(member)
+                        found[name] = bytearray() if content is None else file.exactly(content, member.size)
         except DataError:
             raise
         except (EOFError, OSError, ValueError, OverflowError, RecursionError, tarfile.TarError, zlib.error) as error:
             cure = "it was cut short or damaged: fetch it again"
             raise DataError(explain(file.where, "must be a whole .tar.gz archive", str(error) or type(error).__name__, cure)) from None
-        missing = [name for name in (*_TRAIN, _TEST) if name not in found]
+        missing = [name for name in _FILES if name not in found]
         if missing:
-            raise DataError(explain(file.where, f"must hold {', '.join((*_TRAIN, _TEST))}", f"no {missing[0]}", "fetch it again"))
+            raise DataError(explain(file.where, f"must hold {', '.join(_FILES)}", f"no {missing[0]}", "fetch it again"))
     return found
 
 
-def _keep(file: File, archive: tarfile.TarFile, member: tarfile.TarInfo, found: dict[str, bytearray]) -> None:
-    name = member.name.rpartition("/")[2]
-    if name in (*_TRAIN, _TEST) and member.isreg() and not member.issparse():  # holes could be of any size
-        content = archive.extractfile(member)
-        found[name] = bytearray() if content is None else file.exactly(content, member.size)
-
-
+@dataclass(slots=True)
 class _Limited:
     """Reads on, but not for ever: a small archive can stand for a very large one."""
 
-    def __init__(self, where: str, file: gzip.GzipFile) -> None:
-        self._where = where
-        self._file = file
-        self._left = _MOST
+    where: str
+    file: gzip.GzipFile
+    left: int
 
     def read(self, size: int) -> bytes:
-        content: bytes = self._file.read(max(0, min(size, self._left + 1)))
-        self._left -= len(content)
-        if self._left < 0:
-            raise DataError(explain(self._where, f"unpacks to at most {_MOST} bytes", "more"))
+        content: bytes = self.file.read(max(0, min(size, self.left + 1)))
+        self.left -= len(content)
+        if self.left < 0:
+            raise DataError(explain(self.where, f"unpacks to at most {_MOST} bytes", "more"))
         return content
 
 

@@ -13,6 +13,7 @@ import csv
 import io
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, final
 
@@ -26,7 +27,6 @@ from typednn.files import File, opened, path_of
 
 _CODES = {"float32": "f", "float64": "d"}
 _LINES_IN_LIMIT = 64  # a line takes up to this many times its length while it is taken apart
-_OPTDIGITS = (8, 8, 16.0, 10)  # height, width, darkest, classes
 
 
 @final
@@ -57,11 +57,10 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
     ``limit`` is how many bytes of memory they may take; see `typednn.files`.
     """
     header = integer("read_csv", "header", header, 0)
-    code = _CODES[choice("read_csv", "dtype", dtype, tuple(_CODES))]
+    numbers: array[float] = array(_CODES[choice("read_csv", "dtype", dtype, tuple(_CODES))])
     if (not delimiter.isprintable() and delimiter != "\t") or len(delimiter) != 1 or delimiter in ' "':
         raise ArgumentError(explain("read_csv", "delimiter must be one printable character or a tab", repr(delimiter)), "delimiter")
     most = float(np.finfo(dtype).max)
-    numbers: array[float] = array(code)
     columns = 0
     with opened("read_csv", path, limit) as file, io.TextIOWrapper(file.stream, encoding="utf-8-sig", newline="") as text:
         where = file.where
@@ -79,8 +78,7 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
         except csv.Error as error:
             raise DataError(explain(where, "must be comma-separated values", str(error))) from None
     if not columns:
-        told = f" after {header} header lines" if header else ""
-        raise DataError(explain(where, f"must hold at least one row{told}", "none"))
+        raise DataError(explain(where, "must hold at least one row" + (f" after {header} header lines" if header else ""), "none"))
     return np.frombuffer(numbers, dtype).reshape(-1, columns)
 
 
@@ -89,32 +87,28 @@ def _lines(file: File, text: io.TextIOWrapper) -> Iterator[str]:
     longest = file.limit // _LINES_IN_LIMIT
     while line := text.readline(longest + 1):
         if len(line) > longest:
-            rule, got = f"a line may have at most {longest:,} characters, for a limit of {file.limit:,} bytes", "a longer one"
-            raise DataError(explain(file.where, rule, got, "is it text? If so, raise limit or TYPEDNN_DATA_LIMIT"))
+            rule = f"a line may have at most {longest:,} characters, for a limit of {file.limit:,} bytes"
+            raise DataError(explain(file.where, rule, "a longer one", "is it text? If so, raise limit or TYPEDNN_DATA_LIMIT"))
         yield line
 
 
 def _rows(lines: Any, header: int) -> Iterator[tuple[int, list[str]]]:
     """Each row with its line's number; empty lines only where another row follows, so that it can be refused."""
-    empty: int | None = None
+    empty = 0
     for fields in lines:
-        if lines.line_num <= header:
-            continue
-        if fields and empty is not None:
+        if fields and empty:
             yield empty, []
-        if fields:
+        if fields and lines.line_num > header:
             yield lines.line_num, fields
-        elif empty is None:
-            empty = lines.line_num
+        elif lines.line_num > header:
+            empty = empty or lines.line_num
 
 
 def _numbers(where: str, row: int, fields: list[str], most: float) -> list[float]:
-    try:
+    with suppress(ValueError):
         numbers = list(map(float, fields))
         if sum(map(abs, numbers)) <= most and "_" not in "".join(fields):  # so each is, and none is NaN
             return numbers
-    except ValueError:
-        pass
     for column, field in enumerate(fields, 1):
         if not _is_number(field, most):
             rule = f"row {row}, column {column} must be a finite number"
@@ -124,10 +118,9 @@ def _numbers(where: str, row: int, fields: list[str], most: float) -> list[float
 
 
 def _is_number(field: str, most: float) -> bool:
-    try:
+    with suppress(ValueError):
         return abs(float(field)) <= most and "_" not in field
-    except ValueError:
-        return False
+    return False
 
 
 def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 0) -> tuple[Array4, IntArray1]:
@@ -153,15 +146,13 @@ def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array
 
     Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI repository.
     """
-    height, width, darkest, classes = _OPTDIGITS
     matrix = read_csv(path_of("read_optdigits", path), limit=limit)
-    where = str(path)
-    if matrix.shape[1] != height * width + 1:
-        raise DataError(explain(where, "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
-    images, labels = labelled(matrix, height, width, label=-1)
-    for name, numbers, most in (("a pixel", images, darkest), ("a digit", labels, classes - 1)):
+    if matrix.shape[1] != 65:
+        raise DataError(explain(str(path), "a row of optdigits holds 64 pixels and a digit", f"{matrix.shape[1]} numbers"))
+    images, labels = labelled(matrix, 8, 8, label=-1)
+    for name, numbers, most in (("a pixel", images, 16), ("a digit", labels, 9)):
         wrong = (numbers < 0) | (numbers > most)
         if wrong.any():
-            row = np.argwhere(wrong)[0, 0]
-            raise DataError(explain(where, f"{name} of optdigits is 0 to {most:g}", f"{numbers[wrong][0]:g} in row {row}"))
+            got = f"{numbers[wrong][0]:g} in row {np.argwhere(wrong)[0, 0]}"
+            raise DataError(explain(str(path), f"{name} of optdigits is 0 to {most}", got))
     return images, labels

@@ -43,10 +43,8 @@ class Dataset:
         if not deviation > 0.0:
             raise ArgumentError(explain("Dataset.standardised", "training images must differ somewhere", f"{mean:g} in every pixel"))
 
-        def scaled(images: Array4) -> Array4:
-            return (images - np.float32(mean)) / np.float32(deviation)
-
-        return replace(self, train_images=scaled(self.train_images), test_images=scaled(self.test_images))
+        train, test = ((images - np.float32(mean)) / np.float32(deviation) for images in (self.train_images, self.test_images))
+        return replace(self, train_images=train, test_images=test)
 
     def limited(self, train: int) -> Dataset:
         """The same with the first ``train`` training images only; the test images stay."""
@@ -70,7 +68,7 @@ class Pixels:
 
     def dataset(self) -> Dataset:
         """The same numbers in float32."""
-        train, test = _floats(self.train_images), _floats(self.test_images)
+        train, test = (images.astype(np.float32, order="C") for images in (self.train_images, self.test_images))
         return Dataset(train, self.train_labels, test, self.test_labels, self.classes)
 
 
@@ -86,26 +84,17 @@ def moments(numbers: npt.NDArray[Any]) -> tuple[float, float]:
     return mean, float(np.sqrt(squares / numbers.size))
 
 
-def _floats(images: Bytes) -> Array4:
-    n, height, width, channels = images.shape
-    return images.astype(np.float32).reshape(n, height, width, channels)
-
-
 def _check(data: Dataset | Pixels, dtype: np.dtype[Any]) -> None:
     where = type(data).__name__
-    parts = (("train", data.train_images, data.train_labels), ("test", data.test_images, data.test_labels))
-    for part, images, labels in parts:
-        _check_images(where, f"{part}_images", images, dtype)
+    for part, images, labels in (("train", data.train_images, data.train_labels), ("test", data.test_images, data.test_labels)):
+        name = f"{part}_images"
+        if not is_array(images) or images.ndim != 4 or images.dtype != dtype:
+            raise ArgumentError(explain(where, f"{name} must be {dtype} of shape (n, height, width, channels)", described(images)), name)
+        if not images.size:
+            raise ArgumentError(explain(where, f"{name} must hold at least one image", f"shape {images.shape}"), name)
         count = len(checked_labels(where, f"{part}_labels", labels, data.classes))
         if count != len(images):
             raise ArgumentError(explain(where, f"{part} has a label for each image", f"{len(images)} images and {count} labels"))
     if data.train_images.shape[1:] != data.test_images.shape[1:]:
         got = f"{data.train_images.shape[1:]} to train and {data.test_images.shape[1:]} to test"
         raise ArgumentError(explain(where, "all images have one shape", got))
-
-
-def _check_images(where: str, name: str, images: Any, dtype: np.dtype[Any]) -> None:
-    if not is_array(images) or images.ndim != 4 or images.dtype != dtype:
-        raise ArgumentError(explain(where, f"{name} must be {dtype} of shape (n, height, width, channels)", described(images)), name)
-    if not images.size:
-        raise ArgumentError(explain(where, f"{name} must hold at least one image", f"shape {images.shape}"), name)

@@ -18,17 +18,14 @@ from typednn.data.dataset import Dataset
 from typednn.errors import optional
 from typednn.random import PCG32
 
-_SIZE = 28
-_DARKEST = 16.0
-
 
 def digits() -> Dataset:
     """Scikit-learn's 8x8 digits resized to 28x28; needs the extra ``typednn[demo]``."""
     sklearn: Any = optional("sklearn.datasets", "digits()", "needs scikit-learn's bundled images", "pip install typednn[demo]")
     bundled = sklearn.load_digits()
     labels = np.asarray(bundled.target, np.int64).reshape(-1)
-    images = resized(np.asarray(bundled.images, np.float64)[..., np.newaxis], _SIZE, _SIZE) * (255.0 / _DARKEST)
-    images = images.astype(np.float32)
+    images = resized(np.asarray(bundled.images, np.float64)[..., np.newaxis], 28, 28)
+    images = (images * (255.0 / 16.0)).astype(np.float32)
 
     # A fifth of each class, rounded, chosen by a generator that is the same on every machine.
     rng = PCG32(0)
@@ -50,10 +47,4 @@ def resized(images: Array4, height: int, width: int) -> Array4:
 def _interpolation(old: int, new: int) -> Array2:
     """How much of each old pixel goes into each new one, (new, old)."""
     places = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0.0, old - 1.0)
-    left = np.floor(places).astype(np.int64)
-    right = np.minimum(left + 1, old - 1)
-    share = places - left
-    weights = np.zeros((new, old))
-    weights[np.arange(new), left] += 1.0 - share
-    weights[np.arange(new), right] += share
-    return weights
+    return np.maximum(0.0, 1.0 - np.abs(places[:, np.newaxis] - np.arange(old)))

@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from typednn.arguments import number
 from typednn.errors import ArgumentError, DataError, explain
@@ -56,7 +56,8 @@ def fetch(
             _lock(file, part)
             try:
                 _receive(address, file, timeout, most, on_progress)
-                got = _digest(file, kind)
+                file.seek(0)
+                got = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
                 if got != expected:
                     file.truncate(0)
                     cure = "the file was altered on its way, or is another one now: nothing of it was kept; try again, or another address"
@@ -92,8 +93,8 @@ def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progres
             file.truncate(0)
         elif not str(response.headers.get("Content-Range", "")).startswith(f"bytes {start}-"):
             file.truncate(0)
-            got, cure = f"{response.headers.get('Content-Range')!r}", "call again: it starts anew"
-            raise DataError(explain(address, f"must go on at byte {start}", got, cure))
+            got = repr(response.headers.get("Content-Range"))
+            raise DataError(explain(address, f"must go on at byte {start}", got, "call again: it starts anew"))
         length = str(response.headers.get("Content-Length", ""))
         total = start + int(length) if length.isdecimal() and len(length) < 20 else None
         if total is not None and total > most:
@@ -114,12 +115,11 @@ def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progres
 
 def _chunk(response: Any, address: str, timeout: float) -> bytes:
     try:
-        chunk: bytes = response.read(_CHUNK)
+        return cast("bytes", response.read(_CHUNK))
     except http.client.IncompleteRead as error:
         return error.partial
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise _broken(address, error, timeout, _AGAIN) from None
-    return chunk
 
 
 def _broken(address: str, error: Exception, timeout: float, cure: str) -> DataError:
@@ -128,15 +128,6 @@ def _broken(address: str, error: Exception, timeout: float, cure: str) -> DataEr
         return DataError(explain(address, "must send something at least now and then", f"no byte for {timeout:g} s", cure))
     got = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason) or type(reason).__name__
     return DataError(explain(address, "must be reachable", got, cure))
-
-
-def _digest(file: BinaryIO, kind: str) -> str:
-    file.flush()
-    file.seek(0)
-    digest = hashlib.new(kind, usedforsecurity=False)
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _lock(file: BinaryIO, part: Path) -> None:

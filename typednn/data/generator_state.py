@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ def generator_state(rng: Rng) -> dict[str, Any]:
     """``{"kind": "PCG32" or a bit generator's name such as "PCG64", "state": …}``; for `PCG32` and ``numpy.random.Generator``."""
     if isinstance(rng, PCG32):
         return {"kind": "PCG32", "state": dict(rng.state)}
-    return {"kind": type(_bits(rng)).__name__, "state": _plain(_bits(rng).state)}
+    return {"kind": type(_bits(rng)).__name__, "state": json.loads(json.dumps(_bits(rng).state, default=_plain))}
 
 
 def restore_generator(rng: Rng, saved: Any) -> None:
@@ -30,9 +31,8 @@ def restore_generator(rng: Rng, saved: Any) -> None:
         raise StateDictError(explain("restore_generator", "needs the keys 'kind' and 'state'", got, "pass what was saved"))
     state: Any = cast("dict[str, Any]", saved)["state"]
     if saved["kind"] != before["kind"]:
-        cure = "go on with a generator of the same kind"
-        got = f"the state of a {saved['kind']}"[:80]
-        raise StateDictError(explain("restore_generator", f"this generator is a {before['kind']}", got, cure))
+        rule, got = f"this generator is a {before['kind']}", f"the state of a {saved['kind']}"[:80]
+        raise StateDictError(explain("restore_generator", rule, got, "go on with a generator of the same kind"))
     problem = _misfit("state", state, before["state"])
     if not problem:
         try:
@@ -66,7 +66,7 @@ def _set(rng: Rng, state: Any) -> None:
     if isinstance(rng, PCG32):
         rng.state = state
     else:
-        _bits(rng).state = _arrays(state)
+        _bits(rng).state = json.loads(json.dumps(state), object_hook=_array)
 
 
 def _bits(rng: Rng) -> Any:
@@ -77,20 +77,11 @@ def _bits(rng: Rng) -> Any:
     return bits
 
 
-def _plain(state: object) -> Any:
-    """Arrays become ``{"dtype": …, "values": …}``, and NumPy's numbers Python's."""
-    if isinstance(state, dict):
-        return {str(key): _plain(value) for key, value in cast("dict[object, object]", state).items()}
-    some: Any = state
-    if isinstance(state, np.ndarray):
-        return {"dtype": some.dtype.name, "values": some.tolist()}
-    return some.item() if isinstance(state, np.generic) else some
+def _plain(value: Any) -> Any:
+    """An array becomes ``{"dtype": …, "values": …}``, and a number of NumPy's one of Python's."""
+    return {"dtype": value.dtype.name, "values": value.tolist()} if value.ndim else value.item()
 
 
-def _arrays(state: object) -> Any:
-    if not isinstance(state, dict):
-        return state
-    fields = cast("dict[str, Any]", state)
-    if set(fields) == {"dtype", "values"} and fields["dtype"] in ("uint32", "uint64"):
-        return np.array(fields["values"], fields["dtype"])
-    return {key: _arrays(value) for key, value in fields.items()}
+def _array(fields: dict[str, Any]) -> Any:
+    is_one = set(fields) == {"dtype", "values"} and fields["dtype"] in ("uint32", "uint64")
+    return np.array(fields["values"], fields["dtype"]) if is_one else fields

@@ -49,8 +49,9 @@ def read_idx(path: str | Path, *, limit: int | None = None) -> npt.NDArray[Any]:
             with gzip.open(file.stream) as unpacked:
                 return _read(file, unpacked, None)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            cure = "it was cut short or damaged: fetch it again"
-            raise DataError(explain(file.where, "must be a whole gzip file", str(error), cure)) from None
+            raise DataError(
+                explain(file.where, "must be a whole gzip file", str(error), "it was cut short or damaged: fetch it again")
+            ) from None
 
 
 def _read(file: File, stream: Readable, size: int | None) -> npt.NDArray[Any]:
@@ -59,8 +60,7 @@ def _read(file: File, stream: Readable, size: int | None) -> npt.NDArray[Any]:
     if len(start) < 4 or start[:2] != b"\0\0":
         raise DataError(explain(where, "an IDX file begins with two zero bytes", start.hex(" ") or "an empty file", "is it another file?"))
     if start[2] not in _TYPES:
-        known = ", ".join(map(str, _TYPES))
-        raise DataError(explain(where, f"the type of its numbers must be one of {known}", f"type {start[2]}"))
+        raise DataError(explain(where, f"the type of its numbers must be one of {', '.join(map(str, _TYPES))}", f"type {start[2]}"))
     axes = start[3]
     sizes = stream.read(4 * axes)
     if axes == 0 or len(sizes) < 4 * axes:
@@ -69,9 +69,8 @@ def _read(file: File, stream: Readable, size: int | None) -> npt.NDArray[Any]:
         raise DataError(explain(where, f"has at most {_MOST_AXES} axes", str(axes)))
     shape = tuple(int(size) for size in np.frombuffer(sizes, ">u4"))
     dtype = np.dtype(_TYPES[start[2]])
-    count = math.prod(shape)
-    rule = f"its header promises {' x '.join(map(str, shape))} = {count} numbers"
-    expected = count * dtype.itemsize
+    expected = math.prod(shape) * dtype.itemsize
+    rule = f"its header promises {' x '.join(map(str, shape))} = {math.prod(shape)} numbers"
     if size is not None and size - 4 - 4 * axes != expected:  # before anything is read
         raise DataError(explain(where, rule, _counted(size - 4 - 4 * axes, dtype.itemsize), "fetch it again"))
     content = file.exactly(stream, expected)

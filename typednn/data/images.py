@@ -52,8 +52,8 @@ def image_size(path: str | Path) -> tuple[int, int]:
 def _size(file: BinaryIO, where: str) -> tuple[int, int]:
     start = file.read(24)
     if len(start) < 24 or start[:8] != _SIGNATURE or start[12:16] != b"IHDR":
-        got = start[:8].hex(" ") or "an empty file"
-        raise DataError(explain(where, "must be a PNG image", f"a file that begins with {got}", "save it as PNG"))
+        got = f"a file that begins with {start[:8].hex(' ') or 'an empty file'}"
+        raise DataError(explain(where, "must be a PNG image", got, "save it as PNG"))
     width, height = struct.unpack(">2I", start[16:24])
     if not 0 < width * height <= _MOST_PIXELS or max(width, height) > _LONGEST_SIDE:
         rule = f"an image has 1 to {_MOST_PIXELS} pixels, and at most {_LONGEST_SIDE} in a row or column"
@@ -81,12 +81,12 @@ def read_image(
         raise ArgumentError(explain("read_image", "channels must be 1, grey, or 3", repr(channels)), "channels")
     with opened("read_image", path, limit) as file:
         height, width = _size(file.stream, file.where)
-        if wanted is not None and wanted != (height, width) and not resize:
-            told, cure = f"{wanted[0]} x {wanted[1]}", "pass resize=True to bring it to that size"
-            raise DataError(explain(file.where, f"the image must be {told}", f"{height} x {width}", cure))
-        file.take(_BYTES_PER_PIXEL * height * width)
-        if wanted is not None and wanted != (height, width):
-            file.take(_BYTES_PER_PIXEL * wanted[0] * wanted[1])
+        rows, columns = wanted or (height, width)
+        other = (rows, columns) != (height, width)
+        if other and not resize:
+            cure = "pass resize=True to bring it to that size"
+            raise DataError(explain(file.where, f"the image must be {rows} x {columns}", f"{height} x {width}", cure))
+        file.take(_BYTES_PER_PIXEL * (height * width + (rows * columns if other else 0)))
         pillow = optional("PIL.Image", "read_image", "needs Pillow to read PNG images", "pip install typednn[images]")
         file.stream.seek(0)
         try:
@@ -96,8 +96,8 @@ def read_image(
                     if image.size != (width, height):  # before they are unpacked
                         raise ValueError("two sizes in one file")
                     pixels = _pixels(pillow, image, channels)
-                if wanted is not None and wanted != (height, width):
-                    pixels = _resized(pillow, pixels, wanted)
+                if other:
+                    pixels = _resized(pillow, pixels, (rows, columns))
         except MemoryError:
             raise
         except Exception as error:  # a damaged image makes Pillow raise a dozen kinds
@@ -120,24 +120,22 @@ def read_image_folder(
     All images have the size of the first, or ``size``; with ``resize=True`` others are brought to it. What begins with a dot
     is passed over, anything else that is no PNG image is an error that names it. ``limit`` is how many bytes they may take together.
     """
-    folder = path_of("read_image_folder", folder)
-    where = str(folder)
-    classes = [place for place in _inside(folder) if place.is_dir()]
+    where = str(path_of("read_image_folder", folder))
+    classes = {place.name: _inside(place) for place in _inside(Path(where)) if place.is_dir()}
     if not classes:
         cure = "make one per class, named after it"
         raise DataError(explain(where, "must hold a folder of PNG images for each class", "no folder", cure))
-    files = [(path, label) for label, place in enumerate(classes) for path in _inside(place)]
-    empty = [place.name for label, place in enumerate(classes) if all(label != other for _, other in files)]
-    if empty:
-        raise DataError(explain(where, "each class must have an image", f"none in {empty[0]!r}"))
-    wanted = image_size(files[0][0]) if size is None else pair("read_image_folder", "size", size)
-    shape = (len(files), *wanted, integer("read_image_folder", "channels", channels))
+    for name, inside in classes.items():
+        if not inside:
+            raise DataError(explain(where, "each class must have an image", f"none in {name!r}"))
+    paths = tuple(path for inside in classes.values() for path in inside)
+    wanted = image_size(paths[0]) if size is None else pair("read_image_folder", "size", size)
+    shape = (len(paths), *wanted, integer("read_image_folder", "channels", channels))
     allow(where, 4 * math.prod(shape), limit_of("read_image_folder", limit))
     images = np.empty(shape, np.float32)
-    for row, (path, _) in enumerate(files):
+    for row, path in enumerate(paths):
         images[row] = read_image(path, size=wanted, resize=resize, channels=channels, invert=invert, limit=limit)[0]
-    labels = np.array([label for _, label in files], np.int64)
-    return ImageFolder(images, labels, tuple(place.name for place in classes), tuple(path for path, _ in files))
+    return ImageFolder(images, np.repeat(np.arange(len(classes)), [*map(len, classes.values())]), tuple(classes), paths)
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -149,8 +147,7 @@ def _inside(folder: Path) -> list[Path]:
 
 def _pixels(pillow: Any, image: Any, channels: int) -> Array3:
     if image.mode.startswith("I"):  # 16 bits: 65535 / 257 = 255
-        grey = np.asarray(image, np.float32)[..., np.newaxis] / np.float32(257)
-        return np.repeat(grey, channels, axis=2)
+        return np.repeat(np.asarray(image, np.float32)[..., np.newaxis] / np.float32(257), channels, axis=2)
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
         image = pillow.alpha_composite(pillow.new("RGBA", image.size, (0, 0, 0, 255)), image)
@@ -160,5 +157,4 @@ def _pixels(pillow: Any, image: Any, channels: int) -> Array3:
 def _resized(pillow: Any, pixels: Array3, size: tuple[int, int]) -> Array3:
     """Bilinear, averaging over what a new pixel covers where the image becomes smaller."""
     planes = [pillow.fromarray(np.ascontiguousarray(pixels[..., channel])) for channel in range(pixels.shape[2])]
-    turned = (size[1], size[0])
-    return np.stack([np.asarray(plane.resize(turned, pillow.Resampling.BILINEAR), np.float32) for plane in planes], axis=2)
+    return np.stack([np.asarray(plane.resize(size[::-1], pillow.Resampling.BILINEAR), np.float32) for plane in planes], axis=2)

@@ -60,12 +60,8 @@ def read_inputs(
 
 
 def _shaped(path: Path, numbers: npt.NDArray[Any], height: int, width: int, channels: int) -> Array4:
-    image = (height, width, channels)
-    shapes = (
-        {image: 3, (height, width): 2, (height * width * channels,): 1} if channels == 1 else {image: 3, (height * width * channels,): 1}
-    )
-    fits = any(numbers.shape[-rank:] == shape and numbers.ndim in (rank, rank + 1) for shape, rank in shapes.items())
-    if not fits or not numbers.size:
+    shapes = [(height, width, channels), (height * width * channels,), *([(height, width)] if channels == 1 else [])]
+    if not numbers.size or not any(shape in (numbers.shape, numbers.shape[1:]) for shape in shapes):
         rule = f"must hold images of {height} x {width} x {channels}, or rows of {height * width * channels} numbers"
         raise DataError(explain(str(path), rule, f"shape {numbers.shape}"))
-    return numbers.astype(np.float32).reshape(-1, *image)
+    return numbers.astype(np.float32).reshape(-1, height, width, channels)

@@ -16,8 +16,9 @@ from typednn.errors import ArgumentError, DataError, explain
 def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDArray[np.int64]:
     """``labels`` as NumPy int64: one axis of integers in ``0 … classes-1``, or an `ArgumentError` that names the row."""
     if not is_array(labels):
-        cure = "convert it with numpy.asarray(...)"
-        raise ArgumentError(explain(where, f"{name} must be an array of integers", type(labels).__name__, cure), name)
+        raise ArgumentError(
+            explain(where, f"{name} must be an array of integers", type(labels).__name__, "convert it with numpy.asarray(...)"), name
+        )
     host = to_numpy(labels)
     if not is_integer(host.dtype):
         cure = "for scores use argmax(axis=1)" if host.ndim == 2 else "convert it with astype(numpy.int64)"

@@ -31,8 +31,6 @@ X = TypeVar("X", bound=np.ndarray[Any, Any])
 Y = TypeVar("Y", bound=np.ndarray[Any, Any])
 Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
 
-_KEYS = {"rows", "batch_size", "shuffle", "epoch", "step", "drawn_from", "generator"}
-
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +80,8 @@ class Loader(Generic[X, Y]):
         prefetch: int = 2,
         transform: Callable[[Any], X] | None = None,
     ) -> None:
-        for name, array in (("x", x), ("y", y)):
-            _check_rows(name, array)
+        _check_rows("x", x)
+        _check_rows("y", y)
         if len(x) != len(y) or not len(x):
             raise ArgumentError(explain("Loader", "x and y must have as many rows, and at least one", f"{len(x)} and {len(y)}"))
         unchecked: object = rng
@@ -140,9 +138,9 @@ class Loader(Generic[X, Y]):
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
-        if not _is_dict(state) or set(state) != _KEYS:
-            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(_KEYS))}", repr(state)[:200]))
         mine = self.state_dict()
+        if not _is_dict(state) or set(state) != set(mine):
+            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(mine))}", repr(state)[:200]))
         for key in ("rows", "batch_size", "shuffle"):
             if type(state[key]) is not type(mine[key]) or state[key] != mine[key]:
                 cure = "go on with the same data, batch size and shuffling"
@@ -198,19 +196,15 @@ class Loader(Generic[X, Y]):
 
 
 def _check_rows(name: str, array: Any) -> None:
-    known = _is_ndarray(array)
+    known = issubclass(type(array), np.ndarray)
     if not known or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
-        got = f"{array.dtype} of shape {array.shape}" if known else type(array).__name__
         rule, cure = f"{name} must be a NumPy array of numbers with rows", "convert it with numpy.asarray(...)"
+        got = f"{array.dtype} of shape {array.shape}" if known else type(array).__name__
         raise ArgumentError(explain("Loader", rule, got, cure), name)
 
 
 def _is_dict(state: object) -> bool:
     return isinstance(state, dict)
-
-
-def _is_ndarray(array: object) -> bool:
-    return isinstance(array, np.ndarray)
 
 
 def _position(name: str, value: Any, most: int | None) -> int:

@@ -54,10 +54,9 @@ def _either(folder: Path, name: str) -> list[Path]:
 
 
 def _found(folder: Path, name: str) -> Path:
-    found = _either(folder, name)
-    if not found:
-        raise DataError(explain(f"mnist({str(folder)!r})", f"the folder must hold {name}.gz", "no such file", _CURE))
-    return found[0]
+    for path in _either(folder, name):
+        return path
+    raise DataError(explain(f"mnist({str(folder)!r})", f"the folder must hold {name}.gz", "no such file", _CURE))
 
 
 def _images(path: Path) -> Bytes:
@@ -76,6 +75,6 @@ def _of_rank(path: Path, rank: int, what: str) -> Bytes:
     if numbers.dtype != np.uint8:
         raise DataError(explain(str(path), f"{what} of MNIST are unsigned bytes", str(numbers.dtype)))
     if numbers.ndim != rank:
-        axes = "1 axis" if rank == 1 else f"{rank} axes"
-        raise DataError(explain(str(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
+        rule = f"{what} have 1 axis" if rank == 1 else f"{what} have {rank} axes"
+        raise DataError(explain(str(path), rule, f"shape {numbers.shape}", "were files swapped?"))
     return numbers

@@ -124,14 +124,19 @@ def load_pixels(
     source = _SOURCES[choice("load_pixels", "name", name, PIXELS)]
     place = find(name, folder)
     if place is None and folder is not None:
-        wanted = ", ".join(source.files)
-        raise DataError(explain(f"load({name!r})", f"{folder!s} or its subfolder {name} must hold {wanted}", "no such files"))
+        rule = f"{folder!s} or its subfolder {name} must hold {', '.join(source.files)}"
+        raise DataError(explain(f"load({name!r})", rule, "no such files"))
     if place is None and not download:
         cure = "set TYPEDNN_DATA to a folder that has it, or let it be downloaded"
         raise DataError(explain(f"load({name!r})", "needs a local copy", "none", cure))
     if place is None:
-        place = cache_folder() / name
-        _fetch_all(name, place, mirror or os.environ.get("TYPEDNN_MIRROR"), timeout, on_progress)
+        from typednn.data.download import fetch  # brings the network's modules, which few calls need
+
+        place, mirror = cache_folder() / name, mirror or os.environ.get("TYPEDNN_MIRROR")
+        base = f"{mirror.rstrip('/')}/{name}" if mirror else source.address
+        for file, checksum in source.files.items():
+            if not (place / file).is_file():
+                fetch(f"{base}/{file}", place / file, checksum=checksum, timeout=timeout, on_progress=on_progress)
     return source.read(place)
 
 
@@ -145,21 +150,17 @@ def find(name: str, folder: str | Path | None = None) -> Path | None:
         places = [place / name, place]
     else:
         told = os.environ.get("TYPEDNN_DATA")
-        places = [Path(told) / name, Path(told)] if told else []
-        if told and not _may_be(name, Path(told)):
-            places.pop()
+        places = [Path(told) / name, *([Path(told)] if _may_be(name, Path(told)) else [])] if told else []
         places += [root.parent / "shared" / "data" / name for root in (Path.cwd(), Path(__file__).resolve().parents[2])]
-        cached = cache_folder() / name
-        if all((cached / file).is_file() for file in source.files):  # not where a download is half done
-            places.append(cached)
+        if all((cache_folder() / name / file).is_file() for file in source.files):  # not where a download is half done
+            places.append(cache_folder() / name)
     return next((place for place in places if source.is_in(place)), None)
 
 
 def cache_folder() -> Path:
     """Where downloads are kept: ``$XDG_CACHE_HOME/typednn``, or ``~/.cache/typednn``."""
-    told = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(told) if Path(told).is_absolute() else Path(os.path.expanduser("~"), ".cache")
-    return base / "typednn"
+    told = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (told if told.is_absolute() else Path(os.path.expanduser("~"), ".cache")) / "typednn"
 
 
 def class_names(name: str) -> tuple[str, ...]:
@@ -170,12 +171,3 @@ def class_names(name: str) -> tuple[str, ...]:
 def _may_be(name: str, folder: Path) -> bool:
     """MNIST and Fashion-MNIST have the same file names: only the folder's own name tells them apart."""
     return ("fashion" in folder.resolve().name.lower()) == (name == "fashion-mnist") or name == "cifar-10"
-
-
-def _fetch_all(name: str, place: Path, mirror: str | None, timeout: float, on_progress: Callable[[int, int | None], object] | None) -> None:
-    from typednn.data.download import fetch  # brings the network's modules, which few calls need
-
-    base = f"{mirror.rstrip('/')}/{name}" if mirror else _SOURCES[name].address
-    for file, checksum in _SOURCES[name].files.items():
-        if not (place / file).is_file():
-            fetch(f"{base}/{file}", place / file, checksum=checksum, timeout=timeout, on_progress=on_progress)

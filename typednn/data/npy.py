@@ -69,8 +69,9 @@ def read_npz(path: str | Path, *, limit: int | None = None) -> dict[str, npt.NDA
         except DataError:
             raise
         except _DAMAGED as error:
-            got = str(error) or type(error).__name__
-            raise DataError(explain(file.where, "must be a whole .npz file", got, "fetch it again")) from None
+            raise DataError(
+                explain(file.where, "must be a whole .npz file", str(error) or type(error).__name__, "fetch it again")
+            ) from None
 
 
 class _Directory:
@@ -115,12 +116,11 @@ def _header(file: Readable, where: str) -> tuple[np.dtype[Any], tuple[int, ...],
     length = int.from_bytes(file.read(2 if start[6] == 1 else 4), "little")
     if length > _LONGEST_HEADER:
         raise DataError(explain(where, f"its header has at most {_LONGEST_HEADER} bytes", str(length)))
-    text = file.read(length)
-    header = _HEADER.fullmatch(text.decode("latin1"))
+    text = file.read(length).decode("latin1")
+    header = _HEADER.fullmatch(text)
     if header is None:
-        shown = repr(text[:120].decode("latin1").strip())
         cure = "objects, strings and records are not read: they would need pickle, which can run code"
-        raise DataError(explain(where, "its header must tell of an array of numbers", shown, cure))
+        raise DataError(explain(where, "its header must tell of an array of numbers", repr(text[:120].strip()), cure))
     sizes = [size.strip() for size in header["shape"].split(",") if size.strip()]
     if len(sizes) > _MOST_AXES or not all(size.isdecimal() and len(size) < 20 for size in sizes):
         raise DataError(explain(where, f"its shape has at most {_MOST_AXES} sizes", repr(header["shape"][:80])))

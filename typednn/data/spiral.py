@@ -22,8 +22,9 @@ def spiral(classes: int, points: int, rng: Rng) -> tuple[Array2, IntArray1]:
     """
     classes, points = integer("spiral", "classes", classes), integer("spiral", "points", points)
     if not isinstance(rng, Rng):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers without a type checker
-        cure = "pass numpy.random.default_rng(0) or PCG32(0)"
-        raise ArgumentError(explain("spiral", "rng must be a generator", type(rng).__name__, cure), "rng")
+        raise ArgumentError(
+            explain("spiral", "rng must be a generator", type(rng).__name__, "pass numpy.random.default_rng(0) or PCG32(0)"), "rng"
+        )
     radius = np.arange(points) / points
     arms = np.arange(classes)
     angle = np.stack([4.0 * arm + 4.0 * radius + 0.2 * rng.standard_normal((points,)) for arm in arms])

@@ -3,19 +3,22 @@
 In mypy's configuration: ``plugins = ["typednn.mypy_plugin"]``. It reads the annotation strings that jaxtyping checks
 at run time, through the same `typednn.shapes`. Each file here does one thing:
 
-    syntax       mypy's syntax tree as Python's own
-    classes      what a class says about sizes, kept in mypy's cache
-    values       what is known of a value
-    types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
-    constructors what constructors leave on an instance
-    names        what the names of a module mean
-    python       what Python's own operators and functions give
-    arrays       what operators, methods and functions do to the sizes of arrays
-    calls        what calls and ``>>`` do to sizes, and what is wrong with them
-    statements   runs the statements of a constructor or a body
-    evaluator    follows a constructor or a body with what is known
-    body         one scope while mypy checks it
     options      ``[tool.typednn-mypy]``
+    body         one scope while mypy checks it
+    statements   runs the statements of a constructor or a body
+    evaluator    follows expressions; what a name means it looks up in
+    features/    the table from a name to its analysis: one file per feature, any of which a reader may skip
+    python       what Python's own syntax gives
+    sizes        arrays against annotations
+    context      what an analysis is given, and may ask for
+    names        what the names of a module mean
+    types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
+    values       what is known of a value
+    classes      what a class says about sizes, kept in mypy's cache
+    syntax       mypy's syntax tree as Python's own
+
+A file imports only what stands below it here. No layer is known by its name: a wrapper is a class with a field whose
+type says how the layer in it is used, ``inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]``.
 
 An unknown size is silent, and a hook that fails leaves mypy's own answer: nothing here can stop a check.
 """

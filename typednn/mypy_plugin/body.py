@@ -7,7 +7,7 @@ So every complaint comes while mypy is in the scope, as one of its own errors, a
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -59,14 +59,17 @@ class Body(Names):
         self.of_module: bool = function is None and active is None
         source = self.function.body.body if self.function is not None else active.defn.defs.body if active is not None else api.tree.defs
         self.statements: list[ast.stmt] = syntax.block(source) if self.followed else []
-        self.rebound: frozenset[str] = frozenset(_rebound(source, nodes.GlobalDecl if self.function is None else nodes.NonlocalDecl))
+        # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
+        outward = ast.Global if self.function is None else ast.Nonlocal
+        within = [node for each in self.statements for node in ast.walk(each)]
+        self.rebound: frozenset[str] = frozenset(name for node in within if isinstance(node, outward) for name in node.names)
         if self.function is None:  # what a module or a class defines is found by its name
-            defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
-            self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
+            self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_says.copied
         self.position: int = 0
         self.at: int = -1
+        self.memo: dict[int, Value] = {}
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
         self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
         self.evaluator.returns = self._returned
@@ -118,7 +121,11 @@ class Body(Names):
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return):
             shape = Shape.of(statement)
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
-            return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
+            self.evaluator.memo = self.memo
+            try:
+                return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
+            finally:
+                self.evaluator.memo = None
         self.evaluator.values = {}
         self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
@@ -193,6 +200,8 @@ class Body(Names):
         if place < self.position:  # mypy looks again, at a loop or a finally: nothing is known for sure
             self.env = forget(self.env, self.statements)
             self.position = place
+        if place != self.at:
+            self.memo = {}
         while self.position < place:
             self._step()
         self.at = place
@@ -280,18 +289,6 @@ class Body(Names):
             returned(self.evaluator, self.function, self.annotated, self.attributes, value, statement.value)
 
 
-def _rebound(statements: Sequence[nodes.Statement], declaration: type[nodes.GlobalDecl | nodes.NonlocalDecl]) -> Iterator[str]:
-    """The names that functions inside declare global, or nonlocal: they may change whenever one is called."""
-    for statement in statements:
-        if isinstance(statement, declaration):
-            yield from statement.names
-        held: Any = statement.func if isinstance(statement, nodes.Decorator) else statement
-        for name in ("body", "else_body", "finally_body", "defs", "handlers", "bodies"):
-            for block in syntax.listed(getattr(held, name, None)):
-                if isinstance(block, nodes.Block):
-                    yield from _rebound(block.body, declaration)
-
-
 def _holds(statement: Any, context: Any) -> bool:
     if statement is None:
         return False
@@ -311,20 +308,11 @@ class Shape:
     @staticmethod
     @lru_cache(maxsize=1)
     def of(statement: ast.stmt) -> "Shape":
-        made: dict[int, ast.expr] = {}
-        parents: dict[int, ast.AST] = {}
-        hidden: set[str] = set()
-        waiting: list[ast.AST] = [statement]
-        while waiting:
-            node = waiting.pop()
-            made_from = syntax.origin(node)
-            if made_from is not None and isinstance(node, ast.expr):
-                made[id(made_from)] = node
-            if isinstance(node, ast.comprehension):
-                hidden |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
-            elif isinstance(node, ast.Lambda):
-                hidden |= {each.arg for each in [*node.args.args, *node.args.kwonlyargs]}
-            for inner in ast.iter_child_nodes(node):
-                parents[id(inner)] = node
-                waiting.append(inner)
+        within = list(ast.walk(statement))
+        made = {id(syntax.origin(node)): node for node in within if isinstance(node, ast.expr) and syntax.origin(node) is not None}
+        parents = {id(inner): node for node in within for inner in ast.iter_child_nodes(node)}
+        targets = [each for node in within if isinstance(node, ast.comprehension) for each in ast.walk(node.target)]
+        arguments = [node.args for node in within if isinstance(node, ast.Lambda)]
+        hidden = {each.id for each in targets if isinstance(each, ast.Name)}
+        hidden |= {each.arg for of in arguments for each in [*of.args, *of.kwonlyargs]}
         return Shape(made, parents, frozenset(hidden))

@@ -46,6 +46,7 @@ class Evaluator(Context):
     def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
         super().__init__(world, names, under)
         self.values: dict[int, Value] = {}  # by mypy node: what each expression was, joined over all visits
+        self.memo: dict[int, Value] | None = None  # where nothing can change between two looks
         self.rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
         self.assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that is given self
 
@@ -75,9 +76,13 @@ class Evaluator(Context):
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
         """What is known of an expression; its calls are checked on the way."""
         made_from = syntax.origin(node)
+        if self.memo is not None and id(made_from) in self.memo:
+            return self.memo[id(made_from)]
         value = self._value(node, env)
         if value is UNKNOWN:
             value = self.world.typed(node)
+        if self.memo is not None and made_from is not None:
+            self.memo[id(made_from)] = value
         if made_from is not None and not isinstance(node, ast.Constant):
             key = id(made_from)
             self.values[key] = join(self.values[key], value) if key in self.values else value

@@ -142,7 +142,7 @@ class Flow:
             flow = replace(flow, axes=axes)
         named = _named(inputs, flow.axes)
         for contract, run in inner:
-            flow, given = flow._settled(label, unifier)._around(label, inputs, contract, run, unifier, named)
+            flow, given = flow._around(label, inputs, contract, run, unifier, named)
             named = _named(inputs, flow.axes) | given | named
         kept = _keeps(inputs, output)
         after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(label, unifier)
@@ -154,7 +154,7 @@ class Flow:
     ) -> tuple[Flow, dict[str, tuple[Axis, ...]]]:
         """This flow, with what a layer inside a wrapper says of its names, and the axes that the layer gives."""
         reads, gives, _ = split_contract(contract)
-        entering = self._outcome(label, reads, unifier, named)
+        entering = self._outcome(label, reads, unifier, named)._settled(label, unifier)
         after = run(entering)
         unifier.refined |= {name: dim for name, dim in after.symbols.items() if dim != Dim.named(name)}
         axes, began = self.axes, after.began
@@ -328,12 +328,12 @@ def _sample(axes: tuple[Axis, ...] | None) -> str:
 def _inner_misfit(label: str, reads: str, gives: str, unifier: Unifier, after: Flow) -> StackError:
     """A wrapper cannot use what the layer inside it gives."""
     mismatch = unifier.mismatches[0]
-    expected, got, axis = mismatch.expected, mismatch.got, mismatch.label
-    rule, reason = f"give {f'{axis}={expected}' if axis else expected}, gives {got}", "size" if axis else "rank"
     entered, given = unifier.result(reads), after.shape
     if reads.split() == gives.split() and entered is not None and given is not None:
         start = int(product(entered[1:]) != product(given[1:]))  # the batch is written only where nothing else differs
-        expected, got, axis, reason = product(entered[start:]), product(given[start:]), "", "shape"
-        rule = f"keep the shape: gets {expected}, gives {got}"
-    message = f"{label}: the inner layer must {rule}"
-    return StackError(message, reason, axis=axis, expected=expected, got=got, trace=after.trace)
+        expected, got = product(entered[start:]), product(given[start:])
+        message = f"{label}: the inner layer must keep the shape: gets {expected}, gives {got}"
+        return StackError(message, "shape", expected=expected, got=got, trace=after.trace)
+    expected, got, axis = mismatch.expected, mismatch.got, mismatch.label
+    message = f"{label}: the inner layer must give {f'{axis}={expected}' if axis else expected}, gives {got}"
+    return StackError(message, "size" if axis else "rank", axis=axis, expected=expected, got=got, trace=after.trace)

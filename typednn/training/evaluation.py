@@ -93,6 +93,3 @@ def _taken(array: A, rows: Any, device: str) -> A:
     taken: Any = np.asarray(chosen) if isinstance(array, np.ndarray) else chosen  # rows of a memory map are an array
     some: A = to_device(taken, device) if device else taken
     return some
-
-
-__all__ = ["Evaluation", "evaluate", "evaluating"]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, final
+from pathlib import Path
+from typing import final
 
 from typednn.errors import MissingExtra
 from typednn.training.callbacks import Callback
 from typednn.training.state import History, Measured, Step
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from typednn.training.tensorboard import EventWriter
+from typednn.training.tensorboard import EventWriter, truncate
 
 _INTERVAL = 10  # steps between two points of a curve: a screen has no more
 
@@ -21,17 +18,12 @@ _INTERVAL = 10  # steps between two points of a curve: a screen has no more
 class Events(Callback):
     """Goes on in ``folder`` after ``step``, dropping what it holds beyond. Without the extra it writes nothing, and `missing` says so."""
 
-    missing: str
-    _writer: EventWriter | None
-
     def __init__(self, folder: Path, step: int) -> None:
-        self.missing = ""
-        self._writer = None
+        self.missing: str = ""
+        self._writer: EventWriter | None = None
         try:
-            from typednn.training import tensorboard
-
-            tensorboard.truncate(folder, step)
-            self._writer = tensorboard.EventWriter(folder)
+            truncate(folder, step)
+            self._writer = EventWriter(folder)
         except MissingExtra as error:
             self.missing = f"no TensorBoard events: {error}"
 

@@ -152,6 +152,3 @@ def fit(
     if stop.signal is not None:
         stop.leave()
     return history
-
-
-__all__ = ["BatchLike", "Batches", "ValuedLoss", "fit"]

@@ -22,11 +22,10 @@ class Display:
     _console: Console | None = None
     _bar: Progress | None = None
     _task: TaskID
-    _drawn: float
 
     def __init__(self, *, shown: bool, total: int, done: int, epochs: int) -> None:
         self.epochs: int = epochs
-        self._drawn = 0.0
+        self._drawn: float = 0.0
         if not shown:
             return
         from rich.console import Console

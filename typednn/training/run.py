@@ -50,23 +50,14 @@ class RunWarning(UserWarning):
 class Run(AbstractContextManager["Run"]):
     """A run folder, opened. Use it in a ``with`` statement, or call `close`."""
 
-    folder: Path
-    environment: Json
-    metrics_bytes: int
-    _locks: tuple[int, ...]
-    """Descriptors of the lock file and the folder."""
-    _by_file: bool
-    """Whether the folder itself could not be locked."""
-    _metrics: int | None
-
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """For `create` and `open`, which know whether there is a run."""
-        self.folder = Path(folder)
-        self.environment = environment()
-        self.metrics_bytes = 0
-        self._locks = ()
-        self._by_file = False
-        self._metrics = None
+        self.folder: Path = Path(folder)
+        self.environment: Json = environment()
+        self.metrics_bytes: int = 0
+        self._locks: tuple[int, ...] = ()  # descriptors of the lock file and the folder
+        self._by_file: bool = False  # whether the folder itself could not be locked
+        self._metrics: int | None = None
 
     @classmethod
     def create(cls, folder: str | os.PathLike[str], config_text: str, model: Module | None = None, *, config: str = "config.toml") -> Self:

@@ -379,6 +379,3 @@ class Session:
             except StateError:  # bound to no model: it counts by array
                 counts = []
             self.lr_offset = counts[0] - self.step if counts else 0
-
-
-__all__ = ["Session"]

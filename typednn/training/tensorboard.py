@@ -38,17 +38,13 @@ class EventWriter(AbstractContextManager["EventWriter"]):
     A context manager, too: leaving it closes the file.
     """
 
-    path: Path
-    _file: BinaryIO
-    _modules: tuple[Any, Any]
-
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._modules = _tensorboardx()
+        self._modules: tuple[Any, Any] = _tensorboardx()
         place = Path(folder)
         with writing(place, "event files"):
             place.mkdir(parents=True, exist_ok=True)
-            self.path = place / f"{_PREFIX}{_next_number(place):010d}"
-            self._file = self.path.open("xb")
+            self.path: Path = place / f"{_PREFIX}{_next_number(place):010d}"
+            self._file: BinaryIO = self.path.open("xb")
         self._append(self._modules[0].Event(wall_time=time.time(), file_version="brain.Event:2"))
 
     def scalar(self, tag: str, value: float, step: int) -> None:

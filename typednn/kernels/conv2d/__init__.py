@@ -1,5 +1,8 @@
 """Conv2d: cross-correlation of images with a bank of kernels, with an activation and max pooling after it; dilating, correlating."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 import math
 
 from typednn.arrays import Array4
@@ -9,14 +12,20 @@ from typednn.kernels.conv2d.geometry import Window
 from typednn.kernels.conv2d.reference import convolve2d, cross_correlate2d, dilate2d
 from typednn.kernels.op import Engine, op
 
-_ARRAYS, _WINNERS = "next_grad x weight y", {"winners": "uint8 uint32"}
+_ARRAYS, _WINNERS = "next_grad x weight y", {"winners": "uint8"}
 
 backward = op(
     "conv2d.backward",
     reference.backward,
     Engine("halide", cpu.backward, _ARRAYS, others=_WINNERS, sizes=cpu.covers_backward),
-    Engine("blas", cpu.backward_by_products, _ARRAYS, others=_WINNERS, sizes=cpu.covers_products),
-    Engine("cuda", cuda.backward, _ARRAYS, others=_WINNERS, sizes=cuda.covers_backward, on=on_gpu),
+    Engine(
+        "blas",
+        cpu.backward_by_products,
+        _ARRAYS,
+        others=_WINNERS,
+        sizes=lambda next_grad, x, weight, window, *_: cpu.covers(x, weight, None, window),
+    ),
+    Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input: (1 + wants_input) * _flops(x, weight, window),
 )
 forward = op(

@@ -47,14 +47,9 @@ def covers_backward(
     """Whether `backward` computes this: dx at stride 1 only, where no weight is infinite or NaN that would meet zeros around dz."""
     if not wants_input:
         return _covered(x.shape[1:], weight.shape, window)
-    direct = _dx_is_direct(x.shape[1:], weight.shape, window)
+    is_direct = _dx_is_direct(x.shape[1:], weight.shape, window)
     # One infinity or NaN among the weights, and their sum is not finite.
-    return math.isfinite(np.add.reduce(weight, None)) if direct is None else direct
-
-
-def covers_products(next_grad: Any, x: Any, weight: Any, window: Window, *_: Any) -> bool:
-    """Whether `backward_by_products` computes this."""
-    return _covered(x.shape[1:], weight.shape, window)
+    return math.isfinite(np.add.reduce(weight, None)) if is_direct is None else is_direct
 
 
 @cache
@@ -102,7 +97,8 @@ def _forward(
 ) -> tuple[Kernel, tuple[int, int, int], bool]:
     """The kernel, the shape of y without the batch, and whether there are winners."""
     geometry = geometry_of(image, weight, window)
-    return forward_kernel(geometry, biased, activation, keeps), (*geometry.out(), weight[0]), keeps and geometry.pool > 1
+    pools = keeps and geometry.pool > 1
+    return forward_kernel(geometry, biased, activation, pools), (*geometry.out(), weight[0]), pools
 
 
 def backward(
@@ -126,7 +122,7 @@ def backward(
 def _backward(
     image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, few: bool
 ) -> tuple[Kernel, Kernel]:
-    """The kernels of dweight and dbias, and of dx."""
+    """The kernels of dweight and dbias, and of dx, which is for stride 1."""
     geometry = geometry_of(image, weight, window)
     return dweight_kernel(geometry, activation, few), dx_kernel(geometry, activation)
 

@@ -84,7 +84,7 @@ def gradient(call: Call) -> Value:
     """A gradient class: the fields' sizes agree, and each part belongs to the layer of its name."""
     if call.spread or not isinstance(call.receiver, Reference) or not isinstance(info := call.receiver.node, TypeInfo):
         return UNKNOWN
-    declared = [name for base, facts in classes.all_facts(info) for name, _ in facts["dataclass"]]
+    declared = [name for _, facts in classes.all_facts(info) for name, _ in facts["dataclass"]]
     values: dict[str, Value] = {**dict(zip(dict.fromkeys(declared), call.arguments, strict=False)), **call.keywords}
     unifier = Unifier()
     for name, (_, alternatives) in classes.fields(info).items():
