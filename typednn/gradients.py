@@ -106,8 +106,8 @@ class Gradient:
     def __mul__(self, factor: float) -> Self:
         """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
         handed: Any = factor
-        if is_array(handed) and not handed.shape:
-            handed = to_numpy(handed).item()
+        if issubclass(handed.__class__, np.generic) or (is_array(handed) and not handed.shape):
+            handed = handed.item()
         if not isinstance(handed, Real):
             return NotImplemented
         plain = float(handed)  # a Python float: NumPy's float64 would change a float32 array's dtype

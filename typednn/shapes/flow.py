@@ -39,6 +39,10 @@ class Axis:
         how = write(text, unifier.lookup, unifier.attributes)
         return "" if how == str(self.size) else how
 
+    def sized(self, size: Dim | None) -> Axis:
+        """The same axis, of which more is known."""
+        return self if size is self.size else replace(self, size=size)
+
     @property
     def why(self) -> str:
         """`` (= 5*5*16, from MaxPool2d on 10x10x16)``, or nothing."""
@@ -138,8 +142,7 @@ class Flow:
         if unifier.mismatches:
             raise flow._misfit(label, unifier.mismatches[0])
         if flow.axes is not None and known is not None:
-            axes = tuple(axis if size is axis.size else replace(axis, size=size) for axis, size in zip(flow.axes, known, strict=True))
-            flow = replace(flow, axes=axes)
+            flow = replace(flow, axes=tuple(map(Axis.sized, flow.axes, known)))
         named = _named(inputs, flow.axes)
         for contract, run in inner:
             flow, given = flow._around(label, inputs, contract, run, unifier, named)
@@ -222,11 +225,7 @@ class Flow:
         return dim.substitute(self.symbols)
 
     def _updated(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
-        return tuple(self._renewed(axis) for axis in axes)
-
-    def _renewed(self, axis: Axis) -> Axis:
-        size = None if axis.size is None else self._now(axis.size)
-        return axis if size is axis.size else replace(axis, size=size)
+        return tuple(axis.sized(None if axis.size is None else self._now(axis.size)) for axis in axes)
 
     def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
