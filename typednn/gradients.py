@@ -199,23 +199,14 @@ def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArra
     """Every array of ``gradient`` that is no input's, by its dotted name."""
     if is_array(gradient):
         yield prefix, gradient
-    elif isinstance(gradient, tuple | list):
-        _refuse_without_fields(gradient)
-        for place, part in enumerate(typing.cast("Sequence[Any]", gradient)):
-            yield from named_leaves(part, _joined(prefix, str(place)))
-    else:
-        names = _own_fields(gradient.__class__)
-        if not names:
-            _refuse_without_fields(gradient)
-        for name in names:
-            yield from named_leaves(getattr(gradient, name), _joined(prefix, name))
-
-
-def _refuse_without_fields(gradient: Any) -> None:
-    """A gradient of somebody else's class may hold derivatives that nobody here would find."""
-    if hasattr(gradient, "input") and not dataclasses.is_dataclass(gradient):
+        return
+    if not dataclasses.is_dataclass(gradient) and hasattr(gradient, "input"):  # it may hold derivatives that nobody here would find
         kind, cure = type(gradient).__qualname__, "make it a dataclass, derived from Gradient"
         raise ArgumentError(explain("gradients", "the derivatives of a part are the fields of a dataclass", kind, cure))
+    several = isinstance(gradient, tuple | list)
+    parts: Any = enumerate(gradient) if several else ((name, getattr(gradient, name)) for name in _own_fields(gradient.__class__))
+    for name, part in parts:
+        yield from named_leaves(part, f"{prefix}.{name}" if prefix else str(name))
 
 
 @cache
@@ -224,10 +215,6 @@ def _own_fields(kind: type) -> tuple[str, ...]:
     if not dataclasses.is_dataclass(kind):
         return ()
     return tuple(field.name for field in dataclasses.fields(kind) if field.name not in getattr(kind, "__inputs__", ("input",)))
-
-
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
 
 
 def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:

@@ -8,7 +8,6 @@ Constructors take sizes and allocate nothing.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -421,14 +420,10 @@ class Module(Enforced):
         for field in type(self).fields.values():
             if isinstance(field, StoredField) and not field.absent(self):
                 field.cell(self).shared = True
-        twin = copy.copy(self)
+        twin = type(self).__new__(type(self))
         for name, value in vars(self).items():
-            if name not in Module.__annotations__:
-                vars(twin)[name] = _shared(value)
-        twin._kept = {}
-        twin._kinds = ()
-        twin._record = None
-        twin._token = None
+            if name not in _OF_CALLS:
+                vars(twin)[name] = value if name in _BOOKKEEPING else _shared(value)
         return twin
 
     def tie(self, other: Module, /, **names: str) -> Self:
@@ -493,8 +488,9 @@ class Module(Enforced):
         return f"{own:,}" if own else ""
 
 
-# What every module has, beside what its class declares; and the kinds of value that hold no module.
+# What every module has, beside what its class declares; what of that calls leave; and the kinds of value that hold no module.
 _BOOKKEEPING = frozenset(Module.__annotations__)
+_OF_CALLS = frozenset({"_kept", "_record", "_kinds", "_token"})
 _PLAIN = frozenset({bool, int, float, str, type(None), object})
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 
 from typednn.cures import between
 from typednn.errors import StackError
@@ -250,10 +251,9 @@ class Flow:
         cure = "; every size must be at least 1"
         current = unifier.lookup(names[0]) if len(names) == 1 else None
         if formula is not None and current is not None and current.value is not None:
-            for size in range(current.value + 1, current.value + 1024):
-                if (formula.substitute({names[0]: Dim.of(size)}).value or 0) >= 1:
-                    cure = f"; {names[0]} must be at least {size}"
-                    break
+            larger = range(current.value + 1, current.value + 1024)
+            least = next((size for size in larger if (formula.substitute({names[0]: Dim.of(size)}).value or 0) >= 1), None)
+            cure = f"; {names[0]} must be at least {least}" if least else cure
         window = re.search(r"self\.(kernel\w*)", slot.source)
         reason = "kernel does not fit" if window else "input is too small" if names else "output is empty"
         return StackError(
@@ -305,10 +305,8 @@ def _keeps(inputs: str, output: str) -> bool:
 
 def _fresh(name: str, symbols: dict[str, Dim]) -> Dim:
     """A name that no size has yet; it is added to ``symbols``."""
-    number, free = 1, name
-    while free in symbols:
-        number += 1
-        free = f"{name}_{number}"
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    free = next(each for each in names if each not in symbols)
     return symbols.setdefault(free, Dim.named(free))
 
 
