@@ -37,15 +37,13 @@ Update = TypeVar("Update", bound=Callable[..., None])
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Module]"
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class _Tie:
     """A parameter with several uses, during one update of the model."""
 
-    __slots__ = ("holder", "others", "state")
-
-    def __init__(self, holder: Module) -> None:
-        self.holder = holder
-        self.others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
-        self.state = "waiting"  # then "stepping", then "stepped"
+    holder: Module
+    others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
+    state: str = "waiting"  # then "stepping", then "stepped"
 
     def step(self, optimizer: Any, weights: Any, derivative: Any) -> None:
         """The one step, with the sum of all uses."""
@@ -226,10 +224,9 @@ def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], 
 
 def _fits(array: Any, derivative: Any) -> bool:
     try:
-        fits: bool = derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__
+        return bool(derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__)
     except AttributeError:
         return False
-    return fits
 
 
 def _refuse(module: Module, path: str, array: Any, derivative: Any) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 from typednn.arrays import Array2, Array4, namespace
 from typednn.engines.cuda import LIMIT, CudaKernel
 from typednn.kernels.activations import Activation
-from typednn.kernels.conv2d.geometry import Pair, Window
+from typednn.kernels.conv2d.geometry import Window
 from typednn.kernels.max_pool2d import cuda as max_pool2d
+from typednn.kernels.windows import Pair
 
 _CODE = """
 #define TAPS (KERNEL_HEIGHT * KERNEL_WIDTH)
