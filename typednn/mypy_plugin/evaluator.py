@@ -58,14 +58,12 @@ class Evaluator(Context):
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 env[f"self.{name}"] = value
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                starred = any(isinstance(each, ast.Starred) for each in targets)
-                matching = isinstance(value, Pack) and len(value.items) == len(targets) and not starred
-                for place, each in enumerate(targets):
-                    inner = each.value if isinstance(each, ast.Starred) else each
-                    item = (
-                        value.items[place] if matching and isinstance(value, Pack) else value.item if isinstance(value, Many) else UNKNOWN
-                    )
-                    self.assign(inner, UNKNOWN if starred else item, env)
+                alike = (value.item if isinstance(value, Many) else UNKNOWN,) * len(targets)
+                items = value.items if isinstance(value, Pack) and len(value.items) == len(targets) else alike
+                for each, item in zip(targets, items, strict=True):
+                    self.assign(each, item, env)
+            case ast.Starred(value=inner):
+                self.assign(inner, UNKNOWN, env)
             case ast.Attribute(value=inner) | ast.Subscript(value=inner):
                 mutated(inner, env)
             case _:

@@ -34,12 +34,11 @@ class Statements(Evaluator):
 
     def run(self, statements: Sequence[ast.stmt], env: Environment) -> Environment | None:
         """The environment afterwards; None where nothing comes after."""
+        current: Environment | None = env
         for statement in statements:
-            after = self.step(statement, env)
-            if after is None:
-                return None
-            env = after
-        return env
+            if current is not None:
+                current = self.step(statement, current)
+        return current
 
     def step(self, statement: ast.stmt, env: Environment) -> Environment | None:
         """One statement; ``env`` is its to change."""
@@ -70,9 +69,8 @@ class Statements(Evaluator):
                     if item.optional_vars is not None:
                         self.assign(item.optional_vars, UNKNOWN, env)
                 after = self.run(body, dict(env))
-                if all(python.transparent(item.context_expr) for item in items):
-                    return after
-                return either(forget(env, body), after)  # a manager may cut its body short
+                surely = all(python.transparent(item.context_expr) for item in items)
+                return after if surely else either(forget(env, body), after)  # a manager may cut its body short
             case ast.Try():
                 return self._try(statement, env)
             case ast.Raise() | ast.Break() | ast.Continue():
@@ -95,10 +93,9 @@ class Statements(Evaluator):
         if isinstance(items, Pack) and len(items.items) <= python.UNROLLED and not _leaves(statement.body):
             current: Environment | None = env
             for item in items.items:
-                if current is None:
-                    return None
-                self.assign(statement.target, item, current)
-                current = self.run(statement.body, current)
+                if current is not None:
+                    self.assign(statement.target, item, current)
+                    current = self.run(statement.body, current)
             return None if current is None else self.run(statement.orelse, current)
         return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
 
@@ -134,14 +131,10 @@ class Statements(Evaluator):
         return result
 
     def _try(self, statement: ast.Try, env: Environment) -> Environment | None:
-        inside = self.run(statement.body, dict(env))
-        if inside is not None:
-            inside = self.run(statement.orelse, inside)
+        after = self.run([*statement.body, *statement.orelse], dict(env))
         shaken = forget(env, statement.body)
-        after = inside
         for handler in statement.handlers:
-            entered = {**shaken, handler.name or "": UNKNOWN}
-            after = either(after, self.run(handler.body, entered))
+            after = either(after, self.run(handler.body, {**shaken, handler.name or "": UNKNOWN}))
         if not statement.finalbody:
             return after
         final = self.run(statement.finalbody, dict(shaken if after is None else after))

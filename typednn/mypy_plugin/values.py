@@ -16,7 +16,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 from typednn.errors import ShapeError, StackError
@@ -26,11 +26,9 @@ DOT = "·"
 OWN = "ˈ"  # ends a layer's own axis name while it is unified with its caller's
 
 
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """The one value of which nothing is known."""
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
 
 
 UNKNOWN = Unknown()
@@ -89,10 +87,6 @@ class Sample:
 
     sizes: tuple[int, ...] | None
 
-    @property
-    def flow(self) -> Flow:
-        return Flow.start(self.sizes)
-
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -127,7 +121,7 @@ class Layer:
             return self.traced
         if self.parts is not None:
             if self.sample is not None and flow.shape is None:
-                flow = self.sample.flow
+                flow = Flow.start(self.sample.sizes)
             for part in self.parts:
                 flow = part.trace(flow)
             return flow
@@ -226,10 +220,7 @@ def join(a: Value, b: Value) -> Value:
 
 def join_all(values: Sequence[Value]) -> Value:
     """What is known of each of them; of none, nothing."""
-    joined: Value = values[0] if values else UNKNOWN
-    for value in values[1:]:
-        joined = join(joined, value)
-    return joined
+    return reduce(join, values) if values else UNKNOWN
 
 
 def either(a: Environment | None, b: Environment | None) -> Environment | None:

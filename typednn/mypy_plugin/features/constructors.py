@@ -84,13 +84,9 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, given: Given)
     inner.base, inner.of, inner.hidden = owner, info, classes.named(info, "assigned")
     env = _bound(inner, function.args, given, classes.positive(info))
     env |= {f"self.{name}": value for name, value in constants(context, info).items()}
-    handed = classes.named(info, "handed")
-    found: dict[str, Value] = {}
-    for name, value in inner.outcome(function.body, env).items():
-        if name.startswith("self.") and name[5:] not in inner.hidden:
-            shared = isinstance(value, Pack) and not value.frozen and name[5:] in handed
-            found[name[5:]] = UNKNOWN if shared else value
-    return found
+    left = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
+    shared = {name for name in classes.named(info, "handed") if isinstance(held := left.get(name), Pack) and not held.frozen}
+    return {name: UNKNOWN if name in shared else value for name, value in left.items() if name not in inner.hidden}
 
 
 def _dataclass(context: Context, info: TypeInfo, given: Given) -> dict[str, Value]:
@@ -162,9 +158,8 @@ def _shown(info: TypeInfo, given: Given) -> str:
     names, defaults = [each.arg for each in parameters.args[1:]], _defaults(parameters)
     values = dict(zip(names, given.arguments, strict=False)) | dict(given.keywords)
     parts = [show(values.get(name, UNKNOWN)) for name in names if name not in defaults]
-    for name, default in defaults.items():
-        if name in values and name != "rng" and not name.endswith("_init") and show(values[name]) not in (ast.unparse(default), "_"):
-            parts.append(f"{name}={show(values[name])}")
+    told = {name: show(values[name]) for name in defaults.keys() & values.keys() if name != "rng" and not name.endswith("_init")}
+    parts += [f"{name}={told[name]}" for name in defaults if name in told and told[name] not in (ast.unparse(defaults[name]), "_")]
     return f"{info.name}({', '.join(parts)})"
 
 
