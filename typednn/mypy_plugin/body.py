@@ -72,9 +72,8 @@ class Body(Names):
         self.at: int = -1
         self.memo: dict[int, Value] = {}
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
-        self.evaluator.returns = self._returned
-        self.evaluator.rebound = self.rebound
+        names = frozenset(name for text in texts for name in names_of(text))
+        self.evaluator: Statements = Statements(self, names, rebound=self.rebound, returns=self._returned)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 

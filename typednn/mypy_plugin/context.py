@@ -17,18 +17,20 @@ from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Value
 Found = TypeVar("Found")
 
 
+@dataclass(eq=False)
 class Context(ABC):
     """One body. ``names`` are the axis names that mean one thing all through it."""
 
-    def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
-        self.world = world
-        self.names = names
-        self.under = under  # the classes that are being constructed
-        self.own: Layer | None = None  # self, in a method of a layer
-        self.base: TypeInfo | None = None  # whose constructor this body is
-        self.of: TypeInfo | None = None  # whose instance it works on
-        self.hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
-        self._last: dict[Hashable, tuple[tuple[object, ...], Any]] = {}
+    world: Names
+    names: frozenset[str] = frozenset()
+    under: tuple[Hashable, ...] = ()  # the classes that are being constructed
+    own: Layer | None = None  # self, in a method of a layer
+    base: TypeInfo | None = None  # whose constructor this body is
+    of: TypeInfo | None = None  # whose instance it works on
+    hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
+    _last: dict[Hashable, tuple[tuple[object, ...], Any]] = field(
+        default_factory=dict[Hashable, tuple[tuple[object, ...], Any]], init=False
+    )
 
     @abstractmethod
     def evaluate(self, node: ast.expr, env: Environment) -> Value:

@@ -53,13 +53,13 @@ class Workshop:
         return found
 
 
+@dataclass(eq=False)
 class Names:
     """Where an evaluator learns about names and calls, and where its complaints go."""
 
-    def __init__(self, api: Any, module: str, workshop: Workshop) -> None:
-        self.api = api
-        self.module = module
-        self.workshop = workshop
+    api: Any
+    module: str
+    workshop: Workshop
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         tree = self.api.modules.get(self.module)

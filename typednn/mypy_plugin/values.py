@@ -166,15 +166,16 @@ def lookup(attributes: Mapping[str, Value]) -> Lookup:
     """What an annotation's braces ask for: ``self.kernel_size[0]`` in what a constructor left."""
 
     def ask(path: str) -> Dim | None:
-        found = _walk(_parsed(path), attributes)
+        found = _walk(parsed(path), attributes)
         return found.size if isinstance(found, Number) and found.positive else None
 
     return ask
 
 
 @lru_cache(maxsize=4096)
-def _parsed(path: str) -> ast.expr:
-    return ast.parse(path, mode="eval").body
+def parsed(text: str) -> ast.expr:
+    """An expression that was kept as text."""
+    return ast.parse(text, mode="eval").body
 
 
 def _walk(node: ast.expr, attributes: Mapping[str, Value]) -> Value:
@@ -189,6 +190,11 @@ def _walk(node: ast.expr, attributes: Mapping[str, Value]) -> Value:
             return layer.attributes.get(name, UNKNOWN) if isinstance(layer, Layer) else UNKNOWN
         case _:
             return UNKNOWN
+
+
+def unshared(value: Value) -> Value:
+    """A value that two names or two containers may hold: of a list nothing is known then, as either may change it."""
+    return UNKNOWN if isinstance(value, Pack) and not value.frozen else value
 
 
 def join(a: Value, b: Value) -> Value:

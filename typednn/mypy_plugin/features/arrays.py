@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import reduce
 
 from typednn.mypy_plugin.context import Analysis, Call
-from typednn.mypy_plugin.sizes import array, axis_why
+from typednn.mypy_plugin.sizes import array, why
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, integer_of, known
 from typednn.shapes import Dim, Shape, differ, same
 
@@ -38,8 +38,8 @@ def broadcast(call: Call) -> Value:
         elif x is None or y is None or x.value is None or y.value is None:
             result.append(None)
         else:
-            why = _why(right, place) or _why(left, place)
-            return call.complain(f"{_written(left)} and {_written(right)} do not fit together: axis {place} is {x} and {y}{why}")
+            source = why(right, place) or why(left, place)
+            return call.complain(f"{_written(left)} and {_written(right)} do not fit together: axis {place} is {x} and {y}{source}")
     return array(call.context, result)
 
 
@@ -129,10 +129,6 @@ def reveal(call: Call) -> Value:
     if isinstance(value, Array) and value.flow.shape is not None:
         call.context.world.note(f'Revealed sizes are "{" ".join(map(_size, value.flow.shape))}"', call.node)
     return value
-
-
-def _why(value: Value, place: int) -> str:
-    return axis_why(value, place) if isinstance(value, Array) else ""
 
 
 def _size(size: Dim | None) -> str:
