@@ -205,7 +205,7 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
         if switch.mode == "off":
             return function(self, next_grad)
         record = _records.get(id(self), (None, None))[1]
-        return gradient.held(self, next_grad, record, function, checked_backward.outer)
+        return gradient.held(self, next_grad, record, function, checked_backward.running)
 
     backward.__typednn_contract__ = gradient.contract  # type: ignore[attr-defined]
     backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]
