@@ -11,7 +11,7 @@ from importlib import metadata
 import numpy as np
 
 import typednn
-from typednn.backends.select import available
+from typednn.backends import available
 from typednn.cli.output import say
 from typednn.engines import available as kernels_run
 from typednn.engines import blas, cpu, get_threads
