@@ -8,12 +8,12 @@ import numpy as np
 import own_layers
 import pytest
 from jaxtyping import Float
-from own_layers import RMSNorm, Scaled, Tokens, TokensGrad, Widen
+from own_layers import RMSNorm, Scaled, Softsign, Tokens, TokensGrad, Widen
 
 import typednn
 from typednn import Array3, Input, Module, config, gradcheck
 from typednn.config.registry import LAYERS as REGISTRY
-from typednn.engines import using
+from typednn.engines import available, counting, using
 from typednn.errors import StackError
 from typednn.layers import Conv2d, Linear, PerPosition, ReLU, SequenceLinear
 from typednn.testing import LawBroken, Subject, check_layer
@@ -36,7 +36,7 @@ LAYERS: dict[str, tuple[Callable[[], Module], tuple[int, ...], int]] = {
     "Widen": (lambda: Widen(3, 2), (2, 4, 3), 2),
     "Scaled": (lambda: Scaled(PerPosition(Linear(4, 4) >> ReLU())), (2, 3, 4), 2),
     "Tokens": (lambda: Tokens(7, 4), (2, 3), 7),
-    # the layer of the pointwise op goes here
+    "Softsign": (Softsign, (2, 3, 5), 2),
 }
 each = pytest.mark.parametrize("name", LAYERS)
 
@@ -70,6 +70,19 @@ def test_a_config_reads_and_writes_it(name: str) -> None:
     read = config.loads(text).model().init(np.random.default_rng(0))
     assert config.dumps(read) == config.dumps(config.loads(config.dumps(read)).model())
     assert {path: array.shape for path, array in read.named_parameters().items()} == model.parameter_shapes()
+
+
+@pytest.mark.skipif(not available(), reason="needs Halide")
+def test_a_pointwise_op_has_a_kernel_and_a_fallback() -> None:
+    layer = Softsign()
+    x = np.linspace(-3, 3, 5000, dtype=np.float32)
+    outputs = []
+    for array, engine in ((x, "halide"), (x.astype(np.float64), "reference"), (x[::2], "reference")):
+        with counting() as counts:
+            outputs.append(layer.forward(array))
+            layer.backward(array)
+        assert counts == {("softsign.forward", engine): 1, ("softsign.backward", engine): 1}
+    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-6)
 
 
 def test_they_stack() -> None:

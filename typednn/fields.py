@@ -246,24 +246,24 @@ def declared_fields(cls: type) -> dict[str, Field]:
                 "import or define it at module level",
             )
         ) from None
-    fields: dict[str, Field] = {}
-    for name, hint in hints.items():
-        if get_origin(hint) is not Annotated:
-            inner_field = _inner_field(f"{cls.__qualname__}.{name}", hint)
-            if inner_field is not None:
-                fields[name] = inner_field
-            continue
-        inner, *metadata = get_args(hint)
-        for marker in metadata:
-            if isinstance(marker, Marker):
-                inherited = getattr(cls, name, None)
-                if isinstance(inherited, StoredField | KeptField) and name not in inspect.get_annotations(cls):
-                    fields[name] = inherited
-                elif marker.kind == "kept":
-                    fields[name] = KeptField(cls.__qualname__, name, inner)
-                else:
-                    fields[name] = StoredField(cls.__qualname__, name, marker.kind, inner)
-    return fields
+    found = {name: _declared_field(cls, name, hint) for name, hint in hints.items()}
+    return {name: field for name, field in found.items() if field is not None}
+
+
+def _declared_field(cls: type, name: str, hint: Any) -> Field | None:
+    """The field that an annotation declares, as inherited where ``cls`` does not say it anew; None where it declares none."""
+    if get_origin(hint) is not Annotated:
+        return _inner_field(f"{cls.__qualname__}.{name}", hint)
+    inner, *metadata = get_args(hint)
+    marker = next((each for each in metadata if isinstance(each, Marker)), None)
+    if marker is None:
+        return None
+    inherited = getattr(cls, name, None)
+    if isinstance(inherited, StoredField | KeptField) and name not in inspect.get_annotations(cls):
+        return inherited
+    if marker.kind == "kept":
+        return KeptField(cls.__qualname__, name, inner)
+    return StoredField(cls.__qualname__, name, marker.kind, inner)
 
 
 def _inner_field(where: str, hint: Any) -> InnerField | None:
@@ -275,8 +275,3 @@ def _inner_field(where: str, hint: Any) -> InnerField | None:
     if contract is None or not isinstance(kind, type) or "adopt" not in vars(kind):  # what layers derive from, not one of them
         return None
     return InnerField(where, layer, str(contract), many=many)
-
-
-def holds_undeclared_array(layer: Module) -> str | None:
-    """The name of an attribute that holds an array although no annotation says what it is."""
-    return next((name for name, value in vars(layer).items() if is_array(value)), None)

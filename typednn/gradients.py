@@ -65,8 +65,7 @@ class Gradient:
     def __post_init__(self) -> None:
         """Hold every field to its annotation, where no backward will; `CheckError` names the field."""
         if not checked_backward.running and switch.mode != "off":
-            kind: type = type(self)
-            _promises(kind).check(self)
+            _promises(type(self)).check(self)
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
@@ -82,17 +81,11 @@ class Gradient:
         """
         shared = self.shared_leaves()
         if not shared:
-            changed: Self = _combined(change, self)
-            return with_shared(changed, self)
+            return with_shared(_combined(change, self), self)
         sums = self.leaves()
         others = {name for _, *names in shared for name in names}
         values = iter([namespace(leaf).zeros_like(leaf) if name in others else change(sums[name]) for name, leaf in named_leaves(self)])
-
-        def value_of(leaf: AnyArray) -> AnyArray:  # called for the leaves in the same order
-            return next(values)
-
-        replaced: Self = _combined(value_of, self)
-        return with_shared(replaced, self)
+        return with_shared(_combined(lambda _: next(values), self), self)  # the leaves come in the same order
 
     def shared_leaves(self) -> Shared:
         """The names of the leaves that are one parameter's, the first use first; of each shared parameter a tuple."""
@@ -108,23 +101,23 @@ class Gradient:
         """The sum over parameters: gradients of two batches, accumulated."""
         if type(other) is not type(self):
             return NotImplemented
-        total: Self = _combined(operator.add, self, other)
-        return with_shared(total, self)
+        return with_shared(_combined(operator.add, self, other), self)
 
     def __mul__(self, factor: float) -> Self:
         """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
         handed: Any = factor
-        if is_array(handed) and not handed.shape:
-            handed = to_numpy(handed)[()]
-        if issubclass(handed.__class__, np.generic):
+        if issubclass(handed.__class__, np.generic) or (is_array(handed) and not handed.shape):
             handed = handed.item()
         if not isinstance(handed, Real):
             return NotImplemented
         plain = float(handed)  # a Python float: NumPy's float64 would change a float32 array's dtype
-        scaled: Self = _combined(partial(operator.mul, plain), self)
-        return with_shared(scaled, self)
+        return with_shared(_combined(partial(operator.mul, plain), self), self)
 
     __rmul__ = __mul__
+
+    def _with(self, changed: dict[str, Any]) -> Self:
+        """The same gradient with other values in the fields ``changed``."""
+        return cast("Self", dataclasses.replace(cast("Any", self), **changed))
 
     def __reduce__(self) -> Any:
         """A copy, and what is read from a file of them, knows its shared leaves by name, without the model."""
@@ -143,10 +136,10 @@ def set_shared(gradient: Gradient, shared: Callable[[Any], Shared] | Shared) -> 
     object.__setattr__(gradient, "_shared", shared)
 
 
-def with_shared(gradient: AnyGradient, source: Gradient) -> AnyGradient:
+def with_shared(gradient: Any, source: AnyGradient) -> AnyGradient:
     """``gradient``, made of ``source``, with what is known of its shared leaves."""
     object.__setattr__(gradient, "_shared", getattr(source, "_shared", None))
-    return gradient
+    return cast("AnyGradient", gradient)
 
 
 def _then_checked(own: Callable[..., None]) -> Callable[..., None]:
@@ -156,11 +149,6 @@ def _then_checked(own: Callable[..., None]) -> Callable[..., None]:
         Gradient.__post_init__(self)
 
     return both
-
-
-@cache
-def _promises(kind: type) -> _Promises:
-    return _Promises(kind)
 
 
 class _Promises:
@@ -192,6 +180,7 @@ class _Promises:
             self.kinds = remembered(self.kinds, facts.compiled())
 
 
+_promises = cache(_Promises)
 _ARRAY_OR_NONE: Any = typing.Optional[Shaped[AnyArray, "..."]]  # noqa: UP045  # to checkers, the left side is no type
 
 
@@ -210,23 +199,14 @@ def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArra
     """Every array of ``gradient`` that is no input's, by its dotted name."""
     if is_array(gradient):
         yield prefix, gradient
-    elif isinstance(gradient, tuple | list):
-        _refuse_without_fields(gradient)
-        for place, part in enumerate(typing.cast("Sequence[Any]", gradient)):
-            yield from named_leaves(part, _joined(prefix, str(place)))
-    else:
-        names = _own_fields(gradient.__class__)
-        if not names:
-            _refuse_without_fields(gradient)
-        for name in names:
-            yield from named_leaves(getattr(gradient, name), _joined(prefix, name))
-
-
-def _refuse_without_fields(gradient: Any) -> None:
-    """A gradient of somebody else's class may hold derivatives that nobody here would find."""
-    if hasattr(gradient, "input") and not dataclasses.is_dataclass(gradient):
+        return
+    if not dataclasses.is_dataclass(gradient) and hasattr(gradient, "input"):  # it may hold derivatives that nobody here would find
         kind, cure = type(gradient).__qualname__, "make it a dataclass, derived from Gradient"
         raise ArgumentError(explain("gradients", "the derivatives of a part are the fields of a dataclass", kind, cure))
+    several = isinstance(gradient, tuple | list)
+    parts: Any = enumerate(gradient) if several else ((name, getattr(gradient, name)) for name in _own_fields(gradient.__class__))
+    for name, part in parts:
+        yield from named_leaves(part, f"{prefix}.{name}" if prefix else str(name))
 
 
 @cache
@@ -235,10 +215,6 @@ def _own_fields(kind: type) -> tuple[str, ...]:
     if not dataclasses.is_dataclass(kind):
         return ()
     return tuple(field.name for field in dataclasses.fields(kind) if field.name not in getattr(kind, "__inputs__", ("input",)))
-
-
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
 
 
 def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
@@ -255,7 +231,7 @@ def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
         changed = {
             name: _combined(combine, getattr(first, name), *(getattr(other, name) for other in others)) for name in _own_fields(type(first))
         }
-        return dataclasses.replace(first, **changed)
+        return first._with(changed) if isinstance(first, Gradient) else dataclasses.replace(first, **changed)
     return first
 
 

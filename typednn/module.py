@@ -8,24 +8,23 @@ Constructors take sizes and allocate nothing.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn import calls, delegation, printing, sharing, updates
-from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
+from typednn.arrays import AnyArray, Precision, is_array, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
 from typednn.checks import Kind, array_hints, attribute_lookup, enforced
 from typednn.derivatives import Record
 from typednn.errors import ArgumentError, DefinitionError, LocatedError, StackError, StateDictError, StateError, explain
-from typednn.fields import Cell, Field, InnerField, Placement, StoredField, declared_fields, holds_undeclared_array
+from typednn.fields import Cell, Field, InnerField, Placement, StoredField, declared_fields
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
 from typednn.shapes import Flow, parse
@@ -48,7 +47,7 @@ class Module(Enforced):
     promised: ClassVar[tuple[str, ...]] = ("forward", "backward", "update")  # enforced whatever their annotations say
 
     training: bool = True
-    initialisers: Mapping[str, Initialiser]
+    initialisers: Mapping[str, Initialiser] = MappingProxyType({})
 
     forward: Callable[..., Any]
     backward: Callable[..., Any]
@@ -59,10 +58,10 @@ class Module(Enforced):
     _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
     _absent: set[str]  # optional fields that were switched off
     _kept: dict[str, Any]  # what backward needs
-    _record: Record | tuple[()] | None  # what a backward is held to
-    _kinds: tuple[Kind, ...]  # of forwards that fitted
-    _token: object  # the outer forward that this layer last took part in
-    _name: str
+    _record: Record | tuple[()] | None = None  # what a backward is held to
+    _kinds: tuple[Kind, ...] = ()  # of forwards that fitted
+    _token: object = None  # the outer forward that this layer last took part in
+    _name: str = ""
 
     if not TYPE_CHECKING:  # checkers must look at the constructors that layers write, not at this
 
@@ -73,11 +72,6 @@ class Module(Enforced):
             self._cells = {}
             self._absent = set()
             self._kept = {}
-            self._record = None
-            self._kinds = ()
-            self._token = None
-            self._name = ""
-            self.initialisers = {}
             return self
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -145,7 +139,7 @@ class Module(Enforced):
 
     def refuse_undeclared_array(self) -> None:
         """`DefinitionError` where an attribute holds an array although no annotation says what it is."""
-        stray = holds_undeclared_array(self)
+        stray = next((name for name, value in vars(self).items() if is_array(value)), None)
         if stray is not None:
             rule, cure = (
                 "an array is held in a declared field",
@@ -358,21 +352,18 @@ class Module(Enforced):
         """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and all misfits are told."""
         stored = {path: (module, field, cell) for path, module, field, cell in self._stored("parameter", "buffer")}
         theirs: list[tuple[Any, dict[str, Any]]] = []
+        index: dict[str, str] = {}
         if isinstance(state, Mapping):
             state, theirs = delegation.split(self, state)
-        if not isinstance(state, Mapping):
-            if not isinstance(state, list | tuple):
-                got = type(state).__name__
-                raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got))
-            given = list(state)
-            if len(given) != len(stored):
-                raise StateDictError(
-                    explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(given)}", f"in this order: {', '.join(stored)}")
-                )
-            state = dict(zip(stored, given, strict=True))
-            index = {path: f"[{place}] " for place, path in enumerate(stored)}
+        elif not isinstance(state, list | tuple):
+            got = type(state).__name__
+            raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got))
+        elif len(state) != len(stored):
+            cure = f"in this order: {', '.join(stored)}"
+            raise StateDictError(explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", cure))
         else:
-            index = {}
+            state = dict(zip(stored, state, strict=True))
+            index = {path: f"[{place}] " for place, path in enumerate(stored)}
         problems = [f"missing {path!r}" for path in stored if path not in state]
         problems += [f"unexpected {path!r}" for path in state if path not in stored]
         arrays: dict[str, Any] = {}
@@ -429,14 +420,10 @@ class Module(Enforced):
         for field in type(self).fields.values():
             if isinstance(field, StoredField) and not field.absent(self):
                 field.cell(self).shared = True
-        twin = copy.copy(self)
+        twin = type(self).__new__(type(self))
         for name, value in vars(self).items():
-            if name not in Module.__annotations__:
-                vars(twin)[name] = _shared(value)
-        twin._kept = {}
-        twin._kinds = ()
-        twin._record = None
-        twin._token = None
+            if name not in _OF_CALLS:
+                vars(twin)[name] = value if name in _BOOKKEEPING else _shared(value)
         return twin
 
     def tie(self, other: Module, /, **names: str) -> Self:
@@ -487,8 +474,7 @@ class Module(Enforced):
 
     def label(self) -> str:
         """``Linear(256, 120)``; the class name alone where there are no arguments."""
-        text = repr(self)
-        return text.removesuffix("()")
+        return repr(self).removesuffix("()")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(printing.arguments(self))})"
@@ -502,8 +488,9 @@ class Module(Enforced):
         return f"{own:,}" if own else ""
 
 
-# What every module has, beside what its class declares; and the kinds of value that hold no module.
+# What every module has, beside what its class declares; what of that calls leave; and the kinds of value that hold no module.
 _BOOKKEEPING = frozenset(Module.__annotations__)
+_OF_CALLS = frozenset({"_kept", "_record", "_kinds", "_token"})
 _PLAIN = frozenset({bool, int, float, str, type(None), object})
 
 

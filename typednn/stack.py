@@ -108,7 +108,7 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
         names: Sequence[str] = ()
         if isinstance(layers, Chain | Sequential):
             sample = layers.sample if input is None else input
-            handed: list[Any] = [_named(name, layer) for name, layer in layers.children()]
+            handed: list[Any] = [layer if name.isdecimal() else layer.named(name) for name, layer in layers.children()]
         elif isinstance(layers, Mapping):
             names, handed = list(layers), list(layers.values())
         else:
@@ -254,11 +254,6 @@ def _parts(handed: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ..
             parts.append(stack_part(part))
         flow = trace_part(parts[-1], flow)
     return tuple(parts)
-
-
-def _named(name: str, layer: Any) -> Any:
-    """A part of a chain under the name it has there."""
-    return layer if name.isdecimal() else layer.named(name)
 
 
 def _names(layers: Sequence[Any]) -> tuple[str, ...]:

@@ -37,15 +37,13 @@ Update = TypeVar("Update", bound=Callable[..., None])
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Module]"
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class _Tie:
     """A parameter with several uses, during one update of the model."""
 
-    __slots__ = ("holder", "others", "state")
-
-    def __init__(self, holder: Module) -> None:
-        self.holder = holder
-        self.others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
-        self.state = "waiting"  # then "stepping", then "stepped"
+    holder: Module
+    others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
+    state: str = "waiting"  # then "stepping", then "stepped"
 
     def step(self, optimizer: Any, weights: Any, derivative: Any) -> None:
         """The one step, with the sum of all uses."""

@@ -25,6 +25,7 @@ from typednn import (
 )
 from typednn.arguments import integer
 from typednn.arrays import namespace
+from typednn.kernels.pointwise import Formula, Pointwise
 from typednn.layer import A, G, In, Rows
 
 X = TypeVar("X", covariant=True)
@@ -170,4 +171,29 @@ class Tokens(FirstLayer[IntArray2, Array3, TokensGrad, S]):
 
 
 # ------------------------------------------------------------------ a pointwise op
-# The op's declaration in typednn.kernels' table of pointwise ops, and its layer, go here.
+
+softsign = Pointwise(
+    "softsign",
+    Formula(lambda xp, x: x / (1 + abs(x)), lambda hl, x: x / (hl.f32(1) + hl.abs(x)), flops=3),
+    Formula(
+        lambda xp, dy, x: dy / xp.square(1 + abs(x)),
+        lambda hl, dy, x: dy / ((hl.f32(1) + hl.abs(x)) * (hl.f32(1) + hl.abs(x))),
+        arrays=2,
+        flops=4,
+    ),
+)
+
+
+@config.register("Softsign")
+@final
+class Softsign(Elementwise[None]):
+    """y = x/(1 + |x|)       dx = dy/(1 + |x|)². Turian, Bergstra and Bengio 2009."""
+
+    _x: Kept[Float[AnyArray, "*shape"]]
+
+    def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
+        self._x = x
+        return softsign.forward(x)
+
+    def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, None]:
+        return ElementwiseGrad(softsign.backward(next_grad, self._x), None)

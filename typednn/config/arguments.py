@@ -63,11 +63,10 @@ class Arguments:
         self.table: dict[str, Item] = {key: item for key, item in (table.table or {}).items() if key not in own}
         self.head: Place = head or table.place
         called = constructor(factory)
-        takes = list(inspect.signature(called).parameters.values())[isinstance(factory, type) :]
         self.parameters: dict[str, inspect.Parameter] = {
-            parameter.name: parameter
-            for parameter in takes
-            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and parameter.name != "rng"
+            name: parameter
+            for name, parameter in list(inspect.signature(called).parameters.items())[isinstance(factory, type) :]
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "rng"
         }
         self.hints: dict[str, Any] = hints_of(called)
 
@@ -112,9 +111,9 @@ class Arguments:
         """The constructor's result; what it refuses is told at the argument that it names."""
         try:
             return self.factory(**values)
-        except StackError:
-            raise
         except REFUSALS as error:
+            if isinstance(error, StackError):
+                raise
             raise self.refused(error) from error
 
     def refused(self, error: Exception) -> ConfigError:
@@ -178,25 +177,20 @@ def members(hint: Any) -> tuple[Any, ...]:
 
 def words(hint: Any) -> str:
     """An annotation as a reader of TOML would say it: ``an integer or [an integer, an integer]``."""
-    if typing.get_origin(hint) is Literal:
-        return " or ".join(written(choice) for choice in typing.get_args(hint))
     if layers_wanted(hint) != "none":
         return "a list of layers, each a table [[...]] under it"
-    said: list[str] = []
-    for member in members(hint):
-        arguments = [argument for argument in typing.get_args(member) if argument is not Ellipsis]
-        origin = typing.get_origin(member)
-        if member is type(None):
-            continue
-        if origin is tuple and Ellipsis not in typing.get_args(member):
-            said.append(f"[{', '.join(map(words, arguments))}]")
-        elif origin in (tuple, list) or (isinstance(origin, type) and issubclass(origin, Sequence)):
-            said.append(f"a list of {words(arguments[0]).removeprefix('a ').removeprefix('an ')}s" if arguments else "a list")
-        elif typing.get_origin(member) is Literal:
-            said.append(words(member))
-        else:
-            said.append(_WORDS.get(member, "any value" if member is None else getattr(member, "__name__", str(member))))
-    return " or ".join(said)
+    return " or ".join(_word(member) for member in members(hint) if member is not type(None))
+
+
+def _word(member: Any) -> str:
+    origin, arguments = typing.get_origin(member), typing.get_args(member)
+    if origin is Literal:
+        return " or ".join(map(written, arguments))
+    if origin is tuple and Ellipsis not in arguments:
+        return f"[{', '.join(map(words, arguments))}]"
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return f"a list of {words(arguments[0]).removeprefix('a ').removeprefix('an ')}s" if arguments else "a list"
+    return _WORDS.get(member, "any value" if member is None else getattr(member, "__name__", str(member)))
 
 
 def shortened(item: Item) -> str:

@@ -7,7 +7,7 @@ shapes that led there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from typednn.config.arguments import Arguments, layers_wanted, meant, shortened, type_of
@@ -68,12 +68,12 @@ def tie_shared(source: Source, item: Item, model: Stack) -> None:
                 raise source.error(name.place, f"shared: {error}") from None
 
 
+@dataclass(slots=True)
 class _Builder:
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.count = 0
-        self.shapes: tuple[str, ...] = ()  # the trace up to the layer that is being built
-        self.built: list[tuple[AnyLayer, Item, Where]] = []  # every layer with its table and its place
+    source: Source
+    count: int = 0
+    shapes: tuple[str, ...] = ()  # the trace up to the layer that is being built
+    built: list[tuple[AnyLayer, Item, Where]] = field(default_factory=list[Any])  # every layer with its table and its place
 
     # ------------------------------------------------------------------ layers in their order
 
@@ -118,10 +118,8 @@ class _Builder:
                 if not isinstance(name.value, str) or not name.value.isidentifier():
                     raise self.source.error(name.place, f'{here}: a name must be an identifier such as "fc1", got {shortened(name)}')
                 if name.value in names:
-                    line = names[name.value].line
-                    raise self.source.error(
-                        name.place, f"{here}: every layer's name is its own, and {name.value!r} is that of line {line}; choose another"
-                    )
+                    known = f"{name.value!r} is that of line {names[name.value].line}"
+                    raise self.source.error(name.place, f"{here}: every layer's name is its own, and {known}; choose another")
                 names[name.value] = name.place
             parts.append((place, table, name.value if name else ""))
         return parts
@@ -144,10 +142,7 @@ class _Builder:
                 values[key] = arguments.plain(key)
         try:
             for key in inside:
-                many = layers_wanted(arguments.hints.get(key)) == "many"
-                values[key] = self._inside(
-                    key, arguments, where, many=many, flow=_entering(values["input"], flow) if kind == "Stack" else None
-                )
+                values[key] = self._inside(key, arguments, where, _entering(values["input"], flow) if kind == "Stack" else None)
             layer = stack_part(arguments.call(values))
         except StackError as error:
             raise self._misfit(error, table, where, self.shapes) from error
@@ -171,7 +166,7 @@ class _Builder:
             )
         return known_sizes(flow)
 
-    def _inside(self, key: str, arguments: Arguments, where: Where, *, many: bool, flow: Flow | None) -> Any:
+    def _inside(self, key: str, arguments: Arguments, where: Where, flow: Flow | None) -> Any:
         """The layers of an argument: a list where the constructor takes one, else the layer itself or a chain of several."""
         item = arguments.table[key]
         tables = [item] if item.table is not None else item.parts
@@ -182,10 +177,10 @@ class _Builder:
             )
         if flow is not None:
             before = self.shapes
-            layers = self.in_stack(tables, where, flow)[0]
+            layers, _ = self.in_stack(tables, where, flow)
             self.shapes = before
             return layers
-        if many:
+        if layers_wanted(arguments.hints.get(key)) == "many":
             return self.in_list(tables, where)
         first = tables[0]
         if len(tables) == 1 and "name" not in (first.table or {}):

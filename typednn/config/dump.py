@@ -68,11 +68,10 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
     for key, value in arguments.items():
         if _is_default(value, parameters[key].default) or isinstance(value, Input):  # a chain inside declares nothing new
             continue
-        wanted = layers_wanted(hints.get(key))
-        below = f"{header}.{key_written(key)}"
-        if wanted == "many" or isinstance(value, Module):
-            for part_name, part in _inside(layer, value, many=wanted == "many"):
-                inside += _layer(below, part_name, part)
+        many = layers_wanted(hints.get(key)) == "many"
+        if many or isinstance(value, Module):
+            for part_name, part in _inside(layer, value, many=many):
+                inside += _layer(f"{header}.{key_written(key)}", part_name, part)
         else:
             lines.append(f"{key_written(key)} = {_argument(layer, key, value)}")
     return lines + inside
@@ -98,21 +97,18 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _argument(owner: object, key: str, value: Any) -> str:
+    """``value`` as TOML; an initialiser or a schedule as the table that describes it."""
+    described = value
+    if type(value) in _RULES:
+        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        described = {"type": _RULES[type(value)]} | {field.name: its for field, its in fields if its != field.default}
     try:
-        return written(_rule(value))
+        return written(described)
     except ArgumentError:
         where = f"dumps, {key} of {type(owner).__name__}"
         raise ArgumentError(
             explain(where, "an argument must have a form in TOML", repr(value), "pass a number, a string, a list, or a rule of typednn")
         ) from None
-
-
-def _rule(value: Any) -> Any:
-    """An initialiser or a schedule as the table that describes it; anything else as it is."""
-    if type(value) not in _RULES:
-        return value
-    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if getattr(value, field.name) != field.default}
-    return {"type": _RULES[type(value)], **fields}
 
 
 def _optimizer(optimizer: GradientOptimizer) -> list[str]:

@@ -107,15 +107,10 @@ def _import(modules: Sequence[str]) -> None:
 
 
 def _checked(source: Source) -> ModelConfig:
-    toml = Path(source.name).suffix.lower() == ".toml" or not is_paper_format(source.text)
-    if not toml:
+    if Path(source.name).suffix.lower() != ".toml" and is_paper_format(source.text):
         return ModelConfig(source, read_paper_format(source))
     tree = read_toml(source)
-    _check_top(source, tree.table or {})
-    return ModelConfig(source, tree)
-
-
-def _check_top(source: Source, tables: dict[str, Item]) -> None:
+    tables = tree.table or {}
     version = tables.get("format")
     if version is None:
         raise source.error(Place(1, 1), f"format is missing; write format = {FORMAT} first")
@@ -126,6 +121,7 @@ def _check_top(source: Source, tables: dict[str, Item]) -> None:
     for key, item in tables.items():
         if key not in _KEYS:
             raise source.error(item.key, f"unknown key {key!r}; {meant(key, _KEYS)}")
+    return ModelConfig(source, tree)
 
 
 def _input(source: Source, item: Item | None) -> Input[Any]:

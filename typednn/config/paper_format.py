@@ -24,7 +24,6 @@ from typing import Any, Final, cast
 
 from typednn.config.arguments import meant
 from typednn.config.source import Item, Place, Source
-from typednn.errors import ConfigError
 
 SEPARATOR: Final = "#" * 20
 
@@ -55,22 +54,20 @@ class _Line:
             column += len(field) + 1
         self.whole = Place(number, self.fields[0].place.column, max(1, len(text.strip())))
 
-    def error(self, place: Place, where: str, message: str) -> ConfigError:
-        return self.source.error(place, f"{where}: {message}")
-
     def numbers(self, where: str, what: str, names: Sequence[str], *, skip: int = 1, real: Sequence[str] = ()) -> dict[str, Item]:
         """The fields after the first ``skip`` as numbers under ``names``."""
         given = self.fields[skip:]
         if len(given) != len(names):
             wanted = ",".join([what] * skip + list(names))
-            raise self.error(self.whole, where, f"expects {wanted} ({_counted(len(names) + skip)}), got {len(self.fields)}")
-        return {name: self._number(where, name, item, real=name in real) for name, item in zip(names, given, strict=True)}
-
-    def _number(self, where: str, name: str, item: Item, *, real: bool) -> Item:
-        kind, pattern = ("a number", _NUMBER) if real else ("an integer", _INTEGER)
-        if not pattern.fullmatch(item.value):
-            raise self.error(item.place, where, f"{name} must be {kind}, got {item.value[:60]!r}")
-        return Item(float(item.value) if real else int(item.value), item.place, item.place)
+            counted = "1 field" if len(names) + skip == 1 else f"{len(names) + skip} fields"
+            raise self.source.error(self.whole, f"{where}: expects {wanted} ({counted}), got {len(self.fields)}")
+        numbers: dict[str, Item] = {}
+        for name, item in zip(names, given, strict=True):
+            kind, pattern, parsed = ("a number", _NUMBER, float) if name in real else ("an integer", _INTEGER, int)
+            if not pattern.fullmatch(item.value):
+                raise self.source.error(item.place, f"{where}: {name} must be {kind}, got {item.value[:60]!r}")
+            numbers[name] = _item(parsed(item.value), item.place)
+        return numbers
 
 
 def read_paper_format(source: Source) -> Item:
@@ -151,19 +148,15 @@ def _linear(numbers: Mapping[str, Item]) -> dict[str, Any]:
     return {"in_features": numbers["in"], "out_features": numbers["out"], "weight_init": "he_normal", "bias_init": "same"}
 
 
-def _nothing(numbers: Mapping[str, Item]) -> dict[str, Any]:
-    return {}
-
-
 # the paper's name -> the layer, the fields that follow the name, and how they become the layer's arguments
 _LAYERS: Final[dict[str, tuple[str, str, Callable[[Mapping[str, Item]], dict[str, Any]]]]] = {
     "Pad2D": ("Pad2d", "pad_h pad_w value", _pad),
     "Conv2D": ("Conv2d", "c_in c_out k_h k_w stride_h stride_w dil_h dil_w", _conv),
-    "ReLU": ("ReLU", "", _nothing),
+    "ReLU": ("ReLU", "", dict),
     "MaxPool2D": ("MaxPool2d", "k_h k_w s_h s_w d_h d_w", _pool),
-    "Flatten": ("Flatten", "", _nothing),
+    "Flatten": ("Flatten", "", dict),
     "Linear": ("Linear", "in out", _linear),
-    "Softmax": ("Softmax", "", _nothing),
+    "Softmax": ("Softmax", "", dict),
 }
 
 
@@ -171,7 +164,7 @@ def _layer(line: _Line, place: int) -> Item:
     where = f"layer {place}"
     name = line.fields[0]
     if name.value not in _LAYERS:
-        raise line.error(name.place, where, f"unknown layer {name.value[:60]!r}; {meant(name.value, _LAYERS)}")
+        raise line.source.error(name.place, f"{where}: unknown layer {name.value[:60]!r}; {meant(name.value, _LAYERS)}")
     kind, fields, arguments = _LAYERS[name.value]
     numbers = line.numbers(where, name.value, fields.split(), real=("value",))
     return _table(line.whole, {"type": _item(kind, name.place), **arguments(numbers)})
@@ -180,13 +173,10 @@ def _layer(line: _Line, place: int) -> Item:
 def _optimizer(line: _Line) -> Item:
     name = line.fields[0]
     if name.value != "SGD":
-        raise line.error(name.place, "optimizer", f"unknown optimizer {name.value[:60]!r}; {meant(name.value, ['SGD'], 'there is')}")
+        known = meant(name.value, ["SGD"], "there is")
+        raise line.source.error(name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {known}")
     lr = line.numbers("optimizer", "SGD", ["lr"], real=["lr"])["lr"]
     return _table(line.whole, {"type": _item("SGD", name.place), "lr": lr, "decay": 1e-7})
-
-
-def _counted(fields: int) -> str:
-    return "1 field" if fields == 1 else f"{fields} fields"
 
 
 def _pair(numbers: Mapping[str, Item], height: str, width: str) -> Item:

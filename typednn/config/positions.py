@@ -33,46 +33,40 @@ class _Reader:
         self.places: Places = {}
         self.last: dict[Path, int] = {}  # the place of the last element of each [[array of tables]]
         root = Parser(Language(tree_sitter_toml.language())).parse(data).root_node
+        self._pairs((), root)
         for node in root.children:
-            if node.type == "pair":
-                self._pair((), node)
-            elif node.type in ("table", "table_array_element"):
+            if node.type in ("table", "table_array_element"):
                 self._table(node)
 
     def _table(self, node: Node) -> None:
         header = next((child for child in node.children if child.type in _KEYS), None)
         if header is None:
             return
-        path: Path = ()
-        place = self._place(header)
-        *above, name = _words(header)
-        for word in above:
-            path = self._entered((*path, word), header)
-        path = (*path, name)
+        place, path = self._place(header), self._path((), header)
         if node.type == "table_array_element":
             self.last[path] = self.last.get(path, -1) + 1
             self.places.setdefault(path, (place, place))
             path = (*path, self.last[path])
         self.places[path] = (place, place)
-        for child in node.children:
-            if child.type == "pair":
-                self._pair(path, child)
+        self._pairs(path, node)
 
-    def _entered(self, path: Path, node: Node) -> Path:
-        """Inside the table at ``path``, or inside the last one of an array of tables."""
-        place = self._place(node)
-        self.places.setdefault(path, (place, place))
-        return (*path, self.last[path]) if path in self.last else path
+    def _pairs(self, path: Path, node: Node) -> None:
+        """The pairs of the table at ``path``."""
+        for pair in node.children:
+            key = next((child for child in pair.children if child.type in _KEYS), None)
+            value = next((child for child in pair.children if child.is_named and child.type not in (*_KEYS, "comment")), None)
+            if pair.type == "pair" and key is not None and value is not None:
+                self._value(self._path(path, key), self._place(key), value)
 
-    def _pair(self, path: Path, node: Node) -> None:
-        key = next((child for child in node.children if child.type in _KEYS), None)
-        value = next((child for child in node.children if child.is_named and child.type not in (*_KEYS, "comment")), None)
-        if key is None or value is None:
-            return
+    def _path(self, path: Path, key: Node) -> Path:
+        """What ``key`` stands for in the table at ``path``: inside the tables that it names, the last one of an array of tables."""
+        place = self._place(key)
         *above, name = _words(key)
         for word in above:
-            path = self._entered((*path, word), key)
-        self._value((*path, name), self._place(key), value)
+            path = (*path, word)
+            self.places.setdefault(path, (place, place))
+            path = (*path, self.last[path]) if path in self.last else path
+        return (*path, name)
 
     def _value(self, path: Path, key: Place | None, node: Node) -> None:
         place = self._place(node)
@@ -82,9 +76,7 @@ class _Reader:
             for index, element in enumerate(elements):
                 self._value((*path, index), None, element)
         elif node.type == "inline_table":
-            for child in node.children:
-                if child.type == "pair":
-                    self._pair(path, child)
+            self._pairs(path, node)
 
     def _place(self, node: Node) -> Place:
         row, start = node.start_point

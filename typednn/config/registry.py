@@ -74,12 +74,11 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
             rule = "registers a class derived from Module, or one with forward, backward and update"
             raise ArgumentError(explain(f"register({name!r})", rule, repr(layer)), "layer")
         if name in LAYERS:
-            known = LAYERS[name]
             raise ArgumentError(
                 explain(
                     f"register({name!r})",
                     "every layer type's name is its own",
-                    f"that of {known.__module__}.{known.__qualname__}",
+                    f"that of {LAYERS[name].__module__}.{LAYERS[name].__qualname__}",
                     "choose another name",
                 ),
                 "name",
@@ -104,10 +103,8 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
 def registered_name(layer: Module) -> str:
     """The name that configs use for a layer's class."""
     if layer.foreign:
-        cure = "derive it from Layer"
-        raise ArgumentError(
-            explain("dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", cure), "model"
-        )
+        got = f"{layer!r}, which is no Module"
+        raise ArgumentError(explain("dumps", "every layer knows the arguments it was made with", got, "derive it from Layer"), "model")
     name = next((name for name, kind in LAYERS.items() if kind is type(layer)), None)
     if name is None:
         kind = type(layer).__qualname__

@@ -18,17 +18,15 @@ from typednn.random import PCG32, Rng
 
 def build_optimizer(source: Source, table: Item, model: Module) -> GradientOptimizer:
     """The optimizer of ``[optimizer]``, bound to no model yet; each ``[[optimizer.group]]`` must match a parameter of ``model``."""
-    where = "optimizer"
-    kind, head = type_of(source, where, table, OPTIMIZERS, "an optimizer")
-    fields = table.table or {}
-    arguments = Arguments(source, where, kind, OPTIMIZERS[kind], table, head=head, own=("type", "group"))
+    kind, head = type_of(source, "optimizer", table, OPTIMIZERS, "an optimizer")
+    arguments = Arguments(source, "optimizer", kind, OPTIMIZERS[kind], table, head=head, own=("type", "group"))
     arguments.parameters.pop("groups", None)
     arguments.check_keys()
     values = {key: arguments.plain(key) for key in arguments.table}
     optimizer: GradientOptimizer = arguments.call(values)
     groups: list[Group] = []
-    for place, item in enumerate(_groups(source, fields)):
-        group = Arguments(source, f"{where}, group {place}", "Group", Group, item)
+    for place, item in enumerate(_groups(source, table)):
+        group = Arguments(source, f"optimizer, group {place}", "Group", Group, item)
         groups.append(group.made())
         try:
             arguments.factory(**values, groups=groups[-1:]).bind(model)
@@ -37,14 +35,13 @@ def build_optimizer(source: Source, table: Item, model: Module) -> GradientOptim
     return arguments.factory(**values, groups=groups) if groups else optimizer
 
 
-def _groups(source: Source, fields: dict[str, Item]) -> list[Item]:
-    item = fields.get("group")
+def _groups(source: Source, table: Item) -> list[Item]:
+    item = (table.table or {}).get("group")
     if item is None:
         return []
-    tables = item.parts
-    if not tables or any(table.table is None for table in tables):
+    if not item.parts or any(group.table is None for group in item.parts):
         raise source.error(item.place, f"optimizer: group is a list of tables, got {shortened(item)}; write each as [[optimizer.group]]")
-    return tables
+    return item.parts
 
 
 def build_rng(source: Source, table: Item) -> Rng:

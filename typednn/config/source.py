@@ -97,11 +97,8 @@ def _printable(character: str) -> str:
 
 
 def _trace(shapes: Sequence[str]) -> list[str]:
-    if not shapes:
-        return []
-    left_out = len(shapes) - _MOST_SHAPES
-    more = [f"    … {left_out} more"] if left_out > 0 else []
-    return ["shapes so far:", *more, *(f"    {line}" for line in shapes[-_MOST_SHAPES:])]
+    more = [f"    … {len(shapes) - _MOST_SHAPES} more"] if len(shapes) > _MOST_SHAPES else []
+    return ["shapes so far:", *more, *(f"    {line}" for line in shapes[-_MOST_SHAPES:])] if shapes else []
 
 
 def read(path: str | os.PathLike[str]) -> Source:

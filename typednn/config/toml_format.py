@@ -33,7 +33,7 @@ def read_toml(source: Source) -> Item:
     start = Place(1, 1)
     try:
         data = _values(source)
-        return _Tree(source, places(source)).item((), data, (start, start))
+        return _item(source, places(source), (), data, (start, start))
     except RecursionError:  # keys of quoted words
         raise source.error(start, f"nested more than {DEEPEST} deep") from None
 
@@ -67,18 +67,13 @@ def _check_depth(source: Source) -> None:
             raise source.error(source.place_of(token.start()), f"a key of more than {DEEPEST} words")
 
 
-class _Tree:
-    def __init__(self, source: Source, known: Places) -> None:
-        self.source = source
-        self.known = known
-
-    def item(self, path: Path, value: object, above: tuple[Place, Place]) -> Item:
-        """``value`` with its places; where one is not known, its holder's."""
-        key, place = here = self.known.get(path, above)
-        if isinstance(value, dict):
-            value = {name: self.item((*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}
-        elif isinstance(value, list):
-            value = [self.item((*path, index), part, here) for index, part in enumerate(cast("Sequence[object]", value))]
-        elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-            raise self.source.error(place, _TOO_LARGE)
-        return Item(value, place, key)
+def _item(source: Source, known: Places, path: Path, value: object, above: tuple[Place, Place]) -> Item:
+    """``value`` with its places; where one is not known, its holder's."""
+    key, place = here = known.get(path, above)
+    if isinstance(value, dict):
+        value = {name: _item(source, known, (*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}
+    elif isinstance(value, list):
+        value = [_item(source, known, (*path, index), part, here) for index, part in enumerate(cast("Sequence[object]", value))]
+    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise source.error(place, _TOO_LARGE)
+    return Item(value, place, key)

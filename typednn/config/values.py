@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex, cast
@@ -19,8 +18,7 @@ def written(value: object) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, float):
-        number = float(value)
-        return repr(number) if math.isfinite(number) else str(number)
+        return repr(float(value))
     if isinstance(value, SupportsIndex):
         return str(operator.index(value))
     if isinstance(value, datetime.date | datetime.time):

@@ -79,7 +79,7 @@ def _bits(rng: Rng) -> Any:
 
 def _plain(value: Any) -> Any:
     """An array becomes ``{"dtype": …, "values": …}``, and a number of NumPy's one of Python's."""
-    return {"dtype": value.dtype.name, "values": value.tolist()} if isinstance(value, np.ndarray) else value.item()
+    return {"dtype": value.dtype.name, "values": value.tolist()} if value.ndim else value.item()
 
 
 def _array(fields: dict[str, Any]) -> Any:

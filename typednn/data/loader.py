@@ -196,9 +196,10 @@ class Loader(Generic[X, Y]):
 
 
 def _check_rows(name: str, array: Any) -> None:
-    if not isinstance(array, np.ndarray) or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
+    known = issubclass(type(array), np.ndarray)
+    if not known or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
         rule, cure = f"{name} must be a NumPy array of numbers with rows", "convert it with numpy.asarray(...)"
-        got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        got = f"{array.dtype} of shape {array.shape}" if known else type(array).__name__
         raise ArgumentError(explain("Loader", rule, got, cure), name)
 
 

@@ -24,7 +24,7 @@ from typednn.calls import is_observed
 from typednn.errors import ArgumentError, DeviceError, DTypeError, explain
 from typednn.fields import Kept
 from typednn.fusion.gradients import FusedGrad
-from typednn.fusion.segments import Later, Segment, for_inference, segments
+from typednn.fusion.segments import Segment, for_inference, segments
 from typednn.layer import Chain, Sequential
 from typednn.module import Module
 
@@ -75,14 +75,13 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
             return FusedGrad(of_parts, lambda: of_input)
         gradients: list[tuple[Any, ...]] = []
         derivative: Any = next_grad
-        later: Later | None = None
         # A model of one segment is handed the caller's array, which may change before anybody reads the input's derivative.
         lazy = len(self._segments) > 1
         for segment, kept in zip(reversed(self._segments), reversed(self._kept_parts), strict=True):
-            grads, derivative, later = segment.run_back(derivative, kept, lazy and segment is self._segments[0])
+            grads, derivative = segment.run_back(derivative, kept, lazy and segment is self._segments[0])
             gradients.append(grads)
         parts = tuple(grad for grads in reversed(gradients) for grad in grads)
-        return FusedGrad(parts, (lambda: derivative) if later is None else later)
+        return FusedGrad(parts, derivative if lazy else lambda: derivative)
 
     # update is inherited: the walk pairs each layer with its gradient, as in the chain
 
@@ -126,6 +125,3 @@ def fuse(model: Any) -> Fused[Any, Any, Any]:
         cure = "give it what >> or Sequential makes"
         raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(model).__name__, cure), "model")
     return Fused(model)
-
-
-__all__ = ["Fused", "fuse"]

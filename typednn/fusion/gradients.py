@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.errors import StateError, explain
-from typednn.gradients import ChainGrad, Gradient, Shared, set_shared, with_shared
+from typednn.gradients import ChainGrad, Gradient, Shared, set_shared
 
 In = TypeVar("In", covariant=True)
 
@@ -61,28 +61,8 @@ class FusedGrad(ChainGrad[In, *tuple[Any, ...]]):
         object.__setattr__(self, "input", value)
         return value
 
-    def map(self, change: Callable[[AnyArray], AnyArray]) -> Self:
-        return self._with(self._of_parameters().map(change))
-
-    def __add__(self, other: Any) -> Self:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self._with(self._of_parameters() + other._of_parameters())
-
-    def __mul__(self, factor: float) -> Self:
-        product = self._of_parameters().__mul__(factor)
-        return product if product is NotImplemented else self._with(product)
-
-    __rmul__ = __mul__
-
-    def _of_parameters(self) -> Any:
-        """The same parts without the input."""
-        parts: ChainGrad[None, *tuple[Any, ...]] = ChainGrad(None, self.parts)
-        return with_shared(parts, self)
-
-    def _with(self, changed: Any) -> Self:
-        """Other parts, the same input."""
-        return with_shared(type(self)(changed.parts, lambda: self.input), self)
+    def _with(self, changed: dict[str, Any]) -> Self:
+        return type(self)(changed["parts"], lambda: self.input)
 
     def __reduce__(self) -> Any:
         return _rebuilt, (self.parts, self.input, self.shared_leaves())

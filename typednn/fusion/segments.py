@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, cast
 
 from typednn.fields import Cell
 from typednn.fusion.gradients import FusedPartGrad
@@ -32,13 +32,13 @@ from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.tanh import Tanh
 from typednn.module import Module
 
-Later: TypeAlias = Callable[[], Any]
-
 _ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activation("sigmoid"), Tanh: Activation("tanh")}
 
 
 class Segment(Protocol):
-    """``run`` gives the output and what ``run_back`` needs; the derivative by the input is an array, or a way to get it later.
+    """``run`` gives the output and what ``run_back`` needs; that gives the parts' gradients, and the derivative by the input.
+
+    The derivative is an array; if it is wanted ``later``, a function that computes it.
 
     ``infer`` gives the output alone.
     """
@@ -47,7 +47,7 @@ class Segment(Protocol):
 
     def run(self, x: Any) -> tuple[Any, Any]: ...
 
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]: ...
+    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]: ...
 
 
 class Alone:
@@ -62,9 +62,9 @@ class Alone:
     def run(self, x: Any) -> tuple[Any, Any]:
         return self.part.forward(x), None
 
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
+    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
         grad = self.part.backward(next_grad)
-        return (grad,), (None if later else grad.input), ((lambda: grad.input) if later else None)
+        return (grad,), (lambda: grad.input) if later else grad.input
 
 
 _NOTHING = FusedPartGrad()
@@ -88,15 +88,15 @@ class ConvActPool:
         y, winners = conv2d.forward(x, self.conv.weight, self.conv.bias, self.window, self.activation, True)
         return y, (x, y, winners)
 
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
+    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
         x, y, winners = kept
         weight, window, activation = self.conv.weight, self.window, self.activation
         dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, not later)
         grads = (*self.before, FusedPartGrad(dweight, None if self.conv.bias is None else dbias), *self.after)
         if not later:
-            return grads, dx, None
+            return grads, dx
         then = weight.copy()  # an optimizer may step before anybody asks
-        return grads, None, lambda: conv2d.backward(next_grad, x, then, window, activation, y, winners, True)[0]
+        return grads, lambda: conv2d.backward(next_grad, x, then, window, activation, y, winners, True)[0]
 
 
 class LinearAct:
@@ -113,15 +113,15 @@ class LinearAct:
         y = self.infer(x)
         return y, (x, y)
 
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any, Later | None]:
+    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
         x, y = kept
         weight, activation = self.linear.weight, self.activation
         dx, dweight, dbias = linear.backward(next_grad, x, weight, y, activation, not later)
         grads = (FusedPartGrad(dweight, None if self.linear.bias is None else dbias), _NOTHING)
         if not later:
-            return grads, dx, None
+            return grads, dx
         then = weight.copy()
-        return grads, None, lambda: linear.backward(next_grad, x, then, y, activation)[0]
+        return grads, lambda: linear.backward(next_grad, x, then, y, activation)[0]
 
 
 class LinearChain:
@@ -199,8 +199,7 @@ def _found(parts: Sequence[Module], place: int) -> tuple[int, Segment]:
 
 def activation_of(part: object) -> Activation | None:
     """What ``part`` computes, where that is an activation whose backward needs its output alone."""
-    kind = type(part)
-    found = Activation("leaky_relu", part.negative_slope) if isinstance(part, LeakyReLU) else _ACTIVATIONS.get(kind)
+    found = Activation("leaky_relu", part.negative_slope) if isinstance(part, LeakyReLU) else _ACTIVATIONS.get(type(part))
     return found if found is not None and found.monotone else None
 
 

@@ -6,20 +6,22 @@ from typing import Any
 
 from typednn.engines import Cpu
 
+_PARALLEL = 1 << 18  # numbers from which a second thread pays
+_CHUNK = 1 << 14  # numbers per task
 
-def in_place(hl: Any, cpu: Cpu, i: Any, values: list[Any], size: Any, parallel: int, chunk: int) -> Any:
+
+def in_place(hl: Any, cpu: Cpu, i: Any, values: list[Any], size: Any) -> Any:
     """The Func of ``values`` at ``i``, where some are written over what others are computed from.
 
     Halide takes outputs for other memory than inputs: it may store the first value of a Tuple, and then load it again as the old one
-    that the second value needs. So one vector of all values is computed to the end before the first is stored. From ``parallel``
-    numbers on, threads take ``chunk`` of them at a time.
+    that the second value needs. So one vector of all values is computed to the end before the first is stored.
     """
     block, outer, guard = hl.Var("block"), hl.Var("outer"), hl.TailStrategy.GuardWithIf
     new, after = hl.Func("new"), hl.Func("after")
     new[i] = hl.Tuple(values) if len(values) > 1 else values[0]
     after[i] = hl.Tuple([new[i][place] for place in range(len(values))]) if len(values) > 1 else new[i]
-    many = after.specialize(size >= parallel)
-    many.split(i, outer, i, chunk, guard).split(i, block, i, cpu.lanes, guard).vectorize(i).parallel(outer)
+    many = after.specialize(size >= _PARALLEL)
+    many.split(i, outer, i, _CHUNK, guard).split(i, block, i, cpu.lanes, guard).vectorize(i).parallel(outer)
     after.split(i, block, i, cpu.lanes, guard).vectorize(i)
     new.compute_at(after, block).store_in(hl.MemoryType.Stack).vectorize(i, cpu.lanes, guard)
     return after

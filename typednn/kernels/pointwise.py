@@ -26,6 +26,9 @@ Nonlinearities Improve Neural Network Acoustic Models", 2013; the polynomial of 
 2 units in the last place.
 """
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import inspect

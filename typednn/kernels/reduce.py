@@ -6,6 +6,9 @@ x any shape. Summed in double precision, as a float32 sum over a large batch los
 ``axes`` None, it is a float64 of rank 0. One addition per number.
 """
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any

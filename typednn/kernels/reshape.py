@@ -5,6 +5,9 @@ y = x, read as ``shape``       dx = dy, read as x's shape
 Any shape; as many numbers. A view where the layout allows one, else a copy. No arithmetic.
 """
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -7,6 +7,9 @@ Source: "Deep Learning Implementation With Rust", eqs 25 and 38, with dilation, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
+
+Pair: TypeAlias = tuple[int, int]
 
 
 def output_size(size: int, kernel: int, stride: int, dilation: int) -> int:
@@ -14,9 +17,7 @@ def output_size(size: int, kernel: int, stride: int, dilation: int) -> int:
     return (size - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def output_sizes(
-    input_size: tuple[int, int], kernel_size: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]
-) -> tuple[int, int]:
+def output_sizes(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pair) -> Pair:
     """`output_size` of height and width."""
     return (
         output_size(input_size[0], kernel_size[0], stride[0], dilation[0]),
@@ -24,9 +25,7 @@ def output_sizes(
     )
 
 
-def taps(
-    input_size: tuple[int, int], kernel_size: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]
-) -> Iterator[tuple[slice, slice]]:
+def taps(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pair) -> Iterator[tuple[slice, slice]]:
     """For each tap, row by row: the image rows and columns that it meets, one for each window.
 
     No pixel occurs twice within one tap's slices, so ``+=`` through them loses nothing.

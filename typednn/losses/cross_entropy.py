@@ -35,9 +35,8 @@ class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
         self.eps: float = number("CrossEntropy", "eps", eps, least=1e-30, below=1.0)
 
     def loss(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Value:
-        value: Any = reduced(cross_entropy.forward(prediction, target, self.eps), self.reduction)
-        result: Value = value
-        return result
+        value: Value = reduced(cross_entropy.forward(prediction, target, self.eps), self.reduction)
+        return value
 
     def loss_array(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Any:
         """`loss` as an array where the prediction is: on a device nobody waits for it."""

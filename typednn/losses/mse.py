@@ -32,9 +32,8 @@ class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
         self.reduction: Reduction = checked_reduction("MSE", reduction)
 
     def loss(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Value:
-        value: Any = reduced(mse.forward(prediction, target), self.reduction)
-        result: Value = value
-        return result
+        value: Value = reduced(mse.forward(prediction, target), self.reduction)
+        return value
 
     def loss_array(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Any:
         """`loss` as an array where the prediction is: on a device nobody waits for it."""

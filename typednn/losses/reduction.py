@@ -47,25 +47,13 @@ def reduced(losses: AnyArray, reduction: Reduction) -> Any:
 
 def reduced_array(losses: AnyArray, reduction: Reduction) -> Any:
     """The value where the losses are, for which nobody waits; one number is a float64 of rank 0."""
-    match reduction:
-        case "none":
-            return losses
-        case "mean_batch":
-            return reduce(losses, (0,), losses.shape[0])
-        case "mean_feature":
-            return reduce(losses, tuple(range(1, len(losses.shape))), math.prod(losses.shape[1:]))
-        case _:
-            return reduce(losses, None, alpha(losses.shape, reduction))
+    if reduction == "none":
+        return losses
+    axes = {"mean_batch": (0,), "mean_feature": tuple(range(1, len(losses.shape)))}.get(reduction)
+    return reduce(losses, axes, alpha(losses.shape, reduction))
 
 
 def alpha(shape: tuple[int, ...], reduction: Reduction) -> int:
     """What the gradient is divided by."""
-    match reduction:
-        case "mean":
-            return math.prod(shape)
-        case "mean_batch" | "batchmean":
-            return shape[0]
-        case "mean_feature":
-            return math.prod(shape[1:])
-        case _:
-            return 1
+    batch, features = shape[0], math.prod(shape[1:])
+    return {"mean": batch * features, "mean_batch": batch, "batchmean": batch, "mean_feature": features}.get(reduction, 1)

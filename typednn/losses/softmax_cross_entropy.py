@@ -41,9 +41,8 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Value:
         self.check_target(target, prediction.shape[1])
-        value: Any = reduced(softmax_cross_entropy.forward(prediction, target), self.reduction)
-        result: Value = value
-        return result
+        value: Value = reduced(softmax_cross_entropy.forward(prediction, target), self.reduction)
+        return value
 
     def loss_array(
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]

@@ -7,7 +7,7 @@ So every complaint comes while mypy is in the scope, as one of its own errors, a
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -50,6 +50,7 @@ class Body(Names):
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
         function = api.scope.current_function()
         self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
+        self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
         self.followed: bool = function is None or self.function is not None  # not the body of a lambda
         module_says = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
@@ -59,59 +60,50 @@ class Body(Names):
         self.of_module: bool = function is None and active is None
         source = self.function.body.body if self.function is not None else active.defn.defs.body if active is not None else api.tree.defs
         self.statements: list[ast.stmt] = syntax.block(source) if self.followed else []
-        self.rebound: frozenset[str] = frozenset(_rebound(source, nodes.GlobalDecl if self.function is None else nodes.NonlocalDecl))
+        # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
+        outward = ast.Global if self.function is None else ast.Nonlocal
+        within = [node for each in self.statements for node in ast.walk(each)]
+        self.rebound: frozenset[str] = frozenset(name for node in within if isinstance(node, outward) for name in node.names)
         if self.function is None:  # what a module or a class defines is found by its name
-            defined = (nodes.FuncDef, nodes.ClassDef, nodes.Decorator, nodes.OverloadedFuncDef)
-            self.statements = [each for each in self.statements if not isinstance(syntax.origin(each), defined)]
+            self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_says.copied
         self.position: int = 0
         self.at: int = -1
         self.memo: dict[int, Value] = {}
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
-        self.evaluator.returns = self._returned
-        self.evaluator.rebound = self.rebound
+        names = frozenset(name for text in texts for name in names_of(text))
+        self.evaluator: Statements = Statements(self, names, rebound=self.rebound, returns=self._returned)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
     # ------------------------------------------------------------------ the start
 
     def _entry(self) -> Environment:
+        arguments = [] if self.function is None else self.function.arguments
         env: Environment = {}
-        if self.function is None:
-            return env
-        info = self.function.info if self.function.info else None
-        for place, argument in enumerate(self.function.arguments):
-            name = argument.variable.name
-            if place == 0 and info is not None and name == "self":
-                env[name] = own = of_class(info) if self.function.name == "__init__" else symbolic(self.evaluator, info)
-                self.attributes = lookup(own.attributes)
-                self.evaluator.own = own
-                self.evaluator.assigned = classes.named(info, "assigned")
-            else:
-                star = argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2)
-                env[name] = UNKNOWN if star or name in self.rebound else self._parameter(name, argument)
-        return env
+        if self.function is not None and self.info is not None and arguments and arguments[0].variable.name == "self":
+            env["self"] = own = of_class(self.info) if self.function.name == "__init__" else symbolic(self.evaluator, self.info)
+            self.attributes = lookup(own.attributes)
+            self.evaluator.own = own
+            self.evaluator.assigned = classes.named(self.info, "assigned")
+        return {each.variable.name: self._parameter(each) for each in arguments} | env
 
-    def _parameter(self, name: str, argument: nodes.Argument) -> Value:
+    def _parameter(self, argument: nodes.Argument) -> Value:
+        name, declared = argument.variable.name, get_proper_type(argument.variable.type)
+        if argument.kind.is_star() or name in self.rebound:
+            return UNKNOWN
         said = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
         texts: syntax.Alternatives = said.get(name, [])
         if len(texts) == 1:
-            kind, text = texts[0]
-            return promised(self.evaluator, text, kind, self.attributes)
-        declared = value_of(argument.variable.type)
-        if declared is not UNKNOWN:
-            return declared
-        proper = get_proper_type(argument.variable.type)
-        whole = isinstance(proper, Instance) and proper.type.fullname == "builtins.int"
-        return symbol(name + DOT, positive=False) if whole else UNKNOWN
+            return promised(self.evaluator, texts[0][1], texts[0][0], self.attributes)
+        whole = isinstance(declared, Instance) and declared.type.fullname == "builtins.int"
+        return symbol(name + DOT, positive=False) if whole else value_of(declared)
 
     # ------------------------------------------------------------------ following mypy
 
     def value(self, context: Any) -> Value:
         """What is known of the expression that mypy is checking."""
-        self.context = context
         if not self._reach(context):
             return self.evaluator.evaluate(syntax.expression(context), {})
         statement = self.statements[self.at]
@@ -133,30 +125,28 @@ class Body(Names):
 
         A variable or a container that later holds a layer of other sizes would have a type that is too narrow.
         """
-        if self.at < 0 or self.at >= len(self.statements):
+        if self.at < 0:
             return True
         shape = Shape.of(self.statements[self.at])
-        parents = shape.parents
-        node: ast.AST | None = shape.made.get(id(context))
-        while node is not None:
-            outer = parents.get(id(node))
-            match outer:
-                case ast.Assign(targets=targets):
-                    return all(map(self._single, targets))
-                case ast.Tuple() if isinstance(above := parents.get(id(outer)), ast.Assign):
-                    unpacked = all(isinstance(target, ast.Tuple) for target in above.targets)
-                    return unpacked and all(map(self._single, above.targets))
-                case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.ListComp() | ast.GeneratorExp():
-                    return False
-                case ast.IfExp() | ast.NamedExpr() | ast.keyword():
-                    node = outer
-                case ast.Call() if outer.func is not node and not self._is_layer(outer):
-                    node = outer  # Box(Linear(4, 2)): the box may be a type of what is in it
-                case ast.Attribute() if isinstance(called := parents.get(id(outer)), ast.Call) and called.func is outer:
-                    node = called  # .named(…), .init(…)
-                case _:
-                    return True
-        return True
+        return self._alone(shape.made.get(id(context)), shape.parents)
+
+    def _alone(self, node: ast.AST | None, parents: Mapping[int, ast.AST]) -> bool:
+        outer = parents.get(id(node))
+        match outer:
+            case ast.Assign(targets=targets):
+                return all(map(self._single, targets))
+            case ast.Tuple() if isinstance(above := parents.get(id(outer)), ast.Assign):
+                return all(isinstance(target, ast.Tuple) and self._single(target) for target in above.targets)
+            case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.ListComp() | ast.GeneratorExp():
+                return False
+            case ast.IfExp() | ast.NamedExpr() | ast.keyword():
+                return self._alone(outer, parents)
+            case ast.Call() if outer.func is not node and not self._is_layer(outer):
+                return self._alone(outer, parents)  # Box(Linear(4, 2)): the box may be a type of what is in it
+            case ast.Attribute() if isinstance(called := parents.get(id(outer)), ast.Call) and called.func is outer:
+                return self._alone(called, parents)  # .named(…), .init(…)
+            case _:
+                return True
 
     def _is_layer(self, call: ast.Call) -> bool:
         made = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
@@ -167,10 +157,9 @@ class Body(Names):
             case ast.Name(id=name):
                 return name not in self.shared
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                constructing = self.function is not None and self.function.name == "__init__"
-                info = (self.function.info or None) if self.function is not None else None
-                free = info is not None and name not in classes.named(info, "handed")
-                return constructing and free and f"self.{name}" not in self.shared and name not in self.evaluator.assigned
+                if self.info is None or self.function is None or self.function.name != "__init__":
+                    return False
+                return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | classes.named(self.info, "handed")
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
             case _:
@@ -178,7 +167,6 @@ class Body(Names):
 
     def visit(self, context: Any) -> None:
         """Check what is known by now, from the statement that mypy is in to the end of a function."""
-        self.context = context
         if not self._reach(context):
             self.evaluator.evaluate(syntax.expression(context), {})
             return
@@ -189,6 +177,7 @@ class Body(Names):
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
+        self.context = context
         if not self.followed:
             return False
         places = (place for place in range(len(self.statements) - 1, -1, -1) if _holds(syntax.origin(self.statements[place]), context))
@@ -287,18 +276,6 @@ class Body(Names):
             returned(self.evaluator, self.function, self.annotated, self.attributes, value, statement.value)
 
 
-def _rebound(statements: Sequence[nodes.Statement], declaration: type[nodes.GlobalDecl | nodes.NonlocalDecl]) -> Iterator[str]:
-    """The names that functions inside declare global, or nonlocal: they may change whenever one is called."""
-    for statement in statements:
-        if isinstance(statement, declaration):
-            yield from statement.names
-        held: Any = statement.func if isinstance(statement, nodes.Decorator) else statement
-        for name in ("body", "else_body", "finally_body", "defs", "handlers", "bodies"):
-            for block in syntax.listed(getattr(held, name, None)):
-                if isinstance(block, nodes.Block):
-                    yield from _rebound(block.body, declaration)
-
-
 def _holds(statement: Any, context: Any) -> bool:
     if statement is None:
         return False
@@ -318,20 +295,11 @@ class Shape:
     @staticmethod
     @lru_cache(maxsize=1)
     def of(statement: ast.stmt) -> "Shape":
-        made: dict[int, ast.expr] = {}
-        parents: dict[int, ast.AST] = {}
-        hidden: set[str] = set()
-        waiting: list[ast.AST] = [statement]
-        while waiting:
-            node = waiting.pop()
-            made_from = syntax.origin(node)
-            if made_from is not None and isinstance(node, ast.expr):
-                made[id(made_from)] = node
-            if isinstance(node, ast.comprehension):
-                hidden |= {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
-            elif isinstance(node, ast.Lambda):
-                hidden |= {each.arg for each in [*node.args.args, *node.args.kwonlyargs]}
-            for inner in ast.iter_child_nodes(node):
-                parents[id(inner)] = node
-                waiting.append(inner)
+        within = list(ast.walk(statement))
+        made = {id(syntax.origin(node)): node for node in within if isinstance(node, ast.expr) and syntax.origin(node) is not None}
+        parents = {id(inner): node for node in within for inner in ast.iter_child_nodes(node)}
+        targets = [each for node in within if isinstance(node, ast.comprehension) for each in ast.walk(node.target)]
+        arguments = [node.args for node in within if isinstance(node, ast.Lambda)]
+        hidden = {each.id for each in targets if isinstance(each, ast.Name)}
+        hidden |= {each.arg for of in arguments for each in [*of.args, *of.kwonlyargs]}
         return Shape(made, parents, frozenset(hidden))

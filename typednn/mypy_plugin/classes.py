@@ -98,7 +98,7 @@ def read_class(ctx: ClassDefContext) -> None:
         "module": info.module_name,
         "methods": methods,
         "fields": fields,
-        "inner": {name: text for name, declared, _ in _declared(ctx.cls.defs) if (text := syntax.inner_contract(declared))},
+        "inner": {name: text for name, declared, _ in syntax.declared(ctx.cls.defs.body) if (text := syntax.inner_contract(declared))},
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
         "assigned": sorted(syntax.assigned(each for name, body in bodies.items() if name != "__init__" for each in body) | module.assigned),
@@ -155,33 +155,22 @@ def _marked(instance: Instance, text: str, string: Instance) -> Instance:
     return instance.copy_with_extra_attr(MARK, LiteralType(text, string))
 
 
-def _declared(body: nodes.Block) -> Iterator[tuple[str, Type | None, nodes.Expression]]:
-    """The names that a class body assigns or declares: each with its annotation and its value."""
-    for statement in body.body:
-        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
-            yield statement.lvalues[0].name, statement.unanalyzed_type, statement.rvalue
-
-
 def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for name, declared, _ in _declared(body):
-        alternatives = syntax.annotation(declared, aliases)
-        if alternatives:
-            marker = declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
-            found[name] = [marker if marker in ("Parameter", "Buffer", "Kept") else "field", alternatives]
-    return found
+    found = {name: (declared, syntax.annotation(declared, aliases)) for name, declared, _ in syntax.declared(body.body)}
+    return {name: [_field_kind(declared), alternatives] for name, (declared, alternatives) in found.items() if alternatives}
+
+
+def _field_kind(declared: Type | None) -> str:
+    marker = declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
+    return marker if marker in ("Parameter", "Buffer", "Kept") else "field"
 
 
 def _constants(body: nodes.Block) -> dict[str, str]:
     """The names that a class body assigns once, as text; what it changes again is unknown."""
-    found: dict[str, str] = {}
     statements = syntax.block(body.body)
     times = Counter(syntax.changed(statements))
-    for statement in statements:
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                if isinstance(target, ast.Name):
-                    found[target.id] = ast.unparse(ast.fix_missing_locations(statement.value))
+    assigned = [(target, each.value) for each in statements if isinstance(each, ast.Assign) for target in each.targets]
+    found = {target.id: ast.unparse(ast.fix_missing_locations(value)) for target, value in assigned if isinstance(target, ast.Name)}
     return {name: found[name] if name in found and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
 
 
@@ -190,7 +179,7 @@ def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
     decorated = any("dataclass" in ast.unparse(syntax.expression(each)) for each in cls.decorators)
     return [
         [name, "" if isinstance(value, nodes.TempNode) else ast.unparse(syntax.expression(value))]
-        for name, declared, value in _declared(cls.defs)
+        for name, declared, value in syntax.declared(cls.defs.body)
         if decorated and isinstance(declared, UnboundType) and declared.name not in ("ClassVar", "Parameter", "Kept", "Buffer")
     ]
 

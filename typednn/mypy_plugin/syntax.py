@@ -7,7 +7,7 @@ call, an operator or a name that comes from a body remembers the node it was mad
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeGuard, TypeVar
 
@@ -29,7 +29,8 @@ _COMPARISONS: dict[str, type[ast.cmpop]] = {
     "is": ast.Is, "is not": ast.IsNot, "in": ast.In, "not in": ast.NotIn,
 }  # fmt: skip
 _UNARY: dict[str, type[ast.unaryop]] = {"-": ast.USub, "+": ast.UAdd, "not": ast.Not, "~": ast.Invert}
-_CAPTURES = ("pattern", "patterns", "positionals", "keyword_values", "values", "keys")
+_CONSTANTS = {"True": True, "False": False, "None": None}
+_LOAD = ast.Load()
 
 
 def origin(node: ast.AST) -> Any:
@@ -37,12 +38,12 @@ def origin(node: ast.AST) -> Any:
     return getattr(node, "origin", None)
 
 
-def _unknown() -> ast.expr:
+def _unknown(node: object = None) -> ast.expr:
     return ast.Constant(value=...)
 
 
 def _name(name: str) -> ast.Name:
-    return ast.Name(id=name, ctx=ast.Load())
+    return ast.Name(id=name, ctx=_LOAD)
 
 
 # ------------------------------------------------------------------ expressions
@@ -50,90 +51,82 @@ def _name(name: str) -> ast.Name:
 
 def expression(node: nodes.Expression) -> ast.expr:
     """The same expression, ``...`` in place of what no size can depend on."""
-    made = _expression(node)
+    made = _EXPRESSIONS.get(type(node), _unknown)(node)
     made.origin = node  # type: ignore[attr-defined]
     return made
 
 
-def _expression(node: nodes.Expression) -> ast.expr:
-    match node:
-        case nodes.IntExpr() | nodes.StrExpr() | nodes.FloatExpr():
-            return ast.Constant(value=node.value)
-        case nodes.NameExpr():
-            return (
-                ast.Constant(value={"True": True, "False": False, "None": None}[node.name]) if node.name in _CONSTANTS else _name(node.name)
-            )
-        case nodes.SuperExpr():
-            return ast.Attribute(value=ast.Call(func=_name("super"), args=[], keywords=[]), attr=node.name, ctx=ast.Load())
-        case nodes.MemberExpr():
-            return ast.Attribute(value=expression(node.expr), attr=node.name, ctx=ast.Load())
-        case nodes.IndexExpr():
-            return ast.Subscript(value=expression(node.base), slice=expression(node.index), ctx=ast.Load())
-        case nodes.SliceExpr():
-            ends = [None if end is None else expression(end) for end in (node.begin_index, node.end_index, node.stride)]
-            return ast.Slice(lower=ends[0], upper=ends[1], step=ends[2])
-        case nodes.CallExpr() if isinstance(node.analyzed, nodes.RevealExpr | nodes.CastExpr | nodes.AssertTypeExpr):
-            return _expression(node.analyzed)
-        case nodes.CallExpr():
-            return _call(node)
-        case nodes.RevealExpr() if node.expr is not None:
-            return ast.Call(func=_name("reveal_type"), args=[expression(node.expr)], keywords=[])
-        case nodes.CastExpr() | nodes.AssertTypeExpr():
-            return expression(node.expr)
-        case nodes.OpExpr() if node.op in ("and", "or"):
-            return ast.BoolOp(op=ast.And() if node.op == "and" else ast.Or(), values=[expression(node.left), expression(node.right)])
-        case nodes.OpExpr() if node.op in _OPERATORS:
-            return ast.BinOp(left=expression(node.left), op=_OPERATORS[node.op](), right=expression(node.right))
-        case nodes.UnaryExpr() if node.op in _UNARY:
-            return ast.UnaryOp(op=_UNARY[node.op](), operand=expression(node.expr))
-        case nodes.ComparisonExpr():
-            first, *others = map(expression, node.operands)
-            return ast.Compare(left=first, ops=[_COMPARISONS[op]() for op in node.operators], comparators=others)
-        case nodes.ConditionalExpr():
-            return ast.IfExp(test=expression(node.cond), body=expression(node.if_expr), orelse=expression(node.else_expr))
-        case nodes.TupleExpr():
-            return ast.Tuple(elts=list(map(expression, node.items)), ctx=ast.Load())
-        case nodes.ListExpr():
-            return ast.List(elts=list(map(expression, node.items)), ctx=ast.Load())
-        case nodes.DictExpr():
-            keys = [None if key is None else expression(key) for key, _ in node.items]
-            return ast.Dict(keys=keys, values=[expression(value) for _, value in node.items])
-        case nodes.StarExpr():
-            return ast.Starred(value=expression(node.expr), ctx=ast.Load())
-        case nodes.AssignmentExpr():
-            return ast.NamedExpr(target=_name(node.target.name), value=expression(node.value))
-        case nodes.ListComprehension():
-            return ast.ListComp(elt=expression(node.generator.left_expr), generators=_generators(node.generator))
-        case nodes.GeneratorExpr():
-            return ast.GeneratorExp(elt=expression(node.left_expr), generators=_generators(node))
-        case nodes.LambdaExpr():
-            return ast.Lambda(args=_parameters(node.arguments), body=_unknown())
-        case _:
-            return _unknown()
+def _optional(node: nodes.Expression | None) -> ast.expr | None:
+    return None if node is None else expression(node)
 
 
-_CONSTANTS = ("True", "False", "None")
+def _expressions(several: Iterable[nodes.Expression]) -> list[ast.expr]:
+    return list(map(expression, several))
 
 
 def _call(node: nodes.CallExpr) -> ast.expr:
-    arguments: list[ast.expr] = []
-    keywords: list[ast.keyword] = []
+    if isinstance(node.analyzed, nodes.RevealExpr | nodes.CastExpr | nodes.AssertTypeExpr):
+        return expression(node.analyzed)
+    made = ast.Call(func=expression(node.callee), args=[], keywords=[])
     for kind, name, argument in zip(node.arg_kinds, node.arg_names, node.args, strict=True):
         value = expression(argument)
-        if kind == nodes.ARG_STAR:
-            arguments.append(ast.Starred(value=value, ctx=ast.Load()))
-        elif kind == nodes.ARG_STAR2 or kind.is_named():
-            keywords.append(ast.keyword(arg=name, value=value))
+        if kind == nodes.ARG_STAR2 or kind.is_named():
+            made.keywords.append(ast.keyword(arg=name, value=value))
         else:
-            arguments.append(value)
-    return ast.Call(func=expression(node.callee), args=arguments, keywords=keywords)
+            made.args.append(ast.Starred(value=value, ctx=_LOAD) if kind == nodes.ARG_STAR else value)
+    return made
+
+
+def _operation(node: nodes.OpExpr) -> ast.expr:
+    left, right = expression(node.left), expression(node.right)
+    if node.op in ("and", "or"):
+        return ast.BoolOp(op=ast.And() if node.op == "and" else ast.Or(), values=[left, right])
+    return ast.BinOp(left=left, op=_OPERATORS[node.op](), right=right)
+
+
+def _comparison(node: nodes.ComparisonExpr) -> ast.expr:
+    first, *others = map(expression, node.operands)
+    return ast.Compare(left=first, ops=[_COMPARISONS[op]() for op in node.operators], comparators=others)
 
 
 def _generators(node: nodes.GeneratorExpr) -> list[ast.comprehension]:
     return [
-        ast.comprehension(target=expression(index), iter=expression(sequence), ifs=list(map(expression, conditions)), is_async=0)
+        ast.comprehension(target=expression(index), iter=expression(sequence), ifs=_expressions(conditions), is_async=0)
         for index, sequence, conditions in zip(node.indices, node.sequences, node.condlists, strict=True)
     ]
+
+
+# By the class of mypy's node; of any other nothing is known.
+_EXPRESSIONS: dict[type[nodes.Expression], Callable[[Any], ast.expr]] = {
+    nodes.IntExpr: lambda node: ast.Constant(value=node.value),
+    nodes.StrExpr: lambda node: ast.Constant(value=node.value),
+    nodes.FloatExpr: lambda node: ast.Constant(value=node.value),
+    nodes.NameExpr: lambda node: ast.Constant(value=_CONSTANTS[node.name]) if node.name in _CONSTANTS else _name(node.name),
+    nodes.SuperExpr: lambda node: ast.Attribute(value=ast.Call(func=_name("super"), args=[], keywords=[]), attr=node.name, ctx=_LOAD),
+    nodes.MemberExpr: lambda node: ast.Attribute(value=expression(node.expr), attr=node.name, ctx=_LOAD),
+    nodes.IndexExpr: lambda node: ast.Subscript(value=expression(node.base), slice=expression(node.index), ctx=_LOAD),
+    nodes.SliceExpr: lambda node: ast.Slice(*map(_optional, (node.begin_index, node.end_index, node.stride))),
+    nodes.CallExpr: _call,
+    nodes.RevealExpr: lambda node: (
+        _unknown() if node.expr is None else ast.Call(func=_name("reveal_type"), args=[expression(node.expr)], keywords=[])
+    ),
+    nodes.CastExpr: lambda node: expression(node.expr),
+    nodes.AssertTypeExpr: lambda node: expression(node.expr),
+    nodes.OpExpr: _operation,
+    nodes.UnaryExpr: lambda node: ast.UnaryOp(op=_UNARY[node.op](), operand=expression(node.expr)),
+    nodes.ComparisonExpr: _comparison,
+    nodes.ConditionalExpr: lambda node: ast.IfExp(*map(expression, (node.cond, node.if_expr, node.else_expr))),
+    nodes.TupleExpr: lambda node: ast.Tuple(elts=_expressions(node.items), ctx=_LOAD),
+    nodes.ListExpr: lambda node: ast.List(elts=_expressions(node.items), ctx=_LOAD),
+    nodes.DictExpr: lambda node: ast.Dict(
+        keys=[_optional(key) for key, _ in node.items], values=[expression(value) for _, value in node.items]
+    ),
+    nodes.StarExpr: lambda node: ast.Starred(value=expression(node.expr), ctx=_LOAD),
+    nodes.AssignmentExpr: lambda node: ast.NamedExpr(target=_name(node.target.name), value=expression(node.value)),
+    nodes.ListComprehension: lambda node: ast.ListComp(elt=expression(node.generator.left_expr), generators=_generators(node.generator)),
+    nodes.GeneratorExpr: lambda node: ast.GeneratorExp(elt=expression(node.left_expr), generators=_generators(node)),
+    nodes.LambdaExpr: lambda node: ast.Lambda(args=_parameters(node.arguments), body=_unknown()),
+}
 
 
 # ------------------------------------------------------------------ statements
@@ -143,7 +136,7 @@ def block(statements: Iterable[nodes.Statement]) -> list[ast.stmt]:
     """Statements one by one; what mypy knows to be unreachable is left out."""
     found: list[ast.stmt] = []
     for statement in statements:
-        for made in _statement(statement):
+        for made in _STATEMENTS[type(statement)](statement) if type(statement) in _STATEMENTS else ():
             made.origin = statement  # type: ignore[attr-defined]
             found.append(made)
     return found
@@ -153,94 +146,81 @@ def _body(body: nodes.Block | None) -> list[ast.stmt]:
     return [] if body is None or body.is_unreachable else block(body.body) or [ast.Pass()]
 
 
-def _statement(node: nodes.Statement) -> list[ast.stmt]:
-    match node:
-        case nodes.AssignmentStmt():
-            if isinstance(node.rvalue, nodes.TempNode):
-                return []  # a declaration without a value
-            return [ast.Assign(targets=list(map(expression, node.lvalues)), value=expression(node.rvalue))]
-        case nodes.OperatorAssignmentStmt():
-            value = ast.BinOp(left=expression(node.lvalue), op=_OPERATORS.get(node.op, ast.BitAnd)(), right=expression(node.rvalue))
-            return [ast.Assign(targets=[expression(node.lvalue)], value=value)]
-        case nodes.ExpressionStmt():
-            return [ast.Expr(value=expression(node.expr))]
-        case nodes.ReturnStmt():
-            return [ast.Return(value=None if node.expr is None else expression(node.expr))]
-        case nodes.IfStmt():
-            return _if(node, 0)
-        case nodes.WhileStmt():
-            return [ast.While(test=expression(node.expr), body=_body(node.body), orelse=_body(node.else_body))]
-        case nodes.ForStmt():
-            target, sequence = expression(node.index), expression(node.expr)
-            return [ast.For(target=target, iter=sequence, body=_body(node.body), orelse=_body(node.else_body))]
-        case nodes.WithStmt():
-            items = [
-                ast.withitem(context_expr=expression(value), optional_vars=None if target is None else expression(target))
-                for value, target in zip(node.expr, node.target, strict=True)
-            ]
-            return [ast.With(items=items, body=_body(node.body))]
-        case nodes.TryStmt():
-            handlers = [
-                ast.ExceptHandler(type=None, name=None if name is None else name.name, body=_body(body))
-                for name, body in zip(node.vars, node.handlers, strict=True)
-            ]
-            return [ast.Try(body=_body(node.body), handlers=handlers, orelse=_body(node.else_body), finalbody=_body(node.finally_body))]
-        case nodes.MatchStmt():
-            return _match(node)
-        case nodes.Block():
-            return _body(node)
-        case nodes.RaiseStmt():
-            return [ast.Raise()]
-        case nodes.BreakStmt():
-            return [ast.Break()]
-        case nodes.ContinueStmt():
-            return [ast.Continue()]
-        case nodes.DelStmt():
-            return [ast.Assign(targets=[expression(node.expr)], value=_unknown())]
-        case nodes.GlobalDecl() | nodes.NonlocalDecl():
-            return [ast.Assign(targets=[_name(name) for name in node.names], value=_unknown())]
-        case nodes.Decorator():
-            return _statement(node.func)
-        case nodes.FuncDef():
-            return [_function(node)]
-        case nodes.ClassDef():
-            return [_typed(ast.ClassDef(name=node.name, bases=[], keywords=[], body=_body(node.defs), decorator_list=[]))]
-        case nodes.AssertStmt():
-            return [ast.Expr(value=expression(node.expr))]
-        case _:
-            return []
+def _assigned(targets: Iterable[nodes.Expression], value: ast.expr) -> list[ast.stmt]:
+    return [ast.Assign(targets=_expressions(targets), value=value)]
 
 
-def _if(node: nodes.IfStmt, place: int) -> list[ast.stmt]:
-    if place == len(node.expr):
-        return _body(node.else_body)
-    rest = _if(node, place + 1)
-    if node.body[place].is_unreachable:
-        return rest
-    return [ast.If(test=expression(node.expr[place]), body=_body(node.body[place]), orelse=rest)]
+def _forgotten(names: Iterable[str]) -> list[ast.stmt]:
+    return [ast.Assign(targets=[_name(name)], value=_unknown()) for name in names]
+
+
+def _if(node: nodes.IfStmt) -> list[ast.stmt]:
+    chain: list[ast.stmt] = _body(node.else_body)
+    for test, body in zip(reversed(node.expr), reversed(node.body), strict=True):
+        if not body.is_unreachable:
+            chain = [ast.If(test=expression(test), body=_body(body), orelse=chain)]
+    return chain
 
 
 def _match(node: nodes.MatchStmt) -> list[ast.stmt]:
     """Any of the bodies, or none; names that patterns capture are unknown."""
     chain: list[ast.stmt] = []
     for pattern, body in zip(reversed(node.patterns), reversed(node.bodies), strict=True):
-        captured: list[ast.stmt] = [ast.Assign(targets=[_name(name)], value=_unknown()) for name in _captured(pattern)]
-        chain = [ast.If(test=_unknown(), body=captured + _body(body), orelse=chain)]
+        chain = [ast.If(test=_unknown(), body=_forgotten(_captured(pattern)) + _body(body), orelse=chain)]
     return chain
 
 
-def _captured(pattern: Any) -> list[str]:
-    names = [found.name for key in ("name", "capture", "rest") if isinstance(found := getattr(pattern, key, None), nodes.NameExpr)]
-    for key in _CAPTURES:
+def _captured(pattern: Any) -> Iterator[str]:
+    for key in ("name", "capture", "rest", "pattern", "patterns", "positionals", "keyword_values", "values"):
         inner: Any = getattr(pattern, key, None)
-        names += [name for each in listed(inner) if isinstance(each, mypy_patterns.Pattern) for name in _captured(each)]
-    return names
+        several: list[Any] = [*inner] if isinstance(inner, list) else [inner]
+        for each in several:
+            if isinstance(each, nodes.NameExpr):
+                yield each.name
+            elif isinstance(each, mypy_patterns.Pattern):
+                yield from _captured(each)
 
 
-def listed(inner: Any) -> list[Any]:
-    """A list as it is, one thing as a list of one."""
-    several: list[Any] = [*inner] if isinstance(inner, list | tuple) else [inner]
-    return several
+def _with(node: nodes.WithStmt) -> list[ast.stmt]:
+    pairs = zip(node.expr, node.target, strict=True)
+    items = [ast.withitem(context_expr=expression(value), optional_vars=_optional(target)) for value, target in pairs]
+    return [ast.With(items=items, body=_body(node.body))]
+
+
+def _try(node: nodes.TryStmt) -> list[ast.stmt]:
+    pairs = zip(node.vars, node.handlers, strict=True)
+    handlers = [ast.ExceptHandler(type=None, name=None if name is None else name.name, body=_body(body)) for name, body in pairs]
+    return [ast.Try(body=_body(node.body), handlers=handlers, orelse=_body(node.else_body), finalbody=_body(node.finally_body))]
+
+
+# By the class of mypy's node; any other means nothing here. An assignment with a TempNode is a declaration without a value.
+_STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
+    nodes.AssignmentStmt: lambda node: [] if isinstance(node.rvalue, nodes.TempNode) else _assigned(node.lvalues, expression(node.rvalue)),
+    nodes.OperatorAssignmentStmt: lambda node: _assigned(
+        [node.lvalue], ast.BinOp(left=expression(node.lvalue), op=_OPERATORS[node.op](), right=expression(node.rvalue))
+    ),
+    nodes.DelStmt: lambda node: _assigned([node.expr], _unknown()),
+    nodes.GlobalDecl: lambda node: [ast.Global(names=node.names), *_forgotten(node.names)],
+    nodes.NonlocalDecl: lambda node: [ast.Nonlocal(names=node.names), *_forgotten(node.names)],
+    nodes.ExpressionStmt: lambda node: [ast.Expr(value=expression(node.expr))],
+    nodes.AssertStmt: lambda node: [ast.Expr(value=expression(node.expr))],
+    nodes.ReturnStmt: lambda node: [ast.Return(value=_optional(node.expr))],
+    nodes.RaiseStmt: lambda node: [ast.Raise()],
+    nodes.BreakStmt: lambda node: [ast.Break()],
+    nodes.ContinueStmt: lambda node: [ast.Continue()],
+    nodes.IfStmt: _if,
+    nodes.MatchStmt: _match,
+    nodes.WhileStmt: lambda node: [ast.While(test=expression(node.expr), body=_body(node.body), orelse=_body(node.else_body))],
+    nodes.ForStmt: lambda node: [
+        ast.For(target=expression(node.index), iter=expression(node.expr), body=_body(node.body), orelse=_body(node.else_body))
+    ],
+    nodes.WithStmt: _with,
+    nodes.TryStmt: _try,
+    nodes.Block: _body,
+    nodes.FuncDef: lambda node: [_function(node)],
+    nodes.Decorator: lambda node: [_function(node.func)],
+    nodes.ClassDef: lambda node: [_typed(ast.ClassDef(name=node.name, bases=[], keywords=[], body=_body(node.defs), decorator_list=[]))],
+}
 
 
 # ------------------------------------------------------------------ functions
@@ -249,15 +229,14 @@ def listed(inner: Any) -> list[Any]:
 def _parameters(arguments: list[nodes.Argument]) -> ast.arguments:
     positional = [each for each in arguments if each.kind in (nodes.ARG_POS, nodes.ARG_OPT)]
     keyword = [each for each in arguments if each.kind in (nodes.ARG_NAMED, nodes.ARG_NAMED_OPT)]
-    star = next((each for each in arguments if each.kind == nodes.ARG_STAR), None)
-    star2 = next((each for each in arguments if each.kind == nodes.ARG_STAR2), None)
+    starred = {each.kind: ast.arg(arg=each.variable.name) for each in arguments if each.kind.is_star()}
     return ast.arguments(
         posonlyargs=[],
         args=list(map(_parameter, positional)),
-        vararg=None if star is None else ast.arg(arg=star.variable.name),
+        vararg=starred.get(nodes.ARG_STAR),
         kwonlyargs=list(map(_parameter, keyword)),
-        kw_defaults=[None if each.initializer is None else expression(each.initializer) for each in keyword],
-        kwarg=None if star2 is None else ast.arg(arg=star2.variable.name),
+        kw_defaults=[_optional(each.initializer) for each in keyword],
+        kwarg=starred.get(nodes.ARG_STAR2),
         defaults=[expression(each.initializer) for each in positional if each.initializer is not None],
     )
 
@@ -347,41 +326,38 @@ def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
 
 def handed(body: Iterable[ast.stmt]) -> set[str]:
     """The attributes of self that statements hand on: who then holds a list may change it."""
-    names: set[str] = set()
-    for node in (node for each in body for node in ast.walk(each)):
-        given: list[ast.expr | None] = []
-        match node:
-            case ast.Assign() | ast.Return() | ast.NamedExpr():
-                given = [node.value]
-            case ast.Call():
-                given = [*node.args, *(each.value for each in node.keywords)]
-            case ast.List() | ast.Tuple():
-                given = list(node.elts)
-            case _:
-                pass
-        names |= {each.attr for each in given if each is not None and of_self(each)}
-    return names
+    return {given.attr for each in body for node in ast.walk(each) for given in _given(node) if given is not None and of_self(given)}
+
+
+def _given(node: ast.AST) -> Sequence[ast.expr | None]:
+    match node:
+        case ast.Assign() | ast.Return() | ast.NamedExpr():
+            return [node.value]
+        case ast.Call():
+            return [*node.args, *(each.value for each in node.keywords)]
+        case ast.List() | ast.Tuple():
+            return node.elts
+        case _:
+            return ()
 
 
 def copied(body: Iterable[ast.stmt]) -> set[str]:
     """The names whose value some assignment or loop hands to another name."""
-    nodes_within = [node for each in body for node in ast.walk(each)]
-    values = [node.value for node in nodes_within if isinstance(node, ast.Assign | ast.NamedExpr)]
-    return {name for value in (*values, *(node.iter for node in nodes_within if isinstance(node, ast.For))) for name in _bare(value)}
+    within = [node for each in body for node in ast.walk(each)]
+    values = [node.value for node in within if isinstance(node, ast.Assign | ast.NamedExpr)]
+    return {name for value in (*values, *(node.iter for node in within if isinstance(node, ast.For))) for name in _bare(value)}
 
 
-def _bare(value: ast.expr) -> Iterable[str]:
+def _bare(value: ast.expr) -> list[str]:
     match value:
         case ast.Name(id=name):
-            yield name
+            return [name]
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element in elements:
-                yield from _bare(element)
+            return [name for element in elements for name in _bare(element)]
         case ast.IfExp(body=body, orelse=orelse):
-            yield from _bare(body)
-            yield from _bare(orelse)
+            return _bare(body) + _bare(orelse)
         case _:
-            pass
+            return []
 
 
 # ------------------------------------------------------------------ annotations
@@ -483,18 +459,25 @@ def elements(result: Type) -> Sequence[Type]:
             return [result]
 
 
+def declared(statements: Iterable[nodes.Statement]) -> Iterator[tuple[str, Type | None, nodes.Expression]]:
+    """The names that statements assign or declare: each with its annotation and its value."""
+    for statement in statements:
+        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
+            yield statement.lvalues[0].name, statement.unanalyzed_type, statement.rvalue
+
+
 def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:
     """``Images: TypeAlias = Float[Array4, "batch 28 28 1"]`` at the top of a module, by name."""
     found: dict[str, Alternatives] = {}
-    for statement in statements:
-        if isinstance(statement, nodes.AssignmentStmt) and isinstance(statement.lvalues[0], nodes.NameExpr):
-            match statement.rvalue:
-                case nodes.IndexExpr(base=nodes.RefExpr() as base, index=nodes.TupleExpr(items=[_, nodes.StrExpr(value=text)])) if (
-                    getattr(base, "name", "") in KINDS
-                ):
-                    found[statement.lvalues[0].name] = [[str(getattr(base, "name", "")), text]]
-                case _:
-                    pass
+    for name, _, value in declared(statements):
+        match value:
+            case nodes.IndexExpr(
+                base=nodes.NameExpr(name=kind) | nodes.MemberExpr(name=kind),
+                index=nodes.TupleExpr(items=[_, nodes.StrExpr(value=text)]),
+            ) if kind in KINDS:
+                found[name] = [[kind, text]]
+            case _:
+                pass
     return found
 
 

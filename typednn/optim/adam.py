@@ -52,16 +52,13 @@ class Adam(GradientOptimizer):
         if not state.arrays:
             xp = namespace(state.weights)
             state.arrays = {"m": xp.zeros_like(state.weights), "v": xp.zeros_like(state.weights)}
-        beta1, beta2 = self.betas
-        arrays = state.arrays
         adam.step(
             state.weights,
             grad,
-            arrays["m"],
-            arrays["v"],
+            state.arrays["m"],
+            state.arrays["v"],
             lr,
-            beta1,
-            beta2,
+            *self.betas,
             self.eps,
             state.step + 1,
             state.coupled,

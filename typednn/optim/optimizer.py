@@ -48,9 +48,7 @@ class Settings:
     weight_decay: float
 
     def check(self, where: str) -> "Settings":
-        for name in ("l2", "decay", "weight_decay"):
-            number(where, name, getattr(self, name), least=0.0)
-        given = [name for name in ("l2", "decay", "weight_decay") if getattr(self, name)]
+        given = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
         if len(given) > 1:  # the one to blame is l2 or decay: AdamW has a weight_decay although nobody wrote it
             raise ArgumentError(
                 explain(
@@ -394,9 +392,7 @@ class GradientOptimizer(Optimizer):
             except LocatedError:
                 problems.append(f"{key!r} is a {type(value).__name__}, not an array")
         for name, shape in shapes.items():
-            if f"{name}.step" not in state:
-                problems.append(f"missing {name + '.step'!r}")
-            needed = kinds if steps.get(name) or any(f"{name}.{part}" in state for part in kinds) else ()
+            needed = ("step", *(kinds if steps.get(name) or any(f"{name}.{part}" in state for part in kinds) else ()))
             problems += [f"missing {f'{name}.{part}'!r}" for part in needed if f"{name}.{part}" not in state]
             for part, array in arrays[name].items():
                 if array.shape != shape:

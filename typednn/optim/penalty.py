@@ -18,6 +18,3 @@ def l2_penalty(model: Module, l2: float) -> float:
     """``l2`` times the sum of the squares of all parameters: with it, what ``SGD(lr, l2=l2)`` makes smaller can be watched."""
     squares: Any = (namespace(weights).square(weights, dtype=np.float64).sum() for weights in model.parameters())
     return number("l2_penalty", "l2", l2, least=0.0) * float(sum(squares))
-
-
-__all__ = ["l2_penalty"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 
 from typednn.cures import between
 from typednn.errors import StackError
@@ -38,6 +39,10 @@ class Axis:
         text, unifier = self.formula
         how = write(text, unifier.lookup, unifier.attributes)
         return "" if how == str(self.size) else how
+
+    def sized(self, size: Dim | None) -> Axis:
+        """The same axis, of which more is known."""
+        return self if size is self.size else replace(self, size=size)
 
     @property
     def why(self) -> str:
@@ -138,8 +143,7 @@ class Flow:
         if unifier.mismatches:
             raise flow._misfit(label, unifier.mismatches[0])
         if flow.axes is not None and known is not None:
-            axes = tuple(axis if size is axis.size else replace(axis, size=size) for axis, size in zip(flow.axes, known, strict=True))
-            flow = replace(flow, axes=axes)
+            flow = replace(flow, axes=tuple(map(Axis.sized, flow.axes, known)))
         named = _named(inputs, flow.axes)
         for contract, run in inner:
             flow, given = flow._around(label, inputs, contract, run, unifier, named)
@@ -222,11 +226,7 @@ class Flow:
         return dim.substitute(self.symbols)
 
     def _updated(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
-        return tuple(self._renewed(axis) for axis in axes)
-
-    def _renewed(self, axis: Axis) -> Axis:
-        size = None if axis.size is None else self._now(axis.size)
-        return axis if size is axis.size else replace(axis, size=size)
+        return tuple(axis.sized(None if axis.size is None else self._now(axis.size)) for axis in axes)
 
     def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
@@ -251,10 +251,9 @@ class Flow:
         cure = "; every size must be at least 1"
         current = unifier.lookup(names[0]) if len(names) == 1 else None
         if formula is not None and current is not None and current.value is not None:
-            for size in range(current.value + 1, current.value + 1024):
-                if (formula.substitute({names[0]: Dim.of(size)}).value or 0) >= 1:
-                    cure = f"; {names[0]} must be at least {size}"
-                    break
+            larger = range(current.value + 1, current.value + 1024)
+            least = next((size for size in larger if (formula.substitute({names[0]: Dim.of(size)}).value or 0) >= 1), None)
+            cure = f"; {names[0]} must be at least {least}" if least else cure
         window = re.search(r"self\.(kernel\w*)", slot.source)
         reason = "kernel does not fit" if window else "input is too small" if names else "output is empty"
         return StackError(
@@ -306,10 +305,8 @@ def _keeps(inputs: str, output: str) -> bool:
 
 def _fresh(name: str, symbols: dict[str, Dim]) -> Dim:
     """A name that no size has yet; it is added to ``symbols``."""
-    number, free = 1, name
-    while free in symbols:
-        number += 1
-        free = f"{name}_{number}"
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    free = next(each for each in names if each not in symbols)
     return symbols.setdefault(free, Dim.named(free))
 
 
@@ -328,12 +325,12 @@ def _sample(axes: tuple[Axis, ...] | None) -> str:
 def _inner_misfit(label: str, reads: str, gives: str, unifier: Unifier, after: Flow) -> StackError:
     """A wrapper cannot use what the layer inside it gives."""
     mismatch = unifier.mismatches[0]
-    expected, got, axis = mismatch.expected, mismatch.got, mismatch.label
-    rule, reason = f"give {f'{axis}={expected}' if axis else expected}, gives {got}", "size" if axis else "rank"
     entered, given = unifier.result(reads), after.shape
     if reads.split() == gives.split() and entered is not None and given is not None:
         start = int(product(entered[1:]) != product(given[1:]))  # the batch is written only where nothing else differs
-        expected, got, axis, reason = product(entered[start:]), product(given[start:]), "", "shape"
-        rule = f"keep the shape: gets {expected}, gives {got}"
-    message = f"{label}: the inner layer must {rule}"
-    return StackError(message, reason, axis=axis, expected=expected, got=got, trace=after.trace)
+        expected, got = product(entered[start:]), product(given[start:])
+        message = f"{label}: the inner layer must keep the shape: gets {expected}, gives {got}"
+        return StackError(message, "shape", expected=expected, got=got, trace=after.trace)
+    expected, got, axis = mismatch.expected, mismatch.got, mismatch.label
+    message = f"{label}: the inner layer must give {f'{axis}={expected}' if axis else expected}, gives {got}"
+    return StackError(message, "size" if axis else "rank", axis=axis, expected=expected, got=got, trace=after.trace)

@@ -45,12 +45,13 @@ def test_arrays_that_are_taken() -> None:
     assert on_gpu(single)
     assert on_gpu(single, to_strict(X))
     assert on_gpu(double)
-    for others in ((X,), (single, X), (single, double), (single, None), (None,), (single[::2],), (single[:0],), (single.astype(np.int32),)):
+    assert on_gpu(single, None)
+    for others in ((X,), (single, X), (single, double), (single[::2],), (single[:0],), (single.astype(np.int32),)):
         assert not on_gpu(*others)
     assert not on_gpu(single.astype(np.float16))
-    assert on_gpu(single.astype(np.uint8), dtype=np.dtype(np.uint8))
-    assert not on_gpu(single, dtype=np.dtype(np.uint8))
-    assert not on_gpu(StrictArray(np.empty(2**31, np.uint8)), dtype=np.dtype(np.uint8))
+    assert on_gpu(single.astype(np.uint8), dtypes=(np.dtype(np.uint8),))
+    assert not on_gpu(single, dtypes=(np.dtype(np.uint8),))
+    assert not on_gpu(StrictArray(np.empty(2**31, np.uint8)), dtypes=(np.dtype(np.uint8),))
     with using("reference"):
         assert not on_gpu(single)
 

@@ -1,5 +1,8 @@
 """Adam: a step scaled by the running mean and spread of the gradient."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.adam import cpu, cuda, reference
 from typednn.kernels.op import Engine, op

@@ -10,9 +10,6 @@ from typednn.arrays import AnyArray
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel
 from typednn.kernels.in_place import in_place
 
-PARALLEL = 1 << 18  # numbers from which a second thread pays
-CHUNK = 1 << 14  # numbers per task
-
 
 def step(
     weights: AnyArray,
@@ -84,4 +81,4 @@ def build_step(
     mean = m[i] + mean_rate * (g - m[i])
     square = v[i] * beta2 + square_rate * g * g
     after = w - lr * mean / (hl.sqrt(square) * inverse_root + eps)
-    return in_place(hl, cpu, i, [after, mean, square], weights.dim(0).extent(), PARALLEL, CHUNK)
+    return in_place(hl, cpu, i, [after, mean, square], weights.dim(0).extent())

@@ -1,5 +1,8 @@
 """Conv2d: cross-correlation of images with a bank of kernels, with an activation and max pooling after it; dilating, correlating."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 import math
 
 from typednn.arrays import Array4

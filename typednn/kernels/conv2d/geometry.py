@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from typednn.engines import Cpu
-from typednn.kernels.windows import output_sizes
-
-Pair: TypeAlias = tuple[int, int]
+from typednn.kernels.windows import Pair, output_sizes
 
 
 class Window(NamedTuple):

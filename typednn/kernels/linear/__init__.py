@@ -1,5 +1,8 @@
 """Linear: an affine map and an activation, for every row of a batch; and several of them in a row."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from typednn.kernels.linear import cpu, reference
 from typednn.kernels.linear.chain import Layout, chain
 from typednn.kernels.op import Engine, op

@@ -7,6 +7,9 @@ weight_2 and so on. 2·batch·in·out flops for each map.
 Source: "Deep Learning Implementation With Rust", eqs 22 and 30-33, chained.
 """
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from operator import is_

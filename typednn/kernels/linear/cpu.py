@@ -35,11 +35,8 @@ def forward(x: Any, weight: Any, bias: Any, activation: Activation) -> Any:
     """y (batch, out_features), by one kernel."""
     batch, of_weight = x.shape[0], weight.shape
     y = empty((batch, of_weight[0]))
-    run = _forward(batch <= FEW_ROWS, of_weight, bias is not None, activation).call
-    if bias is None:
-        run(x, weight, y)
-    else:
-        run(x, weight, bias, y)
+    given = (x, weight) if bias is None else (x, weight, bias)
+    _forward(batch <= FEW_ROWS, of_weight, bias is not None, activation).call(*given, y)
     return y
 
 

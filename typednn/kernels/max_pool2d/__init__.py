@@ -1,5 +1,8 @@
 """MaxPool2d: the largest pixel of each window."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.max_pool2d import cpu, cuda, reference
 from typednn.kernels.op import Engine, op

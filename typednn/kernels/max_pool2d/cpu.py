@@ -10,25 +10,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from typednn.arrays import AnyIntArray, Array4
 from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan
-from typednn.kernels.windows import output_sizes
-
-Pair = tuple[int, int]
+from typednn.kernels.max_pool2d.reference import index_dtype
+from typednn.kernels.windows import Pair, output_sizes
 
 # Taps up to here become straight code; larger windows are loops.
 _UNROLLED = 25
 # Threads take turns at rows of images, and only where there is work for some microseconds.
 _PARALLEL_FROM = 1 << 15
-
-_UINT8, _UINT32 = np.dtype(np.uint8), np.dtype(np.uint32)
-
-
-def index_dtype(kernel_size: Pair) -> np.dtype[Any]:
-    """What the index of a winner is kept in."""
-    return _UINT8 if kernel_size[0] * kernel_size[1] <= 256 else _UINT32
 
 
 def covers_backward(next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, *_: object) -> bool:
@@ -55,8 +45,7 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size:
         row = hl.Var("row")
         several.fuse(r, n, row).parallel(row)
     else:
-        piece = hl.Var("piece")
-        several.split(n, piece, n, images, hl.TailStrategy.GuardWithIf).parallel(piece)
+        several.parallel(n, images, hl.TailStrategy.GuardWithIf)
     for each in (several, y):
         each.vectorize(lanes, min(cpu.lanes, extent), hl.TailStrategy.ShiftInwards)
         if lanes is c and 1 < side <= min(4, columns):
@@ -139,40 +128,30 @@ def _build_backward(
 
 
 @cache
-def _forward(image: tuple[int, int, int], kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Kernel, Pair, np.dtype[Any]]:
-    """The kernel, the windows in an image, and the dtype of their winners."""
+def _kernels(image: tuple[int, int, int], kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Kernel, Kernel, tuple[int, int, int]]:
+    """Forward and backward, and the shape of y without the batch."""
     windows = output_sizes(image[:2], kernel_size, stride, dilation)
-    dtype = index_dtype(kernel_size)
-    each = kernel(
-        "max_pool2d.forward",
-        _build_forward,
-        inputs=(Array("batch", *image),),
-        outputs=(Array("batch", *windows, image[2]), Array("batch", *windows, image[2], dtype=dtype.name)),
-        options={"kernel_size": kernel_size, "stride": stride, "dilation": dilation, "size": (*windows, image[2])},
-    )
-    return each, windows, dtype
-
-
-@cache
-def _backward(image: tuple[int, int, int], kernel_size: Pair, stride: Pair, dilation: Pair) -> Kernel:
-    windows = output_sizes(image[:2], kernel_size, stride, dilation)
-    outputs = (*windows, image[2])
-    return kernel(
-        "max_pool2d.backward",
-        _build_backward,
-        inputs=(Array("batch", *outputs), Array("batch", *outputs, dtype=index_dtype(kernel_size).name)),
-        outputs=(Array("batch", *image),),
-        options={"kernel_size": kernel_size, "stride": stride, "dilation": dilation, "size": image, "windows": windows},
+    size, images = (*windows, image[2]), Array("batch", *image)
+    outputs = Array("batch", *size), Array("batch", *size, dtype=index_dtype(kernel_size).name)
+    options = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation}
+    return (
+        kernel("max_pool2d.forward", _build_forward, inputs=(images,), outputs=outputs, options={**options, "size": size}),
+        kernel(
+            "max_pool2d.backward",
+            _build_backward,
+            inputs=outputs,
+            outputs=(images,),
+            options={**options, "size": image, "windows": windows},
+        ),
+        size,
     )
 
 
 def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
     """(y, index), both (batch, out_height, out_width, channels)."""
-    batch, height, width, channels = x.shape
-    run, (rows, columns), dtype = _forward((height, width, channels), kernel_size, stride, dilation)
-    shape = (batch, rows, columns, channels)
-    y: Array4 = empty(shape)
-    index: AnyIntArray = empty(shape, dtype)
+    run, _, size = _kernels(x.shape[1:], kernel_size, stride, dilation)
+    y: Array4 = empty((len(x), *size))
+    index: AnyIntArray = empty(y.shape, index_dtype(kernel_size))
     run(x, y, index)
     return y, index
 
@@ -181,7 +160,6 @@ def backward(
     next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
 ) -> Array4:
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
-    _, height, width, channels = input_shape
     dx: Array4 = empty(input_shape)
-    _backward((height, width, channels), kernel_size, stride, dilation)(next_grad, index, dx)
+    _kernels((input_shape[1], input_shape[2], input_shape[3]), kernel_size, stride, dilation)[1](next_grad, index, dx)
     return dx

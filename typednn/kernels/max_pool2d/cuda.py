@@ -6,15 +6,10 @@ reference's.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from typednn.arrays import AnyIntArray, Array4, namespace
 from typednn.engines.cuda import CudaKernel
-from typednn.kernels.windows import output_sizes
-
-Pair = tuple[int, int]
+from typednn.kernels.max_pool2d.reference import index_dtype
+from typednn.kernels.windows import Pair, output_sizes
 
 _CODE = """
 extern "C" __global__ void max_pool2d_forward(
@@ -82,7 +77,7 @@ def covers_backward(
     """Whether `backward` may run: the sizes fit together, and the index is what `forward` gives."""
     batch, height, width, channels = input_shape
     fitting = next_grad.shape == index.shape == (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
-    return fitting and index.dtype == _index_dtype(kernel_size)
+    return fitting and index.dtype == index_dtype(kernel_size)
 
 
 def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
@@ -91,7 +86,7 @@ def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple
     batch, height, width, channels = x.shape
     windows = output_sizes((height, width), kernel_size, stride, dilation)
     y: Array4 = xp.empty((batch, *windows, channels), dtype=x.dtype)
-    index: AnyIntArray = xp.empty(y.shape, dtype=_index_dtype(kernel_size))
+    index: AnyIntArray = xp.empty(y.shape, dtype=index_dtype(kernel_size))
     _forward.each(y.size, x, y, index, height, width, channels, *windows, **_constants(kernel_size, stride, dilation))
     return y, index
 
@@ -105,10 +100,6 @@ def backward(
     return dx
 
 
-def _index_dtype(kernel_size: Pair) -> np.dtype[Any]:
-    return np.dtype(np.uint8 if kernel_size[0] * kernel_size[1] <= 256 else np.uint32)
-
-
 def _constants(kernel_size: Pair, stride: Pair, dilation: Pair) -> dict[str, int | str]:
     return {
         "KERNEL_HEIGHT": kernel_size[0],
@@ -117,5 +108,5 @@ def _constants(kernel_size: Pair, stride: Pair, dilation: Pair) -> dict[str, int
         "STRIDE_ACROSS": stride[1],
         "DILATION_DOWN": dilation[0],
         "DILATION_ACROSS": dilation[1],
-        "INDEX": _index_dtype(kernel_size).name,
+        "INDEX": index_dtype(kernel_size).name,
     }

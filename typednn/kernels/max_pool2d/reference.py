@@ -11,18 +11,24 @@ Source: "Deep Learning Implementation With Rust", eqs 38-39, with the stride the
 
 from __future__ import annotations
 
+import numpy as np
+
 from typednn.arrays import AnyIntArray, Array4, namespace
-from typednn.kernels.windows import output_sizes, taps
+from typednn.kernels.windows import Pair, output_sizes, taps
 
 
-def forward(x: Array4, kernel_size: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]) -> tuple[Array4, AnyIntArray]:
+def index_dtype(kernel_size: Pair) -> np.dtype[np.unsignedinteger]:
+    """What the index of a winner is kept in."""
+    return np.dtype("uint8" if kernel_size[0] * kernel_size[1] <= 256 else "uint32")
+
+
+def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
     """(y, index), both (batch, out_height, out_width, channels)."""
     xp = namespace(x)
     batch, height, width, channels = x.shape
     shape = (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
     y: Array4 = xp.full(shape, -xp.inf, dtype=x.dtype)
-    small = kernel_size[0] * kernel_size[1] <= 256
-    index: AnyIntArray = xp.zeros(shape, dtype=xp.uint8 if small else xp.uint32)
+    index: AnyIntArray = xp.zeros(shape, dtype=index_dtype(kernel_size))
     for tap, (rows, columns) in enumerate(taps((height, width), kernel_size, stride, dilation)):
         candidate = x[:, rows, columns]
         # Taps come in ascending order, so the largest that won is the last; fmax passes NaN by. No branches: 3 times faster.
@@ -32,12 +38,7 @@ def forward(x: Array4, kernel_size: tuple[int, int], stride: tuple[int, int], di
 
 
 def backward(
-    next_grad: Array4,
-    index: AnyIntArray,
-    input_shape: tuple[int, ...],
-    kernel_size: tuple[int, int],
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
+    next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
 ) -> Array4:
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
     xp = namespace(next_grad)

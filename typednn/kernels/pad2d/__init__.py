@@ -1,5 +1,8 @@
 """Pad2d: a border around every image; the border sizes that are called same and full."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.op import Engine, op
 from typednn.kernels.pad2d import cpu, cuda, reference

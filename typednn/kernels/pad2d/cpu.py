@@ -8,13 +8,10 @@ without gaps.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
-from typednn.arrays import Array4
 from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel
-
-Border = tuple[int, int, int, int]
-Mode = Literal["constant", "replicate"]
+from typednn.kernels.pad2d.reference import Border, Mode
 
 # Threads take turns at images, and only where there is work for some microseconds.
 _PARALLEL_FROM = 1 << 17
@@ -38,8 +35,7 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any], rows: int,
     if images == 1:
         several.parallel(h).parallel(n)
     else:
-        piece = hl.Var("piece")
-        several.split(n, piece, n, images, hl.TailStrategy.GuardWithIf).parallel(piece)
+        several.parallel(n, images, hl.TailStrategy.GuardWithIf)
     for each in (several, y):
         each.vectorize(u, min(cpu.lanes, width), hl.TailStrategy.ShiftInwards)
 
@@ -119,44 +115,31 @@ def _outside(size: tuple[int, int, int], padding: Border) -> tuple[int, int]:
 
 
 @cache
-def _forward(size: tuple[int, int, int], padding: Border, mode: Mode) -> Kernel:
-    return kernel(
-        "pad2d.forward",
-        _build_forward,
-        inputs=(Array("batch", size[0], size[1] * size[2]), Scalar()),
-        outputs=(Array("batch", *_outside(size, padding)),),
-        options={"size": size, "padding": padding, "mode": mode},
+def _kernels(size: tuple[int, int, int], padding: Border, mode: Mode) -> tuple[Kernel, Kernel]:
+    """Forward and backward."""
+    inside, outside = Array("batch", size[0], size[1] * size[2]), Array("batch", *_outside(size, padding))
+    options = {"size": size, "padding": padding, "mode": mode}
+    return (
+        kernel("pad2d.forward", _build_forward, inputs=(inside, Scalar()), outputs=(outside,), options=options),
+        kernel("pad2d.backward", _build_backward, inputs=(outside,), outputs=(inside,), options=options),
     )
 
 
-@cache
-def _backward(size: tuple[int, int, int], padding: Border, mode: Mode) -> Kernel:
-    return kernel(
-        "pad2d.backward",
-        _build_backward,
-        inputs=(Array("batch", *_outside(size, padding)),),
-        outputs=(Array("batch", size[0], size[1] * size[2]),),
-        options={"size": size, "padding": padding, "mode": mode},
-    )
-
-
-def forward(x: Array4, padding: Border, mode: Mode, value: float) -> Array4:
+def forward(x: Any, padding: Border, mode: Mode, value: float) -> Any:
     """y; ``value`` is read in mode "constant" only."""
     batch, height, width, channels = x.shape
     left, right, top, bottom = padding
-    y: Any = empty((batch, top + height + bottom, left + width + right, channels))
+    y = empty((batch, top + height + bottom, left + width + right, channels))
     # With the border's columns and channels as one axis.
-    _forward((height, width, channels), padding, mode)(x.reshape(batch, height, -1), value, y.reshape(batch, y.shape[1], -1))
-    padded: Array4 = y
-    return padded
+    _kernels((height, width, channels), padding, mode)[0](x.reshape(batch, height, -1), value, y.reshape(batch, y.shape[1], -1))
+    return y
 
 
-def backward(next_grad: Array4, padding: Border, mode: Mode) -> Array4:
+def backward(next_grad: Any, padding: Border, mode: Mode) -> Any:
     """dx, smaller than dy by the border."""
     batch, rows, columns, channels = next_grad.shape
     left, right, top, bottom = padding
     height, width = rows - top - bottom, columns - left - right
-    dx: Any = empty((batch, height, width, channels))
-    _backward((height, width, channels), padding, mode)(next_grad.reshape(batch, rows, -1), dx.reshape(batch, height, -1))
-    cropped: Array4 = dx
-    return cropped
+    dx = empty((batch, height, width, channels))
+    _kernels((height, width, channels), padding, mode)[1](next_grad.reshape(batch, rows, -1), dx.reshape(batch, height, -1))
+    return dx

@@ -6,13 +6,9 @@ either mode: a view would not be C-contiguous, and the kernels that read it woul
 
 from __future__ import annotations
 
-from typing import Literal
-
 from typednn.arrays import Array4, namespace
 from typednn.engines.cuda import LIMIT, CudaKernel
-
-Mode = Literal["constant", "replicate"]
-Padding = tuple[int, int, int, int]
+from typednn.kernels.pad2d.reference import Border, Mode
 
 _CODE = """
 extern "C" __global__ void pad2d_forward(
@@ -58,20 +54,20 @@ _forward = CudaKernel("pad2d_forward", _CODE)
 _backward = CudaKernel("pad2d_backward", _CODE)
 
 
-def covers(x: Array4, padding: Padding, *_: object) -> bool:
+def covers(x: Array4, padding: Border, *_: object) -> bool:
     """Whether `forward` may run."""
     batch, height, width, channels = x.shape
     left, right, top, bottom = padding
     return min(padding) >= 0 and batch * (height + top + bottom) * (width + left + right) * channels < LIMIT
 
 
-def covers_backward(next_grad: Array4, padding: Padding, mode: Mode) -> bool:
+def covers_backward(next_grad: Array4, padding: Border, mode: Mode) -> bool:
     """Whether `backward` may run: something is left without the border."""
     left, right, top, bottom = padding
     return min(padding) >= 0 and next_grad.shape[1] > top + bottom and next_grad.shape[2] > left + right
 
 
-def forward(x: Array4, padding: Padding, mode: Mode, value: float) -> Array4:
+def forward(x: Array4, padding: Border, mode: Mode, value: float) -> Array4:
     """y; ``value`` is read in mode "constant" only."""
     batch, height, width, channels = x.shape
     left, right, top, bottom = padding
@@ -80,7 +76,7 @@ def forward(x: Array4, padding: Padding, mode: Mode, value: float) -> Array4:
     return y
 
 
-def backward(next_grad: Array4, padding: Padding, mode: Mode) -> Array4:
+def backward(next_grad: Array4, padding: Border, mode: Mode) -> Array4:
     """dx, smaller than dy by the border."""
     batch, out_height, out_width, channels = next_grad.shape
     left, right, top, bottom = padding

@@ -10,24 +10,24 @@ Source: "Deep Learning Implementation With Rust", eqs 28-29 (eq 28 with 0 <= i -
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from typednn.arrays import Array4, namespace
 
+Border: TypeAlias = tuple[int, int, int, int]
+Mode: TypeAlias = Literal["constant", "replicate"]
 
-def forward(x: Array4, padding: tuple[int, int, int, int], mode: Literal["constant", "replicate"], value: float) -> Array4:
+
+def forward(x: Array4, padding: Border, mode: Mode, value: float) -> Array4:
     """y; ``value`` is read in mode "constant" only."""
     xp = namespace(x)
     left, right, top, bottom = padding
     border = ((0, 0), (top, bottom), (left, right), (0, 0))
-    if mode == "constant":
-        constant: Array4 = xp.pad(x, border, mode="constant", constant_values=value)
-        return constant
-    replicated: Array4 = xp.pad(x, border, mode="edge")
-    return replicated
+    y: Array4 = xp.pad(x, border, constant_values=value) if mode == "constant" else xp.pad(x, border, mode="edge")
+    return y
 
 
-def backward(next_grad: Array4, padding: tuple[int, int, int, int], mode: Literal["constant", "replicate"]) -> Array4:
+def backward(next_grad: Array4, padding: Border, mode: Mode) -> Array4:
     """dx, smaller than dy by the border."""
     left, right, top, bottom = padding
     _, height, width, _ = next_grad.shape

@@ -1,5 +1,8 @@
 """PReLU: what is negative is scaled by a learnt slope."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from typednn.kernels.op import Engine, op
 from typednn.kernels.prelu import cpu, reference
 

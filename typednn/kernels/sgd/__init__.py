@@ -1,5 +1,8 @@
 """SGD: a step against the gradient, with momentum if wanted."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.op import Engine, op
 from typednn.kernels.sgd import cpu, cuda, reference

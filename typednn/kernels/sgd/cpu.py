@@ -9,9 +9,6 @@ from typednn.arrays import AnyArray
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel
 from typednn.kernels.in_place import in_place
 
-PARALLEL = 1 << 18  # numbers from which a second thread pays
-CHUNK = 1 << 14  # numbers per task
-
 
 def step(
     weights: AnyArray,
@@ -58,7 +55,7 @@ def build_plain(hl: Any, cpu: Cpu, weights: Any, grad: Any, lr: Any, coupled: An
     """weights after a step."""
     i = hl.Var("i")
     w, g = _decayed(weights[i], grad[i], coupled, shrink, couples, shrinks)
-    return in_place(hl, cpu, i, [w - lr * g], weights.dim(0).extent(), PARALLEL, CHUNK)
+    return in_place(hl, cpu, i, [w - lr * g], weights.dim(0).extent())
 
 
 def build_momentum(
@@ -80,7 +77,7 @@ def build_momentum(
     w, g = _decayed(weights[i], grad[i], coupled, shrink, couples, shrinks)
     speed = earlier[1][i] * momentum + earlier[0] * g if earlier else g
     after = w - lr * (g + momentum * speed if nesterov else speed)
-    return in_place(hl, cpu, i, [after, speed], weights.dim(0).extent(), PARALLEL, CHUNK)
+    return in_place(hl, cpu, i, [after, speed], weights.dim(0).extent())
 
 
 def _decayed(w: Any, g: Any, coupled: Any, shrink: Any, couples: bool, shrinks: bool) -> tuple[Any, Any]:

@@ -1,5 +1,8 @@
 """Softmax: each row becomes a distribution over its features."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from typednn.kernels.op import Engine, op
 from typednn.kernels.softmax import cpu, reference
 

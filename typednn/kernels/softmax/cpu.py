@@ -109,26 +109,24 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, y: Any, features: int) ->
 
 
 @cache
-def _forward(features: int) -> Kernel:
-    rows = Array("batch", features)
-    return kernel("softmax.forward", _build_forward, inputs=(rows,), outputs=(rows,), options={"features": features})
-
-
-@cache
-def _backward(features: int) -> Kernel:
-    rows = Array("batch", features)
-    return kernel("softmax.backward", _build_backward, inputs=(rows, rows), outputs=(rows,), options={"features": features})
+def _kernels(features: int) -> tuple[Kernel, Kernel]:
+    """Forward and backward."""
+    rows, options = Array("batch", features), {"features": features}
+    return (
+        kernel("softmax.forward", _build_forward, inputs=(rows,), outputs=(rows,), options=options),
+        kernel("softmax.backward", _build_backward, inputs=(rows, rows), outputs=(rows,), options=options),
+    )
 
 
 def forward(x: Array2) -> Array2:
     """y (batch, features)."""
     y: Array2 = empty(x.shape)
-    _forward(x.shape[1])(x, y)
+    _kernels(x.shape[1])[0](x, y)
     return y
 
 
 def backward(next_grad: Array2, y: Array2) -> Array2:
     """dx, from what `forward` gave."""
     dx: Array2 = empty(y.shape)
-    _backward(y.shape[1])(next_grad, y, dx)
+    _kernels(y.shape[1])[1](next_grad, y, dx)
     return dx

@@ -1,5 +1,8 @@
 """Cross entropy of logits, before its reduction; the target is a label for each sample, or a probability for each class."""
 
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.op import Engine, op
 from typednn.kernels.softmax_cross_entropy import cpu, cuda, reference

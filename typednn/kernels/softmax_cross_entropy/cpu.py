@@ -14,14 +14,12 @@ from typednn.arrays import Array2, IntArray1
 from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
-LEAST_CLASSES = LEAST_FEATURES
-
 
 def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
     """Whether the target is a label for each row, or a row of probabilities."""
     labelled = len(target.shape) == 1
     return (
-        target.shape == logits.shape[: len(target.shape)] and labelled == (target.dtype.itemsize == 8) and logits.shape[1] >= LEAST_CLASSES
+        target.shape == logits.shape[: len(target.shape)] and labelled == (target.dtype.itemsize == 8) and logits.shape[1] >= LEAST_FEATURES
     )
 
 
@@ -61,30 +59,25 @@ def _build_backward(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, cla
 
 
 @cache
-def _forward(classes: int, labelled: bool) -> Kernel:
-    rows = Array("batch", classes)
-    target = Array("batch", dtype="int64") if labelled else rows
-    name, options = "softmax_cross_entropy.forward", {"classes": classes, "labelled": labelled}
-    return kernel(name, _build_forward, inputs=(rows, target), outputs=(rows,), options=options)
-
-
-@cache
-def _backward(classes: int, labelled: bool) -> Kernel:
-    rows = Array("batch", classes)
-    target = Array("batch", dtype="int64") if labelled else rows
-    name, options = "softmax_cross_entropy.backward", {"classes": classes, "labelled": labelled}
-    return kernel(name, _build_backward, inputs=(rows, target, Scalar()), outputs=(rows,), options=options)
+def _kernels(classes: int, labelled: bool) -> tuple[Kernel, Kernel]:
+    """Forward and backward."""
+    rows, options = Array("batch", classes), {"classes": classes, "labelled": labelled}
+    inputs = rows, Array("batch", dtype="int64") if labelled else rows
+    return (
+        kernel("softmax_cross_entropy.forward", _build_forward, inputs=inputs, outputs=(rows,), options=options),
+        kernel("softmax_cross_entropy.backward", _build_backward, inputs=(*inputs, Scalar()), outputs=(rows,), options=options),
+    )
 
 
 def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
     """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
     loss: Array2 = empty(logits.shape)
-    _forward(logits.shape[1], len(target.shape) == 1).call(logits, target, loss)
+    _kernels(logits.shape[1], len(target.shape) == 1)[0].call(logits, target, loss)
     return loss
 
 
 def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
     """The scaled loss by each logit."""
     grad: Array2 = empty(logits.shape)
-    _backward(logits.shape[1], len(target.shape) == 1).call(logits, target, scale, grad)
+    _kernels(logits.shape[1], len(target.shape) == 1)[1].call(logits, target, scale, grad)
     return grad
