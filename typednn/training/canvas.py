@@ -79,13 +79,6 @@ def label(text: str, limit: int = 24) -> str:
     return f" {shown}" if shown.startswith("_") else shown or " "  # a legend leaves out what begins with _
 
 
-def message(text: str) -> bytes:
-    """A picture that says in words why there is nothing to see."""
-    drawn = figure(5.0, 1.2)
-    drawn.text(0.5, 0.5, text, ha="center", va="center", wrap=True)
-    return png(drawn)
-
-
 def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """(x, mean, least, greatest) of at most ``points`` groups of neighbours, of the finite ``y`` alone, brought within ±1e30."""
     finite = np.isfinite(y)

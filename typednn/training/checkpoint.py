@@ -42,7 +42,6 @@ VERSION = 1
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 _NAME = re.compile(r"step-(\d{8,15})")
 _KINDS = {stat.S_IFLNK: "a link to elsewhere", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-_LEFTOVER = re.compile(r"\.(?:new|old)-.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +163,8 @@ def checkpoints(parent: Path) -> list[Path]:
 
 def clean(parent: Path) -> None:
     """Remove what a process that was killed left half written or half removed."""
-    if parent.is_dir():
-        for path in list(parent.iterdir()):
-            if _LEFTOVER.fullmatch(path.name):
-                _forget(path)
+    for path in [*parent.glob(".new-*"), *parent.glob(".old-*")]:
+        _forget(path)
 
 
 def rotate(parent: Path, keep: int, best: int | None) -> None:

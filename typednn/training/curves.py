@@ -113,7 +113,8 @@ def gradient_norm_curves(metrics: Metrics) -> bytes | None:
         few = len(norms) <= _NAMED_LAYERS
         drawn = figure(8.0, 4.8)
         axes = drawn.subplots()
-        colours = _colours_by_depth(len(norms))
+        package = matplotlib()
+        colours = package.cm.ScalarMappable(package.colors.Normalize(0, max(len(norms) - 1, 1)), "viridis")  # from first to last
         for place, (layer, (at, values)) in enumerate(norms.items()):
             x, y, least, most = thinned(at, np.where(values > 0, values, np.nan))
             colour = PALETTE[place % len(PALETTE)] if few else colours.to_rgba(place)
@@ -133,12 +134,6 @@ def gradient_norm_curves(metrics: Metrics) -> bytes | None:
             bar.ax.set_yticklabels([label(names[place]) for place in (0, middle, len(names) - 1)])
             bar.set_label(f"{len(names)} layers, first to last")
         return png(drawn)
-
-
-def _colours_by_depth(count: int) -> Any:
-    """Colours of ``count`` layers from first to last."""
-    package = matplotlib()
-    return package.cm.ScalarMappable(package.colors.Normalize(0, max(count - 1, 1)), "viridis")
 
 
 def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str) -> None:

@@ -89,7 +89,6 @@ A = TypeVar("A", bound=AnyArray)
 
 
 def _taken(array: A, rows: Any, device: str) -> A:
-    chosen: Any = array[rows]
-    taken: Any = np.asarray(chosen) if isinstance(array, np.ndarray) else chosen  # rows of a memory map are an array
+    taken: Any = np.asarray(array[rows]) if isinstance(array, np.ndarray) else array[rows]  # rows of a memory map are an array
     some: A = to_device(taken, device) if device else taken
     return some

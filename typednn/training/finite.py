@@ -64,6 +64,3 @@ def place_in_forward(model: Module, x: Any) -> str:
     with evaluating(model), observing(model, note), np.errstate(all="ignore"):
         model.forward(x)
     return f'in the output of layer "{found[0]}"' if found else "in the loss itself: every layer's output is finite"
-
-
-__all__ = ["finite", "finite_gradient", "place_in_forward", "place_in_gradient"]

@@ -164,10 +164,9 @@ def inner(where: str, table: Json, key: str) -> Json:
 def count(where: str, table: Json, key: str) -> int:
     """A whole number that is not negative, and that 64 bits hold."""
     value = part(where, table, key, int)
-    if value < 0:
-        raise CheckpointError(explain(where, f"{key!r} must not be negative", repr(value)[:40], "it is damaged"), damaged=True)
-    if value >= _TOO_LARGE:
-        raise CheckpointError(explain(where, f"{key!r} must be less than 2^63", repr(value)[:40], "it is damaged"), damaged=True)
+    if not 0 <= value < _TOO_LARGE:
+        rule = "not be negative" if value < 0 else "be less than 2^63"
+        raise CheckpointError(explain(where, f"{key!r} must {rule}", repr(value)[:40], "it is damaged"), damaged=True)
     return value
 
 
