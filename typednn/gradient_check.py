@@ -15,8 +15,6 @@ Cost: two forwards per coordinate.
 # A copy of the model is taken apart here: what its forward changes is put back, cell by cell.
 # pyright: reportPrivateUsage=false
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ Sources: "Deep Learning Implementation With Rust", eqs 48-53 and 55; M. O'Neill,
 Space-Efficient Statistically Good Algorithms for Random Number Generation" (2014); each rule names its own.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Source: "Deep Learning Implementation With Rust", Table I: precision, recall and
 images, to two decimals; accuracy 0.976 and 0.970.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from typednn.errors import ArgumentError, explain

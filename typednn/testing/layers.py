@@ -3,8 +3,6 @@
 # What a layer keeps between forward and backward is looked at here.
 # pyright: reportPrivateUsage=false
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Figures are made directly on the Agg canvas: no window, no global figure, and a 
 The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), less their yellow, which white paper swallows.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 from collections.abc import Generator

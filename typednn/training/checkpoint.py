@@ -12,8 +12,6 @@ whole checkpoint, whatever happened. Reading believes nothing: sizes, checksums,
 and what is no plain file is not opened. A folder named after another step than its own is no checkpoint of that step.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -51,13 +49,11 @@ class Checkpoint:
     folder: Path
     state: TrainingState
     weights: dict[str, Any]
-    optimizer: dict[str, Any]
-    """Arrays and step counts, as the optimizer's ``load_state_dict`` takes them."""
+    optimizer: dict[str, Any]  # arrays and step counts, as its ``load_state_dict`` takes them
     optimizer_name: str
     model: str
     environment: Json
-    configs: Json
-    """SHA-256 by name of the run's configs, as they were; empty where the typednn that wrote it did not say."""
+    configs: Json  # SHA-256 by name of the run's configs, as they were; empty where the typednn that wrote it did not say
 
 
 # --- files that are there afterwards -------------------------------------------------------------------------------

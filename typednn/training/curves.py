@@ -4,8 +4,6 @@ Each takes `Metrics` and gives None where there is nothing to draw. Of more than
 a line through their means, and a band from the least to the greatest, so that a single spike stays visible.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

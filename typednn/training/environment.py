@@ -1,7 +1,5 @@
 """What the bits of a training depend on beside its config: versions, machine, threads, engine."""
 
-from __future__ import annotations
-
 import math
 import os
 import platform

@@ -1,7 +1,5 @@
 """Where a NaN or an infinity came from: the first layer, the first parameter, or the data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

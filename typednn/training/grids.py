@@ -1,7 +1,5 @@
 """Pictures made of cells, as PNG: the confusion matrix, the worst misclassified images, a layer's filters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Pictures are embedded as data URIs, styles are in the page, there are no scripts
 browser to load anything. Whatever comes from a file is escaped. A piece that is missing or damaged is said in its place.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 from html import escape
