@@ -168,7 +168,6 @@ def user_settings() -> Settings:
 def _section(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
-    shown = os.path.relpath(path)
     try:
         if path.suffix == ".toml":
             tool: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
@@ -176,7 +175,7 @@ def _section(path: Path) -> dict[str, Any] | None:
         parser = configparser.RawConfigParser()
         parser.read_string(path.read_text(encoding="utf-8"))
     except (ValueError, configparser.Error) as error:
-        raise ArgumentError(f"{shown}: cannot be read for mypy's settings: {error}") from None
+        raise ArgumentError(f"{os.path.relpath(path)}: cannot be read for mypy's settings: {error}") from None
     return dict(parser["mypy"]) if "mypy" in parser else None
 
 
@@ -217,11 +216,10 @@ def findings(files: Sequence[str]) -> list[Finding]:
     faulty = [finding for file in files if (finding := _syntax_error(file)) is not None]
     unread = {finding.path for finding in faulty}
     names = [module_name(file) for file in unread]
-    found = list(faulty)
-    for batch in _batches([file for file in files if file not in unread]):
-        found += _asked(api, batch, names, settings)
+    batches = _batches([file for file in files if file not in unread])
+    found = {*faulty, *(finding for batch in batches for finding in _asked(api, batch, names, settings))}
     order = {os.path.abspath(file): place for place, file in enumerate(files)}
-    return sorted(set(found), key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
+    return sorted(found, key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
 
 
 def _syntax_error(file: str) -> Finding | None:

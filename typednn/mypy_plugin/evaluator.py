@@ -231,7 +231,8 @@ class Evaluator(Context):
             case Layer() if not spread:
                 return TABLE["Layer.__call__()"](replace(call, receiver=function))
             case Reference(node=nodes.TypeInfo() as info):
-                known = next((name for name in _classes(info) if name in TABLE), "")
+                entries = (info.fullname, *(f"({base.fullname})" for base in info.mro))  # this very class, or what it derives from
+                known = next((name for name in entries if name in TABLE), "")
                 return TABLE[known](replace(call, name=known, receiver=function)) if known else UNKNOWN
             case _:
                 return functions.called(call)
@@ -267,10 +268,3 @@ class Evaluator(Context):
             env |= {each: UNKNOWN for each in env if each.startswith("self.") and (anything or each[5:] in self.assigned)}
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
             mutated(node.args[0], env)
-
-
-def _classes(info: nodes.TypeInfo) -> Iterator[str]:
-    """Under which names the table may have a class: this very one, or one that it derives from."""
-    yield info.fullname
-    for base in info.mro:
-        yield f"({base.fullname})"
