@@ -81,8 +81,7 @@ class Evaluator(Context):
         if self.memo is not None and made_from is not None:
             self.memo[id(made_from)] = value
         if made_from is not None and not isinstance(node, ast.Constant):
-            key = id(made_from)
-            self.values[key] = join(self.values[key], value) if key in self.values else value
+            self.values[id(made_from)] = join(self.values.get(id(made_from), value), value)
         return value
 
     def peek(self, node: ast.expr, env: Environment) -> Value:
@@ -191,22 +190,19 @@ class Evaluator(Context):
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension], env: Environment) -> Value:
         inner = dict(env)
-        sequences: list[Value] = []
+        sequence: Value = UNKNOWN
         for generator in generators:
             sequence = python.elements(self.peek(generator.iter, inner))
-            sequences.append(sequence)
             self.assign(generator.target, python.element(sequence), inner)
             for condition in generator.ifs:
                 self.evaluate(condition, inner)
-        parts: list[ast.AST] = [element, *generators]
-        leaked = [each.target for part in parts for each in ast.walk(part) if isinstance(each, ast.NamedExpr)]
-        for target in leaked:
-            self.assign(target, UNKNOWN, inner)
-            self.assign(target, UNKNOWN, env)
-        only = sequences[0]
-        if len(generators) == 1 and not generators[0].ifs and isinstance(only, Pack) and len(only.items) <= python.UNROLLED:
+        whole = ast.walk(ast.GeneratorExp(elt=element, generators=generators))
+        leaked = {each.target.id: UNKNOWN for each in whole if isinstance(each, ast.NamedExpr)}
+        inner |= leaked
+        env |= leaked
+        if len(generators) == 1 and not generators[0].ifs and isinstance(sequence, Pack) and len(sequence.items) <= python.UNROLLED:
             found: list[Value] = []
-            for item in only.items:
+            for item in sequence.items:
                 self.assign(generators[0].target, item, inner)
                 found.append(self.evaluate(element, inner))
             return Pack(tuple(found))
