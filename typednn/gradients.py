@@ -65,7 +65,8 @@ class Gradient:
     def __post_init__(self) -> None:
         """Hold every field to its annotation, where no backward will; `CheckError` names the field."""
         if not checked_backward.running and switch.mode != "off":
-            _promises(type(self)).check(self)
+            kind: type = type(self)
+            _promises(kind).check(self)
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
@@ -85,7 +86,11 @@ class Gradient:
         sums = self.leaves()
         others = {name for _, *names in shared for name in names}
         values = iter([namespace(leaf).zeros_like(leaf) if name in others else change(sums[name]) for name, leaf in named_leaves(self)])
-        return with_shared(_combined(lambda _: next(values), self), self)  # the leaves come in the same order
+
+        def put(_: Any) -> Any:  # the leaves come in the same order
+            return next(values)
+
+        return with_shared(_combined(put, self), self)
 
     def shared_leaves(self) -> Shared:
         """The names of the leaves that are one parameter's, the first use first; of each shared parameter a tuple."""
@@ -115,7 +120,7 @@ class Gradient:
 
     __rmul__ = __mul__
 
-    def _with(self, changed: dict[str, Any]) -> Self:
+    def replaced(self, changed: dict[str, Any]) -> Self:
         """The same gradient with other values in the fields ``changed``."""
         return cast("Self", dataclasses.replace(cast("Any", self), **changed))
 
@@ -203,8 +208,9 @@ def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArra
     if not dataclasses.is_dataclass(gradient) and hasattr(gradient, "input"):  # it may hold derivatives that nobody here would find
         kind, cure = type(gradient).__qualname__, "make it a dataclass, derived from Gradient"
         raise ArgumentError(explain("gradients", "the derivatives of a part are the fields of a dataclass", kind, cure))
-    several = isinstance(gradient, tuple | list)
-    parts: Any = enumerate(gradient) if several else ((name, getattr(gradient, name)) for name in _own_fields(gradient.__class__))
+    held: Any = gradient  # whatever it is to a checker by now
+    several = isinstance(held, tuple | list)
+    parts: Any = enumerate(held) if several else ((name, getattr(held, name)) for name in _own_fields(held.__class__))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     for name, part in parts:
         yield from named_leaves(part, f"{prefix}.{name}" if prefix else str(name))
 
@@ -231,7 +237,7 @@ def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
         changed = {
             name: _combined(combine, getattr(first, name), *(getattr(other, name) for other in others)) for name in _own_fields(type(first))
         }
-        return first._with(changed) if isinstance(first, Gradient) else dataclasses.replace(first, **changed)
+        return first.replaced(changed) if isinstance(first, Gradient) else dataclasses.replace(first, **changed)
     return first
 
 

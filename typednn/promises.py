@@ -152,8 +152,8 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
     """What ``cls`` has put in for the type variables of ``base``, through every class between them."""
 
     def below(kind: Any, given: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-        parents: tuple[Any, ...] = vars(kind).get("__orig_bases__", kind.__bases__)
-        for parent in parents:
+        own: Any = kind.__dict__
+        for parent in own.get("__orig_bases__", kind.__bases__):
             origin: Any = get_origin(parent) or parent
             if base not in getattr(origin, "__mro__", ()):
                 continue

@@ -61,7 +61,7 @@ class FusedGrad(ChainGrad[In, *tuple[Any, ...]]):
         object.__setattr__(self, "input", value)
         return value
 
-    def _with(self, changed: dict[str, Any]) -> Self:
+    def replaced(self, changed: dict[str, Any]) -> Self:
         return type(self)(changed["parts"], lambda: self.input)
 
     def __reduce__(self) -> Any:

@@ -109,13 +109,14 @@ class Recipe:
                 schedule["total_steps"] = steps
             table["lr"] = schedule
         groups: Any = table.pop("group", ())
-        if not isinstance(groups, list | tuple) or not all(isinstance(group, Mapping) for group in groups):
+        if not isinstance(groups, list | tuple) or not all(isinstance(group, Mapping) for group in cast("Sequence[Any]", groups)):
             cure = "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'"
             raise ArgumentError(
-                explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(groups), cure), "optimizer"
+                explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(cast("Any", groups)), cure),
+                "optimizer",
             )
         lines = [dumps(self.model()), "[optimizer]", *_pairs(table)]
-        for group in groups:
+        for group in cast("Sequence[Any]", groups):
             lines += ["", "[[optimizer.group]]", *_pairs(group)]
         lines += ["", "[init]", f"seed = {self.seed}", f"generator = {written(self.generator)}"]
         if self.generator == "pcg32":
