@@ -65,7 +65,8 @@ class Gradient:
     def __post_init__(self) -> None:
         """Hold every field to its annotation, where no backward will; `CheckError` names the field."""
         if not checked_backward.outer and switch.mode != "off":
-            _promises(type(self)).check(self)
+            kind: type = type(self)
+            _promises(kind).check(self)
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
