@@ -20,7 +20,6 @@ parameter ``weight``. In mode ``"cached"`` a kind of call seen before costs the 
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
 from typednn.checks import Contract, array_hints, is_array_hint, remembered, shape_of, switch
-from typednn.derivatives import GradientContract, Record, checked_backward
+from typednn.derivatives import GradientContract, Outermost, Record, checked_backward
 from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
 from typednn.fields import not_forwarded
 from typednn.gradients import Gradient, set_shared
@@ -45,33 +44,23 @@ _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *outp
 UNCHECKED: tuple[()] = ()
 
 
-class _OuterForward(threading.local):
-    """The outermost forward that runs in this thread, a new object for each, in a list that is empty where none does."""
-
-    def __init__(self) -> None:
-        self.tokens: list[object] = []
-
-
-_outer = _OuterForward()
+# Of a forward, a new object for each.
+_outer = Outermost()
 
 
 def locate(error: LocatedError, module: Module) -> None:
     """Write the failing layer's path into the error; the outermost model has the last word."""
     if error.owner is not None and error.owner is not module:
-        path = module.path_of(error.owner)
-        if path:
-            error.path = path
+        error.path = module.path_of(error.owner) or error.path
 
 
 def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> None:
-    """Annotations first; then one float dtype and one device per model, for layers that own parameters."""
+    """Ahead of any arithmetic: annotations; then one float dtype and one device per model, for layers that own parameters; then sizes."""
     module.refuse_undeclared_array()
     contract.check_arguments(module, values)
-    if not module.owns_parameters:
-        return
     where = contract.described(module)
     for name, value in zip(contract.names, values, strict=True):
-        if is_array(value):
+        if is_array(value) and module.owns_parameters:
             if is_floating(value.dtype) and value.dtype != module.dtype:
                 raise DTypeError(
                     explain(
@@ -92,6 +81,7 @@ def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> 
                     ),
                     module,
                 )
+    module.check_sizes(values)
 
 
 def _check_output(module: Module, contract: Contract, values: Sequence[Any], result: Any) -> None:
@@ -131,15 +121,8 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
     run: Callable[[Any, Any], Any] = function if alone else lambda self, inputs: function(self, *inputs)
     names = ["x"] if alone else [f"x[{place}]" for place in range(len(contract.names))]
 
-    def judged(self: Module, x: Any) -> None:
-        """Refuse what does not fit, ahead of any arithmetic."""
-        inputs = (x,) if alone else x
-        _check_inputs(self, contract, inputs)
-        self.check_sizes(inputs)
-
-    def settled(self: Module, x: Any, output: Any) -> Record:
+    def settled(self: Module, inputs: tuple[Any, ...], output: Any) -> Record:
         """Judge the output; a call that fitted is a kind from now on."""
-        inputs = (x,) if alone else x
         _check_output(self, contract, inputs, output)
         kind = contract.kind(self, inputs, output, names, self._placement if self.owns_parameters else None)
         self._kinds = remembered(self._kinds, kind)
@@ -148,7 +131,8 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
     def called(self: Module, x: Any) -> Any:
         """A call with its one input, or with several in a tuple."""
         mode = switch.mode
-        kind = found = None
+        kind: Any = None
+        found: Any = None
         try:
             if mode == "cached":
                 for kind in self._kinds:
@@ -158,12 +142,13 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                             kind.shape = found[0]
                         break
             if found is None and mode != "off":
-                judged(self, x)
-            if not self.training:
+                _check_inputs(self, contract, (x,) if alone else x)
+            training = self.training
+            if not training:
                 output = run(self, x)
             else:
                 self._record = None  # until the forward has ended: what an interrupted one kept is of two batches
-                tokens = _outer.tokens
+                tokens = _outer.running
                 if not tokens:
                     self._token = object()
                     tokens.append(self._token)
@@ -176,14 +161,12 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                         raise _reused(self)
                     self._token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
                     output = run(self, x)
-            record: Record | tuple[()]
-            if mode == "off":
-                record = UNCHECKED
-            elif kind is not None and found is not None and kind.gives(self, found, output):
+            record: Record | tuple[()] = UNCHECKED
+            if found and kind.gives(self, found, output):
                 record = kind, found, output.shape
-            else:
-                record = settled(self, x, output)
-            if self.training:
+            elif mode != "off":
+                record = settled(self, (x,) if alone else x, output)
+            if training:
                 self._record = record
             if _observers:
                 _tell(self, "forward", (x,) if alone else x, output)
@@ -225,7 +208,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
 
     @functools.wraps(function)
     def backward(self: Module, next_grad: Any) -> Any:
-        record, outer = self._record, checked_backward.outer
+        record, outer = self._record, checked_backward.running
         try:
             if record is None:
                 raise not_forwarded(self)

@@ -74,15 +74,6 @@ def checking(mode: Mode) -> Generator[None]:
         switch.mode = before
 
 
-def _mode_from_environment() -> None:
-    mode = os.environ.get("TYPEDNN_CHECKS", "cached")
-    if mode not in get_args(Mode):
-        raise ArgumentError(explain("environment variable TYPEDNN_CHECKS", "must be 'full', 'cached' or 'off'", repr(mode)))
-    switch.mode = cast(Mode, mode)
-    if mode != "off":
-        _refuse_disabled_jaxtyping()
-
-
 def _refuse_disabled_jaxtyping() -> None:
     """Disabled, jaxtyping would let everything pass: that has to be asked for in words that are ours."""
     if jaxtyping.config.jaxtyping_disable:
@@ -96,7 +87,11 @@ def _refuse_disabled_jaxtyping() -> None:
         )
 
 
-_mode_from_environment()
+switch.mode = cast(Mode, os.environ.get("TYPEDNN_CHECKS", "cached"))
+if switch.mode not in get_args(Mode):
+    raise ArgumentError(explain("environment variable TYPEDNN_CHECKS", "must be 'full', 'cached' or 'off'", repr(switch.mode)))
+if switch.mode != "off":
+    _refuse_disabled_jaxtyping()
 
 
 # All that a check asks of an array.
@@ -172,9 +167,8 @@ def array_hints(hint: Any) -> list[Any]:
 def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
     """The place of the first value that is not what its hint promises, or -1. ``self`` is what ``{self.x}`` reads."""
     for place, (hint, value) in enumerate(zip(hints, values, strict=True)):
-        if not is_open(hint) and not is_bearable(value, hint):
-            return place
-        if is_array_hint(hint) and (0 in value.shape or not is_array(value)):
+        fits = is_open(hint) or is_bearable(value, hint)
+        if not fits or (is_array_hint(hint) and (0 in value.shape or not is_array(value))):
             return place
     return -1
 
@@ -198,27 +192,22 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
     options = array_hints(hint)
     if not options:
         return CheckError(explain(where, f"{name} must be {_described(hint)}", f"{type(value).__name__}"), instance)
-    if len(options) > 1 and is_array(value):
-        fitting = [option for option in options if _fits_dtype(option, value) and shapes.rank(option.dim_str) == len(value.shape)]
-        if len(fitting) != 1:
-            return ShapeError(
-                explain(where, f"{name} must be {_described(hint)}", f"{value.dtype} of shape {tuple(value.shape)}"), instance
-            )
-        return complaint(where, instance, names, [*hints[:-1], fitting[0]], values)
-    hint = options[0]
     if not is_array(value):
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
         return DeviceError(explain(where, f"{name} must be an array", kind, f"convert it with numpy.asarray({name})"), instance)
+    if len(options) > 1:
+        options = [option for option in options if _fits_dtype(option, value) and shapes.rank(option.dim_str) == len(value.shape)]
+    got = f"{value.dtype} of shape {tuple(value.shape)}"
+    if len(options) != 1:
+        return ShapeError(explain(where, f"{name} must be {_described(hint)}", got), instance)
+    hint = options[0]
     if not _fits_dtype(hint, value):
         wanted = hint.dtype.__name__.lower()
-        if wanted.startswith("float") and name == "target" and len(value.shape) == 1:
+        real = wanted.startswith("float")
+        if real and name == "target" and len(value.shape) == 1:
             labels = "class labels go through one_hot(labels, classes), or straight into SoftmaxCrossEntropy"
-            return DTypeError(
-                explain(where, f"target must be {_described(hint)}", f"{value.dtype} of shape {tuple(value.shape)}", labels), instance
-            )
-        cure = (
-            f"convert it with {name}.astype(numpy.float32)" if wanted.startswith("float") else f"convert it with {name}.astype(numpy.int64)"
-        )
+            return DTypeError(explain(where, f"target must be {_described(hint)}", got, labels), instance)
+        cure = f"convert it with {name}.astype(numpy.{'float32' if real else 'int64'})"
         return DTypeError(explain(where, f"{name} must hold numbers of kind {wanted}", str(value.dtype), cure), instance)
     return _shape_complaint(where, instance, names, [*hints[:-1], hint], values)
 

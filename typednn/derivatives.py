@@ -24,14 +24,15 @@ from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError,
 ANY_ARRAY: Any = Shaped[AnyArray, "..."]
 
 
-class _CheckedBackward(threading.local):
-    """The backward in this thread whose gradient is checked when it returns, so that none is checked twice; empty where there is none."""
+class Outermost(threading.local):
+    """The outermost call that runs in this thread, alone in a list that is empty where none does."""
 
     def __init__(self) -> None:
-        self.outer: list[object] = []
+        self.running: list[object] = []
 
 
-checked_backward: _CheckedBackward = _CheckedBackward()
+# The backward whose gradient is checked when it returns, so that none is checked twice.
+checked_backward: Outermost = Outermost()
 
 
 # What a backward is held to: the kind of the forward before it, the shapes of that one's inputs and of its output.
@@ -45,14 +46,13 @@ def gradient_fields(gradient_type: Any, where: str, rule: str = "must return a g
         kind: Any = next(iter(typing.get_args(gradient_type)), None)
         rank: int | None = getattr(kind, "rank", None)
         return {"input": ANY_ARRAY | None if not rank else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, rank))])]}
-    if dataclasses.is_dataclass(origin):
-        names = [field.name for field in dataclasses.fields(origin)]
-    else:
+    if not dataclasses.is_dataclass(origin):
         raise DefinitionError(explain(where, rule, str(gradient_type), "derive one from Gradient"))
     try:
         hints = typing.get_type_hints(origin, include_extras=True)
     except NameError as error:
         raise DefinitionError(explain(str(origin), "every field's annotation must be resolvable at run time", str(error))) from None
+    names = [field.name for field in dataclasses.fields(origin)]
     return {name: check_hint(f"{getattr(origin, '__qualname__', origin)}.{name}", hints[name]) for name in names}
 
 
@@ -103,19 +103,11 @@ class GradientContract(GradientType):
         if not self.known:
             return
         forward = getattr(getattr(owner, "forward", None), "__typednn_contract__", None)
-        if forward is not None:
-            if len(self.inputs) != len(forward.names):
-                raise DefinitionError(
-                    explain(
-                        where,
-                        f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}",
-                        ", ".join(self.inputs),
-                    )
-                )
-            for name, hint in zip(self.inputs, forward.hints, strict=True):
-                self._require(where, name, hint, "input")
-        for name in self.inputs:
-            self._require_axes(where, name)
+        if forward is not None and len(self.inputs) != len(forward.names):
+            rule = f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}"
+            raise DefinitionError(explain(where, rule, ", ".join(self.inputs)))
+        for name, hint in zip(self.inputs, [ANY_ARRAY] * len(self.inputs) if forward is None else forward.hints, strict=True):
+            self._require_input(where, name, hint)
         if not getattr(owner, "gradient_prefix", ""):
             for name, field in getattr(owner, "learnt", ()):
                 self._require(where, name, field.hint, "parameter")
@@ -153,39 +145,32 @@ class GradientContract(GradientType):
         """Hold every field to its quantity; gives what that was decided by."""
         facts = Facts("self, gradient, inputs")
         facts.note("gradient", gradient)
-        contract = self.contract
-        where = contract.described(instance)
-        contract.check_result(instance, [next_grad], gradient)
-        forward = getattr(getattr(instance.__class__, "forward", None), "__typednn_contract__", None)
+        where = self.contract.described(instance)
+        self.contract.check_result(instance, [next_grad], gradient)
+        forward: Contract | None = getattr(getattr(instance.__class__, "forward", None), "__typednn_contract__", None)
 
-        names: list[str] = []
-        hints: list[Any] = []
-        values: list[Any] = []
+        judged: list[tuple[str, Any, Any]] = []  # each derivative by an input, with its name and what forward says of that input
         for place, field in enumerate(self.inputs):
             if field in self.deferred:
                 continue
-            derivative = getattr(gradient, field)
+            name, derivative = f"gradient field {field!r}", getattr(gradient, field)
             facts.note(f"gradient.{field}", derivative)
-            if record is not None:
-                array_kind = record[0].inputs[place]
-                if array_kind is None or not is_floating(array_kind[1]):
+            if record is None:
+                if self.fields.get(field) in (None, type(None)):
+                    continue
+                judge(where, instance, [name], [ANY_ARRAY], [derivative])
+            else:
+                of_input = record[0].inputs[place]
+                if of_input is None or not is_floating(of_input[1]):
                     if derivative is not None:
-                        what = None if array_kind is None else array_kind[1]
-                        rule = f"an input of {what} has no derivative: gradient field {field!r} must be None"
+                        rule = f"an input of {of_input and of_input[1]} has no derivative: {name} must be None"
                         raise DTypeError(explain(where, rule, type(derivative).__name__), instance)
                     continue
-            elif self.fields.get(field) in (None, type(None)):
-                continue
-            names.append(f"gradient field {field!r}")
-            hints.append(ANY_ARRAY if forward is None else forward.hints[place])
-            values.append(derivative)
-            if record is not None:
-                check_derivative(where, instance, names[-1], derivative, (*record[0].inputs[place], record[1][place]), "the input")
+                check_derivative(where, instance, name, derivative, (*of_input, record[1][place]), "the input")
                 facts.same(f"inputs[{place}]", f"gradient.{field}.shape")
-            else:
-                judge(where, instance, names[-1:], [ANY_ARRAY], [derivative])
-        result = contract.hints[0] if forward is None else forward.result
-        judge(where, instance, [*names, "next_grad"], [*hints, result], [*values, next_grad])
+            judged.append((name, ANY_ARRAY if forward is None else forward.hints[place], derivative))
+        judged.append(("next_grad", self.contract.hints[0] if forward is None else forward.result, next_grad))
+        judge(where, instance, *zip(*judged, strict=True))
 
         if hasattr(instance, "own_parameters"):
             _check_declared(where, instance, gradient, facts)
@@ -196,32 +181,23 @@ class GradientContract(GradientType):
 
     def _require(self, where: str, name: str, quantity: Any, kind: str) -> None:
         """The gradient has a field of that name, with as many axes as what it is the derivative of."""
-        self._require_field(where, name, kind)
-        quantity = array_hints(quantity)[0]
-        wanted = shapes.rank(quantity.dim_str)
-        for hint in array_hints(self.fields[name]):
-            written = shapes.rank(hint.dim_str)
-            if None not in (wanted, written) and written != wanted:
-                raise DefinitionError(
-                    explain(
-                        f"{self.type.__qualname__}.{name}",
-                        f"the derivative by that {kind} has its {wanted} axes, {quantity.dim_str.strip()!r}",
-                        f"{written}, {hint.dim_str.strip()!r}",
-                    )
-                )
-
-    def _require_field(self, where: str, name: str, kind: str) -> None:
         if name not in self.fields:
             rule = f"{self.type.__qualname__} must have a field {name!r}: the derivative by that {kind}"
             raise DefinitionError(explain(where, rule, ", ".join(self.fields)))
+        axes = array_hints(quantity)[0].dim_str.strip()
+        wanted = shapes.rank(axes)
+        for hint in array_hints(self.fields[name]):
+            written = shapes.rank(hint.dim_str)
+            if None not in (wanted, written) and written != wanted:
+                rule = f"the derivative by that {kind} has its {wanted} axes, {axes!r}"
+                raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, f"{written}, {hint.dim_str.strip()!r}"))
 
-    def _require_axes(self, where: str, name: str) -> None:
+    def _require_input(self, where: str, name: str, quantity: Any) -> None:
         """The derivative by an input is annotated: an array with named axes, a variable for one, or None."""
-        self._require_field(where, name, "input")
+        self._require(where, name, quantity, "input")
         hint = self.fields[name]
         if not (isinstance(hint, typing.TypeVar) or hint in (None, type(None)) or array_hints(hint)):
-            rule = "the derivative by an input is an array with named axes"
-            got = getattr(hint, "__name__", str(hint))
+            rule, got = "the derivative by an input is an array with named axes", getattr(hint, "__name__", str(hint))
             raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, got, 'such as Float[Array2, "batch features"]'))
 
 
@@ -252,21 +228,15 @@ def check_derivative(where: str, module: Any, name: str, derivative: Any, quanti
 def _check_declared(where: str, module: Any, gradient: Any, facts: Facts) -> None:
     """Hold the derivatives by a layer's declared parameters to these."""
     for field, declared in module.own_parameters():
-        path = module.gradient_prefix + field
+        name, path = f"gradient field {field!r}", module.gradient_prefix + field
         derivative = attrgetter(path)(gradient)
         facts.note(f"gradient.{path}", derivative)
-        if declared.absent(module):
-            if derivative is not None:
-                raise ShapeError(
-                    explain(where, f"gradient field {field!r} must be None, as this layer has no {field}", type(derivative).__name__),
-                    module,
-                )
-        else:
-            judge(where, module, [f"gradient field {field!r}"], [declared.hint], [derivative])
-            check_derivative(
-                where, module, f"gradient field {field!r}", derivative, signature(getattr(module, field)), f"parameter {field!r}"
-            )
+        if not declared.absent(module):
+            judge(where, module, [name], [declared.hint], [derivative])
+            check_derivative(where, module, name, derivative, signature(getattr(module, field)), f"parameter {field!r}")
             facts.same(f"self._cells[{field!r}].array.shape", f"gradient.{path}.shape")
+        elif derivative is not None:
+            raise ShapeError(explain(where, f"{name} must be None, as this layer has no {field}", type(derivative).__name__), module)
 
 
 def check_optimizer(where: str, instance: Any, optimizer: Any) -> None:

@@ -19,8 +19,6 @@ from typednn.module import Module
 from typednn.protocols import InputGrad, Optimizer
 from typednn.shapes import Flow
 
-_METHODS = ("forward", "backward", "update")
-
 
 @final
 class Foreign(Module):
@@ -119,7 +117,7 @@ def adopted(part: Any, *, rows: bool = False) -> Any:
 
 def missing_methods(part: object) -> list[str]:
     """What an object lacks to be a part of a model."""
-    return [name for name in _METHODS if not callable(getattr(part, name, None))]
+    return [name for name in Module.promised if not callable(getattr(part, name, None))]
 
 
 def identity(part: object) -> object:

@@ -64,7 +64,7 @@ class Gradient:
 
     def __post_init__(self) -> None:
         """Hold every field to its annotation, where no backward will; `CheckError` names the field."""
-        if not checked_backward.outer and switch.mode != "off":
+        if not checked_backward.running and switch.mode != "off":
             kind: type = type(self)
             _promises(kind).check(self)
 

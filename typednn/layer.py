@@ -17,7 +17,7 @@ meaning at run time.
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
 
@@ -89,13 +89,8 @@ class Layer(_OneInput[In, Out, G], Forward[In, Out], Backward[Out, In], Update[G
         return layers
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
-        if _has_room(self.shape_after(inputs[0].shape)):
-            return
-        try:
-            _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))
-        except StackError as error:
-            if error.reason in ("empty", "shape"):  # rank and sizes have been judged, in the words of a call
-                raise ShapeError(str(error), self) from None
+        if not _has_room(self.shape_after(inputs[0].shape)):
+            _follow(self, inputs[0], (self,), ("rank", "size", "part"))  # rank and sizes have been judged, in the words of a call
 
     @overload
     def __rshift__(self, other: "Elementwise[P]") -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
@@ -159,10 +154,7 @@ class Positionwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
         return super().trace(flow)
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
-        try:
-            _refuse_beyond_memory(self, inputs[0], self.trace(Flow.of(tuple(inputs[0].shape))))
-        except StackError as error:
-            raise ShapeError(str(error), self) from None
+        _follow(self, inputs[0], (self,))
 
     @overload
     def __rshift__(self, other: "Positionwise[P2] | Elementwise[P2]") -> "PositionwiseChain[P, P2]": ...
@@ -319,28 +311,22 @@ class _Parts(Module):
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         if self.sample is not None:
             self.sample.check(inputs[0], self)
-        if self.shape_after(inputs[0].shape) is not None:
-            return
-        try:  # what is wrong, if anything is: the shapes followed through the parts
-            flow = Flow.of(tuple(inputs[0].shape))
-            for part in self.parts:
-                flow = part.trace(flow)
-                _refuse_beyond_memory(part, inputs[0], flow)
-        except StackError as error:  # in the words of the definition, but it is the array that does not fit
-            raise ShapeError(str(error), self) from None
+        if self.shape_after(inputs[0].shape) is None:  # something may be wrong
+            _follow(self, inputs[0], self.parts)
 
     def run(self, x: Any) -> Any:
         for part in self.parts:
             x = part.forward(x)
         return x
 
-    def run_back(self, next_grad: Any) -> list[Any]:
-        """Every part's gradient, in the order of the parts."""
+    def run_back(self, next_grad: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The derivative by the input, and every part's gradient, in the order of the parts."""
         gradients: list[Any] = []
         for part in reversed(self.parts):
-            gradients.append(part.backward(next_grad))
-            next_grad = gradients[-1].input
-        return gradients[::-1]
+            gradient = part.backward(next_grad)
+            gradients.append(gradient)
+            next_grad = gradient.input
+        return next_grad, tuple(gradients[::-1])
 
     def label(self) -> str:
         return type(self).__name__
@@ -364,8 +350,7 @@ class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0,
         return output
 
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[In, *Gs]:
-        gradients: Any = self.run_back(next_grad)
-        return ChainGrad(gradients[0].input, tuple(gradients))
+        return ChainGrad(*self.run_back(next_grad))
 
     @overload  # type: ignore[override]
     def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
@@ -387,8 +372,7 @@ class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[
         return output
 
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[None, *Gs]:
-        gradients: Any = self.run_back(next_grad)
-        return ChainGrad(None, tuple(gradients))
+        return ChainGrad(None, self.run_back(next_grad)[1])
 
     @overload  # type: ignore[override]
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
@@ -398,21 +382,28 @@ class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[
         return self._grown(FirstChain, other)
 
 
-class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
-    """Elementwise layers one after another: again elementwise; ``grad.parameters`` holds one entry for each."""
+class _ParametersOfParts(_Parts):
+    """A chain whose gradient has one entry in ``grad.parameters`` for each part."""
 
     gradient_prefix = ""
+
+    def parameters_back(self, next_grad: Any) -> ElementwiseGrad[Any, Any]:
+        derivative, gradients = self.run_back(next_grad)
+        return ElementwiseGrad(derivative, tuple(gradient.parameters for gradient in gradients))
+
+    def gradient_of(self, grad: Any, name: str) -> Any:
+        return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
+
+
+class ElementwiseChain(_ParametersOfParts, Elementwise[tuple[*Ps]], Generic[*Ps]):
+    """Elementwise layers one after another: again elementwise; ``grad.parameters`` holds one entry for each."""
 
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
         output: A = self.run(x)
         return output
 
     def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, tuple[*Ps]]:
-        gradients: Any = self.run_back(next_grad)
-        return ElementwiseGrad(gradients[0].input, tuple(gradient.parameters for gradient in gradients))
-
-    def gradient_of(self, grad: Any, name: str) -> Any:
-        return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
+        return self.parameters_back(next_grad)
 
     @overload  # type: ignore[override]
     def __rshift__(self, other: Elementwise[P2]) -> "ElementwiseChain[*Ps, P2]": ...
@@ -426,21 +417,15 @@ class ElementwiseChain(_Parts, Elementwise[tuple[*Ps]], Generic[*Ps]):
         return self._grown(PositionwiseChain, other) if isinstance(other, Positionwise) else _stacked(Chain, None, self, other)
 
 
-class PositionwiseChain(_Parts, Positionwise[tuple[*Ps]], Generic[*Ps]):
+class PositionwiseChain(_ParametersOfParts, Positionwise[tuple[*Ps]], Generic[*Ps]):
     """Positionwise and elementwise layers one after another: again positionwise; ``grad.parameters`` holds one entry for each."""
-
-    gradient_prefix = ""
 
     def forward(self, x: Float[Rows, "*batch in_features"]) -> Float[Rows, "*batch out_features"]:
         output: Rows = self.run(x)
         return output
 
     def backward(self, next_grad: Float[Rows, "*batch out_features"]) -> ElementwiseGrad[Rows, tuple[*Ps]]:
-        gradients: Any = self.run_back(next_grad)
-        return ElementwiseGrad(gradients[0].input, tuple(gradient.parameters for gradient in gradients))
-
-    def gradient_of(self, grad: Any, name: str) -> Any:
-        return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
+        return self.parameters_back(next_grad)
 
     @overload  # type: ignore[override]
     def __rshift__(self, other: Positionwise[P2] | Elementwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
@@ -477,8 +462,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
         return output
 
     def backward(self, next_grad: Shaped[AnyArray, "batch *output"]) -> ChainGrad[Any, *tuple[Any, ...]]:
-        gradients: Any = self.run_back(next_grad)
-        return ChainGrad(gradients[0].input, tuple(gradients))
+        return ChainGrad(*self.run_back(next_grad))
 
 
 def _has_room(shape: Sequence[int] | None) -> TypeGuard[tuple[int, ...]]:
@@ -486,11 +470,18 @@ def _has_room(shape: Sequence[int] | None) -> TypeGuard[tuple[int, ...]]:
     return shape is not None and math.prod(shape) * 16 <= arrays.memory()
 
 
-def _refuse_beyond_memory(layer: Module, x: Any, flow: Flow) -> None:
-    """`OutOfMemory` where what ``layer`` makes of a model's input ``x`` has no room: asked before anything is computed."""
-    sizes = [size.value for size in flow.shape or () if size is not None and size.value is not None]
-    dtype = x.dtype if is_floating(x.dtype) else layer.dtype
-    refuse_beyond_memory(f"{layer.label()}.forward", sizes, dtype, device_of(x), layer)
+def _follow(model: Module, x: Any, parts: Sequence[Module], judged: Collection[str] = ()) -> None:
+    """Refuse what has no room, or fails for a reason that was not ``judged`` yet, before anything is computed."""
+    flow = Flow.of(tuple(x.shape))
+    try:
+        for part in parts:
+            flow = part.trace(flow)
+            sizes = [size.value for size in flow.shape or () if size is not None and size.value is not None]
+            dtype = x.dtype if is_floating(x.dtype) else part.dtype
+            refuse_beyond_memory(f"{part.label()}.forward", sizes, dtype, device_of(x), part)
+    except StackError as error:  # in the words of the definition, but it is the array that does not fit
+        if error.reason not in judged:
+            raise ShapeError(str(error), model) from None
 
 
 def check_stackable(parts: Sequence[Any], known: int = 0) -> None:

@@ -90,7 +90,7 @@ class Module(Enforced):
             bound = {slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)}
             for inner in cls.inside:
                 inner.define(bound)
-        cls.updates_by_hand = hasattr(cls, "update") and not updates.is_inherited(cls.update)
+        cls.updates_by_hand = hasattr(getattr(cls, "update", None), "__wrapped__")
 
     @classmethod
     def wrap_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -51,7 +51,7 @@ def enforce_class(cls: type) -> None:
     promises = {
         name: member
         for base in reversed(protocols)
-        for name, member in _members(base)
+        for name, member in vars(base).items()
         if inspect.isfunction(member) and not name.startswith("_")
     }
     promised = {*promises, *getattr(cls, "promised", ())}
@@ -70,10 +70,6 @@ def enforce_class(cls: type) -> None:
         _hold(cls, base)
 
 
-def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    yield from vars(kind).items()
-
-
 def _names_arrays(function: Callable[..., Any]) -> bool:
     """Whether a method's annotations speak of arrays, so that they are meant to be enforced."""
     return any(is_array_hint(without_markers(hint)) for hint in getattr(function, "__annotations__", {}).values())
@@ -81,9 +77,11 @@ def _names_arrays(function: Callable[..., Any]) -> bool:
 
 def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a class that derives from Protocols alone."""
-    wrap = {"forward": _enforced_forward, "backward": _enforced_backward, "update": _enforced_update}.get(name)
     promised = any(name in vars(base) for base in cls.__mro__ if getattr(base, "_is_protocol", False))
-    return wrap(function, cls) if wrap is not None and promised else enforced(function, cls.__qualname__)
+    wrap = {"backward": _enforced_backward, "update": _enforced_update}.get(name) if promised else None
+    if wrap is not None:
+        return wrap(function, cls)
+    return enforced(function, cls.__qualname__, _note if promised and name == "forward" else None)  # what backward is held to is recorded
 
 
 # ------------------------------------------------------------------ when a class is defined
@@ -94,7 +92,7 @@ def _hold(cls: type, protocol: type) -> None:
     arguments = {variable.__name__: argument for variable, argument in type_arguments(cls, protocol).items() if _is_array_type(argument)}
     if "input" in inspect.get_annotations(protocol):
         _hold_gradient(cls, protocol, arguments)
-    for name, member in _members(protocol):
+    for name, member in vars(protocol).items():
         contract: Contract | None = getattr(vars(cls).get(name), "__typednn_contract__", None)
         if contract is None or not inspect.isfunction(member):
             continue
@@ -102,8 +100,7 @@ def _hold(cls: type, protocol: type) -> None:
         result = hints.pop("return")
         if len(contract.names) < len(hints):
             raise DefinitionError(explain(contract.where, f"takes {' and '.join(hints)}", f"{', '.join(contract.names) or 'nothing'}"))
-        promised = tuple(hints.values())
-        for parameter, hint, wanted in zip(contract.names, contract.hints, promised, strict=False):
+        for parameter, hint, wanted in zip(contract.names, contract.hints, hints.values(), strict=False):
             _compare(f"{contract.where}, {parameter!r}", hint, wanted, gives=False)
         _compare(f"{contract.where}, the result", contract.result, result, gives=True)
         gradient: GradientType | None = getattr(vars(cls)[name], "__typednn_gradient__", None)
@@ -112,8 +109,10 @@ def _hold(cls: type, protocol: type) -> None:
             inner = {variable.__name__: given for variable, given in zip(kind.__parameters__, get_args(result), strict=True)}
             wanted = typing.get_type_hints(kind, localns=inner)["input"]
             _compare(f"{gradient.type.__qualname__}.input", gradient.fields["input"], wanted, gives=True)
-        if any(map(_is_law, (*promised, result))):
-            contract.laws.append((tuple(hint if _is_law(hint) else object for hint in promised), result if _is_law(result) else object))
+        if any(map(_is_law, (*hints.values(), result))):
+            contract.laws.append(
+                (tuple(hint if _is_law(hint) else object for hint in hints.values()), result if _is_law(result) else object)
+            )
 
 
 def _is_law(hint: Any) -> bool:
@@ -128,12 +127,12 @@ def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
     if not _all_arrays(hint):
         got = getattr(hint, "__name__", str(hint))
         raise DefinitionError(explain(where, "is an array with named axes", got, 'such as Float[Array2, "batch features"]'))
-    wanted = {array.array_type.rank for array in array_hints(promised) if getattr(array.array_type, "rank", None) is not None}
-    wanted |= {rank for rank in (shapes.rank(array.dim_str) for array in array_hints(promised)) if rank is not None}
-    if not wanted:
-        return
+    named = array_hints(promised)
+    wanted: set[Any] = {*(getattr(array.array_type, "rank", None) for array in named), *(shapes.rank(array.dim_str) for array in named)} - {
+        None
+    }
     written = {shapes.rank(array.dim_str) for array in array_hints(hint)}
-    if not (written <= wanted if gives else wanted <= written):
+    if wanted and not (written <= wanted if gives else wanted <= written):
         rule = f"the Protocol promises {' or '.join(f'{rank} axes' for rank in sorted(wanted))}"
         got = " or ".join(repr(array.dim_str.strip()) for array in array_hints(hint))
         raise DefinitionError(explain(where, rule, got, "name as many, or change the type arguments of the base class"))
@@ -153,7 +152,7 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
     """What ``cls`` has put in for the type variables of ``base``, through every class between them."""
 
     def below(kind: Any, given: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-        parents: tuple[Any, ...] = dict(_members(kind)).get("__orig_bases__", kind.__bases__)
+        parents: tuple[Any, ...] = vars(kind).get("__orig_bases__", kind.__bases__)
         for parent in parents:
             origin: Any = get_origin(parent) or parent
             if base not in getattr(origin, "__mro__", ()):
@@ -163,13 +162,9 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
             here = {
                 variable: given.get(argument, argument) for variable, argument in zip(variables[:until], get_args(parent), strict=False)
             }
-            if origin is base:
-                yield here
-            else:
-                yield from below(origin, here)
+            yield from [here] if origin is base else below(origin, here)
 
-    found: dict[Any, Any] | None = next(below(cls, {}), None)
-    return found or {}
+    return next(below(cls, {}), {})
 
 
 # ------------------------------------------------------------------ between the calls of one instance
@@ -190,11 +185,6 @@ def _note(instance: Any, record: Record | None) -> None:
 # ------------------------------------------------------------------ when it is called
 
 
-def _enforced_forward(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
-    """``forward`` with its promises kept, and what ``backward`` is held to recorded."""
-    return enforced(function, cls.__qualname__, _note)
-
-
 def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
     """``backward`` with ``next_grad`` and every field of the gradient held to what they are derivatives of, as far as that is known."""
     gradient = GradientContract(cls, function)
@@ -205,7 +195,7 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
         if switch.mode == "off":
             return function(self, next_grad)
         record = _records.get(id(self), (None, None))[1]
-        return gradient.held(self, next_grad, record, function, checked_backward.outer)
+        return gradient.held(self, next_grad, record, function, checked_backward.running)
 
     backward.__typednn_contract__ = gradient.contract  # type: ignore[attr-defined]
     backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]

@@ -61,19 +61,11 @@ class _Running(threading.local):
 
 _running = _Running()
 
-# The updates that `Layer` and its siblings have.
-_inherited: set[Callable[..., Any]] = set()
-
 
 def inherited(update: Update) -> Update:
-    """Decorates an ``update`` that is `update_parts` and nothing else."""
-    _inherited.add(update)
+    """Decorates the ``update`` that is `update_parts` and nothing else: it is not wrapped, as one that is written by hand is."""
+    update.__typednn_contract__ = Contract(update, update.__qualname__)  # type: ignore[attr-defined]
     return update
-
-
-def is_inherited(update: Callable[..., Any]) -> bool:
-    """Whether ``update`` is that of `Layer` or of one of its siblings."""
-    return update in _inherited
 
 
 def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
@@ -102,8 +94,8 @@ def _step(module: Module, optimizer: Any, grad: Any) -> None:
     """The parameters of ``module`` itself, then each part's ``update``."""
     optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
     for path, cell, derivative in module.own_uses(grad):
-        if switch.mode != "off" and not _fits(cell.array, derivative):
-            _refuse(module, path, cell.array, derivative)
+        if switch.mode != "off":
+            _hold(module, path, cell.array, derivative)
         tie = (_running.ties or {}).get(id(cell))
         if tie is None:
             optimizer.step(cell.array, derivative)
@@ -155,10 +147,6 @@ class _OncePerShared:
 
 def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
     """A hand-written ``update``: the gradient is checked first, shared parameters are stepped once."""
-    contract = Contract(function, f"{owner.__qualname__}.update")
-    if function in _inherited:
-        function.__typednn_contract__ = contract  # type: ignore[attr-defined]
-        return function
 
     @functools.wraps(function)
     def update(self: Module, optimizer: Any, grad: Any) -> None:
@@ -174,7 +162,7 @@ def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callab
             locate(error, self)
             raise
 
-    update.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    update.__typednn_contract__ = Contract(function, f"{owner.__qualname__}.update")  # type: ignore[attr-defined]
     return update
 
 
@@ -217,17 +205,10 @@ def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], 
         judge(where, module, ["optimizer"], [Optimizer], [optimizer])
         _optimizers.add(kind)
     for path, cell, derivative, _ in uses:
-        if not _fits(cell.array, derivative):
-            _refuse(module, path, cell.array, derivative)
+        _hold(module, path, cell.array, derivative)
     return uses, by_hand
 
 
-def _fits(array: Any, derivative: Any) -> bool:
-    try:
-        return bool(derivative.shape == array.shape and derivative.dtype == array.dtype and derivative.__class__ is array.__class__)
-    except AttributeError:
-        return False
-
-
-def _refuse(module: Module, path: str, array: Any, derivative: Any) -> None:
-    check_derivative(f"{module.label()}.update", module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")
+def _hold(module: Module, path: str, array: Any, derivative: Any) -> None:
+    if not (derivative.__class__ is array.__class__ and derivative.shape == array.shape and derivative.dtype == array.dtype):
+        check_derivative(f"{module.label()}.update", module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")

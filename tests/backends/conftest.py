@@ -8,8 +8,8 @@ import pytest
 
 from typednn import arrays
 from typednn.backends import backend
+from typednn.backends.backend import NumpyBackend
 from typednn.backends.cupy_backend import CupyBackend
-from typednn.backends.numpy_backend import NumpyBackend
 
 
 @pytest.fixture(autouse=True)

@@ -101,7 +101,7 @@ from typednn.engines import counters, counting
 from typednn.kernels.reshape import reshape
 held, release = threading.Event(), threading.Event()
 def hold():
-    with counters.observers[0].lock:
+    with counters.observers[0].lock():
         held.set()
         release.wait()
 thread = threading.Thread(target=hold)

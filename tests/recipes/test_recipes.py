@@ -26,7 +26,7 @@ from typednn.recipes.paper_table import ACCURACIES, TABLE_I
 from typednn.recipes.plan import plan_for
 from typednn.recipes.recipe import from_json
 from typednn.recipes.running import computed, generator, targets, which
-from typednn.recipes.scaling import Scaling
+from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened
 from typednn.stack import Stack
 from typednn.training import RunWarning

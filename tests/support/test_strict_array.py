@@ -730,7 +730,7 @@ def test_a_kernel_gives_the_same_on_both(values: list[float]) -> None:
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The device "strict", for one test."""
     monkeypatch.setattr(arrays, "_BACKENDS", dict(arrays._BACKENDS))
-    monkeypatch.setattr("typednn.backends.backend._BACKENDS", backends.backend.registered())
+    monkeypatch.setattr("typednn.backends.backend._BACKENDS", dict(backends.backend._BACKENDS))
     register()
     register()
 

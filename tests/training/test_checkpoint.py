@@ -39,8 +39,8 @@ def _state(step: int = 4, **changes: Any) -> TrainingState:
         "rows": 3,
         "seconds": 1.5,
         "total_seconds": 2.5,
-        "epochs": (Epoch(1, 0.5, 1.0),),
-        "evaluations": (Measured(4, 1, "validation", 0.25, None), Measured(4, 1, "test", 0.25, 0.5)),
+        "epochs": [Epoch(1, 0.5, 1.0)],
+        "evaluations": [Measured(4, 1, "validation", 0.25, None), Measured(4, 1, "test", 0.25, 0.5)],
         "best": Best(4, "loss", -0.25),
         "waited": 2,
         "watched": -0.25,
@@ -54,7 +54,7 @@ def _write(folder: Path, step: int = 4, **changes: Any) -> Path:
     )
 
 
-@pytest.mark.parametrize("changes", [{}, {"best": None, "watched": None, "evaluations": (), "epochs": ()}])
+@pytest.mark.parametrize("changes", [{}, {"best": None, "watched": None, "evaluations": [], "epochs": []}])
 def test_what_was_written_is_read(tmp_path: Path, changes: dict[str, Any]) -> None:
     found = read_checkpoint(_write(tmp_path, **changes))
     assert found.state == _state(**changes)

@@ -11,8 +11,20 @@ Importing this imports no CuPy.
 
 from __future__ import annotations
 
-from typednn.backends.backend import Backend, read_together, register_backend, to_number, to_numpy
-from typednn.backends.select import available, select, synchronize, to_device
+from typednn.backends.backend import (
+    Backend,
+    available,
+    read_together,
+    register_backend,
+    select,
+    synchronize,
+    to_device,
+    to_number,
+    to_numpy,
+)
+from typednn.backends.cupy_backend import CupyBackend
+
+register_backend(CupyBackend())
 
 __all__ = [
     "Backend",

@@ -1,16 +1,16 @@
-"""What a device can do, and the table of the devices that there are."""
+"""What a device can do, the table of the devices that there are, and the only functions that move arrays between them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar, final
 
 import numpy as np
 
-from typednn.arrays import namespace
-from typednn.errors import ArgumentError, DeviceError, explain
+from typednn.arrays import namespace, register_array_type
+from typednn.errors import ArgumentError, DeviceError, MissingExtra, explain
 
 Host: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 
@@ -58,8 +58,29 @@ class Backend(ABC):
         return array if self.owns(array) else self.from_numpy(to_numpy(array))
 
 
+@final
+class NumpyBackend(Backend):
+    """Nothing to copy: NumPy's arrays are here already."""
+
+    device = "cpu"
+
+    @property
+    def array_type(self) -> type:
+        return np.ndarray
+
+    @property
+    def namespace(self) -> Any:
+        return np
+
+    def from_numpy(self, host: A) -> A:
+        return host
+
+    def to_numpy(self, array: A) -> A:
+        return array
+
+
 _NUMBERS: Any = (float, np.generic)
-_BACKENDS: dict[str, Backend] = {}
+_BACKENDS: dict[str, Backend] = {"cpu": NumpyBackend()}
 
 
 def register_backend(backend: Backend) -> None:
@@ -75,11 +96,6 @@ def register_backend(backend: Backend) -> None:
             ),
             "backend",
         )
-
-
-def registered() -> dict[str, Backend]:
-    """Every backend by its device's name, whether it can be used here or not."""
-    return dict(_BACKENDS)
 
 
 def to_numpy(array: A) -> A:
@@ -107,3 +123,40 @@ def read_together(arrays: Sequence[Any]) -> list[list[float]]:
     joined: Any = namespace(arrays[0]).concatenate([array.reshape(-1).astype(np.float64) for array in arrays])
     numbers = iter(to_numpy(joined).tolist())
     return [list(islice(numbers, array.size)) for array in arrays]
+
+
+def select(device: str) -> Backend:
+    """The backend of ``"cpu"``, ``"cuda"`` or another registered device, ready to be used.
+
+    `MissingExtra` says which package it lacks, `DeviceError` why the device is unknown or cannot be used.
+    """
+    backend = _BACKENDS.get(device)
+    if backend is None:
+        names = " or ".join(f'"{name}"' for name in _BACKENDS)
+        raise DeviceError(explain("select(device)", f"expected {names}", f'"{device}"', "register_backend(...) adds a device"))
+    backend.require()
+    register_array_type(backend.array_type, backend.device, lambda: backend.namespace)
+    return backend
+
+
+def to_device(array: A, device: str) -> A:
+    """``array`` of any registered kind, copied to ``device``; one that is there already is given back as it is."""
+    return select(device).asarray(array)
+
+
+def available() -> list[str]:
+    """The devices that can be used here. To find out it imports CuPy where that is installed."""
+    return [device for device in _BACKENDS if _usable(device)]
+
+
+def _usable(device: str) -> bool:
+    try:
+        select(device)
+    except (DeviceError, MissingExtra):
+        return False
+    return True
+
+
+def synchronize(device: str) -> None:
+    """Wait until ``device`` has done everything that was asked of it: a GPU's functions return before they are done."""
+    select(device).synchronize()

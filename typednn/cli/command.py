@@ -12,24 +12,11 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Final, TextIO
+from typing import Any
 
 from typednn.cli.interrupts import deferred
-from typednn.cli.parser import parser
+from typednn.cli.parser import COMMANDS, parser
 from typednn.errors import TypednnError
-
-# Where each command is, so that `--help` imports none of them.
-_MODULES: Final = {
-    "train": "training",
-    "resume": "training",
-    "eval": "use",
-    "predict": "use",
-    "report": "report",
-    "summary": "inspection",
-    "check": "inspection",
-    "gradcheck": "inspection",
-    "info": "info",
-}
 
 
 def run(given: Sequence[str] | None) -> int:
@@ -61,7 +48,7 @@ def _command(name: str) -> Callable[[Namespace], int]:
     gc.disable()
     try:
         with deferred():
-            module = importlib.import_module(f"typednn.cli.{_MODULES[name]}")
+            module = importlib.import_module(f"typednn.cli.{COMMANDS[name]}")
     finally:
         gc.freeze()
         gc.enable()
@@ -69,8 +56,6 @@ def _command(name: str) -> Callable[[Namespace], int]:
     return command
 
 
-def _warned(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
-) -> None:
+def _warned(message: Warning | str, *where: Any, **more: Any) -> None:
     """A warning as a user wants it: what, not where in our code."""
     sys.stderr.write(f"warning: {message}\n")

@@ -6,12 +6,13 @@ import os
 import platform
 import re
 from argparse import Namespace
+from contextlib import suppress
 from importlib import metadata
 
 import numpy as np
 
 import typednn
-from typednn.backends.select import available
+from typednn.backends import available
 from typednn.cli.output import say
 from typednn.engines import available as kernels_run
 from typednn.engines import blas, cpu, get_threads
@@ -31,7 +32,8 @@ def info(options: Namespace) -> int:
 def facts() -> dict[str, str]:
     """What a bug report needs, by name."""
     threads = [f"{name}={os.environ[name]}" for name in _THREADS if name in os.environ]
-    known = {
+    required, extras = _requirements()
+    return {
         "typednn": typednn.__version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "machine": f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs",
@@ -42,10 +44,9 @@ def facts() -> dict[str, str]:
         "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or typednn.engines.set_threads would say",
         "numpy's blas": blas.numpys() + (f" with {', '.join(threads)}" if threads else ""),
         "devices": ", ".join(available()),
+        "needs": ", ".join(map(_installed, required)) or "unknown: typednn is not installed",
+        **{f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()},
     }
-    required, extras = _requirements()
-    known["needs"] = ", ".join(map(_installed, required)) or "unknown: typednn is not installed"
-    return known | {f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()}
 
 
 def _processor() -> str:
@@ -62,18 +63,13 @@ def _kernels() -> str:
 
 def _requirements() -> tuple[list[str], dict[str, list[str]]]:
     """What typednn needs, and what each extra brings."""
-    required, extras = list[str](), dict[str, list[str]]()
-    try:
-        lines = metadata.requires("typednn") or []
-    except metadata.PackageNotFoundError:
-        lines = []
-    for line in lines:
-        found = _REQUIREMENT.match(line)
-        if found and not found[2]:
-            required.append(found[1])
-        elif found and found[2] not in _OURS:
-            extras.setdefault(found[2], []).append(found[1])
-    return required, extras
+    brought: dict[str, list[str]] = {"": []}
+    with suppress(metadata.PackageNotFoundError):
+        for line in metadata.requires("typednn") or []:
+            found = _REQUIREMENT.match(line)
+            if found and found[2] not in _OURS:
+                brought.setdefault(found[2] or "", []).append(found[1])
+    return brought.pop(""), brought
 
 
 def _installed(name: str) -> str:

@@ -29,18 +29,15 @@ def summary(options: Namespace) -> int:
     """The model as a table, and the recipe's settings."""
     recipe = find(options.recipe, options.modules)
     model = recipe.checked().model()
-    say(recipe.about)
-    say(f"\n{model}\n")
-    say(shapes_of(model))
-    say("\n" + settings_of(recipe))
+    say("\n".join([recipe.about, f"\n{model}\n", shapes_of(model), "", settings_of(recipe)]))
     return 0
 
 
 def check(options: Namespace) -> int:
     """Of a config the model that it describes, or a `ConfigError` with line, column and caret; of Python what the mypy plugin finds."""
-    sorted_out = [(target, python_files(target)) for target in options.targets]
-    refused = [_config_refused(target, options) for target, files in sorted_out if files is None]
-    files = list(dict.fromkeys(os.path.normpath(file) for _, files in sorted_out for file in files or ()))
+    targets = {target: python_files(target) for target in options.targets}
+    refused = [_config_refused(target, options) for target, files in targets.items() if files is None]
+    files = list(dict.fromkeys(os.path.normpath(file) for files in targets.values() for file in files or ()))
     found = findings(files) if files else []
     for finding in found:
         say(finding.as_json() if options.json else str(finding))
@@ -88,13 +85,12 @@ def gradcheck(options: Namespace) -> int:
 
 
 def _subject(options: Namespace) -> tuple[Module, tuple[int, ...]]:
-    given: str = options.subject
-    call = _call(given)
+    call = _call(options.subject)
     if call is None:
-        model = find(given, options.modules).checked().model()
+        model = find(options.subject, options.modules).checked().model()
     else:
         sizes = _sizes(options.input) if options.input else _guessed(call.func.id, [*map(_value, call.args[:1])])
-        model = loads(_layer_config(call, sizes), f"layer {given}", imports=options.modules).model()
+        model = loads(_layer_config(call, sizes), f"layer {options.subject}", imports=options.modules).model()
     return model, (model.in_features,)
 
 
@@ -111,8 +107,8 @@ def _value(argument: ast.expr) -> Any:
     try:
         return ast.literal_eval(argument)
     except ValueError:
-        cure = "such as 'Conv2d(2, 3, 3, bias=True)'"
-        raise ArgumentError(explain("gradcheck", "a layer's arguments are numbers and words", ast.unparse(argument), cure)) from None
+        rule = "a layer's arguments are numbers and words"
+        raise ArgumentError(explain("gradcheck", rule, ast.unparse(argument), "such as 'Conv2d(2, 3, 3, bias=True)'")) from None
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -144,15 +140,11 @@ def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
 def shapes_of(model: Any) -> str:
     """A line per layer: what one sample is after it."""
     flow: Flow = model.input.flow
-    lines = [f"{'shape of one sample':<24}{_product(model.input.sizes)}"]
+    shapes = {"shape of one sample": flow.sizes()}
     for name, layer in zip(model.names, model.layers, strict=True):
         flow = layer.trace(flow)
-        lines.append(f"  {name:<22}{_product(flow.sizes() or ())}")
-    return "\n".join(lines)
-
-
-def _product(sizes: tuple[int, ...]) -> str:
-    return " x ".join(map(str, sizes))
+        shapes[f"  {name}"] = flow.sizes()
+    return "\n".join(f"{name:<24}{' x '.join(map(str, sizes or ()))}" for name, sizes in shapes.items())
 
 
 def settings_of(recipe: Recipe) -> str:

@@ -5,10 +5,24 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+from contextlib import suppress
 from functools import partial
 from typing import Final, NoReturn, final
 
 from typednn import __version__
+
+# Each command and the module of its function, so that `--help` imports none of them.
+COMMANDS: Final = {
+    "train": "training",
+    "resume": "training",
+    "eval": "use",
+    "predict": "use",
+    "report": "report",
+    "summary": "inspection",
+    "check": "inspection",
+    "gradcheck": "inspection",
+    "info": "info",
+}
 
 _EPILOG = """\
 examples:
@@ -140,8 +154,9 @@ def parser() -> Parser:
     one = command("eval", "precision, recall, F1 and the confusion matrix of a run", _EVAL)
     _run(one)
     one.add_argument("--data", metavar="NAME_OR_DIR", help="another data set, folder or CSV file; else the run's own")
-    told = "other weights than those that count: the last unless training could stop early"
-    one.add_argument("--weights", choices=("best", "latest"), help=told)
+    one.add_argument(
+        "--weights", choices=("best", "latest"), help="other weights than those that count: the last unless training could stop early"
+    )
 
     one = command("predict", "the label and probabilities of images or rows", _PREDICT)
     _run(one)
@@ -187,28 +202,25 @@ def _settings(one: Parser, *, sets: bool = True) -> None:
 
 
 def _import(one: Parser) -> None:
-    told = "import a module that registers layers; may be repeated"
-    one.add_argument("--import", metavar="MODULE", action="append", default=[], dest="modules", help=told)
+    one.add_argument(
+        "--import",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        dest="modules",
+        help="import a module that registers layers; may be repeated",
+    )
 
 
 def _at_least(least: int, text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, got {text!r}")
-    return number
+    with suppress(ValueError):
+        if int(text) >= least:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, got {text!r}")
 
 
 def _seconds(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0.0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got {text!r}")
-    return number
-
-
-COMMANDS: Final = ("train", "resume", "eval", "predict", "summary", "check", "gradcheck", "info", "report")
+    with suppress(ValueError):
+        if 0.0 < float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got {text!r}")

@@ -16,9 +16,10 @@ import tempfile
 import tokenize
 import tomllib
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, cast, final
 
@@ -88,9 +89,8 @@ def python_files(target: str) -> list[str] | None:
         return None  # the config loader says best what is wrong with it
     found = _module_files(target, user_settings())
     if found is None:
-        cure = (
-            "" if path.suffix in _PYTHON or os.sep in target else "modules are looked for here, in mypy_path and where Python imports from"
-        )
+        a_module = path.suffix not in _PYTHON and os.sep not in target
+        cure = "modules are looked for here, in mypy_path and where Python imports from" if a_module else ""
         raise ArgumentError(explain(target, "expects a config, a Python file, a folder or a module", "nothing of that name", cure))
     return found
 
@@ -168,40 +168,40 @@ def user_settings() -> Settings:
 def _section(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
-    shown = os.path.relpath(path)
     try:
+        text = path.read_text(encoding="utf-8")
         if path.suffix == ".toml":
-            tool: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
-            return tool.get("mypy")
-        parser = configparser.RawConfigParser()
-        parser.read_string(path.read_text(encoding="utf-8"))
+            tables: dict[str, Any] = tomllib.loads(text).get("tool", {})
+        else:
+            parser = configparser.RawConfigParser()
+            parser.read_string(text)
+            tables = dict(parser)
     except (ValueError, configparser.Error) as error:
-        raise ArgumentError(f"{shown}: cannot be read for mypy's settings: {error}") from None
-    return dict(parser["mypy"]) if "mypy" in parser else None
+        raise ArgumentError(f"{os.path.relpath(path)}: cannot be read for mypy's settings: {error}") from None
+    return tables.get("mypy")
 
 
-def _settings(section: dict[str, Any], folder: Path) -> Settings:
-    def listed(key: str, separators: str) -> tuple[str, ...]:
-        value: object = section.get(key, [])
-        parts = cast("list[object]", value) if isinstance(value, list) else re.split(separators, str(value)) if separators else [value]
-        return tuple(text for part in parts if (text := str(part).strip()))
-
+def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
     def switch(key: str, unless_told: bool) -> bool:
         return str(section.get(key, unless_told)).lower() in ("true", "1", "yes", "on")
 
     def expanded(path: str) -> str:
-        for variable in ("$MYPY_CONFIG_FILE_DIR", "${MYPY_CONFIG_FILE_DIR}"):
-            path = path.replace(variable, str(folder))
+        path = re.sub(r"\$MYPY_CONFIG_FILE_DIR|\$\{MYPY_CONFIG_FILE_DIR\}", lambda _: str(folder), path)
         return os.path.abspath(os.path.expanduser(os.path.expandvars(path)))
 
     plain = Settings()
     return Settings(
-        mypy_path=tuple(map(expanded, listed("mypy_path", "[,:]"))),
-        exclude=listed("exclude", ""),
+        mypy_path=tuple(map(expanded, _listed(section.get("mypy_path", []), "[,:]"))),
+        exclude=tuple(_listed(section.get("exclude", []), "")),
         namespace_packages=switch("namespace_packages", plain.namespace_packages),
         explicit_package_bases=switch("explicit_package_bases", plain.explicit_package_bases),
         cache_dir=str(section.get("cache_dir", plain.cache_dir)),
     )
+
+
+def _listed(value: object, separators: str) -> list[str]:
+    parts = cast("list[object]", value) if isinstance(value, list) else re.split(separators, str(value)) if separators else [value]
+    return [text for part in parts if (text := str(part).strip())]
 
 
 # ---------------------------------------------------------------------------------------------------- what is found
@@ -214,12 +214,10 @@ def findings(files: Sequence[str]) -> list[Finding]:
             raise ArgumentError(explain(file, "mypy reads paths in UTF-8", "bytes that are none", "rename it"))
     api: Any = optional("mypy.api", files[0], "needs mypy to check Python", "pip install 'typednn[mypy]'")
     settings = user_settings()
-    faulty = [finding for file in files if (finding := _syntax_error(file)) is not None]
-    unread = {finding.path for finding in faulty}
-    names = [module_name(file) for file in unread]
-    found = list(faulty)
+    found = [finding for file in files if (finding := _syntax_error(file)) is not None]
+    unread = {finding.path: module_name(finding.path) for finding in found}
     for batch in _batches([file for file in files if file not in unread]):
-        found += _asked(api, batch, names, settings)
+        found += _asked(api, batch, list(unread.values()), settings)
     order = {os.path.abspath(file): place for place, file in enumerate(files)}
     return sorted(set(found), key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
 
@@ -249,14 +247,10 @@ def module_name(file: str) -> str:
 
 def _batches(files: Sequence[str]) -> list[list[str]]:
     """No two files of one name together, such as ``a/train.py`` and ``b/train.py``: mypy would refuse."""
-    batches = list[dict[str, str]]()
+    named: dict[str, list[str]] = {}
     for file in files:
-        name = module_name(file)
-        free = next((batch for batch in batches if name not in batch), None)
-        if free is None:
-            batches.append(free := {})
-        free[name] = file
-    return [list(batch.values()) for batch in batches]
+        named.setdefault(module_name(file), []).append(file)
+    return [[file for file in batch if file is not None] for batch in zip_longest(*named.values())]
 
 
 def _asked(api: Any, files: Sequence[str], unread: Sequence[str], settings: Settings) -> list[Finding]:
@@ -311,13 +305,12 @@ def _kept(objects: Iterable[dict[str, Any]], files: Sequence[str], *, everything
 def _meant(path: str, files: Sequence[str]) -> str | None:
     """Which of ``files`` mypy speaks of. Of a file that was copied or moved it may name, out of its cache, the place before."""
     absolute = os.path.abspath(path)
-    same = next((file for file in files if os.path.abspath(file) == absolute), None)
-    if same is not None:
-        return same
-    if Path(absolute).exists():
-        return next((file for file in files if module_name(file) == module_name(absolute)), None)
     dotted = ".".join(Path(absolute).with_suffix("").parts).removesuffix(".__init__")
-    return next((file for file in files if dotted.endswith(f".{module_name(file)}")), None)
+    if Path(absolute).exists():
+        candidates = (file for file in files if module_name(file) == module_name(absolute))
+    else:
+        candidates = (file for file in files if dotted.endswith(f".{module_name(file)}"))
+    return next((file for file in files if os.path.abspath(file) == absolute), None) or next(candidates, None)
 
 
 def _cache(settings: Settings) -> str:

@@ -54,8 +54,7 @@ def _data(options: Namespace, own: str) -> tuple[Samples, dict[str, str]]:
     if len(files) not in (0, 2):
         raise ArgumentError(explain("train", "takes two CSV files, train.csv and test.csv", str(len(files)), "or --data NAME_OR_DIR"))
     if files:
-        train_file, test_file = (str(Path(file).resolve()) for file in files)
-        return load_tables(*files), {"train": train_file, "test": test_file}
+        return load_tables(*files), {part: str(Path(file).resolve()) for part, file in zip(("train", "test"), files, strict=True)}
     name: str = own if options.data is None else options.data
     samples = load_data(name, hint)
     return samples, found_by(name, samples)
@@ -74,17 +73,12 @@ def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) ->
 
 
 def _tell(result: Trained, options: Namespace, seconds: float) -> None:
-    quiet: bool = options.quiet
-    if not quiet:
-        if result.plan.recipe.name == PAPER and result.test.classes == 10:
-            say(beside_the_paper(result.train, result.test) + "\n")
-        else:
-            say("On the training set:\n")
-            say(f"{result.train}\n")
-        say("On the test set:\n")
-        say(f"{result.test}\n")
+    if not options.quiet:
+        papers = result.plan.recipe.name == PAPER and result.test.classes == 10
+        say(beside_the_paper(result.train, result.test) + "\n" if papers else f"On the training set:\n\n{result.train}\n")
+        say(f"On the test set:\n\n{result.test}\n")
     say(f"train accuracy {result.train.accuracy:.2%}, test accuracy {result.test.accuracy:.2%}, {seconds:.0f} s")
-    if result.folder is not None and not quiet:
+    if result.folder is not None and not options.quiet:
         if result.history.stopped:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")
         file = "image.png" if len(result.plan.shape) == 3 else "rows.csv"

@@ -29,8 +29,7 @@ def predict(options: Namespace) -> int:
             remarks.add(answer.remark)
             hint(f"{answer.file}: {answer.remark}")
         if options.json:
-            table = {key: value for key, value in asdict(answer).items() if key != "remark"}
-            say(json.dumps(table))
+            say(json.dumps({key: value for key, value in asdict(answer).items() if key != "remark"}))
             continue
         order = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
         others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:_SHOWN])

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from typednn.engines import cpu, threads
+from typednn.engines.locks import Lock
 from typednn.engines.memory import address
 from typednn.errors import DTypeError, ShapeError, explain
 
@@ -29,16 +30,13 @@ _LIMIT = 2**31
 _FLOAT32 = np.dtype(np.float32)
 SPIN = "16"  # the worker gives its core back after 2^16 ticks
 
-_lock = threading.Lock()
+_lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class _Library:
     sgemm: Callable[..., None] | None
     why: str
-
-
-_loaded: _Library | None = None
 
 
 def core_type(processor: cpu.Processor) -> tuple[str | None, str]:
@@ -137,16 +135,14 @@ def _numpy(a: Any, b: Any, out: Any, alpha: float, beta: float) -> None:
     out[...] = product
 
 
+@cache
 def _library() -> _Library:
-    global _loaded
-    if _loaded is not None:
-        return _loaded
-    with _lock:
-        if _loaded is None:
-            _loaded = _load()
-    return _loaded
+    """Loaded once, though several threads may ask first."""
+    with _lock():
+        return _load()
 
 
+@cache
 def _load() -> _Library:
     spec = find_spec("scipy_openblas32")
     if spec is None or spec.origin is None:
@@ -181,12 +177,3 @@ def _environment(**variables: str | None) -> Generator[None]:
     finally:
         for name in mine:
             os.environ.pop(name, None)
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

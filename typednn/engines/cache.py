@@ -47,38 +47,33 @@ def digest(*parts: str | bytes) -> str:
 def entry(key: str, build: Callable[[Path], None]) -> Generator[Path]:
     """The library of ``key``: found, or made by ``build(path)``, which writes a new file at ``path``. Its path is good within the block."""
     with ExitStack() as opened:
-        yield _holder(key, build, opened) / _name(key)
+        yield _holder(f"{key}.so", key, build, opened) / f"{key}.so"
 
 
-def _holder(key: str, build: Callable[[Path], None], opened: ExitStack) -> Path:
+def _holder(name: str, key: str, build: Callable[[Path], None], opened: ExitStack) -> Path:
     """The folder that holds the entry of ``key``, now if not before."""
     users = _users_folder()
     safe = None if users is None else _through_descriptor(users, opened)
     for folder in (safe, _own):
-        if folder is not None and _is_whole(folder / _name(key), key):
+        if folder is not None and _is_whole(folder / name, key):
             return folder
     if safe is not None:
         _sweep(safe, _UNFINISHED)
     _sweep(Path(tempfile.gettempdir()), _PRIVATE)
     with _workshop() as workshop:
-        made = workshop / _name(key)
-        build(made)
-        content = made.read_bytes()
+        build(workshop / name)
+        content = (workshop / name).read_bytes()
     content += _MARK + _seal(content, key)
     if users is not None and safe is not None:
         try:
-            _keep(content, safe / _name(key))
+            _keep(content, safe / name)
         except OSError as error:
             _warn(users, error.strerror or str(error))
         else:
             return safe
     own = _own_folder()
-    _keep(content, own / _name(key))
+    _keep(content, own / name)
     return own
-
-
-def _name(key: str) -> str:
-    return f"{key}.so"
 
 
 def _seal(content: bytes, key: str) -> bytes:
@@ -143,16 +138,14 @@ def _through_descriptor(folder: Path, opened: ExitStack) -> Path | None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         opened.callback(os.close, descriptor)
-        why = _distrust(os.fstat(descriptor))
         through = Path(f"/proc/self/fd/{descriptor}")
-        if not why and not through.is_dir():
-            why = "/proc is not mounted"
+        why = _distrust(os.fstat(descriptor)) or ("" if through.is_dir() else "/proc is not mounted")
+        if not why:
+            return through
     except OSError as error:
         why = error.strerror or str(error)
-        through = folder
-    if why:
-        _warn(folder, why)
-    return None if why else through
+    _warn(folder, why)
+    return None
 
 
 _told = set[Path]()
@@ -217,10 +210,9 @@ def _workshop() -> Generator[Path]:
 def _sweep(folder: Path, prefix: str) -> None:
     """Remove what killed compilations have left: the user's own, and locked by nobody."""
     with suppress(OSError):
-        for name in os.listdir(folder):
-            if name.startswith(prefix):
-                with suppress(OSError):
-                    _remove_if_left(folder / name)
+        for left in folder.glob(f"{prefix}*"):
+            with suppress(OSError):
+                _remove_if_left(left)
 
 
 def _remove_if_left(path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +17,12 @@ from typing import Any, final
 from typednn.engines import cache as on_disk
 from typednn.engines import runtime, sources, toolchain
 from typednn.engines.frames import Frame, caller_of
+from typednn.engines.locks import Lock
 from typednn.engines.toolchain import Argument, Array, Build, Plan
 from typednn.errors import EngineError
 
 _kernels: dict[Plan, Kernel] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def kernel(
@@ -41,7 +41,7 @@ def kernel(
     The first outputs are written over the inputs numbered ``written``, and a call does not name them again.
     """
     plan = Plan(name, build, inputs, outputs, tuple(sorted((options or {}).items())), written)
-    with _lock:
+    with _lock():
         return _kernels.setdefault(plan, Kernel(plan))
 
 
@@ -53,7 +53,7 @@ class Kernel:
 
     def __init__(self, plan: Plan) -> None:
         self.plan: Plan = plan
-        self._lock = threading.RLock()
+        self._lock = Lock()
         # What `__call__` calls, for callers that count nanoseconds: ask for it at each call, the first one changes it.
         self.call: Callable[..., None] = self._first_call
 
@@ -63,13 +63,9 @@ class Kernel:
 
     def compile(self) -> None:
         """Compile, or load from disk, before the first call."""
-        with self._lock:
+        with self._lock():
             if self.call == self._first_call:
                 self.call = self._compiled()
-
-    def after_fork(self) -> None:
-        """Forget, in the child, a compilation that another thread of the parent was in the middle of."""
-        self._lock = threading.RLock()
 
     def _first_call(self, *arguments: Any) -> None:
         self.compile()
@@ -130,14 +126,3 @@ def _in_memory(plan: Plan) -> Callable[..., None]:
             raise EngineError(f"{plan.name} failed: {error}") from error
 
     return call
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = threading.Lock()
-    for each in _kernels.values():
-        each.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

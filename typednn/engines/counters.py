@@ -20,8 +20,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any, NamedTuple
+
+from typednn.engines.locks import Lock
 
 Counts = Counter[tuple[str, str]]
 
@@ -60,7 +61,7 @@ class _Counting:
         self.lock = Lock()
 
     def __call__(self, ran: Ran) -> None:
-        with self.lock:
+        with self.lock():
             self.counts[ran.op.name, ran.engine] += 1
 
 
@@ -78,20 +79,7 @@ def report(counts: Counts) -> str:
     return "\n".join(["typednn: which engine ran each op", *(lines or ["    none"])])
 
 
-def _report_at_exit() -> None:
-    whole = _Counting()
-    observers.append(whole)
-    atexit.register(lambda: print(report(whole.counts), file=sys.stderr))  # noqa: T201
-
-
-def _after_fork() -> None:
-    for observer in observers:
-        if isinstance(observer, _Counting):
-            observer.lock = Lock()  # whoever held the old one is not in this process
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
 if os.environ.get("TYPEDNN_ENGINES") == "report":
-    _report_at_exit()
+    _whole = _Counting()
+    observers.append(_whole)
+    atexit.register(lambda: print(report(_whole.counts), file=sys.stderr))  # noqa: T201

@@ -56,13 +56,10 @@ def read(cpuinfo: str, machine: str) -> Processor:
     facts: dict[str, str] = {}
     flags: frozenset[str] | None = None
     for line in cpuinfo.splitlines():
-        name, _, value = line.partition(":")
-        name = name.strip()
+        name, _, value = map(str.strip, line.partition(":"))
+        facts.setdefault(name, value)
         if name in ("flags", "Features"):
-            here = frozenset(value.split())
-            flags = here if flags is None else flags & here
-        else:
-            facts.setdefault(name, value.strip())
+            flags = frozenset(value.split()) if flags is None else flags.intersection(value.split())
     vendor = facts.get("vendor_id", facts.get("CPU implementer", ""))
     model = facts.get("model name", facts.get("CPU part", ""))
     return Processor({"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine), vendor, model, flags or frozenset())

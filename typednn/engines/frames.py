@@ -77,9 +77,7 @@ class Frame:
     def fit(self, arguments: tuple[Any, ...]) -> None:
         """Prepare for ``arguments``; raise what is wrong with them."""
         self.shapes = [None] * len(self._arguments)
-        for at, argument, extents in zip(self._at, self._arguments, self.check(arguments), strict=True):
-            if not isinstance(argument, Array):
-                continue
+        for at, extents in zip(self._at, self.check(arguments), strict=True):
             stride = 1
             for position, extent in enumerate(reversed(extents)):
                 where = 2 * (at + _BUFFER) + 4 * position

@@ -11,13 +11,13 @@ Small arrays come from NumPy, which has a cache of its own for them.
 from __future__ import annotations
 
 import math
-import os
 import sys
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
+
+from typednn.engines.locks import Lock
 
 FLOAT32 = np.dtype(np.float32)
 SMALL = 16 * 1024
@@ -72,7 +72,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any] = FLOAT32) ->
 
 def _first(shape: tuple[int, ...], dtype: Any) -> Any:
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    with _lock:
+    with _lock():
         if len(_shapes) > 4096:  # shapes that change with every call must not pile up
             _shapes.clear()
             for unused in [size for size, owners in _sizes.items() if not owners]:
@@ -94,7 +94,7 @@ def _grown(owners: list[tuple[_Owner, int]], shape: tuple[int, ...], dtype: Any)
 
 def _trim(limit: int) -> None:
     """Let go of idle owners, those of the largest sizes first, until at most ``limit`` idle bytes remain."""
-    with _lock:
+    with _lock():
         idle = {size: sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items()}
         surplus = sum(size * count for size, count in idle.items()) - limit
         for size in sorted(idle, reverse=True):
@@ -119,16 +119,7 @@ def clear() -> None:
 
 def statistics() -> PoolStatistics:
     """What the pool holds now."""
-    with _lock:
+    with _lock():
         held = sum(size * len(owners) for size, owners in _sizes.items())
         idle = sum(size * sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items())
     return PoolStatistics(held, held - idle)
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = Lock()  # whoever held the old one is not in this process
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from typednn.engines import cache as on_disk
 from typednn.engines import threads, toolchain
+from typednn.engines.locks import Lock
 
-_lock = threading.RLock()
+_lock = Lock()
 _library: ctypes.CDLL | None = None
 _complaint = ""
 
@@ -74,15 +75,14 @@ def soname() -> str:
 def load() -> None:
     """Have the runtime in this process, with our error handler and thread count."""
     global _library
-    with _lock:
-        if _library is not None:
-            return
-        with on_disk.entry(key(), _build) as path:
-            library = ctypes.CDLL(str(path), mode=os.RTLD_NOW)
-        library.halide_set_error_handler.restype = ctypes.c_void_p
-        library.halide_set_error_handler(_handler)
-        _library = library
-        threads.follow(_set_threads)
+    with _lock():
+        if _library is None:
+            with on_disk.entry(key(), _build) as path:
+                library = ctypes.CDLL(str(path), mode=os.RTLD_NOW)
+            library.halide_set_error_handler.restype = ctypes.c_void_p
+            library.halide_set_error_handler(_handler)
+            _library = library
+            threads.follow(_set_threads)
 
 
 def _set_threads(count: int) -> None:
@@ -102,8 +102,7 @@ def _before_fork() -> None:
 
 def _after_fork() -> None:
     """A child that inherits the pool's record, perhaps locked, without the pool's threads, leaves it alone: it computes on one core."""
-    global _lock, _orphaned
-    _lock = threading.RLock()
+    global _orphaned
     if _library is not None and _left_to_child:
         _orphaned = True
         _library.halide_set_custom_do_par_for(_loop)

@@ -15,16 +15,10 @@ from typednn.errors import ArgumentError, explain
 _followers: list[Callable[[int], None]] = []
 
 
-def _from_environment() -> int:
-    told = os.environ.get("TYPEDNN_THREADS", "").strip()
-    if not told:
-        return cpu.cores()
-    if not told.isdecimal() or int(told) < 1:
-        raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(told)))
-    return int(told)
-
-
-_count = _from_environment()
+_told = os.environ.get("TYPEDNN_THREADS", "").strip()
+if _told and (not _told.isdecimal() or int(_told) < 1):
+    raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_told)))
+_count = int(_told or cpu.cores())
 
 
 def get_threads() -> int:

@@ -164,20 +164,13 @@ def _pipeline(plan: Plan, on: cpu.Cpu) -> tuple[Any, list[Any]]:
 
 def _parameter(argument: Argument, name: str) -> Any:
     hl = halide()
-    kind = _halide_type(argument.dtype)
+    dtype = np.dtype(argument.dtype)
+    kind = hl.Bool() if dtype.kind == "b" else {"f": hl.Float, "i": hl.Int, "u": hl.UInt}[dtype.kind](8 * dtype.itemsize)
     if isinstance(argument, Scalar):
         return hl.Param(kind, name)
     parameter = hl.ImageParam(kind, len(argument.shape), name)
     _constrain(parameter, argument, bounds=True)
     return parameter
-
-
-def _halide_type(dtype: str) -> Any:
-    hl = halide()
-    kind = np.dtype(dtype)
-    if kind.kind == "b":
-        return hl.Bool()
-    return {"f": hl.Float, "i": hl.Int, "u": hl.UInt}[kind.kind](8 * kind.itemsize)
 
 
 def _constrain(buffer: Any, array: Array, bounds: bool) -> None:
@@ -187,14 +180,11 @@ def _constrain(buffer: Any, array: Array, bounds: bool) -> None:
         dimension = buffer.dim(position)
         if stride is not None:
             dimension.set_stride(stride)
-        if isinstance(extent, str):
-            if bounds:
-                dimension.set_min(0)
-            stride = None
-        else:
-            if bounds:
-                dimension.set_bounds(0, extent)
-            stride = None if stride is None else stride * extent
+        if bounds and isinstance(extent, int):
+            dimension.set_bounds(0, extent)
+        elif bounds:
+            dimension.set_min(0)
+        stride = None if stride is None or isinstance(extent, str) else stride * extent
 
 
 @contextmanager
@@ -211,19 +201,16 @@ def linkers() -> tuple[tuple[str, str], ...]:
     """The linkers at hand, as (program, what stands before a linker option); none where entries can't be shared libraries of our kind."""
     if not sys.platform.startswith("linux"):
         return ()
-    found = (
-        (shutil.which(name), prefix) for name, prefix in (("ld", ""), ("ld.lld", ""), ("cc", "-Wl,"), ("gcc", "-Wl,"), ("clang", "-Wl,"))
-    )
-    return tuple((program, prefix) for program, prefix in found if program is not None)
+    prefixes = {"ld": "", "ld.lld": "", "cc": "-Wl,", "gcc": "-Wl,", "clang": "-Wl,"}
+    return tuple((program, prefix) for name, prefix in prefixes.items() if (program := shutil.which(name)) is not None)
 
 
 def link(objects: Sequence[Path], library: Path, soname: str) -> None:
     """Make the shared library ``library`` of ``objects``, object files or libraries that it needs."""
     said = "no linker"
     for program, prefix in linkers():
-        options = ["-soname=" + soname, "-Bsymbolic", "-znoexecstack"]
-        bare = ["-nostdlib"] if prefix else []
-        command = [program, "-shared", *bare, *(prefix + option for option in options), "-o", str(library), *map(str, objects)]
+        options = [*(["-nostdlib"] if prefix else []), f"{prefix}-soname={soname}", f"{prefix}-Bsymbolic", f"{prefix}-znoexecstack"]
+        command = [program, "-shared", *options, "-o", str(library), *map(str, objects)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return

@@ -71,8 +71,8 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
 
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> FusedGrad[In]:
         if not self._kept_parts:  # forward ran part by part, to be observed
-            grads_of_parts = self.run_back(next_grad)
-            return FusedGrad(tuple(grads_of_parts), lambda: grads_of_parts[0].input)
+            of_input, of_parts = self.run_back(next_grad)
+            return FusedGrad(of_parts, lambda: of_input)
         gradients: list[tuple[Any, ...]] = []
         derivative: Any = next_grad
         # A model of one segment is handed the caller's array, which may change before anybody reads the input's derivative.

@@ -7,7 +7,7 @@ So every complaint comes while mypy is in the scope, as one of its own errors, a
 
 import ast
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -50,6 +50,7 @@ class Body(Names):
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
         function = api.scope.current_function()
         self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
+        self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
         self.followed: bool = function is None or self.function is not None  # not the body of a lambda
         module_says = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
@@ -71,49 +72,38 @@ class Body(Names):
         self.at: int = -1
         self.memo: dict[int, Value] = {}
         texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        self.evaluator: Statements = Statements(self, frozenset(name for text in texts for name in names_of(text)))
-        self.evaluator.returns = self._returned
-        self.evaluator.rebound = self.rebound
+        names = frozenset(name for text in texts for name in names_of(text))
+        self.evaluator: Statements = Statements(self, names, rebound=self.rebound, returns=self._returned)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
     # ------------------------------------------------------------------ the start
 
     def _entry(self) -> Environment:
+        arguments = [] if self.function is None else self.function.arguments
         env: Environment = {}
-        if self.function is None:
-            return env
-        info = self.function.info if self.function.info else None
-        for place, argument in enumerate(self.function.arguments):
-            name = argument.variable.name
-            if place == 0 and info is not None and name == "self":
-                env[name] = own = of_class(info) if self.function.name == "__init__" else symbolic(self.evaluator, info)
-                self.attributes = lookup(own.attributes)
-                self.evaluator.own = own
-                self.evaluator.assigned = classes.named(info, "assigned")
-            else:
-                star = argument.kind in (nodes.ARG_STAR, nodes.ARG_STAR2)
-                env[name] = UNKNOWN if star or name in self.rebound else self._parameter(name, argument)
-        return env
+        if self.function is not None and self.info is not None and arguments and arguments[0].variable.name == "self":
+            env["self"] = own = of_class(self.info) if self.function.name == "__init__" else symbolic(self.evaluator, self.info)
+            self.attributes = lookup(own.attributes)
+            self.evaluator.own = own
+            self.evaluator.assigned = classes.named(self.info, "assigned")
+        return {each.variable.name: self._parameter(each) for each in arguments} | env
 
-    def _parameter(self, name: str, argument: nodes.Argument) -> Value:
+    def _parameter(self, argument: nodes.Argument) -> Value:
+        name, declared = argument.variable.name, get_proper_type(argument.variable.type)
+        if argument.kind.is_star() or name in self.rebound:
+            return UNKNOWN
         said = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
         texts: syntax.Alternatives = said.get(name, [])
         if len(texts) == 1:
-            kind, text = texts[0]
-            return promised(self.evaluator, text, kind, self.attributes)
-        declared = value_of(argument.variable.type)
-        if declared is not UNKNOWN:
-            return declared
-        proper = get_proper_type(argument.variable.type)
-        whole = isinstance(proper, Instance) and proper.type.fullname == "builtins.int"
-        return symbol(name + DOT, positive=False) if whole else UNKNOWN
+            return promised(self.evaluator, texts[0][1], texts[0][0], self.attributes)
+        whole = isinstance(declared, Instance) and declared.type.fullname == "builtins.int"
+        return symbol(name + DOT, positive=False) if whole else value_of(declared)
 
     # ------------------------------------------------------------------ following mypy
 
     def value(self, context: Any) -> Value:
         """What is known of the expression that mypy is checking."""
-        self.context = context
         if not self._reach(context):
             return self.evaluator.evaluate(syntax.expression(context), {})
         statement = self.statements[self.at]
@@ -135,30 +125,28 @@ class Body(Names):
 
         A variable or a container that later holds a layer of other sizes would have a type that is too narrow.
         """
-        if self.at < 0 or self.at >= len(self.statements):
+        if self.at < 0:
             return True
         shape = Shape.of(self.statements[self.at])
-        parents = shape.parents
-        node: ast.AST | None = shape.made.get(id(context))
-        while node is not None:
-            outer = parents.get(id(node))
-            match outer:
-                case ast.Assign(targets=targets):
-                    return all(map(self._single, targets))
-                case ast.Tuple() if isinstance(above := parents.get(id(outer)), ast.Assign):
-                    unpacked = all(isinstance(target, ast.Tuple) for target in above.targets)
-                    return unpacked and all(map(self._single, above.targets))
-                case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.ListComp() | ast.GeneratorExp():
-                    return False
-                case ast.IfExp() | ast.NamedExpr() | ast.keyword():
-                    node = outer
-                case ast.Call() if outer.func is not node and not self._is_layer(outer):
-                    node = outer  # Box(Linear(4, 2)): the box may be a type of what is in it
-                case ast.Attribute() if isinstance(called := parents.get(id(outer)), ast.Call) and called.func is outer:
-                    node = called  # .named(…), .init(…)
-                case _:
-                    return True
-        return True
+        return self._alone(shape.made.get(id(context)), shape.parents)
+
+    def _alone(self, node: ast.AST | None, parents: Mapping[int, ast.AST]) -> bool:
+        outer = parents.get(id(node))
+        match outer:
+            case ast.Assign(targets=targets):
+                return all(map(self._single, targets))
+            case ast.Tuple() if isinstance(above := parents.get(id(outer)), ast.Assign):
+                return all(isinstance(target, ast.Tuple) and self._single(target) for target in above.targets)
+            case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.ListComp() | ast.GeneratorExp():
+                return False
+            case ast.IfExp() | ast.NamedExpr() | ast.keyword():
+                return self._alone(outer, parents)
+            case ast.Call() if outer.func is not node and not self._is_layer(outer):
+                return self._alone(outer, parents)  # Box(Linear(4, 2)): the box may be a type of what is in it
+            case ast.Attribute() if isinstance(called := parents.get(id(outer)), ast.Call) and called.func is outer:
+                return self._alone(called, parents)  # .named(…), .init(…)
+            case _:
+                return True
 
     def _is_layer(self, call: ast.Call) -> bool:
         made = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
@@ -169,10 +157,9 @@ class Body(Names):
             case ast.Name(id=name):
                 return name not in self.shared
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                constructing = self.function is not None and self.function.name == "__init__"
-                info = (self.function.info or None) if self.function is not None else None
-                free = info is not None and name not in classes.named(info, "handed")
-                return constructing and free and f"self.{name}" not in self.shared and name not in self.evaluator.assigned
+                if self.info is None or self.function is None or self.function.name != "__init__":
+                    return False
+                return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | classes.named(self.info, "handed")
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
             case _:
@@ -180,7 +167,6 @@ class Body(Names):
 
     def visit(self, context: Any) -> None:
         """Check what is known by now, from the statement that mypy is in to the end of a function."""
-        self.context = context
         if not self._reach(context):
             self.evaluator.evaluate(syntax.expression(context), {})
             return
@@ -191,6 +177,7 @@ class Body(Names):
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
+        self.context = context
         if not self.followed:
             return False
         places = (place for place in range(len(self.statements) - 1, -1, -1) if _holds(syntax.origin(self.statements[place]), context))

@@ -6,28 +6,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from mypy.nodes import TypeInfo
 
 from typednn.mypy_plugin.names import Names
+from typednn.mypy_plugin.syntax import of_self
 from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Value
 
 Found = TypeVar("Found")
 
 
+@dataclass(eq=False)
 class Context(ABC):
     """One body. ``names`` are the axis names that mean one thing all through it."""
 
-    def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
-        self.world = world
-        self.names = names
-        self.under = under  # the classes that are being constructed
-        self.own: Layer | None = None  # self, in a method of a layer
-        self.base: TypeInfo | None = None  # whose constructor this body is
-        self.of: TypeInfo | None = None  # whose instance it works on
-        self.hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
-        self._last: dict[Hashable, tuple[tuple[object, ...], object]] = {}
+    world: Names
+    names: frozenset[str] = frozenset()
+    under: tuple[Hashable, ...] = ()  # the classes that are being constructed
+    own: Layer | None = None  # self, in a method of a layer
+    base: TypeInfo | None = None  # whose constructor this body is
+    of: TypeInfo | None = None  # whose instance it works on
+    hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
+    _last: dict[Hashable, tuple[tuple[object, ...], Any]] = field(
+        default_factory=dict[Hashable, tuple[tuple[object, ...], Any]], init=False
+    )
 
     @abstractmethod
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
@@ -43,14 +46,11 @@ class Context(ABC):
 
     def again(self, key: Hashable, given: tuple[object, ...], compute: Callable[[], Found]) -> Found:
         """The last answer for ``key``, if it is given the very same objects: a body is followed many times."""
-        if key in self._last:
-            before, answer = self._last[key]
-            if len(before) == len(given) and all(map(operator.is_, before, given)):
-                found: Found = answer  # type: ignore[assignment]
-                return found
-        made = compute()
-        self._last[key] = (given, made)
-        return made
+        last = self._last.get(key)
+        if last is None or len(last[0]) != len(given) or not all(map(operator.is_, last[0], given)):
+            last = self._last[key] = (given, compute())
+        found: Found = last[1]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,5 @@ def once(analysis: Analysis) -> Analysis:
 
 def mutated(target: ast.expr, env: Environment) -> None:
     """What a name, or an attribute of self, holds was changed in place."""
-    match target:
-        case ast.Name(id=name):
-            env[name] = UNKNOWN
-        case ast.Attribute(value=ast.Name(id="self"), attr=name):
-            env[f"self.{name}"] = UNKNOWN
-        case _:
-            pass
+    if isinstance(target, ast.Name) or of_self(target):
+        env[ast.unparse(target)] = UNKNOWN

@@ -5,8 +5,8 @@ exists is complained about. What a call, an operator or an attribute means stand
 """
 
 import ast
-from collections.abc import Hashable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from mypy import nodes
 
@@ -14,7 +14,6 @@ from typednn.mypy_plugin import python, syntax
 from typednn.mypy_plugin.context import Call, Context, mutated
 from typednn.mypy_plugin.features import EFFECTS, TABLE, functions
 from typednn.mypy_plugin.features.constructors import constants
-from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.sizes import stored
 from typednn.mypy_plugin.values import (
     UNKNOWN,
@@ -30,6 +29,7 @@ from typednn.mypy_plugin.values import (
     join,
     number,
     show,
+    unshared,
 )
 
 # Called with a list, these only read it, as every function in the table does; called with self, those do not assign its fields.
@@ -40,15 +40,14 @@ _HARMLESS = frozenset(
 _SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 
 
+@dataclass(eq=False)
 class Evaluator(Context):
     """The expressions of one body."""
 
-    def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
-        super().__init__(world, names, under)
-        self.values: dict[int, Value] = {}  # by mypy node: what each expression was, joined over all visits
-        self.memo: dict[int, Value] | None = None  # where nothing can change between two looks
-        self.rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
-        self.assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that is given self
+    values: dict[int, Value] = field(default_factory=dict[int, Value])  # by mypy node: what each was, joined over all visits
+    memo: dict[int, Value] | None = None  # where nothing can change between two looks
+    rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
+    assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that is given self
 
     def assign(self, target: ast.expr, value: Value, env: Environment) -> None:
         """Bind a name, an attribute of self, or several at once."""
@@ -58,14 +57,12 @@ class Evaluator(Context):
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 env[f"self.{name}"] = value
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                starred = any(isinstance(each, ast.Starred) for each in targets)
-                matching = isinstance(value, Pack) and len(value.items) == len(targets) and not starred
-                for place, each in enumerate(targets):
-                    inner = each.value if isinstance(each, ast.Starred) else each
-                    item = (
-                        value.items[place] if matching and isinstance(value, Pack) else value.item if isinstance(value, Many) else UNKNOWN
-                    )
-                    self.assign(inner, UNKNOWN if starred else item, env)
+                alike = (value.item if isinstance(value, Many) else UNKNOWN,) * len(targets)
+                items = value.items if isinstance(value, Pack) and len(value.items) == len(targets) else alike
+                for each, item in zip(targets, items, strict=True):
+                    self.assign(each, item, env)
+            case ast.Starred(value=inner):
+                self.assign(inner, UNKNOWN, env)
             case ast.Attribute(value=inner) | ast.Subscript(value=inner):
                 mutated(inner, env)
             case _:
@@ -99,10 +96,9 @@ class Evaluator(Context):
                 return self.evaluate(node, env)
 
     def _handed(self, value: Value, key: str, env: Environment) -> Value:
-        if isinstance(value, Pack) and not value.frozen:
+        if unshared(value) is not value:
             env[key] = UNKNOWN
-            return UNKNOWN
-        return value
+        return unshared(value)
 
     def _value(self, node: ast.expr, env: Environment) -> Value:
         match node:
@@ -149,9 +145,7 @@ class Evaluator(Context):
             case ast.Subscript(value=inner, slice=place):
                 return python.item(self.peek(inner, env), self.evaluate(place, env))
             case ast.NamedExpr(target=target, value=right):
-                value = self.evaluate(right, env)
-                if isinstance(value, Pack) and not value.frozen:
-                    value = UNKNOWN  # a list that two hold
+                value = unshared(self.evaluate(right, env))
                 self.assign(target, value, env)
                 return value
             case _:
@@ -161,9 +155,7 @@ class Evaluator(Context):
         """An expression that may not be evaluated: what it assigns is assigned perhaps."""
         inner = dict(env)
         value = self.evaluate(node, inner)
-        for name, found in inner.items():
-            if env.get(name) != found:
-                env[name] = join(env.get(name, UNKNOWN), found)
+        env |= {name: join(env.get(name, UNKNOWN), found) for name, found in inner.items() if env.get(name) != found}
         return value
 
     def _attribute(self, node: ast.Attribute, env: Environment) -> Value:
@@ -190,17 +182,12 @@ class Evaluator(Context):
                 return TABLE[name](Call(self, name, node, env, base)) if name in TABLE else UNKNOWN
 
     def _display(self, elements: list[ast.expr], env: Environment, *, frozen: bool) -> Value:
-        items: list[Value] = []
-        for element in elements:
-            if isinstance(element, ast.Starred):
-                inner = python.elements(self.peek(element.value, env))
-                if not isinstance(inner, Pack):
-                    return UNKNOWN
-                items += inner.items
-            else:
-                item = self.evaluate(element, env)
-                items.append(UNKNOWN if isinstance(item, Pack) and not item.frozen else item)  # a list within, which others may change
-        return Pack(tuple(items), frozen=frozen)
+        parts = [
+            python.elements(self.peek(each.value, env)) if isinstance(each, ast.Starred) else Pack((unshared(self.evaluate(each, env)),))
+            for each in elements
+        ]
+        packs = [part for part in parts if isinstance(part, Pack)]
+        return Pack(tuple(item for pack in packs for item in pack.items), frozen=frozen) if len(packs) == len(parts) else UNKNOWN
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension], env: Environment) -> Value:
         inner = dict(env)

@@ -53,25 +53,23 @@ class Workshop:
         return found
 
 
+@dataclass(eq=False)
 class Names:
     """Where an evaluator learns about names and calls, and where its complaints go."""
 
-    def __init__(self, api: Any, module: str, workshop: Workshop) -> None:
-        self.api = api
-        self.module = module
-        self.workshop = workshop
+    api: Any
+    module: str
+    workshop: Workshop
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         tree = self.api.modules.get(self.module)
         return UNKNOWN if tree is None else self.within(tree, name)
 
     def within(self, module: Any, name: str) -> Value:
-        found = module.names.get(name)
-        if found is None:
-            return UNKNOWN
-        if found.node is not None:
-            self.depend(found.node.fullname)
-        return meaning(found.node)
+        node = getattr(module.names.get(name), "node", None)
+        if node is not None:
+            self.depend(node.fullname)
+        return meaning(node)
 
     def depend(self, fullname: str) -> None:
         """What mypy is checking depends on a name, of another module perhaps: for its cache, and for its daemon."""
@@ -113,13 +111,13 @@ class Names:
 
 def meaning(node: Any) -> Value:
     """What a symbol stands for."""
-    if isinstance(node, nodes.Var):
-        if node.is_final and type(node.final_value) is int:
-            return number(node.final_value)
-        return value_of(node.type)
-    if isinstance(node, nodes.TypeAlias):
-        target = get_proper_type(node.target)
-        return Reference(target.type) if isinstance(target, Instance) else UNKNOWN
-    if isinstance(node, nodes.Decorator):
-        node = node.func
-    return UNKNOWN if node is None or isinstance(node, nodes.PlaceholderNode) else Reference(node)
+    match node:
+        case nodes.Var():
+            return number(node.final_value) if node.is_final and type(node.final_value) is int else value_of(node.type)
+        case nodes.TypeAlias():
+            target = get_proper_type(node.target)
+            return Reference(target.type) if isinstance(target, Instance) else UNKNOWN
+        case None | nodes.PlaceholderNode():
+            return UNKNOWN
+        case _:
+            return Reference(node.func if isinstance(node, nodes.Decorator) else node)

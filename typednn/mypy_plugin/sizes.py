@@ -9,7 +9,7 @@ from typednn.errors import TypednnError
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Reference, Value, known, lookup
-from typednn.shapes import Dim, Flow, Lookup, Mismatch, Shape, Unifier, evaluate, parse
+from typednn.shapes import Dim, Flow, Lookup, Shape, Unifier, evaluate, parse
 
 # jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are mypy's affair.
 _PRECISIONS = (
@@ -37,11 +37,8 @@ def promised(context: Context, text: str, kind: str, attributes: Lookup) -> Valu
         return UNKNOWN
     if any(slot.variadic for slot in slots):
         return UNKNOWN
-
-    def name(each: str) -> Dim | None:
-        return Dim.named(each) if each in context.names else None
-
-    sizes = [None if not slot.text or slot.broadcast else evaluate(slot.text, name, attributes) for slot in slots]
+    names = {each: Dim.named(each) for each in context.names}
+    sizes = [None if not slot.text or slot.broadcast else evaluate(slot.text, names.get, attributes) for slot in slots]
     return array(context, sizes, kind)
 
 
@@ -59,7 +56,7 @@ def misfit(context: Context, unifier: Unifier, text: str, given: Value, node: as
     if not unifier.mismatches:
         return None
     mismatch = unifier.mismatches[0]
-    return mismatch.sentence(why(given, mismatch)) if mismatch.label or context.world.rank(node) is None else ""
+    return mismatch.sentence(why(given, mismatch.axis_index)) if mismatch.label or context.world.rank(node) is None else ""
 
 
 def fits(context: Context, unifier: Unifier, what: str, text: str, given: Value, node: ast.AST) -> bool:
@@ -70,15 +67,10 @@ def fits(context: Context, unifier: Unifier, what: str, text: str, given: Value,
     return wrong is None
 
 
-def why(given: Array, mismatch: Mismatch) -> str:
-    """`` (= 5*5*16, from MaxPool2d on 10x10x16)`` of the axis that does not fit, or nothing."""
-    return "" if mismatch.axis_index is None else axis_why(given, mismatch.axis_index)
-
-
-def axis_why(given: Array, place: int) -> str:
-    """The same of one axis."""
-    axes = given.flow.axes
-    return axes[place].why if axes is not None and place < len(axes) else ""
+def why(given: Value, place: int | None) -> str:
+    """`` (= 5*5*16, from MaxPool2d on 10x10x16)`` of one axis of an array, or nothing."""
+    axes = given.flow.axes if isinstance(given, Array) else None
+    return axes[place].why if axes is not None and place is not None and place < len(axes) else ""
 
 
 def class_of(context: Context, layer: Layer) -> TypeInfo | None:

@@ -6,22 +6,21 @@ another runs until nothing changes.
 
 import ast
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 
 from typednn.mypy_plugin import python
 from typednn.mypy_plugin.evaluator import Evaluator
-from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import changed
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either, unshared
 
 
+@dataclass(eq=False)
 class Statements(Evaluator):
     """The statements of one body."""
 
-    def __init__(self, world: Names, names: frozenset[str] = frozenset(), under: tuple[Hashable, ...] = ()) -> None:
-        super().__init__(world, names, under)
-        self.returns: Callable[[Value, ast.Return], None] | None = None
-        self._breaks: list[list[Environment]] = []
-        self._exits: list[Environment] = []  # at each return
+    returns: Callable[[Value, ast.Return], None] | None = None
+    _breaks: list[list[Environment]] = field(default_factory=list[list[Environment]], init=False)
+    _exits: list[Environment] = field(default_factory=list[Environment], init=False)  # at each return
 
     def inside(self, module: str, under: Hashable) -> "Statements":
         return Statements(self.world.inside(module), under=(*self.under, under))
@@ -34,22 +33,19 @@ class Statements(Evaluator):
 
     def run(self, statements: Sequence[ast.stmt], env: Environment) -> Environment | None:
         """The environment afterwards; None where nothing comes after."""
+        current: Environment | None = env
         for statement in statements:
-            after = self.step(statement, env)
-            if after is None:
-                return None
-            env = after
-        return env
+            if current is not None:
+                current = self.step(statement, current)
+        return current
 
     def step(self, statement: ast.stmt, env: Environment) -> Environment | None:
         """One statement; ``env`` is its to change."""
         match statement:
             case ast.Assign(targets=targets, value=right):
                 value = self.evaluate(right, env)
-                if len(targets) > 1 and isinstance(value, Pack) and not value.frozen:
-                    value = UNKNOWN  # two names for one list
                 for target in targets:
-                    self.assign(target, value, env)
+                    self.assign(target, value if len(targets) == 1 else unshared(value), env)
             case ast.Expr(value=value):
                 self.evaluate(value, env)
             case ast.Return(value=value):
@@ -63,16 +59,15 @@ class Statements(Evaluator):
             case ast.For():
                 return self._for(statement, env)
             case ast.While(test=test, body=body, orelse=orelse):
-                return self._loop([], [ast.Expr(value=test), *body], orelse, env, None, always=[ast.Expr(value=test)])
+                return self._loop([], [ast.Expr(value=test), *body], [ast.Expr(value=test), *orelse], env)
             case ast.With(items=items, body=body):
                 for item in items:
                     self.evaluate(item.context_expr, env)
                     if item.optional_vars is not None:
                         self.assign(item.optional_vars, UNKNOWN, env)
                 after = self.run(body, dict(env))
-                if all(python.transparent(item.context_expr) for item in items):
-                    return after
-                return either(forget(env, body), after)  # a manager may cut its body short
+                surely = all(python.transparent(item.context_expr) for item in items)
+                return after if surely else either(forget(env, body), after)  # a manager may cut its body short
             case ast.Try():
                 return self._try(statement, env)
             case ast.Raise() | ast.Break() | ast.Continue():
@@ -95,10 +90,9 @@ class Statements(Evaluator):
         if isinstance(items, Pack) and len(items.items) <= python.UNROLLED and not _leaves(statement.body):
             current: Environment | None = env
             for item in items.items:
-                if current is None:
-                    return None
-                self.assign(statement.target, item, current)
-                current = self.run(statement.body, current)
+                if current is not None:
+                    self.assign(statement.target, item, current)
+                    current = self.run(statement.body, current)
             return None if current is None else self.run(statement.orelse, current)
         return self._loop([statement.target], statement.body, statement.orelse, env, python.element(items))
 
@@ -108,8 +102,7 @@ class Statements(Evaluator):
         body: list[ast.stmt],
         orelse: list[ast.stmt],
         env: Environment,
-        item: Value | None,
-        always: Sequence[ast.stmt] = (),
+        item: Value = UNKNOWN,
     ) -> Environment | None:
         if _leaves(body):  # continue skips what follows it: what the body changes is not followed
             env = forget(env, body)
@@ -119,7 +112,7 @@ class Statements(Evaluator):
             self._breaks.append([])
             start = dict(entry)
             for target in targets:
-                self.assign(target, item if item is not None else UNKNOWN, start)
+                self.assign(target, item, start)
             after = self.run(body, start)
             left = self._breaks.pop()
             widened = either(dict(env), after)
@@ -128,20 +121,16 @@ class Statements(Evaluator):
             entry = widened
         else:
             entry = forget(env, body)
-        result: Environment | None = self.run([*always, *orelse], dict(entry))
+        result: Environment | None = self.run(orelse, dict(entry))
         for broken in left:
             result = either(result, broken)
         return result
 
     def _try(self, statement: ast.Try, env: Environment) -> Environment | None:
-        inside = self.run(statement.body, dict(env))
-        if inside is not None:
-            inside = self.run(statement.orelse, inside)
+        after = self.run([*statement.body, *statement.orelse], dict(env))
         shaken = forget(env, statement.body)
-        after = inside
         for handler in statement.handlers:
-            entered = {**shaken, handler.name or "": UNKNOWN}
-            after = either(after, self.run(handler.body, entered))
+            after = either(after, self.run(handler.body, {**shaken, handler.name or "": UNKNOWN}))
         if not statement.finalbody:
             return after
         final = self.run(statement.finalbody, dict(shaken if after is None else after))

@@ -18,12 +18,12 @@ from mypy.typevars import fill_typevars
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Layer, Many, Pack, Value, number, of_contract
 
-_PLACE = {classes.LAYER: 3, classes.FIRST_LAYER: 3}
+_PLACE = 3  # of the contract, among the type arguments of `Layer` and `FirstLayer`
 _MANY = ("builtins.list", "builtins.tuple", "typing.Sequence", "typing.Iterable", "collections.abc.Sequence")
 
 
-def _carrier(info: TypeInfo) -> tuple[TypeInfo, int] | None:
-    return next(((base, _PLACE[base.fullname]) for base in info.mro if base.fullname in _PLACE), None)
+def _carrier(info: TypeInfo) -> TypeInfo | None:
+    return next((base for base in info.mro if base.fullname in (classes.LAYER, classes.FIRST_LAYER)), None)
 
 
 def contract_in(instance: Instance) -> str | None:
@@ -31,8 +31,7 @@ def contract_in(instance: Instance) -> str | None:
     carrier = _carrier(instance.type)
     if carrier is None:
         return None
-    base, place = carrier
-    literal = get_proper_type(map_instance_to_supertype(instance, base).args[place])
+    literal = get_proper_type(map_instance_to_supertype(instance, carrier).args[_PLACE])
     return literal.value if isinstance(literal, LiteralType) and isinstance(literal.value, str) else None
 
 
@@ -43,7 +42,7 @@ def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
     own = get_proper_type(fill_typevars(layer.type)) if isinstance(layer, Instance) else None
     if not isinstance(layer, Instance) or not isinstance(own, Instance) or carrier is None:
         return declared
-    variable = map_instance_to_supertype(own, carrier[0]).args[carrier[1]]
+    variable = map_instance_to_supertype(own, carrier).args[_PLACE]
     at = own.args.index(variable) if variable in own.args else len(layer.args)
     if at == len(layer.args):  # a class whose contract is written in its header
         return declared
@@ -57,7 +56,7 @@ def accepting(signature: CallableType, right: Type | None) -> CallableType:
     """``__rshift__`` for an operand that does not fit and was already refused: what follows is checked as if it did."""
     layer, anything = get_proper_type(right), AnyType(TypeOfAny.from_error)
     base = _carrier(layer.type) if isinstance(layer, Instance) else None
-    known = map_instance_to_supertype(layer, base[0]).args if isinstance(layer, Instance) and base is not None else ()
+    known = map_instance_to_supertype(layer, base).args if isinstance(layer, Instance) and base is not None else ()
     given: dict[str, Type] = dict(zip(("_", "Next", "G2"), known, strict=False))
     env: dict[Any, Type] = {variable.id: given.get(variable.name, anything) for variable in signature.variables}
     copy = cast("Callable[..., CallableType]", signature.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types

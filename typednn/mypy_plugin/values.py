@@ -16,7 +16,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 from typednn.errors import ShapeError, StackError
@@ -26,11 +26,9 @@ DOT = "·"
 OWN = "ˈ"  # ends a layer's own axis name while it is unified with its caller's
 
 
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """The one value of which nothing is known."""
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
 
 
 UNKNOWN = Unknown()
@@ -89,10 +87,6 @@ class Sample:
 
     sizes: tuple[int, ...] | None
 
-    @property
-    def flow(self) -> Flow:
-        return Flow.start(self.sizes)
-
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -127,7 +121,7 @@ class Layer:
             return self.traced
         if self.parts is not None:
             if self.sample is not None and flow.shape is None:
-                flow = self.sample.flow
+                flow = Flow.start(self.sample.sizes)
             for part in self.parts:
                 flow = part.trace(flow)
             return flow
@@ -172,15 +166,16 @@ def lookup(attributes: Mapping[str, Value]) -> Lookup:
     """What an annotation's braces ask for: ``self.kernel_size[0]`` in what a constructor left."""
 
     def ask(path: str) -> Dim | None:
-        found = _walk(_parsed(path), attributes)
+        found = _walk(parsed(path), attributes)
         return found.size if isinstance(found, Number) and found.positive else None
 
     return ask
 
 
 @lru_cache(maxsize=4096)
-def _parsed(path: str) -> ast.expr:
-    return ast.parse(path, mode="eval").body
+def parsed(text: str) -> ast.expr:
+    """An expression that was kept as text."""
+    return ast.parse(text, mode="eval").body
 
 
 def _walk(node: ast.expr, attributes: Mapping[str, Value]) -> Value:
@@ -195,6 +190,11 @@ def _walk(node: ast.expr, attributes: Mapping[str, Value]) -> Value:
             return layer.attributes.get(name, UNKNOWN) if isinstance(layer, Layer) else UNKNOWN
         case _:
             return UNKNOWN
+
+
+def unshared(value: Value) -> Value:
+    """A value that two names or two containers may hold: of a list nothing is known then, as either may change it."""
+    return UNKNOWN if isinstance(value, Pack) and not value.frozen else value
 
 
 def join(a: Value, b: Value) -> Value:
@@ -226,10 +226,7 @@ def join(a: Value, b: Value) -> Value:
 
 def join_all(values: Sequence[Value]) -> Value:
     """What is known of each of them; of none, nothing."""
-    joined: Value = values[0] if values else UNKNOWN
-    for value in values[1:]:
-        joined = join(joined, value)
-    return joined
+    return reduce(join, values) if values else UNKNOWN
 
 
 def either(a: Environment | None, b: Environment | None) -> Environment | None:

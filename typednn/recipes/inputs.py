@@ -16,8 +16,7 @@ from typednn.arrays import is_number
 from typednn.data import NotANumber, read_inputs, read_npy
 from typednn.errors import DataError, explain
 from typednn.files import path_of
-from typednn.recipes.samples import read_numbers
-from typednn.recipes.scaling import Floats
+from typednn.recipes.samples import Floats, read_numbers
 
 _BRIGHTEST = 255.0
 

@@ -1,4 +1,4 @@
-"""Samples: what a recipe is trained and tested on, by name, from a folder, or from two CSV files."""
+"""Samples: what a recipe is trained and tested on, by name, from a folder, or from two CSV files; and their Scaling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,12 @@ from typednn.data import (
     read_csv,
     read_image_folder,
 )
+from typednn.data.dataset import moments
 from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
-from typednn.recipes.scaling import Floats
 
+Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
@@ -72,6 +73,33 @@ class Samples:
         count = self.held_back(share) if share else 0
         order = PCG32(seed, 1).permutation(len(self.x))
         return np.sort(order[count:]), np.sort(order[:count])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Inputs brought to the training data's mean 0 and deviation 1: ``(x - mean)/deviation``, in float32.
+
+    Kept with the run, so that new inputs get the same numbers.
+    """
+
+    mean: float = 0.0
+    deviation: float = 1.0
+
+    @classmethod
+    def of(cls, x: npt.NDArray[Any]) -> Scaling:
+        """Mean and deviation over every number of ``x``."""
+        mean, deviation = moments(x)
+        if not 0.0 < deviation < float("inf"):
+            rule = "training inputs must be finite and differ somewhere"
+            raise ArgumentError(explain("standardise", rule, f"deviation {deviation:g}", "--set standardise=false takes them as they are"))
+        return cls(mean, deviation)
+
+    def __call__(self, x: npt.NDArray[Any]) -> Floats:
+        """``x`` scaled, as a new array."""
+        scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
+        scaled /= np.float32(self.deviation)
+        return scaled
 
 
 def load_data(name: str, announce: Callable[[str], object] | None = None) -> Samples:

@@ -23,7 +23,7 @@ import shutil
 import stat
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,7 @@ def write_checkpoint(
             table = {
                 "format": FORMAT,
                 "version": VERSION,
-                **state.to_json(),
+                **asdict(state),
                 "optimizer": {"name": optimizer_name, "steps": {key: value for key, value in optimizer.items() if isinstance(value, int)}},
                 "model": model,
                 "environment": dict(environment or {}),

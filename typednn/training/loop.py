@@ -26,9 +26,8 @@ from typednn.module import Module
 from typednn.protocols import InputGrad, Optimizer, Part
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
 from typednn.training.evaluation import Evaluation
-from typednn.training.plan import Plan
 from typednn.training.run import Run
-from typednn.training.session import Session
+from typednn.training.session import Plan, Session
 from typednn.training.signals import stopping
 from typednn.training.state import History
 

@@ -24,13 +24,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, final
 
+import numpy as np
+
+from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
 from typednn.files import sync_folder
 from typednn.module import Module
 from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.training.environment import environment
 from typednn.training.run_files import read_bytes, reason, replace_file
-from typednn.training.state import Best, Json, TrainingState
+from typednn.training.state import Best, Json, TrainingState, restore_generators
 
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
@@ -327,6 +330,27 @@ def load_weights(found: Checkpoint, model: Module) -> None:
         model.load_state_dict(found.weights)
     except StateDictError as error:
         raise CheckpointError(f"{found.folder}: of another model: {error}") from None
+
+
+def restore(found: Checkpoint, model: Module, optimizer: Any, loader: Any) -> None:
+    """A checkpoint of another model, optimizer or data is a `CheckpointError`; then optimizer, loader and weights are as they were."""
+    where, name = str(found.folder), type(optimizer).__name__
+    check_model(found, model)
+    if found.optimizer_name != name:
+        raise CheckpointError(explain(where, f"is of a training with {found.optimizer_name}", name, "use the config it was trained with"))
+    before = {key: value if isinstance(value, int) else np.array(to_numpy(value)) for key, value in optimizer.state_dict().items()}
+    position = loader.state_dict()
+    try:
+        optimizer.load_state_dict(found.optimizer)
+        loader.load_state_dict(found.state.loader)
+        restore_generators(where, model, found.state.generators)
+        load_weights(found, model)
+    except (StateDictError, CheckpointError) as error:
+        optimizer.load_state_dict(before)
+        loader.load_state_dict(position)
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(f"{where}: of another training: {error}") from None
 
 
 def _pretty(table: Json) -> bytes:

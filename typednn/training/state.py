@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -88,32 +88,28 @@ class History:
         return [epoch.loss for epoch in self.epochs]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TrainingState:
-    """Everything but weights and optimizer, at the end of a step."""
+    """Everything but weights and optimizer: what a session counts as it goes, whole at the end of a step."""
 
-    step: int
-    origin: int
+    step: int = 0
+    origin: int = 0
     """The loader's epoch when the run began."""
-    loader: Json
-    generators: Json
-    metrics_bytes: int
-    loss_sum: float
+    loader: Json = field(default_factory=dict[str, Any])
+    generators: Json = field(default_factory=dict[str, Any])
+    metrics_bytes: int = 0
+    loss_sum: float = 0.0
     """Of the epoch under way: Σ loss·rows, the rows, and the seconds."""
-    rows: int
-    seconds: float
-    total_seconds: float
-    epochs: tuple[Epoch, ...]
-    evaluations: tuple[Measured, ...]
-    best: Best | None
-    waited: int
+    rows: int = 0
+    seconds: float = 0.0
+    total_seconds: float = 0.0
+    epochs: list[Epoch] = field(default_factory=list[Epoch])
+    evaluations: list[Measured] = field(default_factory=list[Measured])
+    best: Best | None = None
+    waited: int = 0
     """Evaluations since the last that early stopping took for an improvement."""
-    watched: float | None
+    watched: float | None = None
     """The value that early stopping compares with."""
-
-    def to_json(self) -> Json:
-        """Plain JSON values."""
-        return asdict(self)
 
     @classmethod
     def from_json(cls, where: str, table: Json) -> TrainingState:
@@ -129,11 +125,11 @@ class TrainingState:
             rows=count(where, table, "rows"),
             seconds=real(where, table, "seconds"),
             total_seconds=real(where, table, "total_seconds"),
-            epochs=tuple(
+            epochs=[
                 Epoch(count(where, row, "number"), real(where, row, "loss"), real(where, row, "seconds"))
                 for row in rows(where, table, "epochs")
-            ),
-            evaluations=tuple(
+            ],
+            evaluations=[
                 Measured(
                     count(where, row, "step"),
                     count(where, row, "epoch"),
@@ -142,7 +138,7 @@ class TrainingState:
                     None if row.get("accuracy") is None else real(where, row, "accuracy"),
                 )
                 for row in rows(where, table, "evaluations")
-            ),
+            ],
             best=None if best is None else Best(count(where, best, "step"), part(where, best, "metric", str), real(where, best, "value")),
             waited=count(where, table, "waited"),
             watched=None if table.get("watched") is None else real(where, table, "watched"),

@@ -97,4 +97,7 @@ def test_what_does_not_fit_is_left_to_the_reference(gpu):
         max_pool2d.backward(gpu.put(y), gpu.put(index.astype(np.int64)), x.shape, *WINDOWS[0])
         with pytest.raises(ValueError, match="broadcast"):
             max_pool2d.backward(gpu.put(y), gpu.put(index), (1, 6, 6, 2), *WINDOWS[0])
-    assert dict(counts) == {("max_pool2d.forward", "reference"): 2, ("max_pool2d.backward", "reference"): 2}
+    assert dict(counts) == {
+        ("max_pool2d.forward", "reference"): 2,
+        ("max_pool2d.backward", "reference"): 1,
+    }  # one that raises is not told of

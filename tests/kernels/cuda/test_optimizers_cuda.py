@@ -105,4 +105,4 @@ def test_what_does_not_fit_is_left_to_the_reference(gpu):
         sgd.step(weights.astype(np.float64), grad, None, lr=0.1, **MOMENTA[0])
         with pytest.raises(ValueError, match="keeps a velocity"):
             sgd.step(weights, grad, None, **rule)
-    assert dict(counts) == {("adam.step", "reference"): 2, ("sgd.step", "reference"): 3}
+    assert dict(counts) == {("adam.step", "reference"): 2, ("sgd.step", "reference"): 2}  # one that raises is not told of

@@ -58,7 +58,7 @@ def test_nan_and_infinity_are_the_references(gpu, spoiled, bad, classes):
     hot = int(arrays[1][1].argmax())
     arrays[spoiled][1, hot] = arrays[spoiled][2, classes - 1] = bad
     arrays[spoiled][3] = bad
-    for name, more in (("elementwise", ()), ("gradient", (0.5,))):
+    for name, more in (("forward", ()), ("backward", (0.5,))):
         function = getattr(softmax_cross_entropy, name)
         got = gpu.run(f"softmax_cross_entropy.{name}", function, *arrays, *more)
         np.testing.assert_allclose(got, gpu.reference(function, *arrays, *more), rtol=1e-4, atol=1e-6)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from typednn.arrays import Array2, namespace
+from typednn.arrays import Array2, Array4, namespace
 from typednn.engines.cuda import LIMIT, CudaKernel
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d.geometry import Window
@@ -103,11 +103,11 @@ def backward(
     if window.pooling is not None:
         dz = max_pool2d.backward(dz, winners, (len(x), *out, len(weight)), *window.pooling)
     rows: Array2 = dz.reshape(-1, len(weight))
-    dweight = (rows.T @ _patches(x, kernel_size, window)).reshape(weight.shape)
+    dweight: Array4 = (rows.T @ _patches(x, kernel_size, window)).reshape(weight.shape)
     dbias = dz.sum(axis=(1, 2)).sum(axis=0)
     if not wants_input:
         return None, dweight, dbias
-    dpatches: Array2 = rows @ weight.reshape(len(weight), -1)
+    dpatches: Any = rows @ weight.reshape(len(weight), -1)
     if _single(kernel_size, window):
         return dpatches.reshape(x.shape), dweight, dbias
     dx = namespace(x).empty(x.shape, dtype=x.dtype)

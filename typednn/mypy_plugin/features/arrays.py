@@ -1,10 +1,12 @@
 """What operators, methods and attributes of arrays, and NumPy's functions, do to sizes, as NumPy's own do."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
 from typednn.mypy_plugin.context import Analysis, Call
-from typednn.mypy_plugin.sizes import array, axis_why
+from typednn.mypy_plugin.sizes import array, why
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, integer_of, known
 from typednn.shapes import Dim, Shape, differ, same
 
@@ -31,15 +33,13 @@ def broadcast(call: Call) -> Value:
     ones: list[Dim | None] = [Dim.of(1)] * rank
     result: list[Dim | None] = []
     for place, (x, y) in enumerate(zip(ones[len(a) :] + a, ones[len(b) :] + b, strict=True)):
-        if x is None or y is None:
-            result.append(None)
-        elif x.value == 1 or y.value == 1 or same(x, y):
+        if x is not None and y is not None and (x.value == 1 or y.value == 1 or same(x, y)):
             result.append(y if x.value == 1 else x)
-        elif x.value is not None and y.value is not None:
-            why = _why(right, place) or _why(left, place)
-            return call.complain(f"{_written(left)} and {_written(right)} do not fit together: axis {place} is {x} and {y}{why}")
-        else:
+        elif x is None or y is None or x.value is None or y.value is None:
             result.append(None)
+        else:
+            source = why(right, place) or why(left, place)
+            return call.complain(f"{_written(left)} and {_written(right)} do not fit together: axis {place} is {x} and {y}{source}")
     return array(call.context, result)
 
 
@@ -131,10 +131,6 @@ def reveal(call: Call) -> Value:
     return value
 
 
-def _why(value: Value, place: int) -> str:
-    return axis_why(value, place) if isinstance(value, Array) else ""
-
-
 def _size(size: Dim | None) -> str:
     return "_" if size is None else str(size)
 
@@ -144,12 +140,8 @@ def _written(value: Value) -> str:
 
 
 def _total(shape: Shape) -> Dim | None:
-    total = Dim.of(1)
-    for size in shape:
-        if size is None:
-            return None
-        total = total * size
-    return total
+    sizes = [size for size in shape if size is not None]
+    return reduce(operator.mul, sizes, Dim.of(1)) if len(sizes) == len(shape) else None
 
 
 _METHODS = ("reshape", "transpose", "sum", "mean", "max", "min", "copy", "clip", "round", "astype")

@@ -15,7 +15,7 @@ from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call, Context
 from typednn.mypy_plugin.features.stacks import traced
 from typednn.mypy_plugin.types import of_class
-from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Pack, Reference, Value, show, symbol
+from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Pack, Reference, Value, parsed, show, symbol
 
 _SAME_CLASS = 3  # a class may build itself, a tree of blocks for one
 _CONSTRUCTIONS = 20_000  # in one scope; what comes after is unknown
@@ -79,18 +79,14 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, given: Given)
     facts = classes.facts_of(owner) if owner is not None else None
     if facts is None or not facts["constructor"]:
         return _dataclass(context, info, given)
-    function = _parsed(facts["constructor"])
+    function = _function(facts["constructor"])
     inner = context.inside(facts["module"], info.fullname)
     inner.base, inner.of, inner.hidden = owner, info, classes.named(info, "assigned")
     env = _bound(inner, function.args, given, classes.positive(info))
     env |= {f"self.{name}": value for name, value in constants(context, info).items()}
-    handed = classes.named(info, "handed")
-    found: dict[str, Value] = {}
-    for name, value in inner.outcome(function.body, env).items():
-        if name.startswith("self.") and name[5:] not in inner.hidden:
-            shared = isinstance(value, Pack) and not value.frozen and name[5:] in handed
-            found[name[5:]] = UNKNOWN if shared else value
-    return found
+    left = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
+    shared = {name for name in classes.named(info, "handed") if isinstance(held := left.get(name), Pack) and not held.frozen}
+    return {name: UNKNOWN if name in shared else value for name, value in left.items() if name not in inner.hidden}
 
 
 def _dataclass(context: Context, info: TypeInfo, given: Given) -> dict[str, Value]:
@@ -99,7 +95,7 @@ def _dataclass(context: Context, info: TypeInfo, given: Given) -> dict[str, Valu
     for place, (name, default) in enumerate(own["dataclass"] if own else ()):
         value = given.keywords.get(name, given.arguments[place] if place < len(given.arguments) else None)
         if value is None and default and own is not None:
-            value = context.inside(own["module"], info.fullname).evaluate(_expression(default), {})
+            value = context.inside(own["module"], info.fullname).evaluate(parsed(default), {})
         found[name] = UNKNOWN if value is None or given.spread else value
     return found
 
@@ -118,7 +114,7 @@ def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
             if facts is not None:
                 inner = context.inside(facts["module"], key)
                 for name, text in facts["constants"].items():
-                    own[name] = inner.evaluate(_expression(text), own)
+                    own[name] = inner.evaluate(parsed(text), own)
             found |= dict.fromkeys(found.keys() & base.names.keys(), UNKNOWN) | own
         return {**found, **dict.fromkeys(found.keys() & classes.named(info, "assigned"), UNKNOWN)}
 
@@ -158,26 +154,20 @@ def _shown(info: TypeInfo, given: Given) -> str:
     facts = classes.facts_of(owner) if owner is not None else None
     if facts is None or not facts["constructor"] or given.spread:
         return f"{info.name}({', '.join(map(show, given.arguments))})"
-    parameters = _parsed(facts["constructor"]).args
+    parameters = _function(facts["constructor"]).args
     names, defaults = [each.arg for each in parameters.args[1:]], _defaults(parameters)
     values = dict(zip(names, given.arguments, strict=False)) | dict(given.keywords)
     parts = [show(values.get(name, UNKNOWN)) for name in names if name not in defaults]
-    for name, default in defaults.items():
-        if name in values and name != "rng" and not name.endswith("_init") and show(values[name]) not in (ast.unparse(default), "_"):
-            parts.append(f"{name}={show(values[name])}")
+    told = {name: show(values[name]) for name in defaults.keys() & values.keys() if name != "rng" and not name.endswith("_init")}
+    parts += [f"{name}={told[name]}" for name in defaults if name in told and told[name] not in (ast.unparse(defaults[name]), "_")]
     return f"{info.name}({', '.join(parts)})"
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str) -> ast.FunctionDef:
+def _function(text: str) -> ast.FunctionDef:
     function = ast.parse(text).body[0]
     assert isinstance(function, ast.FunctionDef)
     return function
-
-
-@lru_cache(maxsize=4096)
-def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
 
 
 TABLE: dict[str, Analysis] = {"(typednn.module.Module)": constructed}

@@ -114,20 +114,17 @@ def _other(mine: Gradient, given: Value, path: str = "") -> str | None:
         if isinstance(own, Pack) and isinstance(other, Pack) and len(own.items) == len(other.items):
             pairs = [(f"{whole}[{place}]", *both) for place, both in enumerate(zip(own.items, other.items, strict=True))]
         for at, first, second in pairs:
-            found = None
-            if isinstance(first, Gradient):
-                found = _other(first, second, f"{at}.")
-            elif isinstance(first, Array) and isinstance(second, Array) and _differ(first.flow.shape, second.flow.shape):
-                found = f"{at} is {_product_text(first.flow.shape)}, but its gradient is {_product_text(second.flow.shape)}"
-            if found is not None:
+            if isinstance(first, Gradient) and (found := _other(first, second, f"{at}.")) is not None:
                 return found
+            if isinstance(first, Array) and isinstance(second, Array) and _differ(first.flow.shape, second.flow.shape):
+                return f"{at} is {_product_text(first.flow.shape)}, but its gradient is {_product_text(second.flow.shape)}"
     return None
 
 
 def _differ(a: "Shape | None", b: "Shape | None") -> bool:
-    if a is None or b is None:
-        return False
-    return len(a) != len(b) or any(x is not None and y is not None and differ(x, y) for x, y in zip(a, b, strict=True))
+    if a is None or b is None or len(a) != len(b):
+        return a is not None and b is not None
+    return any(x is not None and y is not None and differ(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _owner(label: str) -> str:

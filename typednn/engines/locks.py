@@ -1,0 +1,37 @@
+"""Locks that a forked child finds free: whoever held one in the parent is not in the child."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import final
+from weakref import WeakSet
+
+
+@final
+class Lock:
+    """``with lock():``; its holder may take it again."""
+
+    def __init__(self) -> None:
+        self.renew()
+        _locks.add(self)
+
+    def __call__(self) -> threading.RLock:
+        """The lock of this process."""
+        return self._lock
+
+    def renew(self) -> None:
+        """Forget who holds it."""
+        self._lock = threading.RLock()
+
+
+_locks: WeakSet[Lock] = WeakSet()
+
+
+def _after_fork() -> None:
+    for lock in _locks:
+        lock.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
