@@ -103,7 +103,7 @@ MUTANTS = [
         "what arrives at run time is held to the same annotations, in every forward",
         "typednn/calls.py",
         "                _check_inputs(self, contract, (x,) if alone else x)\n",
-        "",
+        "                pass\n",
         "tests/test_checks.py::test_messages_name_the_path_the_rule_the_value_and_the_cure",
     ),
     mutant(

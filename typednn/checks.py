@@ -24,6 +24,7 @@ import types
 import typing
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -284,15 +285,13 @@ def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str
     """One float dtype and one device for all arrays among ``values``: what differs is refused, never promoted."""
     arrays = [(name, value) for name, value in zip(names, values, strict=True) if is_array(value)]
     floats = [(name, value) for name, value in arrays if is_floating(value.dtype)]
-    for name, value in floats[1:]:
-        first, dtype = floats[0][0], floats[0][1].dtype
-        if value.dtype != dtype:
-            rule, cure = f"{name} must have the dtype of {first}, {dtype}", f"convert it with {name}.astype(numpy.{dtype})"
+    for (first, other), (name, value) in pairwise(floats):
+        if value.dtype != other.dtype:
+            rule, cure = f"{name} must have the dtype of {first}, {other.dtype}", f"convert it with {name}.astype(numpy.{other.dtype})"
             raise DTypeError(explain(where(), rule, str(value.dtype), cure), instance)
-    for name, value in arrays[1:]:
-        first, device = arrays[0][0], device_of(arrays[0][1])
-        if device_of(value) != device:
-            rule = f"{name} must be on the device of {first}, {device!r}"
+    for (first, other), (name, value) in pairwise(arrays):
+        if device_of(value) != device_of(other):
+            rule = f"{name} must be on the device of {first}, {device_of(other)!r}"
             raise DeviceError(explain(where(), rule, repr(device_of(value)), "move one of them with to_device"), instance)
 
 
@@ -382,7 +381,8 @@ class Contract:
         self.signature: inspect.Signature = inspect.signature(function)
         self.names: tuple[str, ...] = tuple(self.signature.parameters)[1:]
         self.hints: tuple[Any, ...] = tuple(hints[name] for name in self.names)
-        self.laws: list[tuple[tuple[Any, ...], Any]] = []  # what Protocols say of the first parameters and of the result
+        # What the annotations, and then Protocols, say of the first parameters and of the result, each in a scope of its own.
+        self.laws: list[tuple[tuple[Any, ...], Any]] = [(self.hints, self.result)]
         self.memorable: bool = all(map(is_memorable, (*self.hints, self.result)))
         self.kinds: tuple[Kind, ...] = ()
 
@@ -393,12 +393,9 @@ class Contract:
 
     def described(self, instance: Any) -> str:
         """``Linear(256, 120).forward``: the instance, where it can say who it is."""
-        if hasattr(instance, "label"):
-            label = instance.label()
-        else:
-            kind: type = instance.__class__
-            label = kind.__name__ if vars(kind).get("__repr__") is None else repr(instance)
-        return f"{label}.{self.function.__name__}"
+        kind: type = instance.__class__
+        says = getattr(instance, "label", instance.__repr__ if "__repr__" in vars(kind) else lambda: kind.__name__)
+        return f"{says()}.{self.function.__name__}"
 
     def in_order(self, instance: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call, defaults put in, one for each name."""
@@ -407,7 +404,7 @@ class Contract:
         return bound.args[1:]
 
     def check_arguments(self, instance: Any, values: Sequence[Any]) -> None:
-        for hints, _ in ((self.hints, None), *self.laws):
+        for hints, _ in self.laws:
             judge(self.described(instance), instance, self.names[: len(hints)], hints, values[: len(hints)])
 
     def check_agreement(self, instance: Any, values: Sequence[Any]) -> None:
@@ -415,7 +412,7 @@ class Contract:
 
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments have bound."""
-        for hints, promised in ((self.hints, self.result), *self.laws):
+        for hints, promised in self.laws:
             count = len(hints)
             names: list[str] = ["the result"]
             parts, results = (promised,), cast("tuple[Any, ...]", (result,))
@@ -436,7 +433,7 @@ class Contract:
             before.note("self._placement", placement, "dtype", "device")
         after.note("y", result)
         shapes_of = [f"{name}.shape" if is_array(value) else "None" for name, value in zip(names, values, strict=True)]
-        for hints, promised in ((self.hints, self.result), *self.laws):
+        for hints, promised in self.laws:
             count = len(hints)
             before.scope(shapes_of[:count], hints, values[:count])
             after.scope([*known[:count], "y.shape"], [*hints, promised], [*values[:count], result])

@@ -136,7 +136,7 @@ class GradientContract(GradientType):
                 before = Facts("self, next_grad, shape")
                 before.note("next_grad", next_grad)
                 before.same("shape", "next_grad.shape")
-                for hints, _ in ((self.contract.hints, None), *self.contract.laws):
+                for hints, _ in self.contract.laws:
                     before.scope(["next_grad.shape"], hints, [next_grad])
                 kind.gradient = Kind(before.compiled(), facts.compiled(), (), None)
         return gradient

@@ -7,8 +7,6 @@ The limit is the reader's argument ``limit`` in bytes, else ``TYPEDNN_DATA_LIMIT
 file takes on the disk, whichever is more; but never more than half of the memory that is free.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

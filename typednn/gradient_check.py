@@ -15,11 +15,9 @@ Cost: two forwards per coordinate.
 # A copy of the model is taken apart here: what its forward changes is put back, cell by cell.
 # pyright: reportPrivateUsage=false
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,7 +51,7 @@ class GradcheckReport:
     """What was compared, quantity by quantity; printing it gives a table."""
 
     layer: str
-    quantities: list[Quantity] = field(default_factory=list[Quantity])
+    quantities: list[Quantity]
 
     @property
     def error(self) -> float:
@@ -84,7 +82,7 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     if not inputs:
         raise ArgumentError(explain("gradcheck", "needs the layer's input", "none", "gradcheck(layer, x)"), "inputs")
     model = copy.deepcopy(layer).to("cpu").astype(np.float64).train()
-    points = [None if x is None else _double(to_numpy(x)) for x in inputs]
+    points = [None if x is None else np.array(to_numpy(x), np.float64 if is_floating(x.dtype) else None) for x in inputs]
     rng = np.random.default_rng(seed)
     put_back = _remembered(model)
 
@@ -101,17 +99,15 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
         rule = f"{layer.label()}.forward must give the same from the same state, and no NaN"
         cure = "draw from a generator that the layer holds in a field"
         raise ArgumentError(explain("gradcheck", rule, "two different results", cure), "layer")
-    report = GradcheckReport(layer.label())
-    names = getattr(gradient, "__inputs__", ("input",))
-    for name, point in zip(names, points, strict=True):
-        if point is not None and is_floating(point.dtype):
-            report.quantities.append(
-                compare(f"{layer.label()}.backward", name, point, getattr(gradient, name), loss, eps, tolerance, most, rng)
-            )
-    derivatives = model.named_gradients(gradient)
-    for name, weight in model.named_parameters().items():
-        report.quantities.append(compare(f"{layer.label()}.backward", name, weight, derivatives[name], loss, eps, tolerance, most, rng))
-    return report
+    names, derivatives = getattr(gradient, "__inputs__", ("input",)), model.named_gradients(gradient)
+    by_inputs = [
+        (name, point, getattr(gradient, name))
+        for name, point in zip(names, points, strict=True)
+        if point is not None and is_floating(point.dtype)
+    ]
+    by_parameters = [(name, weight, derivatives[name]) for name, weight in model.named_parameters().items()]
+    where = f"{layer.label()}.backward"
+    return GradcheckReport(layer.label(), [compare(where, *each, loss, eps, tolerance, most, rng) for each in (*by_inputs, *by_parameters)])
 
 
 def _remembered(model: Module) -> Callable[[], None]:
@@ -138,10 +134,6 @@ def _remembered(model: Module) -> Callable[[], None]:
 
 def _attributes(module: Module) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if name not in _BOOKKEEPING}
-
-
-def _double(x: Any) -> Any:
-    return np.array(x, dtype=np.float64 if is_floating(x.dtype) else x.dtype)
 
 
 def compare(

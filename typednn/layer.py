@@ -269,11 +269,10 @@ class _Parts(Module):
     def _consist(self, parts: Sequence[Module], sample: Input[Any] | None) -> None:
         self.parts = tuple(parts)
         self.sample = sample
-        names = [part._name or str(place) for place, part in enumerate(self.parts)]
-        twice = next((name for name, times in Counter(names).items() if times > 1), None)
+        self.names = tuple(part._name or str(place) for place, part in enumerate(self.parts))
+        twice = next((name for name, times in Counter(self.names).items() if times > 1), None)
         if twice is not None:
             raise ArgumentError(explain("stack", "every part's name is its own", f"{twice!r} twice", "rename one with named(...)"))
-        self.names = tuple(names)
 
     def _grown(self, kind: Any, other: Any) -> Any:
         """This chain and one more layer. What fitted fits: only the new layer is looked at, or long chains would take hours."""
@@ -338,8 +337,7 @@ class _Parts(Module):
         return len(self.parts)
 
     def __repr__(self) -> str:
-        steps = [repr(part) for part in self.parts]
-        return " >> ".join([repr(self.sample), *steps] if self.sample is not None else steps)
+        return " >> ".join(map(repr, self.parts if self.sample is None else (self.sample, *self.parts)))
 
 
 class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs]):
@@ -432,9 +430,9 @@ class PositionwiseChain(_ParametersOfParts, Positionwise[tuple[*Ps]], Generic[*P
     @overload
     def __rshift__(self, other: Part[Rows, Out, G]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
-        if isinstance(other, Positionwise | Elementwise):
-            return self._grown(PositionwiseChain, other)
-        return _stacked(Chain, None, self, other)
+        return (
+            self._grown(PositionwiseChain, other) if isinstance(other, Positionwise | Elementwise) else _stacked(Chain, None, self, other)
+        )
 
 
 # A part of a stack whose static types are erased.
@@ -505,8 +503,7 @@ def not_a_part(part: object) -> str:
     if isinstance(part, type):
         return f"the class {part.__name__}; call it"
     missing = missing_methods(part)
-    lacks = f", which has no {' and no '.join(missing)}" if 0 < len(missing) < 3 else ""
-    return f"{type(part).__name__}{lacks}"
+    return type(part).__name__ + (f", which has no {' and no '.join(missing)}" if 0 < len(missing) < 3 else "")
 
 
 def _stacked(kind: type[_Parts], sample: Input[Any] | None, *handed: Any) -> _Parts:

@@ -94,13 +94,11 @@ class ClassificationReport:
 
     def __str__(self) -> str:
         """The shares of every class, the accuracy, and the confusion matrix."""
-        width = max(len("class"), len("mean"))
-        lines = [f"{'class':>{width}}  precision  recall     f1  support"]
-        for label in range(self.classes):
-            shares = f"{self.precision[label]:9.3f}  {self.recall[label]:6.3f}  {self.f1[label]:5.3f}"
-            lines.append(f"{label:>{width}}  {shares}  {self.support[label]:7,}")
-        means = f"{self.precision.mean():9.3f}  {self.recall.mean():6.3f}  {self.f1.mean():5.3f}"
-        lines.append(f"{'mean':>{width}}  {means}  {self.support.sum():7,}")
+        shares = (self.precision, self.recall, self.f1)
+        rows = [(str(label), *(share[label] for share in shares), self.support[label]) for label in range(self.classes)]
+        rows.append(("mean", *(share.mean() for share in shares), self.support.sum()))
+        lines = ["class  precision  recall     f1  support"]
+        lines += [f"{name:>5}  {precision:9.3f}  {recall:6.3f}  {f1:5.3f}  {count:7,}" for name, precision, recall, f1, count in rows]
         if self.undefined:
             lines.append("0 for want of samples: " + ", ".join(f"{measure} of {label}" for measure, label in self.undefined))
         lines += ["", f"accuracy {self.accuracy:.2%} ({np.trace(self.confusion):,} of {self.confusion.sum():,})", ""]

@@ -11,23 +11,19 @@ Sources: "Deep Learning Implementation With Rust", eqs 48-53 and 55; M. O'Neill,
 Space-Efficient Statistically Good Algorithms for Random Number Generation" (2014); each rule names its own.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from numbers import Integral
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar, final, runtime_checkable
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, final, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from typednn.arguments import number
 from typednn.errors import ArgumentError, explain
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["PCG32", "Constant", "Fan", "Fans", "HeNormal", "HeUniform", "Initialiser", "KaimingNormal", "KaimingUniform"]
 __all__ += ["Normal", "Ones", "Rng", "Uniform", "XavierNormal", "XavierUniform", "Zeros", "initialiser"]
@@ -67,15 +63,9 @@ def _shape(where: str, size: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(_integer(where, "each of size", axis, 1 << 63, argument="size") for axis in size)
 
 
-def _check_number(where: str, name: str, value: object, *, least: float = -math.inf) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or float(value) < least:
-        rule = "a finite number" if least == -math.inf else f"a finite number, at least {least:g}"
-        raise ArgumentError(explain(where, f"{name} is {rule}", repr(value)), name)
-
-
 def _check_interval(where: str, low: float, high: float) -> None:
-    _check_number(where, "low", low)
-    _check_number(where, "high", high)
+    number(where, "low", low)
+    number(where, "high", high)
     if low > high:
         raise ArgumentError(explain(where, "low is at most high", f"low={low!r}, high={high!r}", "swap them"))
 
@@ -88,7 +78,7 @@ class _Checked:
         for field in fields(self):
             where, value = type(self).__name__, getattr(self, field.name)
             if field.name != "fan":
-                _check_number(where, field.name, value, least=0.0 if field.name in ("std", "gain") else -math.inf)
+                number(where, field.name, value, least=0.0 if field.name in ("std", "gain") else -math.inf)
             elif value not in ("in", "out"):
                 cure = "'in' keeps the variance going forward, 'out' going backward"
                 raise ArgumentError(explain(where, "fan is 'in' or 'out'", repr(value), cure), "fan")
@@ -177,8 +167,8 @@ class PCG32:
 
     def normal(self, loc: float, scale: float, size: tuple[int, ...], /) -> Floats:
         """N(loc, scale²) (P-R3)."""
-        _check_number("PCG32.normal", "loc", loc)
-        _check_number("PCG32.normal", "scale", scale, least=0.0)
+        number("PCG32.normal", "loc", loc)
+        number("PCG32.normal", "scale", scale, least=0.0)
         return np.asarray(loc + scale * self.standard_normal(size), np.float64)
 
     def permutation(self, n: int, /) -> npt.NDArray[np.int64]:

@@ -9,8 +9,6 @@
 Importing this imports no CuPy.
 """
 
-from __future__ import annotations
-
 from typednn.backends.backend import (
     Backend,
     available,

@@ -1,7 +1,5 @@
 """What a device can do, the table of the devices that there are, and the only functions that move arrays between them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import islice

@@ -18,13 +18,10 @@ if TYPE_CHECKING:
 def _cupy() -> ModuleType:
     try:
         import cupy
-    except ModuleNotFoundError as error:
-        if error.name != "cupy":
-            raise _unusable(error) from error
-        raise MissingExtra(
-            explain('device "cuda"', "needs CuPy", "no module named 'cupy'", "pip install typednn[gpu]"), name="cupy"
-        ) from None
     except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
+            cure = "pip install typednn[gpu]"
+            raise MissingExtra(explain('device "cuda"', "needs CuPy", "no module named 'cupy'", cure), name="cupy") from None
         raise _unusable(error) from error
     return cupy
 
@@ -45,9 +42,7 @@ class CupyBackend(Backend):
     """One GPU, the one that CuPy calls current."""
 
     device = "cuda"
-
-    def __init__(self) -> None:
-        self._works = False
+    _works = False
 
     @property
     def array_type(self) -> type:

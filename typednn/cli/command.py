@@ -12,7 +12,7 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from typednn.cli.interrupts import deferred
 from typednn.cli.parser import COMMANDS, parser
@@ -52,8 +52,7 @@ def _command(name: str) -> Callable[[Namespace], int]:
     finally:
         gc.freeze()
         gc.enable()
-    command: Callable[[Namespace], int] = getattr(module, "evaluate" if name == "eval" else name)
-    return command
+    return cast("Callable[[Namespace], int]", getattr(module, "evaluate" if name == "eval" else name))
 
 
 def _warned(message: Warning | str, *where: Any, **more: Any) -> None:

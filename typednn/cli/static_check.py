@@ -214,12 +214,13 @@ def findings(files: Sequence[str]) -> list[Finding]:
             raise ArgumentError(explain(file, "mypy reads paths in UTF-8", "bytes that are none", "rename it"))
     api: Any = optional("mypy.api", files[0], "needs mypy to check Python", "pip install 'typednn[mypy]'")
     settings = user_settings()
-    found = [finding for file in files if (finding := _syntax_error(file)) is not None]
-    unread = {finding.path: module_name(finding.path) for finding in found}
-    for batch in _batches([file for file in files if file not in unread]):
-        found += _asked(api, batch, list(unread.values()), settings)
+    faulty = [finding for file in files if (finding := _syntax_error(file)) is not None]
+    unread = {finding.path for finding in faulty}
+    names = [module_name(file) for file in unread]
+    batches = _batches([file for file in files if file not in unread])
+    found = {*faulty, *(finding for batch in batches for finding in _asked(api, batch, names, settings))}
     order = {os.path.abspath(file): place for place, file in enumerate(files)}
-    return sorted(set(found), key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
+    return sorted(found, key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
 
 
 def _syntax_error(file: str) -> Finding | None:

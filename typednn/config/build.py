@@ -15,7 +15,6 @@ from typednn.config.registry import LAYERS, RESERVED
 from typednn.config.source import MOST_LAYERS, Item, Place, Source
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
 from typednn.layer import Chain, Input
-from typednn.module import Module
 from typednn.shapes import Flow
 from typednn.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part
 
@@ -186,8 +185,7 @@ class _Builder:
         if len(tables) == 1 and "name" not in (first.table or {}):
             self._parts(tables, where.below(key))
             return self.layer(first, where.below(key))
-        chain: Module = Chain[Any, Any, str, *tuple[Any, ...]](self.in_list(tables, where.below(key)))
-        return chain
+        return Chain[Any, Any, str, *tuple[Any, ...]](self.in_list(tables, where.below(key)))
 
     def _misfit(self, error: StackError, table: Item, where: Where, shapes: Sequence[str] = ()) -> ConfigError:
         """The complaint about the layer that does not fit, at the argument that gives the size; where there is none, at its type."""

@@ -51,8 +51,7 @@ class ModelConfig:
 
     def optimizer(self) -> GradientOptimizer | None:
         """The optimizer, bound to no model yet; None if the config names none."""
-        model = self.model()
-        table = self._table("optimizer")
+        model, table = self.model(), self._table("optimizer")
         return None if table is None else build_optimizer(self._source, table, model)
 
     def rng(self) -> Rng:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -46,8 +46,7 @@ def _groups(source: Source, table: Item) -> list[Item]:
 
 def build_rng(source: Source, table: Item) -> Rng:
     """The generator of ``[init]``, at its start."""
-    rng: Rng = Arguments(source, "init", "Rng", _generator, table).made()
-    return rng
+    return cast("Rng", Arguments(source, "init", "Rng", _generator, table).made())
 
 
 def _generator(seed: int, generator: Literal["numpy", "pcg32"] = "numpy", stream: int | None = None) -> Rng:

@@ -8,7 +8,7 @@ Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -40,8 +40,7 @@ def resized(images: Array4, height: int, width: int) -> Array4:
     """``images`` with bilinear interpolation between pixel centres, in float64; beyond the outermost centres they go on as they end."""
     rows = _interpolation(images.shape[1], integer("resized", "height", height))
     columns = _interpolation(images.shape[2], integer("resized", "width", width))
-    result: Array4 = np.einsum("yh,bhwc,xw->byxc", rows, images, columns, optimize=True)
-    return result
+    return cast("Array4", np.einsum("yh,bhwc,xw->byxc", rows, images, columns, optimize=True))
 
 
 def _interpolation(old: int, new: int) -> Array2:

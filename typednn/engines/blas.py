@@ -148,9 +148,7 @@ def _load() -> _Library:
     if spec is None or spec.origin is None:
         return _Library(None, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
     found = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
-    wanted, reason = core_type(cpu.processor())
-    if "OPENBLAS_CORETYPE" in os.environ:
-        wanted, reason = None, "OPENBLAS_CORETYPE says so"
+    wanted, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(cpu.processor())
     try:
         with _environment(OPENBLAS_CORETYPE=wanted, OPENBLAS_THREAD_TIMEOUT=SPIN):
             library = ctypes.CDLL(str(found[0]))

@@ -71,9 +71,8 @@ def _holder(name: str, key: str, build: Callable[[Path], None], opened: ExitStac
             _warn(users, error.strerror or str(error))
         else:
             return safe
-    own = _own_folder()
-    _keep(content, own / name)
-    return own
+    _keep(content, _own_folder() / name)
+    return _own_folder()
 
 
 def _seal(content: bytes, key: str) -> bytes:

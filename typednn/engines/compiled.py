@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, final
+from typing import Any, cast, final
 
 from typednn.engines import cache as on_disk
 from typednn.engines import runtime, sources, toolchain
@@ -100,8 +100,7 @@ def _load(plan: Plan) -> Callable[[int], int] | None:
         return None
     function.argtypes = [ctypes.c_void_p]
     function.restype = ctypes.c_int
-    run: Callable[[int], int] = function
-    return run
+    return cast("Callable[[int], int]", function)
 
 
 def _in_memory(plan: Plan) -> Callable[..., None]:

@@ -28,7 +28,7 @@ This module imports no CuPy: it asks the array for the module that it belongs to
 
 from __future__ import annotations
 
-from typing import Any, Protocol, final
+from typing import Any, Protocol, cast, final
 
 import numpy as np
 
@@ -100,8 +100,7 @@ class CudaKernel:
 
     def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
         options = (f"-DREAL={_REAL[first.dtype]}", *(f"-D{name}={value}" for name, value in constants.items()))
-        kernel: Launch = namespace(first).RawKernel(self.code, self.name, options)
-        return kernel
+        return cast("Launch", namespace(first).RawKernel(self.code, self.name, options))
 
 
 def _passed(argument: Any, real: np.dtype[Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
 import numpy as np
@@ -221,5 +221,4 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         "        failed(code)",
     ]
     exec("\n".join(lines), scope)
-    call: Callable[..., None] = scope["call"]
-    return call
+    return cast("Callable[..., None]", scope["call"])

@@ -19,8 +19,7 @@ from typednn.errors import EngineError
 
 def digest_of(build: Callable[..., Any], *options: Any) -> str:
     """A key of all the source that ``build`` and its options rest on."""
-    homes = {getattr(option, "__module__", None) or build.__module__ for option in options}
-    return _digest_of_modules(build.__module__, *sorted(homes))
+    return _digest_of_modules(build.__module__, *sorted({getattr(option, "__module__", None) or build.__module__ for option in options}))
 
 
 @cache

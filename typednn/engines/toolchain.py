@@ -144,8 +144,7 @@ def compile_in_memory(plan: Plan) -> Callable[..., Any]:
     hl = halide()
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, host().cpu)
-        compiled: Callable[..., Any] = pipeline.compile_to_callable(arguments, hl.get_jit_target_from_environment())
-        return compiled
+        return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, hl.get_jit_target_from_environment()))
 
 
 def _pipeline(plan: Plan, on: cpu.Cpu) -> tuple[Any, list[Any]]:

@@ -51,7 +51,6 @@ class Body(Names):
         function = api.scope.current_function()
         self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
         self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
-        self.followed: bool = function is None or self.function is not None  # not the body of a lambda
         module_says = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
             classes.signature(self.function, module_says.aliases) if self.function is not None else None
@@ -59,7 +58,8 @@ class Body(Names):
         active = api.scope.active_class() if self.function is None else None
         self.of_module: bool = function is None and active is None
         source = self.function.body.body if self.function is not None else active.defn.defs.body if active is not None else api.tree.defs
-        self.statements: list[ast.stmt] = syntax.block(source) if self.followed else []
+        followed = function is None or self.function is not None  # not the body of a lambda
+        self.statements: list[ast.stmt] = syntax.block(source) if followed else []
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
         within = [node for each in self.statements for node in ast.walk(each)]
@@ -170,18 +170,15 @@ class Body(Names):
         if not self._reach(context):
             self.evaluator.evaluate(syntax.expression(context), {})
             return
-        env = dict(self.env)
         end = len(self.statements) if self.function is not None else self.at + 1
         self.evaluator.values = {}
-        self.evaluator.run(self.statements[self.at : end], env)
+        self.evaluator.run(self.statements[self.at : end], dict(self.env))
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
         self.context = context
-        if not self.followed:
-            return False
-        places = (place for place in range(len(self.statements) - 1, -1, -1) if _holds(syntax.origin(self.statements[place]), context))
-        place = next(places, None)
+        backwards = range(len(self.statements) - 1, -1, -1)
+        place = next((place for place in backwards if _holds(syntax.origin(self.statements[place]), context)), None)
         if place is None:
             return False
         if place < self.position:  # mypy looks again, at a loop or a finally: nothing is known for sure
@@ -196,9 +193,8 @@ class Body(Names):
 
     def reach(self, context: Any) -> None:
         """Follow the module up to a function that mypy begins to check."""
-        if self.followed:
-            while self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line:
-                self._step()
+        while self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line:
+            self._step()
 
     def _step(self) -> None:
         after = self.evaluator.step(self.statements[self.position], self.env)

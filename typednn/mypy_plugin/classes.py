@@ -86,12 +86,11 @@ def read_class(ctx: ClassDefContext) -> None:
     if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
         return
     module = in_module(tree)
-    is_layer = info.has_base(MODULE)
     functions = syntax.functions(ctx.cls.defs)
     methods = {name: found for name, function in functions.items() if (found := signature(function, module.aliases)) is not None}
     fields = _fields(ctx.cls.defs, module.aliases)
     holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
-    if not (is_layer or methods or fields or holds):
+    if not (info.has_base(MODULE) or methods or fields or holds):
         return
     bodies = {name: syntax.block(function.body.body) for name, function in functions.items()}
     facts: ClassFacts = {
@@ -109,8 +108,7 @@ def read_class(ctx: ClassDefContext) -> None:
     info.metadata[KEY] = {"facts": text}
     if info.bases:
         # Part of the class's interface as mypy's cache and daemon see it: metadata alone they do not compare.
-        first = info.bases[0]
-        info.bases[0] = _marked(first, text, ctx.api.named_type("builtins.str"))
+        info.bases[0] = _marked(info.bases[0], text, ctx.api.named_type("builtins.str"))
 
 
 @dataclass
@@ -200,21 +198,14 @@ def facts_of(info: nodes.TypeInfo) -> ClassFacts | None:
 
 def method(info: nodes.TypeInfo, name: str) -> Signature | None:
     """The annotation strings of a method, by the first class in resolution order that defines it."""
-    for base in info.mro:
-        facts = facts_of(base)
-        if facts is not None and name in facts["methods"]:
-            return facts["methods"][name]
-        if name in base.names:
-            return None
-    return None
+    owner = next((base for base in info.mro if name in base.names), None)
+    facts = facts_of(owner) if owner is not None else None
+    return None if facts is None else facts["methods"].get(name)
 
 
 def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:
     """What a class and its bases say, the bases first."""
-    for base in reversed(info.mro):
-        facts = facts_of(base)
-        if facts is not None:
-            yield base, facts
+    return ((base, facts) for base in reversed(info.mro) if (facts := facts_of(base)) is not None)
 
 
 def fields(info: nodes.TypeInfo) -> dict[str, list[Any]]:

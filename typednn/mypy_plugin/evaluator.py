@@ -81,8 +81,7 @@ class Evaluator(Context):
         if self.memo is not None and made_from is not None:
             self.memo[id(made_from)] = value
         if made_from is not None and not isinstance(node, ast.Constant):
-            key = id(made_from)
-            self.values[key] = join(self.values[key], value) if key in self.values else value
+            self.values[id(made_from)] = join(self.values.get(id(made_from), value), value)
         return value
 
     def peek(self, node: ast.expr, env: Environment) -> Value:
@@ -191,22 +190,19 @@ class Evaluator(Context):
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension], env: Environment) -> Value:
         inner = dict(env)
-        sequences: list[Value] = []
+        sequence: Value = UNKNOWN
         for generator in generators:
             sequence = python.elements(self.peek(generator.iter, inner))
-            sequences.append(sequence)
             self.assign(generator.target, python.element(sequence), inner)
             for condition in generator.ifs:
                 self.evaluate(condition, inner)
-        parts: list[ast.AST] = [element, *generators]
-        leaked = [each.target for part in parts for each in ast.walk(part) if isinstance(each, ast.NamedExpr)]
-        for target in leaked:
-            self.assign(target, UNKNOWN, inner)
-            self.assign(target, UNKNOWN, env)
-        only = sequences[0]
-        if len(generators) == 1 and not generators[0].ifs and isinstance(only, Pack) and len(only.items) <= python.UNROLLED:
+        whole = ast.walk(ast.GeneratorExp(elt=element, generators=generators))
+        leaked = {each.target.id: UNKNOWN for each in whole if isinstance(each, ast.NamedExpr)}
+        inner |= leaked
+        env |= leaked
+        if len(generators) == 1 and not generators[0].ifs and isinstance(sequence, Pack) and len(sequence.items) <= python.UNROLLED:
             found: list[Value] = []
-            for item in only.items:
+            for item in sequence.items:
                 self.assign(generators[0].target, item, inner)
                 found.append(self.evaluate(element, inner))
             return Pack(tuple(found))
@@ -231,7 +227,8 @@ class Evaluator(Context):
             case Layer() if not spread:
                 return TABLE["Layer.__call__()"](replace(call, receiver=function))
             case Reference(node=nodes.TypeInfo() as info):
-                known = next((name for name in _classes(info) if name in TABLE), "")
+                entries = (info.fullname, *(f"({base.fullname})" for base in info.mro))  # this very class, or what it derives from
+                known = next((name for name in entries if name in TABLE), "")
                 return TABLE[known](replace(call, name=known, receiver=function)) if known else UNKNOWN
             case _:
                 return functions.called(call)
@@ -267,10 +264,3 @@ class Evaluator(Context):
             env |= {each: UNKNOWN for each in env if each.startswith("self.") and (anything or each[5:] in self.assigned)}
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
             mutated(node.args[0], env)
-
-
-def _classes(info: nodes.TypeInfo) -> Iterator[str]:
-    """Under which names the table may have a class: this very one, or one that it derives from."""
-    yield info.fullname
-    for base in info.mro:
-        yield f"({base.fullname})"

@@ -27,7 +27,7 @@ class Workshop:
     mypy must know of everything that a verdict depends on, so each entry remembers the names that were asked for.
     """
 
-    made: dict[Hashable, tuple[Any, frozenset[str]]] = field(default_factory=dict[Hashable, "tuple[Any, frozenset[str]]"])
+    made: dict[Hashable, tuple[Any, set[str]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str]]"])
     asked: list[set[str]] = field(default_factory=list["set[str]"])
     constructions: int = 0
 
@@ -39,17 +39,15 @@ class Workshop:
     def once(self, key: Hashable, make: Callable[[], Made], depend: Callable[[str], None]) -> Made:
         """What ``make`` gives, made once; ``depend`` hears of every name that it asks for, each time."""
         if key in self.made:
-            found: Made
-            found, names = self.made[key]
-            for name in names:
+            for name in self.made[key][1]:
                 depend(name)
-            return found
-        self.asked.append(set())
-        try:
-            found = make()
-        finally:
-            asked = self.asked.pop()
-        self.made[key] = (found, frozenset(asked))
+        else:
+            self.asked.append(set())
+            try:
+                self.made[key] = make(), self.asked[-1]
+            finally:
+                self.asked.pop()
+        found: Made = self.made[key][0]
         return found
 
 

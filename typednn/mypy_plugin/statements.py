@@ -55,7 +55,10 @@ class Statements(Evaluator):
                 self._exits.append(env)
                 return None
             case ast.If(test=test, body=body, orelse=orelse):
-                return self._branch(python.truth(self.peek(test, env)), body, orelse, env)
+                decided = python.truth(self.peek(test, env))
+                if decided is not None:
+                    return self.run(body if decided else orelse, env)
+                return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
             case ast.For():
                 return self._for(statement, env)
             case ast.While(test=test, body=body, orelse=orelse):
@@ -79,11 +82,6 @@ class Statements(Evaluator):
             case _:
                 pass
         return env
-
-    def _branch(self, decided: bool | None, body: list[ast.stmt], orelse: list[ast.stmt], env: Environment) -> Environment | None:
-        if decided is not None:
-            return self.run(body if decided else orelse, env)
-        return either(self.run(body, dict(env)), self.run(orelse, dict(env)))
 
     def _for(self, statement: ast.For, env: Environment) -> Environment | None:
         items = python.elements(self.peek(statement.iter, env))

@@ -264,15 +264,9 @@ def _typed(made: Definition) -> Definition:
 
 def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
     """The functions that a class body defines; of overloaded ones the implementation."""
-    found: dict[str, nodes.FuncDef] = {}
-    for statement in body.body:
-        if isinstance(statement, nodes.OverloadedFuncDef):
-            statement = statement.impl or statement
-        if isinstance(statement, nodes.Decorator):
-            statement = statement.func
-        if isinstance(statement, nodes.FuncDef):
-            found[statement.name] = statement
-    return found
+    written = [each.impl if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
+    plain = [each.func if isinstance(each, nodes.Decorator) else each for each in written]
+    return {each.name: each for each in plain if isinstance(each, nodes.FuncDef)}
 
 
 # ------------------------------------------------------------------ what changes

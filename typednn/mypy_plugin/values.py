@@ -275,6 +275,8 @@ def printed(message: str) -> str:
 
 def known(shape: Sequence[Dim | None] | None, names: frozenset[str]) -> list[Dim | None] | None:
     """A shape with only those sizes that mean the same everywhere in one function."""
-    if shape is None:
-        return None
-    return [size if size is not None and all(name in names or DOT in name for name in size.names()) else None for size in shape]
+    return (
+        None
+        if shape is None
+        else [size if size is not None and all(name in names or DOT in name for name in size.names()) else None for size in shape]
+    )

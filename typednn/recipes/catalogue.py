@@ -7,8 +7,6 @@ mlp           one hidden layer of 128; a few seconds per epoch
 ============  =====================================================================================
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ For a model of images `typednn.data.read_inputs` reads PNG (brought to the model
 NPY and CSV hold an input per row. Numbers are taken as the training data had them: images from 0 to 255.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

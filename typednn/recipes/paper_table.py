@@ -4,9 +4,6 @@ Source: "Deep Learning Implementation With Rust", Table I: precision, recall and
 images, to two decimals; accuracy 0.976 and 0.970.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import Final
 
 from typednn.errors import ArgumentError, explain
@@ -38,13 +35,9 @@ def beside_the_paper(train: ClassificationReport, test: ClassificationReport) ->
     lines = ["Table I of the paper, and ours beside it (paper ours)", "", head.rstrip(), parts.rstrip()]
     for digit, row in enumerate(TABLE_I):
         ours = [float(share[digit]) for name in ("precision", "recall", "f1") for share in (getattr(train, name), getattr(test, name))]
-        lines.append(f"{digit:5}" + _pairs(row, ours))
+        cells = (f"{theirs:.2f} {own:.3f}" for theirs, own in zip(row, ours, strict=True))
+        lines.append(f"{digit:5}" + "".join(f"  {cell:<{12 if place % 2 else 11}}" for place, cell in enumerate(cells)).rstrip())
     lines.append("")
     for part, paper, report in zip(("train", "test"), ACCURACIES, (train, test), strict=True):
         lines.append(f"{part} accuracy  paper {paper:.3f}  ours {report.accuracy:.4f}")
     return "\n".join(lines)
-
-
-def _pairs(paper: Sequence[float], ours: Sequence[float]) -> str:
-    cells = [f"{theirs:.2f} {own:.3f}" for theirs, own in zip(paper, ours, strict=True)]
-    return "".join(f"  {cell:<{11 if place % 2 == 0 else 12}}" for place, cell in enumerate(cells)).rstrip()

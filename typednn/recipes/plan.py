@@ -4,8 +4,6 @@
 "test": …}, "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes'}``
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Mapping

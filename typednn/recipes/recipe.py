@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, cast, final, get_type_hints
 
 from typednn.arguments import choice, integer, number
@@ -33,43 +33,46 @@ _GENERATORS = ("numpy", "pcg32")
 @final
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to train: ``replace`` or `changed` give another, nothing changes this one."""
+    """How to train: ``replace`` or `changed` give another, nothing changes this one.
+
+    ================  ============================================================================================================
+    model             builds it, its parameters not yet filled; of layers that configs know, with its input declared
+    optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
+    data              a name or a folder, as `typednn.recipes.load_data` takes it
+    least_steps       small data are gone through more often than ``epochs`` times, until there were this many steps; 0 for never
+    smoothing         the share of each target that is spread over all classes: 0.1 of ten classes makes 0.91 and 0.01
+    standardise       whether inputs get the training data's mean 0 and deviation 1
+    stream            of PCG32; one generator of this seed fills the parameters, another draws the order of the batches
+    patience          stop after this many evaluations without improvement, and go back to the best weights; needs ``validation``
+    validation        the share of the training data that is kept apart to be evaluated on while training
+    evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
+    fuse              whether neighbouring layers run as one kernel (`typednn.fuse`): the same results, to rounding, sooner
+    imports           modules that register the model's layers
+    ================  ============================================================================================================
+    """
 
     name: str
     model: Callable[[], AnyModel]
-    """The model, its parameters not yet filled; of layers that configs know, with its input declared."""
     optimizer: Mapping[str, Any]
-    """A config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training."""
     about: str = ""
     data: str = "auto"
-    """A name or a folder, as `typednn.recipes.load_data` takes it."""
     epochs: int = 10
     least_steps: int = 0
-    """Small data are gone through more often than ``epochs`` times, until there were this many steps; 0 for never."""
     batch_size: int = 64
     loss: LossName = "softmax_cross_entropy"
     smoothing: float = 0.0
-    """The share of each target that is spread over all classes: 0.1 of ten classes makes 0.91 and 0.01."""
     standardise: bool = True
-    """Whether inputs get the training data's mean 0 and deviation 1."""
     generator: GeneratorName = "pcg32"
     seed: int = 0
     stream: int = 0
-    """Of PCG32. One generator of this seed fills the parameters, another draws the order of the batches."""
     clip_grad_norm: float | None = None
     accumulate: int = 1
     patience: int | None = None
-    """Stop after this many evaluations without improvement, and go back to the best weights; needs ``validation``. None for never."""
     validation: float = 0.0
-    """The share of the training data that is kept apart to be evaluated on while training."""
     evaluate_every: int | None = None
-    """Steps between evaluations; None for each epoch."""
     checkpoint_every: int | None = None
-    """Steps between checkpoints; None for each epoch."""
     fuse: bool = True
-    """Whether neighbouring layers run as one kernel (`typednn.fuse`): the same parameters and, to rounding, the same results, sooner."""
-    imports: tuple[str, ...] = field(default=())
-    """Modules that register the model's layers."""
+    imports: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"recipe {self.name!r}"
@@ -106,7 +109,7 @@ class Recipe:
                 schedule["total_steps"] = steps
             table["lr"] = schedule
         groups: Any = table.pop("group", ())
-        if not _are_tables(groups):
+        if not isinstance(groups, list | tuple) or not all(isinstance(group, Mapping) for group in groups):
             cure = "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'"
             raise ArgumentError(
                 explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(groups), cure), "optimizer"
@@ -234,10 +237,6 @@ def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
         rule = f"{name} must be {' or '.join(words.get(kind, str(kind)) for kind in kinds)}"
         raise ArgumentError(explain(f"recipe {recipe!r}", rule, _shortened(value)), name)
     return value
-
-
-def _are_tables(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in cast("list[object]", value))
 
 
 def _shortened(value: object) -> str:

@@ -8,8 +8,6 @@ seed. In the end the last weights count, or with early stopping (``patience``) t
 that is kept apart (``validation``). Where no share is kept apart, the test set is measured on the way, for the curves only.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Mapping, Sequence

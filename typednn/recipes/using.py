@@ -4,8 +4,6 @@ answers = predict("runs/lenet5-1", ["seven.png"])
 print(answers[0].label, answers[0].probabilities[answers[0].label])
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

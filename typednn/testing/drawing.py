@@ -1,7 +1,5 @@
 """Sizes drawn from annotations: 1, even, odd and prime ones, so that strides and blocks leave remainders."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 from typing import Any

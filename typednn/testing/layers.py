@@ -3,8 +3,6 @@
 # What a layer keeps between forward and backward is looked at here.
 # pyright: reportPrivateUsage=false
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,7 +41,10 @@ def derivatives(subject: Subject) -> None:
 
 def purity(subject: Subject) -> None:
     """Backward gives the same twice and changes nothing; nothing that was handed in is written."""
-    layer = _frozen(subject)
+    layer = subject.ready()
+    for array in layer.to("cpu").parameters():  # they refuse to be written, where the device can refuse
+        array.flags.writeable = False
+    layer.to(subject.device)
     inputs = subject.arrays()
     given, parameters = copied(inputs), copied(layer.named_parameters())
     with unwritten():
@@ -150,10 +151,10 @@ def update(subject: Subject) -> None:
     names = {id(array): name for name, array in layer.named_parameters().items()}
     wanted = layer.named_gradients(gradient)
     layer.update(recorder, gradient)
-    stepped = [names.get(id(weights), "an array that is no parameter") for weights, _ in recorder.steps]
+    stepped = [names.get(id(weights), "an array that is no parameter") for weights, _ in recorder]
     if stepped != list(names.values()):
         raise broken(f"update steps {', '.join(names.values()) or 'nothing'}", ", ".join(stepped) or "no step")
-    for name, (_, derivative) in zip(stepped, recorder.steps, strict=True):
+    for name, (_, derivative) in zip(stepped, recorder, strict=True):
         same(f"{name!r} is stepped with its own derivative", wanted[name], derivative)
     same("update leaves the gradient as it is", before, gradient)
 
@@ -274,14 +275,11 @@ def layer_test(
 # ------------------------------------------------------------------ what the laws share
 
 
-class _Recorder:
+class _Recorder(list[tuple[Any, Any]]):
     """An optimizer that only notes what it was asked to step."""
 
-    def __init__(self) -> None:
-        self.steps: list[tuple[Any, Any]] = []
-
     def step(self, weights: Any, grad: Any) -> None:
-        self.steps.append((weights, grad))
+        self.append((weights, grad))
 
 
 def _run(layer: Any, subject: Subject, dtype: Any = np.float32, seed: int = 0) -> tuple[Any, Any]:
@@ -294,14 +292,6 @@ def _results(layer: Any, subject: Subject) -> dict[str, Any]:
     found = copied([_run(layer.train(), subject), _run(layer, subject), layer.eval().forward(*subject.arrays())])
     layer.train()
     return found
-
-
-def _frozen(subject: Subject) -> Any:
-    """The layer with parameters that refuse to be written, where the device can refuse."""
-    layer = subject.ready()
-    for array in layer.to("cpu").parameters():
-        array.flags.writeable = False
-    return layer.to(subject.device)
 
 
 def _rows(x: Any, more: bool) -> Any:

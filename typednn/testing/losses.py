@@ -1,7 +1,5 @@
 """The laws of losses."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The laws of optimizers."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """What a layer's annotations promise to refuse is refused: in forward, in backward, in each gradient field, in update."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -67,8 +65,8 @@ def refused_by_trace(layer: Module, shape: tuple[int, ...]) -> bool:
     return not isinstance(layer, MultiInput) and raises(StackError, layer.trace, Flow.of(shape))
 
 
+# What is wrong, a good call, and the call that must be refused.
 Case: TypeAlias = tuple[str, Callable[[], object], Callable[[], object]]
-"""What is wrong, a good call, and the call that must be refused."""
 
 
 def forward(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:

@@ -1,7 +1,5 @@
 """What a law looks at: a layer with inputs that it takes, and arrays to compare bit by bit."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What can be hung into a training, and how often things happen in it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 

@@ -4,8 +4,6 @@ Figures are made directly on the Agg canvas: no window, no global figure, and a 
 The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), less their yellow, which white paper swallows.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 from collections.abc import Generator
@@ -77,13 +75,6 @@ def label(text: str, limit: int = 24) -> str:
     shown = "".join(sign if ord(sign) in known else "\N{WHITE SQUARE}" for sign in " ".join(text.split()))
     shown = shown if len(shown) <= limit else shown[: limit - 1] + "…"
     return f" {shown}" if shown.startswith("_") else shown or " "  # a legend leaves out what begins with _
-
-
-def message(text: str) -> bytes:
-    """A picture that says in words why there is nothing to see."""
-    drawn = figure(5.0, 1.2)
-    drawn.text(0.5, 0.5, text, ha="center", va="center", wrap=True)
-    return png(drawn)
 
 
 def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numbers, Numbers, Numbers]:

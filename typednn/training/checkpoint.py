@@ -12,8 +12,6 @@ whole checkpoint, whatever happened. Reading believes nothing: sizes, checksums,
 and what is no plain file is not opened. A folder named after another step than its own is no checkpoint of that step.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -42,7 +40,6 @@ VERSION = 1
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 _NAME = re.compile(r"step-(\d{8,15})")
 _KINDS = {stat.S_IFLNK: "a link to elsewhere", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-_LEFTOVER = re.compile(r"\.(?:new|old)-.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +49,11 @@ class Checkpoint:
     folder: Path
     state: TrainingState
     weights: dict[str, Any]
-    optimizer: dict[str, Any]
-    """Arrays and step counts, as the optimizer's ``load_state_dict`` takes them."""
+    optimizer: dict[str, Any]  # arrays and step counts, as its ``load_state_dict`` takes them
     optimizer_name: str
     model: str
     environment: Json
-    configs: Json
-    """SHA-256 by name of the run's configs, as they were; empty where the typednn that wrote it did not say."""
+    configs: Json  # SHA-256 by name of the run's configs, as they were; empty where the typednn that wrote it did not say
 
 
 # --- files that are there afterwards -------------------------------------------------------------------------------
@@ -164,10 +159,8 @@ def checkpoints(parent: Path) -> list[Path]:
 
 def clean(parent: Path) -> None:
     """Remove what a process that was killed left half written or half removed."""
-    if parent.is_dir():
-        for path in list(parent.iterdir()):
-            if _LEFTOVER.fullmatch(path.name):
-                _forget(path)
+    for path in [*parent.glob(".new-*"), *parent.glob(".old-*")]:
+        _forget(path)
 
 
 def rotate(parent: Path, keep: int, best: int | None) -> None:

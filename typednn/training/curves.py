@@ -4,8 +4,6 @@ Each takes `Metrics` and gives None where there is nothing to draw. Of more than
 a line through their means, and a band from the least to the greatest, so that a single spike stays visible.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -113,7 +111,8 @@ def gradient_norm_curves(metrics: Metrics) -> bytes | None:
         few = len(norms) <= _NAMED_LAYERS
         drawn = figure(8.0, 4.8)
         axes = drawn.subplots()
-        colours = _colours_by_depth(len(norms))
+        package = matplotlib()
+        colours = package.cm.ScalarMappable(package.colors.Normalize(0, max(len(norms) - 1, 1)), "viridis")  # from first to last
         for place, (layer, (at, values)) in enumerate(norms.items()):
             x, y, least, most = thinned(at, np.where(values > 0, values, np.nan))
             colour = PALETTE[place % len(PALETTE)] if few else colours.to_rgba(place)
@@ -133,12 +132,6 @@ def gradient_norm_curves(metrics: Metrics) -> bytes | None:
             bar.ax.set_yticklabels([label(names[place]) for place in (0, middle, len(names) - 1)])
             bar.set_label(f"{len(names)} layers, first to last")
         return png(drawn)
-
-
-def _colours_by_depth(count: int) -> Any:
-    """Colours of ``count`` layers from first to last."""
-    package = matplotlib()
-    return package.cm.ScalarMappable(package.colors.Normalize(0, max(count - 1, 1)), "viridis")
 
 
 def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str) -> None:

@@ -1,7 +1,5 @@
 """What the bits of a training depend on beside its config: versions, machine, threads, engine."""
 
-from __future__ import annotations
-
 import math
 import os
 import platform
@@ -22,6 +20,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 def environment() -> Json:
     """What the same bits need to be the same: versions, machine, threads, engine."""
+    kernels = f"Halide {metadata.version('halide')}; {blas.why()}" if fast() else "reference kernels"
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -29,7 +28,7 @@ def environment() -> Json:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": cpu.processor().model or platform.processor(),
         "threads": {"cores": cpu.cores(), "kernels": get_threads(), **{name: os.environ.get(name, "") for name in _THREADS}},
-        "engine": f"{_kernels()}; NumPy with {blas.numpys()}",
+        "engine": f"{kernels}; NumPy with {blas.numpys()}",
     }
 
 
@@ -60,8 +59,3 @@ def _deciding(said: Mapping[str, Any], dtype: str) -> Json:
             cores = told.get("cores")
             deciding["the number of threads of NumPy's products"] = min(asked, cores) if isinstance(cores, int) else asked
     return deciding
-
-
-def _kernels() -> str:
-    """What computes the layers: kernels compiled by Halide and their matrix products, or the reference."""
-    return f"Halide {metadata.version('halide')}; {blas.why()}" if fast() else "reference kernels"

@@ -1,7 +1,5 @@
 """evaluate: a model's answers to many inputs, a batch at a time, nothing kept on the way. Evaluation: data to measure on while training."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,7 +87,6 @@ A = TypeVar("A", bound=AnyArray)
 
 
 def _taken(array: A, rows: Any, device: str) -> A:
-    chosen: Any = array[rows]
-    taken: Any = np.asarray(chosen) if isinstance(array, np.ndarray) else chosen  # rows of a memory map are an array
+    taken: Any = np.asarray(array[rows]) if isinstance(array, np.ndarray) else array[rows]  # rows of a memory map are an array
     some: A = to_device(taken, device) if device else taken
     return some

@@ -1,7 +1,5 @@
 """Where a NaN or an infinity came from: the first layer, the first parameter, or the data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -64,6 +62,3 @@ def place_in_forward(model: Module, x: Any) -> str:
     with evaluating(model), observing(model, note), np.errstate(all="ignore"):
         model.forward(x)
     return f'in the output of layer "{found[0]}"' if found else "in the loss itself: every layer's output is finite"
-
-
-__all__ = ["finite", "finite_gradient", "place_in_forward", "place_in_gradient"]

@@ -1,7 +1,5 @@
 """Pictures made of cells, as PNG: the confusion matrix, the worst misclassified images, a layer's filters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +8,7 @@ import numpy as np
 
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, explain
-from typednn.training.canvas import PALETTE, drawing, figure, label, matplotlib, message, png
+from typednn.training.canvas import PALETTE, drawing, figure, label, matplotlib, png
 from typednn.training.recorded import Numbers
 from typednn.training.shown import AnyNumbers, Mistakes
 
@@ -72,7 +70,10 @@ def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None) -> byt
     """
     if not len(mistakes.labels):
         with drawing():
-            return message(f"None of {mistakes.total:,} images was misclassified.")
+            drawn = figure(5.0, 1.2)
+            text = f"None of {mistakes.total:,} images was misclassified."
+            drawn.text(0.5, 0.5, text, ha="center", va="center", wrap=True)
+            return png(drawn)
     tiles = _as_images("worst_picture", mistakes.images)
     classes = mistakes.probabilities.shape[1]
     known = names if names is not None and len(names) == classes else [str(place) for place in range(classes)]

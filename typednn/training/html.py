@@ -4,8 +4,6 @@ Pictures are embedded as data URIs, styles are in the page, there are no scripts
 browser to load anything. Whatever comes from a file is escaped. A piece that is missing or damaged is said in its place.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 from html import escape
@@ -98,22 +96,19 @@ def _page(title: str, folder: Path, metrics: Metrics, scores: Scores | None, pic
 
 def _tiles(metrics: Metrics, scores: Scores | None) -> str:
     """The few numbers that a reader wants first."""
-    steps, epochs, losses, _, speeds, seconds = metrics.steps
-    found: list[tuple[str, str]] = []
+    steps, epochs, losses, _, *timings = metrics.steps
+    speeds, seconds = (series[np.isfinite(series)] for series in timings)
+    found: dict[str, str] = {}
     if scores is not None:
-        found.append((f"{scores.split} accuracy", f"{100 * scores.accuracy:.2f} %"))
-        if scores.train_accuracy is not None:
-            found.append(("train accuracy", f"{100 * scores.train_accuracy:.2f} %"))
+        found[f"{scores.split} accuracy"] = f"{100 * scores.accuracy:.2f} %"
+        found["train accuracy"] = "" if scores.train_accuracy is None else f"{100 * scores.train_accuracy:.2f} %"
     if len(steps):
-        found.append(("steps", f"{steps[-1]:,.0f}"))
-        if np.isfinite(epochs[-1]):
-            found.append(("epochs", f"{epochs[-1]:,.0f}"))
-        found.append(("last loss", f"{losses[-1]:.4g}"))
-        if np.isfinite(speeds).any():
-            found.append(("samples per second", f"{np.median(speeds[np.isfinite(speeds)]):,.0f}"))
-        if np.isfinite(seconds).any():
-            found.append(("time", _duration(float(seconds[np.isfinite(seconds)][-1]))))
-    tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in found)
+        found["steps"] = f"{steps[-1]:,.0f}"
+        found["epochs"] = f"{epochs[-1]:,.0f}" if np.isfinite(epochs[-1]) else ""
+        found["last loss"] = f"{losses[-1]:.4g}"
+        found["samples per second"] = f"{np.median(speeds):,.0f}" if len(speeds) else ""
+        found["time"] = _duration(float(seconds[-1])) if len(seconds) else ""
+    tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in found.items() if value)
     return f"<dl>{tiles}</dl>" if tiles else ""
 
 
@@ -127,12 +122,10 @@ def _duration(seconds: float) -> str:
 
 
 def _evaluations(metrics: Metrics) -> str:
-    rows = [
-        (at, split, loss, accuracy) for split, series in metrics.evaluations.items() for at, loss, accuracy in zip(*series, strict=True)
-    ]
+    found = ((at, split, *values) for split, series in metrics.evaluations.items() for at, *values in zip(*series, strict=True))
+    rows = sorted(found, key=lambda row: row[0])
     if not rows:
         return note("No evaluation was recorded.")
-    rows.sort(key=lambda row: row[0])
     cells = [
         [f"{at:,.0f}", split, f"{loss:.4g}", "–" if np.isnan(accuracy) else f"{100 * accuracy:.2f} %"]
         for at, split, loss, accuracy in rows[-_LAST:]

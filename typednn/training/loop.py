@@ -8,8 +8,6 @@ A *step* is one update of the weights. Everything that is not the step itself ha
 After an epoch's last step it happens once the epoch is complete, so that no step is ever saved in two states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal, Protocol

@@ -1,7 +1,5 @@
 """The parts of a report's page: its style, and the few elements that it is made of. Every text given to them is escaped here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

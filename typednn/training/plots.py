@@ -10,8 +10,6 @@
 The same measurements give the same bytes. `docs/reports.md` says how to read each.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -97,17 +97,19 @@ def read_metrics(run_folder: Path) -> Metrics:
                     first_unusable = first_unusable or (number if whole else 0)
     except OSError as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
-    remarks: list[str] = []
-    if unusable:
-        remarks.append(
-            f"{name}: {unusable:,} of {number:,} lines are not what they should be and were left out, the first is line {first_unusable:,}"
-        )
-    if last_is_cut:
-        remarks.append(f"{name}: the last line is cut off, as by a killed process, and was left out")
-    if not any((steps, *evaluations.values())):
-        remarks.append(f"{name} holds no measurement yet")
+    left_out = f"{unusable:,} of {number:,} lines are not what they should be and were left out, the first is line {first_unusable:,}"
+    said = (
+        (unusable, f"{name}: {left_out}"),
+        (last_is_cut, f"{name}: the last line is cut off, as by a killed process, and was left out"),
+        (not any((steps, *evaluations.values())), f"{name} holds no measurement yet"),
+    )
     taken = {split: _series(kept, 3) for split, kept in evaluations.items() if kept}
-    return Metrics(_series(steps, 6), taken, {layer: _series(kept, 2) for layer, kept in norms.items()}, tuple(remarks))
+    return Metrics(
+        _series(steps, 6),
+        taken,
+        {layer: _series(kept, 2) for layer, kept in norms.items()},
+        tuple(remark for holds, remark in said if holds),
+    )
 
 
 def read_scores(run_folder: Path) -> Scores | None:

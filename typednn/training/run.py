@@ -10,8 +10,6 @@ The config is written last, so a folder with a config is a whole run. One proces
 is not this run's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ A run that was killed, or is still going on, can be looked at. No reader follows
 `FILE_LIMIT` bytes of a file, or runs anything; what cannot be read is a `DataError` that names the file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Session: one call of `typednn.training.fit`, from the checkpoint that it goes on from to the last that it writes."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings

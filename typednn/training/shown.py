@@ -7,8 +7,6 @@
 Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.training.plots` draws when it is asked to.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -23,8 +23,7 @@ class Stop:
     """Which signal has come, if any."""
 
     signal: signal.Signals | None = None
-    at_once: bool = True
-    """Whether nothing would be lost; `typednn.training.session` makes it False at the first update of the weights."""
+    at_once: bool = True  # whether nothing would be lost; `typednn.training.session` makes it False at the first update
 
     def leave(self) -> NoReturn:
         """Go on as the signal meant it: KeyboardInterrupt after Ctrl-C, SystemExit(143) after SIGTERM."""

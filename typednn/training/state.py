@@ -93,23 +93,19 @@ class TrainingState:
     """Everything but weights and optimizer: what a session counts as it goes, whole at the end of a step."""
 
     step: int = 0
-    origin: int = 0
-    """The loader's epoch when the run began."""
+    origin: int = 0  # the loader's epoch when the run began
     loader: Json = field(default_factory=dict[str, Any])
     generators: Json = field(default_factory=dict[str, Any])
     metrics_bytes: int = 0
-    loss_sum: float = 0.0
-    """Of the epoch under way: Σ loss·rows, the rows, and the seconds."""
-    rows: int = 0
-    seconds: float = 0.0
+    loss_sum: float = 0.0  # Σ loss·rows of the epoch under way
+    rows: int = 0  # its rows, so far
+    seconds: float = 0.0  # its seconds, and those of the whole run
     total_seconds: float = 0.0
     epochs: list[Epoch] = field(default_factory=list[Epoch])
     evaluations: list[Measured] = field(default_factory=list[Measured])
     best: Best | None = None
-    waited: int = 0
-    """Evaluations since the last that early stopping took for an improvement."""
-    watched: float | None = None
-    """The value that early stopping compares with."""
+    waited: int = 0  # evaluations since the last that early stopping took for an improvement
+    watched: float | None = None  # the value that early stopping compares with
 
     @classmethod
     def from_json(cls, where: str, table: Json) -> TrainingState:
@@ -164,10 +160,9 @@ def inner(where: str, table: Json, key: str) -> Json:
 def count(where: str, table: Json, key: str) -> int:
     """A whole number that is not negative, and that 64 bits hold."""
     value = part(where, table, key, int)
-    if value < 0:
-        raise CheckpointError(explain(where, f"{key!r} must not be negative", repr(value)[:40], "it is damaged"), damaged=True)
-    if value >= _TOO_LARGE:
-        raise CheckpointError(explain(where, f"{key!r} must be less than 2^63", repr(value)[:40], "it is damaged"), damaged=True)
+    if not 0 <= value < _TOO_LARGE:
+        rule = "not be negative" if value < 0 else "be less than 2^63"
+        raise CheckpointError(explain(where, f"{key!r} must {rule}", repr(value)[:40], "it is damaged"), damaged=True)
     return value
 
 

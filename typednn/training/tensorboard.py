@@ -6,8 +6,6 @@ Format: TensorFlow's ``record_writer.h`` and ``event.proto``; messages and check
 extra ``typednn[tensorboard]`` installs. TensorBoard itself is needed only to look: ``tensorboard --logdir RUN/events``.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import time

@@ -130,22 +130,20 @@ def _defaults(parameters: ast.arguments) -> dict[str, ast.expr]:
 
 def _bound(context: Context, parameters: ast.arguments, given: Given, positive: set[str]) -> Environment:
     """The parameters of a constructor, from one call's arguments."""
-    names, defaults = parameters.args[1:], _defaults(parameters)
-    env: Environment = {star.arg: UNKNOWN for star in (parameters.vararg, parameters.kwarg) if star is not None}
-    for place, each in enumerate([*names, *parameters.kwonlyargs]):
-        if each.arg in given.keywords:
-            env[each.arg] = given.keywords[each.arg]
-        elif place < len(given.arguments) and place < len(names) and not given.spread:
-            env[each.arg] = given.arguments[place]
-        elif given.symbolic and each.annotation is not None:
-            env[each.arg] = symbol(f"self·{each.arg}", positive=each.arg in positive)
-        elif each.arg in defaults and not given.spread and not given.symbolic:
-            env[each.arg] = context.evaluate(defaults[each.arg], {})
-        else:
-            env[each.arg] = UNKNOWN
-    if parameters.vararg is not None and not given.spread and not given.symbolic:
-        env[parameters.vararg.arg] = Pack(tuple(given.arguments[len(names) :]), frozen=True)
-    return env
+    names = [each.arg for each in parameters.args[1:]]
+    declared = [*parameters.args[1:], *parameters.kwonlyargs]
+    starred = [star for star in (parameters.vararg, parameters.kwarg) if star is not None]
+    env: Environment = {each.arg: UNKNOWN for each in [*declared, *starred]}
+    if given.symbolic:
+        return env | {
+            each.arg: symbol(f"self·{each.arg}", positive=each.arg in positive) for each in declared if each.annotation is not None
+        }
+    if not given.spread:
+        env |= {name: context.evaluate(default, {}) for name, default in _defaults(parameters).items()}
+        env |= dict(zip(names, given.arguments, strict=False))
+        if parameters.vararg is not None:
+            env[parameters.vararg.arg] = Pack(tuple(given.arguments[len(names) :]), frozen=True)
+    return env | {each.arg: given.keywords[each.arg] for each in declared if each.arg in given.keywords}
 
 
 def _shown(info: TypeInfo, given: Given) -> str:

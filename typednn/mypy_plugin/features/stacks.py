@@ -32,9 +32,8 @@ def stacked(call: Call) -> Value:
     name = next((chain for kind, chain in classes.KINDS.items() if all(kind in each for each in kinds)), classes.CHAIN)
     parts = left.parts if left.parts is not None and left.class_name in (*classes.CHAINS, name) else (left,)
     chain = Layer(f"{left.shown} >> {right.shown}", name, parts=(*parts, right), sample=left.sample)
-    if left.parts is None or left.traced is not None:
-        return traced(call, chain, at, lambda: right.trace(left.trace(Flow.start(None))))
-    return traced(call, chain, at)
+    refused = left.parts is not None and left.traced is None
+    return traced(call, chain, at, None if refused else lambda: right.trace(left.trace(Flow.start(None))))
 
 
 def _kinds(call: Call, layer: Layer) -> list[str]:
