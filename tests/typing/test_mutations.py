@@ -115,8 +115,8 @@ MUTATIONS = (
     Mutation(
         "defaults are not read",
         "features/constructors.py",
-        "env[each.arg] = context.evaluate(defaults[each.arg], {})",
-        "env[each.arg] = UNKNOWN",
+        "        env |= {name: context.evaluate(default, {}) for name, default in _defaults(parameters).items()}",
+        "        pass",
         ("faulty/lenet_padding_forgotten",),
     ),
     Mutation(
@@ -137,8 +137,8 @@ MUTATIONS = (
     Mutation(
         "broadcasting is not checked",
         "features/arrays.py",
-        "        elif x.value is not None and y.value is not None:\n            why",
-        "        elif False:\n            why",
+        "        elif x is None or y is None or x.value is None or y.value is None:",
+        "        elif True:",
         ("faulty/residual_by_hand_sum",),
     ),
     Mutation(
@@ -245,22 +245,22 @@ MUTATIONS = (
     Mutation(
         "contracts inside lists",
         "body.py",
-        " | ast.GeneratorExp():\n                    return False",
-        " | ast.GeneratorExp():\n                    return True",
+        " | ast.GeneratorExp():\n                return False",
+        " | ast.GeneratorExp():\n                return True",
         ("correct/list_filled_elsewhere",),
     ),
     Mutation(
         "unpacking is not followed",
         "evaluator.py",
-        "                matching = isinstance(value, Pack) and",
-        "                matching = False and isinstance(value, Pack) and",
+        "                items = value.items if isinstance(value, Pack) and",
+        "                items = value.items if False and isinstance(value, Pack) and",
         ("faulty/conditional_expression",),
     ),
     Mutation(
         "keywords of constructors are ignored",
         "features/constructors.py",
-        "env[each.arg] = given.keywords[each.arg]",
-        "env[each.arg] = UNKNOWN",
+        "    return env | {each.arg: given.keywords[each.arg] for",
+        "    return env | {each.arg: UNKNOWN for",
         ("faulty/keyword_arguments",),
     ),
     Mutation(
@@ -280,8 +280,8 @@ MUTATIONS = (
     Mutation(
         "where a size comes from is not told",
         "sizes.py",
-        '    return "" if mismatch.axis_index is None else axis_why(given, mismatch.axis_index)',
-        '    return ""',
+        "    return axes[place].why if axes",
+        '    return "" if axes',
         ("faulty/alias_promises_scores",),
     ),
     Mutation(
@@ -308,15 +308,15 @@ MUTATIONS = (
     Mutation(
         "try always ends well",
         "statements.py",
-        "            after = either(after, self.run(handler.body, entered))",
+        '            after = either(after, self.run(handler.body, {**shaken, handler.name or "": UNKNOWN}))',
         "            pass",
         ("correct/cut_short",),
     ),
     Mutation(
         "a list that is handed over stays",
         "evaluator.py",
-        "            env[key] = UNKNOWN\n            return UNKNOWN\n        return value",
-        "            return value\n        return value",
+        "            env[key] = UNKNOWN\n        return unshared(value)",
+        "            pass\n        return value",
         ("correct/two_names_for_one_list",),
     ),
     Mutation(
@@ -402,8 +402,8 @@ MUTATIONS = (
     Mutation(
         "an annotation of its own does not win over its base's",
         "classes.py",
-        '        if facts is not None and name in facts["methods"]:',
-        '        if facts is not None and name in facts["methods"] and base.module_name == "typednn.layer":',
+        "    owner = next((base for base in info.mro if name in base.names), None)",
+        '    owner = next((base for base in info.mro if name in base.names and base.module_name == "typednn.layer"), None)',
         ("faulty/own_positionwise",),
     ),
 )
