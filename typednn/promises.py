@@ -152,7 +152,7 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
     """What ``cls`` has put in for the type variables of ``base``, through every class between them."""
 
     def below(kind: Any, given: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-        parents: tuple[Any, ...] = vars(kind).get("__orig_bases__", kind.__bases__)
+        parents: tuple[Any, ...] = kind.__dict__.get("__orig_bases__", kind.__bases__)
         for parent in parents:
             origin: Any = get_origin(parent) or parent
             if base not in getattr(origin, "__mro__", ()):
@@ -164,7 +164,7 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
             }
             yield from [here] if origin is base else below(origin, here)
 
-    return next(below(cls, {}), {})
+    return next(below(cls, {}), dict[Any, Any]())
 
 
 # ------------------------------------------------------------------ between the calls of one instance
