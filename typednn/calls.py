@@ -30,7 +30,7 @@ from jaxtyping import Shaped
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
 from typednn.checks import Contract, array_hints, is_array_hint, remembered, shape_of, switch
 from typednn.derivatives import GradientContract, Outermost, Record, checked_backward
-from typednn.errors import DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
+from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
 from typednn.fields import not_forwarded
 from typednn.gradients import Gradient, set_shared
 
@@ -58,30 +58,20 @@ def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> 
     """Ahead of any arithmetic: annotations; then one float dtype and one device per model, for layers that own parameters; then sizes."""
     module.refuse_undeclared_array()
     contract.check_arguments(module, values)
-    where = contract.described(module)
     for name, value in zip(contract.names, values, strict=True):
-        if is_array(value) and module.owns_parameters:
-            if is_floating(value.dtype) and value.dtype != module.dtype:
-                raise DTypeError(
-                    explain(
-                        where,
-                        f"{name} must have the model's dtype {module.dtype}",
-                        str(value.dtype),
-                        f"convert one of them: {name}.astype(numpy.{module.dtype}) or model.astype(numpy.{value.dtype})",
-                    ),
-                    module,
-                )
-            if device_of(value) != module.device:
-                raise DeviceError(
-                    explain(
-                        where,
-                        f"{name} must be on the model's device {module.device!r}",
-                        repr(device_of(value)),
-                        "move one of them with to(device)",
-                    ),
-                    module,
-                )
+        elsewhere = is_array(value) and device_of(value) != module.device
+        if module.owns_parameters and (elsewhere or (is_array(value) and is_floating(value.dtype) and value.dtype != module.dtype)):
+            raise misplaced(module, contract.described(module), name, value)
     module.check_sizes(values)
+
+
+def misplaced(module: Module, where: str, name: str, value: Any) -> CheckError:
+    """The error for an array that is not where the model's arrays are, or not of their dtype."""
+    if device_of(value) != module.device:
+        rule, cure = f"{name} must be on the model's device {module.device!r}", "move one of them with to(device)"
+        return DeviceError(explain(where, rule, repr(device_of(value)), cure), module)
+    cure = f"convert one of them: {name}.astype(numpy.{module.dtype}) or model.astype(numpy.{value.dtype})"
+    return DTypeError(explain(where, f"{name} must have the model's dtype {module.dtype}", str(value.dtype), cure), module)
 
 
 def _check_output(module: Module, contract: Contract, values: Sequence[Any], result: Any) -> None:

@@ -83,7 +83,7 @@ class Layer(_OneInput[In, Out, G], Forward[In, Out], Backward[Out, In], Update[G
 
     @classmethod
     def adopt(cls, parts: Sequence[Any]) -> list[Module]:
-        """What a field of this type with a contract holds, one after another; `StackError` for anything that is no layer."""
+        """What a chain holds, or a field of this type with a contract; `StackError` for anything that is no layer."""
         layers = list(map(adopted, parts))
         check_stackable(layers)
         return layers
@@ -446,8 +446,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
         if not isinstance(layers, Mapping | list | tuple) or not layers:
             got = "none" if isinstance(layers, Mapping | list | tuple) else type(layers).__name__
             raise ArgumentError(explain("Sequential", "needs a list of layers, or a mapping of names to layers", got), "layers")
-        parts = list(map(adopted, layers.values() if isinstance(layers, Mapping) else layers))
-        check_stackable(parts)
+        parts = Layer.adopt([*layers.values()] if isinstance(layers, Mapping) else layers)
         if isinstance(layers, Mapping):
             parts = [layer.named(name) for name, layer in zip(layers, parts, strict=True)]
         flat: list[Module] = []
@@ -508,9 +507,7 @@ def not_a_part(part: object) -> str:
 
 def _stacked(kind: type[_Parts], sample: Input[Any] | None, *handed: Any) -> _Parts:
     """A chain of ``handed``, its sizes checked as far as they can be decided."""
-    parts = list(map(adopted, handed))
-    check_stackable(parts)
-    return kind(parts, sample)
+    return kind(Layer.adopt(handed), sample)
 
 
 __all__ = [

@@ -164,7 +164,7 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
             }
             yield from [here] if origin is base else below(origin, here)
 
-    return next(below(cls, {}), {})
+    return next(below(cls, {}), dict[Any, Any]())
 
 
 # ------------------------------------------------------------------ between the calls of one instance

@@ -20,8 +20,8 @@ from jaxtyping import Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import device_of
-from typednn.calls import is_observed
-from typednn.errors import ArgumentError, DeviceError, DTypeError, explain
+from typednn.calls import is_observed, misplaced
+from typednn.errors import ArgumentError, explain
 from typednn.fields import Kept
 from typednn.fusion.gradients import FusedGrad
 from typednn.fusion.segments import Segment, for_inference, segments
@@ -89,13 +89,8 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
         """The parts' own checks do not run within a segment: theirs of dtype and device are made here, for the whole model."""
         super().check_sizes(inputs)
         x = inputs[0]
-        if (x.dtype == self.dtype and device_of(x) == self.device) or not self.parameter_shapes():
-            return
-        if x.dtype != self.dtype:
-            cure = f"convert one of them: x.astype(numpy.{self.dtype}) or model.astype(numpy.{x.dtype})"
-            raise DTypeError(explain("Fused.forward", f"x must have the model's dtype {self.dtype}", str(x.dtype), cure), self)
-        cure = "move one of them with to(device)"
-        raise DeviceError(explain("Fused.forward", f"x must be on the model's device {self.device!r}", repr(device_of(x)), cure), self)
+        if (x.dtype != self.dtype or device_of(x) != self.device) and self.parameter_shapes():
+            raise misplaced(self, "Fused.forward", "x", x)
 
     def shared(self) -> Self:
         twin = super().shared()
