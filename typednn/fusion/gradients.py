@@ -1,7 +1,5 @@
 """What the backward of a fused model returns: every parameter's derivative where the unfused model has it, and the input's on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self, final

@@ -8,8 +8,6 @@ Linears with and without activation in a row, in eval          `linear.chain`
 =============================================================  =================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby

@@ -5,8 +5,6 @@ The formulas are those of `typednn.kernels.pointwise`, and backward needs the ou
 the product would be NaN.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from typednn.kernels import pointwise

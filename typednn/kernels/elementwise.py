@@ -4,8 +4,6 @@ Halide's comparisons and exponentials may assume that nothing is NaN; tests of t
 ``halide``, others are its expressions of float32.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from typednn.engines import Array, Cpu, nan

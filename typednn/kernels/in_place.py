@@ -1,7 +1,5 @@
 """Optimizer steps as kernels: several arrays written in place, in one pass over memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from typednn.engines import Cpu

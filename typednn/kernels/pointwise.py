@@ -29,8 +29,6 @@ Nonlinearities Improve Neural Network Acoustic Models", 2013; the polynomial of 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable

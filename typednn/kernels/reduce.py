@@ -9,8 +9,6 @@ x any shape. Summed in double precision, as a float32 sum over a large batch los
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ Any shape; as many numbers. A view where the layout allows one, else a copy. No 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from __future__ import annotations
-
 from typing import Any
 
 from typednn.kernels.op import op

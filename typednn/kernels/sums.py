@@ -5,8 +5,6 @@ up to `FEW` terms one after another, which may cost 3 units of the fifth digit a
 added in blocks of `BLOCK`, whose sums are added in double precision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

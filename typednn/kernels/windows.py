@@ -4,8 +4,6 @@ Tap (i, j) of the window at output pixel (r, c) meets input pixel (r·stride + i
 Source: "Deep Learning Implementation With Rust", eqs 25 and 38, with dilation, and with the stride that eq 38 leaves out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeAlias
 

@@ -7,8 +7,6 @@ What is not certain is *no*: whoever hears it asks jaxtyping, which decides and 
 written so, such as ``*#name``, or a brace with more than attributes, subscripts and arithmetic in it.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache

@@ -6,8 +6,6 @@ an attribute of the layer. Text that is not of this form is a `DefinitionError`;
 out, because a name is unbound or a brace holds something else, is None. Nothing is ever run as code.
 """
 
-from __future__ import annotations
-
 import ast
 import keyword
 import re

@@ -1,7 +1,5 @@
 """Adam for NumPy's float32 arrays: one pass over weights, gradient and both means, weight decay included."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

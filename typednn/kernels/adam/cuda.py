@@ -1,7 +1,5 @@
 """Adam in CUDA: one pass over weights, gradient and both means, where the reference makes a dozen."""
 
-from __future__ import annotations
-
 import math
 
 from typednn.arrays import AnyArray

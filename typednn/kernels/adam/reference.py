@@ -9,8 +9,6 @@ Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algor
 Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019.
 """
 
-from __future__ import annotations
-
 import math
 
 from typednn.arrays import AnyArray, namespace

@@ -16,8 +16,6 @@ anew takes two images per thread, partial sums eight times the weights, products
 Source: `reference.py` says the formulas, eqs 25-31 and 38-39.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ in which both lie in memory, and no product has to be transposed: z = patches we
 window of one pixel is a row of x as it stands. Padding is a condition where x is read; activation and pooling run one after another.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

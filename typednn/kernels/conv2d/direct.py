@@ -7,8 +7,6 @@ few channels as well, along the weights of a row of the window: what kernels at 
 Halide's axes run backwards: channels c, columns x, rows y, images n. Of a window: k across, l down, r its channels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ weights stay in registers over some rows of some images. What those rows are rea
 side by side: pixels whose channels are a power of two apart would share a few lines of the cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

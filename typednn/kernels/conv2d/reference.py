@@ -21,8 +21,6 @@ patches take kernel_height·kernel_width/stride² times the memory of x while a 
 Source: "Deep Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from typednn.arrays import AnyIntArray, Array1, Array2, Array4, namespace

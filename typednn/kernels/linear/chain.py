@@ -10,8 +10,6 @@ Source: "Deep Learning Implementation With Rust", eqs 22 and 30-33, chained.
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
-from __future__ import annotations
-
 from operator import is_
 from typing import Any, final
 

@@ -4,8 +4,6 @@ Small ones are one kernel each way (`schedules`). OpenBLAS takes over where a si
 cache-sized blocks pay; what is left, bias and activation forward, dz and dbias backward, is one more pass.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

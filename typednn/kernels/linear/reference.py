@@ -8,8 +8,6 @@ x (batch, in_features)   y (batch, out_features)   weight (out_features, in_feat
 Source: "Deep Learning Implementation With Rust", eqs 22-24 and 30-33, chained.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from typednn.arrays import Array1, Array2

@@ -6,8 +6,6 @@ activation is applied to sums before they are stored, and backward takes dz from
 in a fixed order, whatever the number of threads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

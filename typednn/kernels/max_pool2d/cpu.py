@@ -5,8 +5,6 @@ won: one where windows don't overlap, and otherwise as many as taps, in the orde
 reference's.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

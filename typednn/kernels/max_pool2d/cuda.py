@@ -4,8 +4,6 @@ Each pixel of dx asks the windows that it lies in whether it won, in the order i
 reference's.
 """
 
-from __future__ import annotations
-
 from typednn.arrays import AnyIntArray, Array4, namespace
 from typednn.engines.cuda import CudaKernel
 from typednn.kernels.max_pool2d.reference import index_dtype

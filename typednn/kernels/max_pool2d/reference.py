@@ -9,8 +9,6 @@ index = i·kernel_width + j of the winner. The first of equals wins. NaN never w
 Source: "Deep Learning Implementation With Rust", eqs 38-39, with the stride they leave out; dilation added.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from typednn.arrays import AnyIntArray, Array4, namespace

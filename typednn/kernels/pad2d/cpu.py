@@ -5,8 +5,6 @@ columns, as in reference.py. The gradient of a constant border is a copy where t
 without gaps.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -4,8 +4,6 @@ Backward each pixel of dx adds up the pixels of dy that repeat it: itself alone,
 either mode: a view would not be C-contiguous, and the kernels that read it would have to leave it to the reference.
 """
 
-from __future__ import annotations
-
 from typednn.arrays import Array4, namespace
 from typednn.engines.cuda import LIMIT, CudaKernel
 from typednn.kernels.pad2d.reference import Border, Mode

@@ -8,8 +8,6 @@ replicate:  y repeats the nearest pixel of x  dx = dy without the border, plus t
 Source: "Deep Learning Implementation With Rust", eqs 28-29 (eq 28 with 0 <= i - p); the paper leaves replicate open.
 """
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from typednn.arrays import Array4, namespace

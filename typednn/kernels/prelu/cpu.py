@@ -4,8 +4,6 @@ dslope is a sum of sums over pieces of a fixed length, each of several running s
 threads. The other formulas are LeakyReLU's, and so are the bits.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from typednn.arrays import AnyArray, Array1

@@ -6,8 +6,6 @@ x any shape, kept; slope (1). One comparison and one product per element, twice 
 Source: He, Zhang, Ren and Sun, "Delving Deep into Rectifiers", 2015, eqs 1 and 6-8, with one slope for all channels.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from typednn.arrays import AnyArray, Array1, namespace

@@ -1,7 +1,5 @@
 """SGD for NumPy's float32 arrays: one pass over weights, gradient and velocity, weight decay included."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SGD in CUDA: one pass over weights, gradient and velocity."""
 
-from __future__ import annotations
-
 from typednn.arrays import AnyArray
 from typednn.engines.cuda import CudaKernel
 

@@ -10,8 +10,6 @@ Source: "Deep Learning Implementation With Rust", eqs 44-47; torch.optim.SGD; Su
 initialization and momentum in deep learning", 2013.
 """
 
-from __future__ import annotations
-
 from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, explain
 

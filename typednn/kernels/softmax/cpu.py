@@ -3,8 +3,6 @@
 The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38, become 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

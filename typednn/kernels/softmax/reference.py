@@ -7,8 +7,6 @@ which is never built. One exponential per element, four operations backward.
 Source: "Deep Learning Implementation With Rust", eqs 34-35 (the sum of eq 34 runs over features).
 """
 
-from __future__ import annotations
-
 from typednn.arrays import Array2, namespace
 
 

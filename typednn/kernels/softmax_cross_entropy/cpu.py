@@ -4,8 +4,6 @@ The formulas are those of reference.py. A label stands for a row of probabilitie
 below the smallest normal one, 1.2e-38, count as 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -4,8 +4,6 @@ The formulas are those of reference.py. A thread takes every THREADS-th class; a
 sum's order depends on the number of classes alone.
 """
 
-from __future__ import annotations
-
 from typednn.arrays import Array2, IntArray1, namespace
 from typednn.engines.cuda import CudaKernel, on_gpu
 from typednn.kernels.softmax_cross_entropy.reference import probabilities
