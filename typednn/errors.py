@@ -183,9 +183,8 @@ def optional(module: str, where: str, rule: str, cure: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtra(
-            explain(where, rule, f"no module named {(error.name or module).partition('.')[0]!r}", cure), name=module.partition(".")[0]
-        ) from None
+        package, missing = module.partition(".")[0], (error.name or module).partition(".")[0]
+        raise MissingExtra(explain(where, rule, f"no module named {missing!r}", cure), name=package) from None
 
 
 def explain(where: str, rule: str, got: str, cure: str = "") -> str:

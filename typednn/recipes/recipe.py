@@ -109,14 +109,13 @@ class Recipe:
                 schedule["total_steps"] = steps
             table["lr"] = schedule
         groups: Any = table.pop("group", ())
-        if not isinstance(groups, list | tuple) or not all(isinstance(group, Mapping) for group in cast("Sequence[Any]", groups)):
+        if not _are_tables(groups):
             cure = "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'"
             raise ArgumentError(
-                explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(cast("Any", groups)), cure),
-                "optimizer",
+                explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(groups), cure), "optimizer"
             )
         lines = [dumps(self.model()), "[optimizer]", *_pairs(table)]
-        for group in cast("Sequence[Any]", groups):
+        for group in groups:
             lines += ["", "[[optimizer.group]]", *_pairs(group)]
         lines += ["", "[init]", f"seed = {self.seed}", f"generator = {written(self.generator)}"]
         if self.generator == "pcg32":
@@ -238,6 +237,10 @@ def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
         rule = f"{name} must be {' or '.join(words.get(kind, str(kind)) for kind in kinds)}"
         raise ArgumentError(explain(f"recipe {recipe!r}", rule, _shortened(value)), name)
     return value
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in cast("list[object]", value))
 
 
 def _shortened(value: object) -> str:

@@ -126,10 +126,9 @@ def fit(
         raise ArgumentError(
             explain("fit", "early stopping watches an evaluation", "no validation", "pass validation=Evaluation(x, y)"), "validation"
         )
-    if clip_grad_norm is not None:
-        number("fit", "clip_grad_norm", clip_grad_norm, least=0.0)
-    if time_limit is not None:
-        number("fit", "time_limit", time_limit, least=0.0)
+    for name, value in (("clip_grad_norm", clip_grad_norm), ("time_limit", time_limit)):
+        if value is not None:
+            number("fit", name, value, least=0.0)
     plan = Plan(
         epochs=integer("fit", "epochs", epochs),
         accumulate=integer("fit", "accumulate", accumulate),
