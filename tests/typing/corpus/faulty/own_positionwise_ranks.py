@@ -1,4 +1,5 @@
 """A layer of one's own for rows and sequences, after images."""
+# pyright: reportOperatorIssue=false, reportUnknownVariableType=false
 
 from dataclasses import dataclass
 from typing import Any, final
