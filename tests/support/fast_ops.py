@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from typednn.engines import counting, cpu, get_threads, set_threads, toolchain, using
 from typednn.engines.compiled import Kernel
 from typednn.engines.toolchain import Argument, Array
-from typednn.kernels.op import Op
+from typednn.kernels.op import OPS, op
 
 EPS = 2.0**-23
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 88.7, -88.7, 1e30, -1e30], np.float32)
@@ -55,7 +55,7 @@ def _results(outcome: Any) -> tuple[Any, ...]:
 
 
 def agree(
-    op: str,
+    name: str,
     function: Callable[..., Any],
     *arguments: Any,
     magnitude: Callable[..., Any] | None = None,
@@ -74,7 +74,7 @@ def agree(
             set_threads(threads)
             with counting() as counts:
                 found.append(_results(function(*arguments)))
-            assert dict(counts) == {(op, "halide"): 1}
+            assert dict(counts) == {(name, "halide"): 1}
     finally:
         set_threads(before)
     with using("reference"):
@@ -103,7 +103,9 @@ def at_any_size(function: Callable[..., Any]) -> Callable[..., Any]:
     engines = [copy(engine) for engine in declared.engines]
     for engine in engines:
         engine.least = 1
-    return Op(declared.name, declared.reference, engines, declared.names).observed
+    one = op(declared.name, declared.reference, *engines, flops=declared.flops, names=declared.names)
+    OPS[declared.name] = declared
+    return one
 
 
 def by_reference(function: Callable[..., Any]) -> Callable[..., Any]:
