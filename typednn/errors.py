@@ -96,7 +96,7 @@ class StackError(TypednnError, TypeError):
     ``expected``   what would fit, as the message says it; ``got`` what there is
     ``argument``   the layer's argument that gives the size, as its annotation says: ``in_features``; "" where there is none
     ``trace``      the shapes so far, a line per layer
-    ``layers``     the layers that the error passed on its way out, innermost first: the first is the one that does not fit
+    ``layers``     the layers that the error passed on its way out, innermost first: the first is ``layer``, the one that does not fit
     """
 
     def __init__(
@@ -118,6 +118,11 @@ class StackError(TypednnError, TypeError):
         self.argument = argument
         self.trace = trace
         self.layers: list[object] = []
+
+    @property
+    def layer(self) -> object:
+        """The layer that does not fit; None where no layer was asked."""
+        return self.layers[0] if self.layers else None
 
 
 class StateError(LocatedError, RuntimeError):

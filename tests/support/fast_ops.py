@@ -103,7 +103,7 @@ def at_any_size(function: Callable[..., Any]) -> Callable[..., Any]:
     engines = [copy(engine) for engine in declared.engines]
     for engine in engines:
         engine.least = 1
-    one = op(declared.name, declared.reference, *engines, flops=declared.flops, names=declared.names)
+    one: Callable[..., Any] = op(declared.name, declared.reference, *engines, flops=declared.flops, names=declared.names)
     OPS[declared.name] = declared
     return one
 
