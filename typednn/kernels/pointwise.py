@@ -33,7 +33,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, Final, Protocol, TypeVar, final
 
 from typednn.arrays import AnyArray, namespace
 from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan
@@ -135,20 +135,20 @@ def sloped(xp: Any, next_grad: Any, slope: Any) -> Any:
 
 # ------------------------------------------------------------------ the table
 
-identity = Pointwise(
+identity: Final = Pointwise(
     "identity",
     Formula(lambda xp, z: z, lambda hl, z: z, flops=0),
     Formula(lambda xp, dy, y: dy, lambda hl, dy, y: dy, arrays=2, flops=0),
     keeps="y",
 )
 
-relu = Pointwise(
+relu: Final = Pointwise(
     "relu",
     Formula(lambda xp, x: xp.maximum(x, 0), nan.relu, least=SMALL + 1),
     Formula(lambda xp, dy, x: xp.where(x > 0, dy, 0), lambda hl, dy, x: hl.select(is_positive(hl, x), dy, hl.f32(0)), arrays=2),
 )
 
-leaky_relu = Pointwise(
+leaky_relu: Final = Pointwise(
     "leaky_relu",
     Formula(
         lambda xp, x, slope: xp.where(x > 0, x, slope * x),
@@ -174,7 +174,7 @@ def _sigmoid_kernel(hl: Any, x: Any) -> Any:
     return hl.select(x < 0, decayed, hl.f32(1)) / (hl.f32(1) + decayed)
 
 
-sigmoid = Pointwise(
+sigmoid: Final = Pointwise(
     "sigmoid",
     Formula(_sigmoid, _sigmoid_kernel, flops=4, uses_exp=True),
     Formula(
@@ -203,7 +203,7 @@ def _tanh_kernel(hl: Any, x: Any) -> Any:
     return hl.select(nan.is_nan(hl, x), x, hl.select(size < hl.f32(0.625), near, signed))
 
 
-tanh = Pointwise(
+tanh: Final = Pointwise(
     "tanh",
     # NumPy's tanh is as quick as a kernel is on one thread.
     Formula(lambda xp, x: xp.tanh(x), _tanh_kernel, flops=8, uses_exp=True, least=DEAR + 1),
@@ -211,9 +211,9 @@ tanh = Pointwise(
     keeps="y",
 )
 
-add = Formula(lambda xp, x, other: x + other, lambda hl, x, other: x + other, arrays=2, least=SMALL + 1).op("add.forward")
+add: Final = Formula(lambda xp, x, other: x + other, lambda hl, x, other: x + other, arrays=2, least=SMALL + 1).op("add.forward")
 
-add_scaled = Formula(
+add_scaled: Final = Formula(
     lambda xp, x, other, factor: x + factor * other,
     lambda hl, x, other, factor: x + factor * other,
     arrays=2,
@@ -226,9 +226,9 @@ def _shrunk(weights: Any, factor: float) -> tuple[Any]:
     return (weights * factor,)
 
 
-shrunk = op("shrunk", _shrunk, flops=lambda weights, factor: weights.size, writes="weights")
+shrunk: Final = op("shrunk", _shrunk, flops=lambda weights, factor: weights.size, writes="weights")
 
-mse = Pointwise(
+mse: Final = Pointwise(
     "mse",
     Formula(
         lambda xp, prediction, target: xp.square(prediction - target),
@@ -254,7 +254,7 @@ def _log(hl: Any, p: Any, eps: Any) -> Any:
     return hl.select(endless | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, eps, hl.f32(3.4028234e38))))
 
 
-cross_entropy = Pointwise(
+cross_entropy: Final = Pointwise(
     "cross_entropy",
     Formula(
         lambda xp, prediction, target, eps: -xp.log(xp.maximum(prediction, eps)) * target,

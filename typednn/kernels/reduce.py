@@ -9,7 +9,7 @@ x any shape. Summed in double precision, as a float32 sum over a large batch los
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,4 +22,4 @@ def _reference(x: Any, axes: tuple[int, ...] | None, divisor: int) -> Any:
     return (x.reshape(-1).sum(dtype=np.float64) if axes is None else sums.over(x, axes)) / divisor
 
 
-reduce = op("reduce", _reference, flops=lambda x, axes, divisor: x.size)
+reduce: Final = op("reduce", _reference, flops=lambda x, axes, divisor: x.size)

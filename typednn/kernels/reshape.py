@@ -8,7 +8,7 @@ Any shape; as many numbers. A view where the layout allows one, else a copy. No 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from typing import Any
+from typing import Any, Final
 
 from typednn.kernels.op import op
 
@@ -18,6 +18,6 @@ def _reference(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
-reshape = op("reshape", _reference, flops=lambda x, shape: 0)
+reshape: Final = op("reshape", _reference, flops=lambda x, shape: 0)
 
 __all__ = ["reshape"]

@@ -3,11 +3,13 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from typing import Final
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.adam import cpu, cuda, reference
 from typednn.kernels.op import Engine, op
 
-step = op(
+step: Final = op(
     "adam.step",
     reference.step,
     Engine("halide", cpu.step, "weights grad m v", aligned=True),

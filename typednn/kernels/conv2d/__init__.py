@@ -4,6 +4,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 import math
+from typing import Final
 
 from typednn.arrays import Array4
 from typednn.engines.cuda import on_gpu
@@ -14,7 +15,7 @@ from typednn.kernels.op import Engine, op
 
 _ARRAYS, _WINNERS = "next_grad x weight y", {"winners": "uint8"}
 
-backward = op(
+backward: Final = op(
     "conv2d.backward",
     reference.backward,
     Engine("halide", cpu.backward, _ARRAYS, others=_WINNERS, sizes=cpu.covers_backward),
@@ -28,7 +29,7 @@ backward = op(
     Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input: (1 + wants_input) * _flops(x, weight, window),
 )
-forward = op(
+forward: Final = op(
     "conv2d.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x weight bias", sizes=cpu.covers),

@@ -3,18 +3,20 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from typing import Final
+
 from typednn.kernels.linear import cpu, reference
 from typednn.kernels.linear.chain import Layout, chain
 from typednn.kernels.op import Engine, op
 
-backward = op(
+backward: Final = op(
     "linear.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad x weight y", sizes=cpu.small_backward),
     Engine("blas", cpu.backward_by_blas, "next_grad x weight y"),
     flops=lambda next_grad, x, weight, y, activation, wants_input: (4 if wants_input else 2) * x.shape[0] * weight.size,
 )
-forward = op(
+forward: Final = op(
     "linear.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x weight bias", sizes=cpu.small),

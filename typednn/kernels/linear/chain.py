@@ -11,7 +11,7 @@ Source: "Deep Learning Implementation With Rust", eqs 22 and 30-33, chained.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from operator import is_
-from typing import Any, final
+from typing import Any, Final, final
 
 from typednn.arrays import Array2
 from typednn.engines import Array, Kernel, empty, fast, kernel
@@ -74,7 +74,7 @@ def _run(x: Array2, layout: Layout, *parameters: Any) -> Array2:
     return y
 
 
-chain = op(
+chain: Final = op(
     "linear.chain",
     _reference,
     Engine("halide", _run, "x", sizes=_few),

@@ -3,20 +3,22 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from typing import Final
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.max_pool2d import cpu, cuda, reference
 from typednn.kernels.op import Engine, op
 
 _INDEX = {"index": "uint8 uint32"}
 
-backward = op(
+backward: Final = op(
     "max_pool2d.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad", others=_INDEX, sizes=cpu.covers_backward),
     Engine("cuda", cuda.backward, "next_grad", others=_INDEX, sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, index, input_shape, kernel_size, stride, dilation: next_grad.size,
 )
-forward = op(
+forward: Final = op(
     "max_pool2d.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x"),

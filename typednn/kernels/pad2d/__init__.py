@@ -3,19 +3,21 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from typing import Final
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.op import Engine, op
 from typednn.kernels.pad2d import cpu, cuda, reference
 from typednn.kernels.pad2d.reference import full_padding, same_padding
 
-backward = op(
+backward: Final = op(
     "pad2d.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad"),
     Engine("cuda", cuda.backward, "next_grad", sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, padding, mode: next_grad.size if mode == "replicate" else 0,
 )
-forward = op(
+forward: Final = op(
     "pad2d.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x"),

@@ -3,10 +3,12 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from typing import Final
+
 from typednn.kernels.op import Engine, op
 from typednn.kernels.prelu import cpu, reference
 
-backward = op(
+backward: Final = op(
     "prelu.backward",
     reference.backward,
     Engine(
@@ -18,7 +20,7 @@ backward = op(
     ),
     flops=lambda next_grad, x, slope: 4 * x.size,
 )
-forward = op(
+forward: Final = op(
     "prelu.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x slope"),

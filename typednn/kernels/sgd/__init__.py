@@ -3,6 +3,8 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from typing import Final
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.op import Engine, op
 from typednn.kernels.sgd import cpu, cuda, reference
@@ -12,7 +14,7 @@ def _keeps_velocity(weights: object, grad: object, velocity: object, lr: float, 
     return velocity is not None or momentum == 0
 
 
-step = op(
+step: Final = op(
     "sgd.step",
     reference.step,
     Engine("halide", cpu.step, "weights grad velocity", aligned=True, sizes=_keeps_velocity),

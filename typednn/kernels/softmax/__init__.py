@@ -3,16 +3,18 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from typing import Final
+
 from typednn.kernels.op import Engine, op
 from typednn.kernels.softmax import cpu, reference
 
-backward = op(
+backward: Final = op(
     "softmax.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad y", alike=True),
     flops=lambda next_grad, y: 4 * y.size,
 )
-forward = op(
+forward: Final = op(
     "softmax.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x", sizes=lambda x: x.shape[1] >= cpu.LEAST_FEATURES),

@@ -3,6 +3,8 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
+from typing import Final
+
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.op import Engine, op
 from typednn.kernels.softmax_cross_entropy import cpu, cuda, reference
@@ -10,14 +12,14 @@ from typednn.kernels.softmax_cross_entropy.reference import one_hot
 
 _TARGET = {"target": "float32 int64"}  # probabilities, or labels
 
-backward = op(
+backward: Final = op(
     "softmax_cross_entropy.backward",
     reference.backward,
     Engine("halide", cpu.backward, "logits", others=_TARGET, sizes=cpu.covers),
     Engine("cuda", cuda.backward, "logits", sizes=cuda.covers, on=on_gpu),
     flops=lambda logits, target, scale: 8 * logits.size,
 )
-forward = op(
+forward: Final = op(
     "softmax_cross_entropy.forward",
     reference.forward,
     Engine("halide", cpu.forward, "logits", others=_TARGET, sizes=cpu.covers),
