@@ -170,7 +170,7 @@ MUTATIONS = (
         "syntax.py",
         'if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):',
         "if False:",
-        ("faulty/per_position_outer",),
+        ("faulty/own_wrapper_reads",),
     ),
     Mutation(
         "no Sequential",
@@ -182,8 +182,8 @@ MUTATIONS = (
     Mutation(
         "no Stack",
         "features/stacks.py",
-        "    sizes = chain.trace(Flow.start(None)).sizes() if isinstance(chain, Layer) else None",
-        "    sizes = None",
+        "    if not isinstance(sample, Sample) or sample.sizes is None or not layers:",
+        "    if True:",
         ("faulty/stack_of_rows",),
     ),
     Mutation(

@@ -96,7 +96,7 @@ def _subject(options: Namespace) -> tuple[Module, tuple[int, ...]]:
 
 def _call(text: str) -> Any:
     """``Conv2d(2, 3, 3)`` as Python's syntax tree; None where it is no call of a name."""
-    with suppress(SyntaxError):
+    with suppress(SyntaxError, ValueError):  # a path may hold bytes that are no text
         call = ast.parse(text.strip(), mode="eval").body
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             return call
