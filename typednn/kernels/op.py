@@ -39,7 +39,8 @@ class Engine:
     ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and not empty, or None;
     ``others``: further arrays or None, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array
     from which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
-    take these sizes. ``aligned``: the first array is written in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
+    take these sizes. ``plan`` in its place gives what runs them, or None; ``run`` gets it first. ``aligned``: the first array is written
+    in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Engine:
         alike: bool = False,
         aligned: bool = False,
         sizes: Callable[..., bool] | None = None,
+        plan: Callable[..., Any] | None = None,
         on: Callable[..., bool] = fast,
     ) -> None:
         self.name: str = name
@@ -63,13 +65,14 @@ class Engine:
         self.alike: bool = alike
         self.aligned: bool = aligned
         self.sizes: Callable[..., bool] | None = sizes
+        self.plan: Callable[..., Any] | None = plan
         self.on: Callable[..., bool] = on
 
     def condition(self, scope: dict[str, Any], call: str) -> str:
         """When this engine computes an op that is called as ``call`` says, in Python; what it names is put in ``scope``."""
         first, *rest = self.arrays
-        on, sizes = f"{self.name}_on", f"{self.name}_sizes"
-        scope |= {on: self.on, sizes: self.sizes}
+        on, sizes, plan = f"{self.name}_on", f"{self.name}_sizes", f"{self.name}_plan"
+        scope |= {on: self.on, sizes: self.sizes, plan: self.plan}
         terms = [f"{first}.size >= {self.least}"] if self.least > 1 else []
         terms += [f"{on}({', '.join(self.arrays)})"]
         terms += [f"({array} is None or {array}.shape == {first}.shape)" for array in rest if self.alike]
@@ -78,6 +81,7 @@ class Engine:
             scope[f"{self.name}_{array}"] = dtypes
             terms += [f"({array} is None or {on}({array}, dtypes={self.name}_{array}))"]
         terms += [f"{sizes}({call})"] if self.sizes else []
+        terms += [f"(found := {plan}({call})) is not None"] if self.plan else []
         return " and ".join(terms)
 
 
@@ -111,8 +115,8 @@ class Op:
         """A call of which observers are told."""
         began = perf_counter()
         engine = self.engine(*arguments)
-        run = self.referred if engine is None else engine.run
-        result = run(*arguments)
+        given = arguments if engine is None or engine.plan is None else (engine.plan(*arguments), *arguments)
+        result = self.referred(*arguments) if engine is None else engine.run(*given)
         ran = Ran(self, "reference" if engine is None else engine.name, arguments, result, perf_counter() - began)
         for observer in tuple(observers):
             observer(ran)
@@ -166,7 +170,7 @@ def _dispatching(of: Op, given: Mapping[str, inspect.Parameter]) -> tuple[Callab
         scope |= {each.name: each, f"{each.name}_run": each.run}
         condition = each.condition(scope, call)
         engine.append(f"    if {condition}: return {each.name}")
-        run.append(f"    if {condition}: return {each.name}_run({call})")
+        run.append(f"    if {condition}: return {each.name}_run({'found, ' if each.plan else ''}{call})")
     exec("\n".join([*engine, "    return None", *run, f"    return reference({call})"]), scope)
     return scope["engine"], scope["run"]
 

@@ -32,7 +32,7 @@ backward: Final = op(
 forward: Final = op(
     "conv2d.forward",
     reference.forward,
-    Engine("halide", cpu.forward, "x weight bias", sizes=cpu.covers),
+    Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
     Engine("cuda", cuda.forward, "x weight bias", sizes=cuda.covers, on=on_gpu),
     flops=lambda x, weight, bias, window, activation, keeps: _flops(x, weight, window),
     keeps="x weight y winners",

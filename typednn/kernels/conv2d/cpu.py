@@ -75,9 +75,16 @@ def _dx_is_direct(image: tuple[int, int, int], weight: tuple[int, int, int, int]
     return geometry.reach() == (0, 0) or way == "taps" or None
 
 
-def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> tuple[Any, Any]:
+def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> Any:
+    """What `forward` runs, for these sizes; None where there is no kernel."""
+    return _forward(x.shape[1:], weight.shape, bias is not None, window, activation, keeps)
+
+
+def forward(
+    found: tuple[Kernel, tuple[int, ...], bool], x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool
+) -> tuple[Any, Any]:
     """(y, winners)."""
-    kernel, out, pools = _forward(x.shape[1:], weight.shape, bias is not None, window, activation, keeps)
+    kernel, out, pools = found
     shape = (x.shape[0], *out)
     y = empty(shape)
     given = (x, weight, y) if bias is None else (x, weight, bias, y)
@@ -92,8 +99,10 @@ def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activati
 @cache
 def _forward(
     image: tuple[int, int, int], weight: tuple[int, int, int, int], biased: bool, window: Window, activation: Activation, keeps: bool
-) -> tuple[Kernel, tuple[int, int, int], bool]:
-    """The kernel, the shape of y without the batch, and whether there are winners."""
+) -> tuple[Kernel, tuple[int, int, int], bool] | None:
+    """The kernel, the shape of y without the batch, and whether there are winners; None where there is no kernel."""
+    if not _covered(image, weight, window):
+        return None
     geometry = geometry_of(image, weight, window)
     pools = keeps and geometry.pool > 1
     return forward_kernel(geometry, biased, activation, pools), (*geometry.out(), weight[0]), pools
