@@ -5,7 +5,7 @@ import time
 import warnings
 from collections import defaultdict
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, final
 
 import numpy as np
@@ -28,6 +28,7 @@ from typednn.training.tensorboard import Events
 
 _NORMS = 50  # steps between two looks at the gradients' norms
 _UNREAD = 0.25  # seconds between two looks at what steps on a device have left there
+_STEP = tuple(each.name for each in fields(Step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +205,8 @@ class Session:
             self.state.rows += each.rows
             done = Step(each.step, self.number, each.loss / each.rows, each.rate, speed, each.seconds, each.norms)
             if self.run is not None:
-                line = {name: value for name, value in asdict(done).items() if name != "gradient_norms" or value is not None}
+                # Not asdict, which copies: this is once a step.
+                line = {name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None}
                 self.run.write_metrics({"kind": "step", **line})
             for callback in self.callbacks:
                 callback.on_step(done)
