@@ -10,12 +10,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import operator
 import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from numbers import Real
 from typing import Any, ClassVar, Generic, Self, TypeAlias, cast
 
@@ -28,6 +27,7 @@ from typednn.backends import to_numpy
 from typednn.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
 from typednn.derivatives import checked_backward, gradient_fields
 from typednn.errors import ArgumentError, explain
+from typednn.kernels.pointwise import add, scaled
 
 # The names of the leaves that are one parameter's, for each shared parameter.
 Shared: TypeAlias = Sequence[tuple[str, ...]]
@@ -72,7 +72,7 @@ class Gradient:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
         found = dict(named_leaves(self))
         for first, *others in self.shared_leaves():
-            found[first] = functools.reduce(operator.add, (found.pop(name) for name in others), found[first])
+            found[first] = functools.reduce(add, (found.pop(name) for name in others), found[first])
         return found
 
     def map(self, change: Callable[[AnyArray], AnyArray]) -> Self:
@@ -106,7 +106,7 @@ class Gradient:
         """The sum over parameters: gradients of two batches, accumulated."""
         if type(other) is not type(self):
             return NotImplemented
-        return with_shared(_combined(operator.add, self, other), self)
+        return with_shared(_combined(add, self, other), self)
 
     def __mul__(self, factor: float) -> Self:
         """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
@@ -116,7 +116,11 @@ class Gradient:
         if not isinstance(handed, Real):
             return NotImplemented
         plain = float(handed)  # a Python float: NumPy's float64 would change a float32 array's dtype
-        return with_shared(_combined(partial(operator.mul, plain), self), self)
+
+        def times(leaf: AnyArray) -> AnyArray:
+            return scaled(leaf, plain)
+
+        return with_shared(_combined(times, self), self)
 
     __rmul__ = __mul__
 

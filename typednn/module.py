@@ -25,6 +25,7 @@ from typednn.checks import Kind, array_hints, attribute_lookup, enforced
 from typednn.derivatives import Record
 from typednn.errors import ArgumentError, DefinitionError, LocatedError, StackError, StateDictError, StateError, explain
 from typednn.fields import Cell, Field, InnerField, Placement, StoredField, declared_fields
+from typednn.kernels.pointwise import add
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
 from typednn.shapes import Flow, parse
@@ -258,7 +259,7 @@ class Module(Enforced):
         self.uses(grad, uses)
         for _, cell, derivative, _ in uses:
             path = names[id(cell)]
-            gradients[path] = gradients[path] + derivative if path in gradients else derivative
+            gradients[path] = add(gradients[path], derivative) if path in gradients else derivative
         return gradients
 
     def shared_leaves(self, grad: Any) -> list[tuple[str, ...]]:

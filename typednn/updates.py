@@ -26,6 +26,7 @@ from typednn.checks import Contract, judge, signature, switch
 from typednn.derivatives import check_derivative, check_optimizer
 from typednn.errors import LocatedError
 from typednn.fields import Cell
+from typednn.kernels.pointwise import add
 from typednn.protocols import Optimizer
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _Tie:
     def step(self, optimizer: Any, weights: Any, derivative: Any) -> None:
         """The one step, with the sum of all uses."""
         self.state = "stepping"
-        optimizer.step(weights, derivative if self.others is None else derivative + self.others)
+        optimizer.step(weights, derivative if self.others is None else add(derivative, self.others))
         self.state = "stepped"
 
 
@@ -81,7 +82,7 @@ def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
     steps: dict[int, tuple[Cell, AnyArray]] = {}
     for _, cell, derivative, _ in uses:
         earlier = steps.get(id(cell))
-        steps[id(cell)] = (cell, derivative if earlier is None else earlier[1] + derivative)
+        steps[id(cell)] = (cell, derivative if earlier is None else add(earlier[1], derivative))
     many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
     if many is not None:
         many(optimizer, [(cell.array, derivative) for cell, derivative in steps.values()])
@@ -115,7 +116,7 @@ def _sharing(module: Module, uses: Sequence[Use]) -> Generator[None]:
         if tie is None:
             ties[id(cell)] = _Tie(holder)
         else:
-            tie.others = derivative if tie.others is None else tie.others + derivative
+            tie.others = derivative if tie.others is None else add(tie.others, derivative)
     ties = {cell: tie for cell, tie in ties.items() if tie.others is not None}
     before = _running.ties, _running.members
     _running.ties = ties or None
@@ -172,7 +173,7 @@ def _by_hand(module: Module, function: Callable[..., Any], optimizer: Any, grad:
         for name, cell, derivative in list(module.own_uses(grad)):
             tie = ties.get(id(cell))
             if tie is not None and tie.holder is module and tie.others is not None:
-                grad = _replaced(grad, module.gradient_prefix + name, derivative + tie.others)
+                grad = _replaced(grad, module.gradient_prefix + name, add(derivative, tie.others))
                 tie.others = None
         optimizer = _OncePerShared(optimizer, module, ties)
     function(module, optimizer, grad)

@@ -10,8 +10,9 @@ import pytest
 from tests.layer_cases import LayerCase
 from typednn.arrays import is_array
 from typednn.engines import counting, observing, using
+from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
-from typednn.optim import SGD, Adam, AdamW
+from typednn.optim import SGD, Adam, AdamW, accumulate, clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
 
 # Layers of the tests, which compute for themselves.
@@ -82,6 +83,31 @@ def test_losses(loss: Any, engine: str) -> None:
         assert ("reduce", "reference") in counts
 
 
+@pytest.mark.parametrize("many", [True, False])
+def test_a_shared_parameter_and_what_is_done_to_gradients(many: bool) -> None:
+    """The uses of a parameter are summed, gradients are accumulated and scaled, by ops."""
+    layer = Linear(3, 3)
+    model = (layer >> ReLU() >> layer.shared()).init(np.random.default_rng(0))
+    x, next_grad = np.ones((2, 3), np.float32), np.full((2, 3), 0.5, np.float32)
+    optimizer: Any = SGD(0.1) if many else OneByOne(SGD(0.1))
+    with traced(x, next_grad, *model.parameters()) as tracer:
+        model.forward(x)
+        grad = clip_grad_norm(accumulate([model.backward(next_grad)] * 2), 1e-3)
+        for leaf in [*grad.leaves().values(), *model.gradients(grad)]:
+            assert tracer.knows(leaf)
+        model.update(optimizer, grad)
+
+
+class OneByOne:
+    """An optimizer around another, without step_many."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.optimizer = optimizer
+
+    def step(self, weights: Any, grad: Any) -> None:
+        self.optimizer.step(weights, grad)
+
+
 class Signs(GradientOptimizer):
     """Its weight decay is done for it."""
 
@@ -104,8 +130,6 @@ def test_optimizers(make: Any, decay: dict[str, float]) -> None:
 
 
 def test_an_array_that_no_op_has_made_is_seen() -> None:
-    from typednn.layers import Linear
-
     layer = Linear(3, 2, rng=np.random.default_rng(0))
     x = np.ones((2, 3), np.float32)
     with traced(*layer.parameters(), x), pytest.raises(AssertionError, match=r"linear\.forward reads an array"):

@@ -9,6 +9,7 @@ leaky_relu     x where x > 0, else slope·x             dy where x > 0, else slo
 sigmoid        1 / (1 + exp(-x))                       dy·y·(1 - y)
 tanh           tanh(x)                                 dy·(1 - y²)
 add            x + other                               dy, by both
+scaled         x·factor
 add_scaled     x + factor·other
 shrunk         weights·factor, written over weights
 mse            (prediction - target)²                  2·(prediction - target)·scale
@@ -212,6 +213,8 @@ tanh: Final = Pointwise(
 )
 
 add: Final = Formula(lambda xp, x, other: x + other, lambda hl, x, other: x + other, arrays=2, least=SMALL + 1).op("add.forward")
+
+scaled: Final = Formula(lambda xp, x, factor: x * factor, lambda hl, x, factor: x * factor, least=SMALL + 1).op("scaled")
 
 add_scaled: Final = Formula(
     lambda xp, x, other, factor: x + factor * other,
