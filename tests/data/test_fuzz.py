@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.torture.outside import NUMBERS, READERS, mutated, npy, npz, packed
+from tests.torture.outside import NUMBERS, READERS, mutated, npy, npz, packed, png
 from typednn.data import read_csv
 from typednn.errors import TypednnError
 
@@ -92,6 +92,13 @@ def test_random_files(tmp_path: Path, name: str) -> None:
             reader.read(path)
 
     check()
+
+
+def test_pixels_of_a_png_that_promise_a_gigabyte(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    path.write_bytes(png()[:33] + struct.pack(">I", 1 << 30) + png()[37:])
+    with bounded(path.stat().st_size):
+        READERS["png"].read(path)
 
 
 @given(st.text(st.sampled_from("0123456789.,eE+-_ \t\r\n\"'naif\0\u0663\ufeff"), max_size=60))

@@ -16,6 +16,7 @@ import struct
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
@@ -89,10 +90,11 @@ def read_image(
         file.take(_BYTES_PER_PIXEL * (height * width + (rows * columns if other else 0)))
         pillow = optional("PIL.Image", "read_image", "needs Pillow to read PNG images", "pip install typednn[images]")
         file.stream.seek(0)
+        content = BytesIO(file.exactly(file.stream, file.size))  # Pillow reads as much at once as a chunk says it holds
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what Pillow remarks about odd files is no business of the caller
-                with pillow.open(file.stream, formats=("PNG",)) as image:
+                with pillow.open(content, formats=("PNG",)) as image:
                     if image.size != (width, height):  # before they are unpacked
                         raise ValueError("two sizes in one file")
                     pixels = _pixels(pillow, image, channels)
