@@ -16,7 +16,6 @@ from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError,
 from typednn.gradients import ChainGrad, ElementwiseGrad
 from typednn.layers import Conv2dGrad, Linear, LinearGrad, ReLU
 from typednn.optim import SGD
-from typednn.stack import StackGrad
 
 strict_array.register()
 
@@ -72,7 +71,7 @@ def test_what_is_promised_is_constructed(mode: str) -> None:
     ElementwiseGrad(array(2, 3, 4), None)
     ElementwiseGrad(array(2, 3), (None, Slope(array(1))))
     ChainGrad(None, (linear(), None))
-    StackGrad(array(2, 3), ())
+    ChainGrad(array(2, 3), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ class Slope(Gradient):
         (lambda: ElementwiseGrad("a string", None), DeviceError, "ElementwiseGrad: input must be an array, got str"),
         (lambda: ChainGrad(3, ()), DeviceError, "ChainGrad: input must be an array, got int"),
         (lambda: ChainGrad(None, [linear()]), CheckError, "ChainGrad: parts must be"),
-        (lambda: StackGrad(array(2, 3), "parts"), CheckError, "StackGrad: parts must be"),
+        (lambda: ChainGrad(array(2, 3), "parts"), CheckError, "ChainGrad: parts must be"),
         (lambda: replace(linear(), weight="x"), DeviceError, "weight must be an array"),
         (lambda: linear().map(lambda leaf: leaf.astype(np.float64)), DTypeError, "must have the dtype of input"),
         (lambda: linear().map(lambda leaf: leaf[0]), ShapeError, "weight must be"),

@@ -28,12 +28,15 @@ from typednn import (
     Parameter,
     S,
     Sequential,
+    Stack,
     checking,
     fuse,
     gradcheck,
 )
-from typednn.errors import ArgumentError, LayerReused, ShapeError, StackError
+from typednn.engines import counting
+from typednn.errors import ArgumentError, LayerReused, NotForwarded, ShapeError, StackError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Softmax, Tanh
+from typednn.optim import SGD
 from typednn.shapes import Flow
 from typednn.testing.subject import bits, values
 
@@ -149,6 +152,87 @@ def test_kinds_of_chain() -> None:
     assert type(Input(3) >> ReLU()) is Chain
     assert len(ReLU() >> Tanh() >> PReLU()) == 3
     assert repr(Input(3) >> Linear(3, 2) >> ReLU()) == "Input(3) >> Linear(3, 2) >> ReLU()"
+
+
+def five() -> Any:
+    return Input(6, 5, 1) >> Conv2d(1, 2, 3) >> ReLU() >> Flatten() >> Linear(24, 4).named("fc") >> Tanh()
+
+
+@pytest.mark.parametrize("made", [lambda: five(), lambda: fuse(five()), lambda: Sequential(list(five()), input=Input(6, 5, 1))])
+def test_a_slice_of_a_chain_is_a_chain(made: Any) -> None:
+    model = made().init(np.random.default_rng(0))
+    first, second = model[:2], model[2:]
+    assert isinstance(first, Chain)
+    assert [*first, *second] == [*model]
+    assert (first.sample, second.sample) != (None, None)
+    assert repr(first.sample) == "Input(6, 5, 1)"
+    assert repr(second.sample) == "Input(4, 3, 2)"
+    assert second.names == ("0", "fc", "2")
+    x = values((3, 6, 5, 1), 0, np.float32)
+    np.testing.assert_allclose(second.forward(first.forward(x)), model.forward(x), rtol=1e-5)
+    dy = values((3, 4), 1, np.float32)
+    np.testing.assert_allclose(first.backward(second.backward(dy).input).input, model.backward(dy).input, rtol=1e-4, atol=1e-6)
+    first.forward(x)  # the same layers: a step of one is a step of the other
+    first.update(SGD(1.0), first.backward(values((3, 4, 3, 2), 2, np.float32)))
+    np.testing.assert_allclose(second.forward(first.forward(x)), model.forward(x), rtol=1e-5)
+    with pytest.raises(StackError, match="cannot follow"):
+        model[::-1]
+    with pytest.raises(ArgumentError, match=r"a slice has a part at least, got none in \[3:3\]"):
+        model[3:3]
+    with pytest.raises(IndexError):
+        model[5]
+    assert model[-1] is model["4"] is list(model)[4]
+    with pytest.raises(ArgumentError, match="a part is known by its name, got 'fc1'; one of 0, 1, 2, fc, 4"):
+        model["fc1"]
+
+
+def test_a_slice_of_a_chain_without_an_input() -> None:
+    assert (Linear(3, 4) >> ReLU() >> Linear(4, 2))[1:].sample is None
+    assert type((ReLU() >> Tanh() >> PReLU())[1:]) is Sequential
+
+
+def test_append() -> None:
+    chain = Input(3) >> Linear(3, 4)
+    assert chain.append(ReLU()).append(Linear(4, 2).named("out")) is chain
+    assert chain.names == ("0", "1", "out")
+    x = values((2, 3), 0, np.float32)
+    model: Any = chain.init(np.random.default_rng(0))
+    assert model.forward(x).shape == (2, 2)
+    gradient = model.backward(np.ones((2, 2), np.float32))
+    assert len(gradient.parts) == 3
+    model.forward(x)
+    model.append(Linear(2, 5).init(np.random.default_rng(1)))
+    with pytest.raises(NotForwarded):  # what was kept is of a model with one layer less
+        model.backward(np.ones((2, 2), np.float32))
+    assert model.forward(x).shape == (2, 5)
+    assert repr(model >> Linear(5, 1)).endswith(">> Linear(2, 5) >> Linear(5, 1)")
+
+
+def test_append_refuses_what_does_not_fit_and_changes_nothing() -> None:
+    for chain in (Input(3) >> Linear(3, 4), Sequential([Linear(3, 4)]), Stack([Linear(3, 4)], input=(3,)), fuse(Input(3) >> Linear(3, 4))):
+        before = repr(chain), str(chain)
+        with pytest.raises(StackError, match=r"Linear\(5, 2\) cannot follow"):
+            chain.append(Linear(5, 2))
+        with pytest.raises(StackError, match="stands twice in one stack"):
+            chain.append(chain[0])
+        with pytest.raises(StackError, match="made of layers, got int"):
+            chain.append(3)
+        assert (repr(chain), str(chain)) == before
+    elementwise = ReLU() >> Tanh()
+    with pytest.raises(StackError, match=r"takes Elementwise layers only, got Linear\(1, 1\); use chain >> layer"):
+        elementwise.append(Linear(1, 1))
+    assert len(elementwise.append(PReLU())) == 3
+
+
+def test_append_to_a_fused_chain_is_fused() -> None:
+    model: Any = Input(3) >> Linear(3, 4)
+    quick = fuse(model).append(ReLU()).init(np.random.default_rng(0))
+    x = values((2, 3), 0, np.float32)
+    model.append(ReLU())
+    np.testing.assert_allclose(quick.forward(x), model.forward(x), rtol=1e-6)
+    with counting() as counts:
+        quick.forward(x)
+    assert not any(op.startswith("relu") for op, _ in counts)
 
 
 def test_a_chain_is_its_parts_by_hand() -> None:

@@ -28,11 +28,12 @@ from typednn import (
 from typednn.checks import checking
 from typednn.errors import ArgumentError, LayerReused, NotForwarded, NotInitialised, ShapeError, StackError
 from typednn.gradient_check import gradcheck
+from typednn.gradients import ChainGrad
 from typednn.layer import A, FirstLayer, MultiInput, Sequential
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Sigmoid, Softmax, Tanh
 from typednn.optim import SGD, Adam
 from typednn.random import PCG32
-from typednn.stack import Dyn, DynGrad, Stack, StackGrad
+from typednn.stack import Dyn, DynGrad, Stack
 
 
 def lenet5_layers() -> list[Any]:
@@ -182,7 +183,7 @@ def test_stack_equals_chain_and_hand_chained_layers(images: Any, mode: Any) -> N
         for layer in reversed(by_hand):
             parts.insert(0, layer.backward(passed))
             passed = parts[0].input
-        assert isinstance(stack_grad, StackGrad)
+        assert isinstance(stack_grad, ChainGrad)
         assert np.array_equal(chain_grad.input, stack_grad.input.reshape(images.shape))
         assert np.array_equal(passed, chain_grad.input)
         named = stack.named_gradients(stack_grad)
@@ -295,7 +296,7 @@ def test_shared_stack_has_kept_values_of_its_own() -> None:
         stack.backward(x)
     assert twin.backward(x).input.shape == (1, 2)
     assert all(ours is theirs for ours, theirs in zip(stack.parameters(), twin.parameters(), strict=True))
-    assert all(ours is not theirs for ours, theirs in zip(stack.layers, twin.layers, strict=True))
+    assert all(ours is not theirs for ours, theirs in zip(stack.parts, twin.parts, strict=True))
 
 
 def test_shared_parameters_are_stepped_once_with_the_sum() -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typednn.checks import checking, get_checks, set_checks
     from typednn.errors import TypednnError
     from typednn.fields import Buffer, Kept, Parameter
-    from typednn.fusion import Fused, FusedGrad, fuse
+    from typednn.fusion import fuse
     from typednn.gradient_check import gradcheck
     from typednn.gradients import ChainGrad, ElementwiseGrad, Gradient
     from typednn.layer import (
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     )
     from typednn.module import Module
     from typednn.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
-    from typednn.stack import Dyn, DynGrad, Stack, StackGrad
+    from typednn.stack import Dyn, DynGrad, Stack
 
 # An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so it is set
 # before NumPy is; what the user has set stays.
@@ -58,13 +58,13 @@ _HOMES = {
     "checks": "checking get_checks set_checks",
     "errors": "TypednnError",
     "fields": "Buffer Kept Parameter",
-    "fusion": "Fused FusedGrad fuse",
+    "fusion": "fuse",
     "gradient_check": "gradcheck",
     "gradients": "ChainGrad ElementwiseGrad Gradient",
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",
     "module": "Module",
     "protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
-    "stack": "Dyn DynGrad Stack StackGrad",
+    "stack": "Dyn DynGrad Stack",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 _SUBMODULES = (
@@ -107,8 +107,6 @@ __all__ = [
     "FirstChain",
     "FirstLayer",
     "Forward",
-    "Fused",
-    "FusedGrad",
     "Gradient",
     "Input",
     "InputGrad",
@@ -126,7 +124,6 @@ __all__ = [
     "S",
     "Sequential",
     "Stack",
-    "StackGrad",
     "TypednnError",
     "Update",
     "backends",

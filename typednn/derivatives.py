@@ -64,7 +64,6 @@ class GradientType:
         self.known: bool = not isinstance(hint, typing.TypeVar)
         self.fields: dict[str, Any] = gradient_fields(hint, where, rule) if self.known else {}
         self.inputs: tuple[str, ...] = getattr(self.type, "__inputs__", ("input",))
-        self.deferred: tuple[str, ...] = getattr(self.type, "__deferred__", ())
 
     def check_held(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
         """Hold the derivatives that are named after arrays of ``instance`` to these."""
@@ -80,7 +79,7 @@ class GradientType:
 
     def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts | None = None) -> None:
         """Every field is what its annotation says, all in one scope; a field that holds an array has one that names axes."""
-        own = {name: hint for name, hint in self.fields.items() if not isinstance(hint, typing.TypeVar) and name not in self.deferred}
+        own = {name: hint for name, hint in self.fields.items() if not isinstance(hint, typing.TypeVar)}
         values = [getattr(gradient, name) for name in own]
         for (name, hint), value in zip(own.items(), values, strict=True):
             if is_array(value) and not array_hints(hint):
@@ -151,7 +150,7 @@ class GradientContract(GradientType):
 
         judged: list[tuple[str, Any, Any]] = []  # each derivative by an input, with its name and what forward says of that input
         for place, field in enumerate(self.inputs):
-            if field in self.deferred:
+            if hasattr(gradient, "_later"):  # it is computed when it is read: `typednn.gradients.deferred`
                 continue
             name, derivative = f"gradient field {field!r}", getattr(gradient, field)
             facts.note(f"gradient.{field}", derivative)

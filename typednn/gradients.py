@@ -16,7 +16,7 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, wraps
 from numbers import Real
-from typing import Any, ClassVar, Generic, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 from jaxtyping import Shaped
@@ -26,7 +26,7 @@ from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
 from typednn.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
 from typednn.derivatives import checked_backward, gradient_fields
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, StateError, explain
 from typednn.kernels.pointwise import add, scaled
 
 # The names of the leaves that are one parameter's, for each shared parameter.
@@ -48,14 +48,16 @@ class Gradient:
     name of the first. The parts hold the derivative of each use.
     """
 
-    __slots__ = ("_shared",)
+    __slots__ = ("_later", "_shared")
+    _later: Callable[[], Any]  # of a `deferred` gradient: computes ``input`` when it is first read
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
-    __deferred__: ClassVar[tuple[str, ...]] = ()  # inputs that are computed when they are read: no check reads them
 
     def __init_subclass__(cls, inputs: tuple[str, ...] | None = None) -> None:
         super().__init_subclass__()
+        if "__repr__" not in vars(cls):  # a dataclass would write its own
+            setattr(cls, "__repr__", Gradient.__repr__)  # noqa: B010
         if inputs is not None:
             cls.__inputs__ = inputs
         own = vars(cls).get("__post_init__")
@@ -67,6 +69,20 @@ class Gradient:
         if not checked_backward.running and switch.mode != "off":
             kind: type = type(self)
             _promises(kind).check(self)
+
+    if not TYPE_CHECKING:  # checkers must go on to refuse what a gradient does not have
+
+        def __getattr__(self, name):
+            """Called for what is not there: an ``input`` that is computed when it is first read."""
+            if name != "input":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value = self._later()
+            object.__setattr__(self, "input", value)
+            return value
+
+    def __repr__(self) -> str:
+        shown = [field.name for field in dataclasses.fields(cast("Any", self)) if not (field.name == "input" and is_deferred(self))]
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
@@ -126,18 +142,48 @@ class Gradient:
 
     def replaced(self, changed: dict[str, Any]) -> Self:
         """The same gradient with other values in the fields ``changed``."""
-        return cast("Self", dataclasses.replace(cast("Any", self), **changed))
+        if not is_deferred(self):
+            return cast("Self", dataclasses.replace(cast("Any", self), **changed))
+        others = {field.name: getattr(self, field.name) for field in dataclasses.fields(cast("Any", self)) if field.name != "input"}
+        return deferred(type(self), lambda: cast("Any", self).input, **others | changed)
 
     def __reduce__(self) -> Any:
         """A copy, and what is read from a file of them, knows its shared leaves by name, without the model."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(cast("Any", self))}
-        return _rebuilt, (type(self), values, self.shared_leaves())
+        fused = is_deferred(self) and self._later is within_a_kernel
+        names = [field.name for field in dataclasses.fields(cast("Any", self)) if not (fused and field.name == "input")]
+        return _rebuilt, (type(self), {name: getattr(self, name) for name in names}, self.shared_leaves())
 
 
 def _rebuilt(kind: type[Gradient], values: dict[str, Any], shared: Shared) -> Gradient:
-    gradient = kind(**values)
+    gradient = kind(**values) if "input" in values or "input" not in kind.__inputs__ else deferred(kind, within_a_kernel, **values)
     set_shared(gradient, shared)
     return gradient
+
+
+def deferred(kind: type[AnyGradient], later: Callable[[], Any], **others: Any) -> AnyGradient:
+    """A gradient whose ``input`` is what ``later`` gives when it is first read; no check reads it."""
+    gradient = object.__new__(kind)
+    for name, value in others.items():
+        object.__setattr__(gradient, name, value)
+    object.__setattr__(gradient, "_later", later)
+    return gradient
+
+
+def is_deferred(gradient: object) -> bool:
+    """Whether the ``input`` of ``gradient`` is computed when it is read."""
+    return hasattr(gradient, "_later")
+
+
+def within_a_kernel() -> NoReturn:
+    """The ``input`` of a part that shares a kernel with its neighbours: between them there is no derivative."""
+    raise StateError(
+        explain(
+            "fuse",
+            "a part that runs in one kernel with its neighbours has no derivative by its own input",
+            "input of such a part",
+            "call forward and backward of the model that was fused: it has the same parameters",
+        )
+    )
 
 
 def set_shared(gradient: Gradient, shared: Callable[[Any], Shared] | Shared) -> None:
@@ -166,7 +212,7 @@ class _Promises:
     def __init__(self, kind: type[Gradient]) -> None:
         fields = gradient_fields(kind, kind.__qualname__)
         self.where: str = kind.__qualname__
-        self.names: tuple[str, ...] = tuple(name for name in fields if name not in kind.__deferred__)
+        self.names: tuple[str, ...] = tuple(fields)
         self.hints: list[Any] = []
         for name in self.names:
             hint = _of_any_layer(check_hint(f"{kind.__qualname__}.{name}", fields[name]))

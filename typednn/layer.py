@@ -18,7 +18,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
 
 from jaxtyping import Float, Shaped
@@ -28,6 +28,7 @@ from typednn import arrays
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
 from typednn.cures import rank_cure
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.fields import Kept
 from typednn.foreign import Foreign, adopted, identity, missing_methods
 from typednn.gradients import ChainGrad, ElementwiseGrad
 from typednn.module import Module
@@ -252,38 +253,102 @@ class Input(Generic[In]):
 
 
 # The shape after each chain. Not an attribute: a copied chain would share it, and what a shape comes from.
-_ends: WeakKeyDictionary[Module, Flow] = WeakKeyDictionary()
+_ends: WeakKeyDictionary[Module, Flow | None] = WeakKeyDictionary()
 
 
-class _Parts(Module):
-    """What all chains share: parts in order, forwards, and the same backwards."""
+class Program(Protocol):
+    """What computes a chain in another way than part by part, as `typednn.fusion` does."""
+
+    label: str
+
+    def of(self, parts: Sequence[Module]) -> Self:
+        """The same for other parts of the same kinds."""
+        ...
+
+    def check(self, chain: Any, x: Any) -> None:
+        """Make the checks that the parts would make."""
+        ...
+
+    def run(self, chain: Any, x: Any) -> Any: ...
+
+    def run_back(self, chain: Any, next_grad: Any) -> Any: ...
+
+
+def run(steps: Sequence[Any], x: Any) -> Any:
+    """The output of steps one after another."""
+    for step in steps:
+        x = step.forward(x)
+    return x
+
+
+def run_back(steps: Sequence[Any], next_grad: Any) -> Any:
+    """The gradient of steps one after another."""
+    gradients: list[Any] = []
+    for step in reversed(steps):
+        gradient = step.backward(next_grad)
+        gradients.append(gradient)
+        next_grad = gradient.input
+    kind: Any = ChainGrad
+    return kind(next_grad, tuple(gradients[::-1]))
+
+
+class Parts(Module):
+    """Layers one after another: what all chains are at run time. The classes below differ in their types and in what may be a part."""
 
     parts: tuple[Module, ...]
     sample: Input[Any] | None
     names: tuple[str, ...]
+    program: Program | None = None
+    members: ClassVar[tuple[type, ...]] = (object,)  # what may be a part, beside what `check_stackable` asks
+    needed: Kept[tuple[Any, ...]]  # what the program's backward needs
 
     def __init__(self, parts: Sequence[Module], sample: Input[Any] | None = None) -> None:
-        self._consist(parts, sample)
+        self.consist(parts, sample)
         _ends[self] = self.trace(Flow.start(None))
 
-    def _consist(self, parts: Sequence[Module], sample: Input[Any] | None) -> None:
-        self.parts = tuple(parts)
-        self.sample = sample
-        self.names = tuple(part._name or str(place) for place, part in enumerate(self.parts))
-        twice = next((name for name, times in Counter(self.names).items() if times > 1), None)
+    def consist(self, parts: Sequence[Module], sample: Input[Any] | None) -> None:
+        """Hold ``parts`` from now on."""
+        names = tuple(part._name or str(place) for place, part in enumerate(parts))
+        twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
-            raise ArgumentError(explain("stack", "every part's name is its own", f"{twice!r} twice", "rename one with named(...)"))
+            rule, cure = "every part's name is its own", "rename one with named(...)"
+            raise ArgumentError(explain(type(self).__name__, rule, f"{twice!r} twice", cure))
+        self.parts, self.sample, self.names = tuple(parts), sample, names
 
-    def _grown(self, kind: Any, other: Any) -> Any:
+    def grown(self, kind: Any, other: Any) -> Any:
         """This chain and one more layer. What fitted fits: only the new layer is looked at, or long chains would take hours."""
         part = adopted(other)
         parts = (*self.parts, part)
         check_stackable(parts, known=len(self.parts))
+        longer = chain_of(kind, parts, self.sample)
         end = _ends.get(self)
-        longer: _Parts = kind.__new__(kind, parts, self.sample)  # which notes the arguments
-        longer._consist(parts, self.sample)
         _ends[longer] = part.trace(self.trace(Flow.start(None)) if end is None else end)
         return longer
+
+    def append(self, layer: Any) -> Self:
+        """Add a layer at the end of this chain itself; returns it. What was kept for a backward is dropped.
+
+        A type checker goes on believing what it knew of the chain: ``longer = chain >> layer`` tells it.
+        """
+        if not isinstance(layer, self.members):
+            kinds = " or ".join(member.__name__ for member in self.members)
+            raise StackError(explain(f"{self.label()}.append", f"takes {kinds} layers only", repr(layer), "use chain >> layer"))
+        longer = self.grown(type(self), layer)
+        self.consist(longer.parts, self.sample)
+        _ends[self] = _ends.get(longer)
+        self.rearranged()
+        self.free_cache()
+        return self
+
+    def rearranged(self) -> None:
+        """Called when the parts have become others."""
+        if self.program is not None:
+            self.program = self.program.of(self.parts)
+
+    def shared(self) -> Self:
+        twin = super().shared()
+        twin.rearranged()
+        return twin
 
     def children(self) -> Iterator[tuple[str, Module]]:
         return zip(self.names, self.parts, strict=True)
@@ -312,57 +377,81 @@ class _Parts(Module):
             self.sample.check(inputs[0], self)
         if self.shape_after(inputs[0].shape) is None:  # something may be wrong
             _follow(self, inputs[0], self.parts)
+        if self.program is not None:
+            self.program.check(self, inputs[0])
 
     def run(self, x: Any) -> Any:
-        for part in self.parts:
-            x = part.forward(x)
-        return x
+        return run(self.parts, x) if self.program is None else self.program.run(self, x)
 
-    def run_back(self, next_grad: Any) -> tuple[Any, tuple[Any, ...]]:
-        """The derivative by the input, and every part's gradient, in the order of the parts."""
-        gradients: list[Any] = []
-        for part in reversed(self.parts):
-            gradient = part.backward(next_grad)
-            gradients.append(gradient)
-            next_grad = gradient.input
-        return next_grad, tuple(gradients[::-1])
+    def run_back(self, next_grad: Any) -> Any:
+        return run_back(self.parts, next_grad) if self.program is None else self.program.run_back(self, next_grad)
 
     def label(self) -> str:
-        return type(self).__name__
+        return type(self).__name__ if self.program is None else self.program.label
 
-    def __getitem__(self, place: int) -> Module:
-        return self.parts[place]
+    @overload
+    def __getitem__(self, place: int | str, /) -> Module: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> "Sequential[Any]": ...
+    def __getitem__(self, place: int | str | slice, /) -> Any:
+        """A part by its place or name; of a slice, a chain of the same layers, its static types erased."""
+        if isinstance(place, str):
+            if place not in self.names:
+                raise ArgumentError(explain(self.label(), "a part is known by its name", repr(place), f"one of {', '.join(self.names)}"))
+            return self.parts[self.names.index(place)]
+        return self.sliced(place) if isinstance(place, slice) else self.parts[place]
+
+    def sliced(self, place: slice) -> Any:
+        parts = self.parts[place]
+        if not parts:
+            raise ArgumentError(explain(self.label(), "a slice has a part at least", f"none in [{place.start}:{place.stop}]"))
+        before = self.parts[: self.parts.index(parts[0])]
+        sample = self.sample
+        if sample is not None and before:
+            flow = sample.flow
+            for part in before:
+                flow = part.trace(flow)
+            sizes = flow.sizes()
+            sample = Input(*sizes) if sizes and len(sizes) <= 3 else None
+        chain = chain_of(Sequential, parts, sample)
+        _ends[chain] = chain.trace(Flow.start(None))
+        return chain
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self.parts)
 
     def __len__(self) -> int:
         return len(self.parts)
 
     def __repr__(self) -> str:
-        return " >> ".join(map(repr, self.parts if self.sample is None else (self.sample, *self.parts)))
+        text = " >> ".join(map(repr, self.parts if self.sample is None else (self.sample, *self.parts)))
+        return text if self.program is None else f"fuse({text})"
 
 
-class Chain(_Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs]):
-    """Layers one after another; ``>>`` makes it, and appending a layer renames nothing."""
+class Chain(Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs]):
+    """Layers one after another; ``>>`` makes it, and one more layer renames nothing."""
 
     def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
         output: Out = self.run(x)
         return output
 
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[In, *Gs]:
-        return ChainGrad(*self.run_back(next_grad))
+        gradient: ChainGrad[In, *Gs] = self.run_back(next_grad)
+        return gradient
 
     @overload  # type: ignore[override]
     def __rshift__(self, other: Elementwise[P]) -> "Chain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "Chain[In, Next, str, *Gs, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
-        return self._grown(Chain, other)
+        return self.grown(Chain, other)
 
     # Beside __rshift__, or mypy would ask a chain on the right before the one on the left.
     def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, str, G2, ChainGrad[In, *Gs]]":
         return super().__rrshift__(other)
 
 
-class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[In, Out, S0, *Gs]):
+class FirstChain(Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[In, Out, S0, *Gs]):
     """A chain that begins with a `FirstLayer`; its gradient's ``input`` is None."""
 
     def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
@@ -370,24 +459,25 @@ class FirstChain(_Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[
         return output
 
     def backward(self, next_grad: Shaped[Out, "batch *output"]) -> ChainGrad[None, *Gs]:
-        return ChainGrad(None, self.run_back(next_grad)[1])
+        gradient: ChainGrad[None, *Gs] = self.run_back(next_grad)
+        return gradient
 
     @overload  # type: ignore[override]
     def __rshift__(self, other: Elementwise[P]) -> "FirstChain[In, Out, str, *Gs, ElementwiseGrad[Out, P]]": ...
     @overload
     def __rshift__(self, other: Part[Out, Next, G2]) -> "FirstChain[In, Next, str, *Gs, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
-        return self._grown(FirstChain, other)
+        return self.grown(FirstChain, other)
 
 
-class _ParametersOfParts(_Parts):
+class _ParametersOfParts(Parts):
     """A chain whose gradient has one entry in ``grad.parameters`` for each part."""
 
     gradient_prefix = ""
 
-    def parameters_back(self, next_grad: Any) -> ElementwiseGrad[Any, Any]:
-        derivative, gradients = self.run_back(next_grad)
-        return ElementwiseGrad(derivative, tuple(gradient.parameters for gradient in gradients))
+    def run_back(self, next_grad: Any) -> Any:
+        gradient = super().run_back(next_grad)
+        return ElementwiseGrad(gradient.input, tuple(part.parameters for part in gradient.parts))
 
     def gradient_of(self, grad: Any, name: str) -> Any:
         return ElementwiseGrad(grad.input, grad.parameters[self.names.index(name)])
@@ -396,12 +486,15 @@ class _ParametersOfParts(_Parts):
 class ElementwiseChain(_ParametersOfParts, Elementwise[tuple[*Ps]], Generic[*Ps]):
     """Elementwise layers one after another: again elementwise; ``grad.parameters`` holds one entry for each."""
 
+    members = (Elementwise,)
+
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
         output: A = self.run(x)
         return output
 
     def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, tuple[*Ps]]:
-        return self.parameters_back(next_grad)
+        gradient: ElementwiseGrad[A, tuple[*Ps]] = self.run_back(next_grad)
+        return gradient
 
     @overload  # type: ignore[override]
     def __rshift__(self, other: Elementwise[P2]) -> "ElementwiseChain[*Ps, P2]": ...
@@ -411,35 +504,37 @@ class ElementwiseChain(_ParametersOfParts, Elementwise[tuple[*Ps]], Generic[*Ps]
     def __rshift__(self, other: Part[In, Out, G]) -> "Chain[In, Out, str, ElementwiseGrad[In, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         if isinstance(other, Elementwise):
-            return self._grown(ElementwiseChain, other)
-        return self._grown(PositionwiseChain, other) if isinstance(other, Positionwise) else _stacked(Chain, None, self, other)
+            return self.grown(ElementwiseChain, other)
+        return self.grown(PositionwiseChain, other) if isinstance(other, Positionwise) else _stacked(Chain, None, self, other)
 
 
 class PositionwiseChain(_ParametersOfParts, Positionwise[tuple[*Ps]], Generic[*Ps]):
     """Positionwise and elementwise layers one after another: again positionwise; ``grad.parameters`` holds one entry for each."""
+
+    members = (Positionwise, Elementwise)
 
     def forward(self, x: Float[Rows, "*batch in_features"]) -> Float[Rows, "*batch out_features"]:
         output: Rows = self.run(x)
         return output
 
     def backward(self, next_grad: Float[Rows, "*batch out_features"]) -> ElementwiseGrad[Rows, tuple[*Ps]]:
-        return self.parameters_back(next_grad)
+        gradient: ElementwiseGrad[Rows, tuple[*Ps]] = self.run_back(next_grad)
+        return gradient
 
     @overload  # type: ignore[override]
     def __rshift__(self, other: Positionwise[P2] | Elementwise[P2]) -> "PositionwiseChain[*Ps, P2]": ...
     @overload
     def __rshift__(self, other: Part[Rows, Out, G]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
-        return (
-            self._grown(PositionwiseChain, other) if isinstance(other, Positionwise | Elementwise) else _stacked(Chain, None, self, other)
-        )
+        return self.grown(PositionwiseChain, other) if isinstance(other, self.members) else _stacked(Chain, None, self, other)
 
 
+AnyChainGrad: TypeAlias = ChainGrad[Any, *tuple[Any, ...]]  # of parts whose static types are erased
 # A part of a stack whose static types are erased.
 AnyPart: TypeAlias = Module | Part[Any, Any, Any]
 
 
-class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], Generic[S]):
+class Sequential(Chain[Any, Any, S, *tuple[Any, ...]], Generic[S]):
     """A chain built from a list, or from a mapping of names to layers: checked alike, its static types erased."""
 
     def __init__(self, layers: "Sequence[AnyPart] | Mapping[str, AnyPart]", *, input: Input[Any] | None = None) -> None:
@@ -451,15 +546,22 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
             parts = [layer.named(name) for name, layer in zip(layers, parts, strict=True)]
         flat: list[Module] = []
         for layer in parts:
-            flat += layer.parts if isinstance(layer, Chain | FirstChain | Sequential) and not layer._name else [layer]
+            flat += layer.parts if isinstance(layer, Chain | FirstChain) and not layer._name else [layer]
         super().__init__(flat, input)
 
-    def forward(self, x: Shaped[AnyArray, "batch *input"]) -> Shaped[AnyArray, "batch *output"]:
-        output: AnyArray = self.run(x)
-        return output
+    @overload
+    def __rshift__(self, other: Elementwise[P]) -> "Chain[Any, Any, str, AnyChainGrad, ElementwiseGrad[Any, P]]": ...
+    @overload
+    def __rshift__(self, other: Part[Any, Next, G2]) -> "Chain[Any, Next, str, AnyChainGrad, G2]": ...
+    def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # it stays one part, with its name
+        return _stacked(Chain, None, self, other)
 
-    def backward(self, next_grad: Shaped[AnyArray, "batch *output"]) -> ChainGrad[Any, *tuple[Any, ...]]:
-        return ChainGrad(*self.run_back(next_grad))
+
+def chain_of(kind: Any, parts: Sequence[Module], sample: Input[Any] | None) -> Any:
+    """A chain of parts that are known to fit."""
+    chain = kind.__new__(kind, parts, sample)  # which notes the arguments
+    chain.consist(parts, sample)
+    return chain
 
 
 def _has_room(shape: Sequence[int] | None) -> TypeGuard[tuple[int, ...]]:
@@ -505,7 +607,7 @@ def not_a_part(part: object) -> str:
     return type(part).__name__ + (f", which has no {' and no '.join(missing)}" if 0 < len(missing) < 3 else "")
 
 
-def _stacked(kind: type[_Parts], sample: Input[Any] | None, *handed: Any) -> _Parts:
+def _stacked(kind: type[Parts], sample: Input[Any] | None, *handed: Any) -> Parts:
     """A chain of ``handed``, its sizes checked as far as they can be decided."""
     return kind(Layer.adopt(handed), sample)
 

@@ -10,17 +10,33 @@ Source: "Deep Learning Implementation With Rust", section VI; a stack's ``input`
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from jaxtyping import Float
 
 from typednn.arrays import Array2
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
-from typednn.foreign import Foreign, adopted, identity
+from typednn.foreign import Foreign, adopted
 from typednn.gradients import Gradient
-from typednn.layer import Chain, Elementwise, Input, Layer, MultiInput, Positionwise, S, Sequential, not_a_part
+from typednn.layer import (
+    AnyChainGrad,
+    Chain,
+    Elementwise,
+    Input,
+    Layer,
+    MultiInput,
+    Parts,
+    Positionwise,
+    S,
+    Sequential,
+    chain_of,
+    check_stackable,
+    not_a_part,
+    run,
+    run_back,
+)
 from typednn.module import Module
 from typednn.protocols import DynLayer, Optimizer
 from typednn.shapes import Axis, Dim, Flow
@@ -73,40 +89,29 @@ class Dyn(DynLayer):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StackGrad(Gradient):
-    """The loss's derivative by the stack's input, and each layer's gradient in the order of the layers: ``grad.parts[5].inner``."""
-
-    input: Float[Array2, "batch in_features"]
-    parts: tuple[Any, ...]
-
-
-@final
-class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
+class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
     """Layers one after another between rows; ``input`` is one sample's shape, an `Input` or its sizes.
 
     A part is a layer, or any `DynLayer`: a `Dyn`, or an object that derives from nothing and declares ``out_features`` (and
     ``in_features``, if that is to be checked). A `Chain` or `Sequential` is taken apart, its declared input with it; layers in a
     list keep their places, those in a mapping get its names. A stack in a stack reads its row as its own ``input``, whatever shape
-    came before.
+    came before. The derivatives between the layers are rows: ``grad.parts[5]`` is a `DynGrad`, with the layer's own as ``inner``.
     """
 
-    input: Input[Any]
-    layers: "tuple[AnyLayer, ...]"
-    names: tuple[str, ...]
     dyn_layers: tuple[DynLayer, ...]
+    sample_shape: tuple[int, ...]
     in_features: int
     out_features: int
 
     def __init__(
         self,
-        layers: "Sequence[StackPart] | Mapping[str, StackPart] | Chain[Any, Any, str, *tuple[Any, ...]] | Sequential",
+        layers: "Sequence[StackPart] | Mapping[str, StackPart] | Chain[Any, Any, str, *tuple[Any, ...]]",
         *,
         input: Input[Any] | Sequence[int] | None = None,
     ) -> None:
         sample = input
         names: Sequence[str] = ()
-        if isinstance(layers, Chain | Sequential):
+        if isinstance(layers, Chain):
             sample = layers.sample if input is None else input
             handed: list[Any] = [layer if name.isdecimal() else layer.named(name) for name, layer in layers.children()]
         elif isinstance(layers, Mapping):
@@ -119,42 +124,50 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
             raise ArgumentError(explain("Stack", "needs at least one layer", "none"), "layers")
         if not isinstance(sample, Input | list | tuple):
             raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"), "input")
-        self.input = sample if isinstance(sample, Input) else Input(*sample)
-        if self.input.dtype is not float:
-            raise ArgumentError(explain("Stack", "reads rows of floats", repr(self.input), "leave dtype=int out"), "input")
-        self.layers = _parts(handed, self.input.sizes)
-        for name, layer in zip(names, self.layers, strict=False):
+        sample = sample if isinstance(sample, Input) else Input(*sample)
+        if sample.dtype is not float:
+            raise ArgumentError(explain("Stack", "reads rows of floats", repr(sample), "leave dtype=int out"), "input")
+        parts = _parts(handed, sample.sizes)
+        for name, layer in zip(names, parts, strict=False):
             layer.named(name)
-        self.names = _names(self.layers)
-        self.dyn_layers, flow = _adapted(self.layers, Flow.start(self.input.sizes))
-        self.in_features = math.prod(self.input.sizes)
+        check_stackable(parts)
+        self.consist(parts, sample)
+        self.sample_shape = sample.sizes
+        self.in_features = math.prod(sample.sizes)
+        self.rearranged()
+
+    def rearranged(self) -> None:
+        self.dyn_layers, flow = _adapted(self.parts, Flow.start(self.sample_shape))
         self.out_features = math.prod(known_sizes(flow))
 
     def forward(self, x: Float[Array2, "batch in_features"]) -> Float[Array2, "batch {self.out_features}"]:
-        for layer in self.dyn_layers:
-            x = layer.forward(x)
-        return x
+        output: Array2 = run(self.dyn_layers, x)
+        return output
 
-    def backward(self, next_grad: Float[Array2, "batch {self.out_features}"]) -> StackGrad:
-        gradients: list[Any] = []
-        for layer in reversed(self.dyn_layers):
-            gradients.append(layer.backward(next_grad))
-            next_grad = gradients[-1].input
-        return StackGrad(next_grad, tuple(gradients[::-1]))
+    def backward(self, next_grad: Float[Array2, "batch {self.out_features}"]) -> AnyChainGrad:
+        gradient: AnyChainGrad = run_back(self.dyn_layers, next_grad)
+        return gradient
 
     # update is inherited: the walk pairs each layer with its gradient, and sums those of shared parameters
-
-    def children(self) -> Iterator[tuple[str, Module]]:
-        return zip(self.names, self.layers, strict=True)
 
     def gradient_of(self, grad: Any, name: str) -> Any:
         part = grad.parts[self.names.index(name)]
         return part.inner if isinstance(part, DynGrad) else part
 
-    def shared(self) -> Self:
-        twin = super().shared()
-        twin.dyn_layers = _adapted(twin.layers, Flow.start(self.input.sizes))[0]
-        return twin
+    def grown(self, kind: Any, other: Any) -> "Stack[Any]":
+        return Stack([*self.parts, other], input=self.sample)
+
+    def sliced(self, place: slice) -> Any:
+        parts = self.parts[place]
+        if not parts:
+            return super().sliced(place)
+        first: Any = self.dyn_layers[self.parts.index(parts[0])]
+        return Stack(parts, input=first.sample_shape)
+
+    def as_chain(self) -> "Sequential[Any]":
+        """The same layers as a chain that reads samples instead of rows; no layer may be a `Stack` or read rows of its own."""
+        chain: Sequential[Any] = chain_of(Sequential, self.parts, self.sample)
+        return chain
 
     def flow_after(self, flow: Flow) -> Flow:
         """As one layer among others: rows in, rows out."""
@@ -162,9 +175,9 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
 
     def trace_samples(self, flow: Flow) -> Flow:
         """As a part of another stack: its row read as ``input``, and whatever shape the last layer gives."""
-        if flow.sizes() != self.input.sizes and flow.axes is not None:
-            flow = self._read(_as_row(flow), " ".join(map(str, self.input.sizes)))
-        for layer in self.layers:
+        if flow.sizes() != self.sample_shape and flow.axes is not None:
+            flow = self._read(_as_row(flow), " ".join(map(str, self.sample_shape)))
+        for layer in self.parts:
             flow = trace_part(layer, flow)
         return flow
 
@@ -173,26 +186,21 @@ class Stack(Layer[Array2, Array2, StackGrad, S], DynLayer):
         return flow.through(self.label(), "batch in_features={self.input}", f"batch {sizes}", lambda _: Dim.of(self.in_features))
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
-        _check_rows(f"{self.label()}.forward", inputs[0], self.input.sizes, self)
+        _check_rows(f"{self.label()}.forward", inputs[0], self.sample_shape, self)
 
     def label(self) -> str:
         return "Stack"
 
-    def __getitem__(self, place: int) -> AnyLayer:
-        return self.layers[place]
-
-    def __len__(self) -> int:
-        return len(self.layers)
-
     def __repr__(self) -> str:
-        return f"Stack([{', '.join(map(repr, self.layers))}], input={self.input!r})"
+        return f"Stack([{', '.join(map(repr, self.parts))}], input={self.sample!r})"
 
 
-def trace_part(layer: AnyLayer, flow: Flow) -> Flow:
+def trace_part(layer: Any, flow: Flow) -> Flow:
     """The shapes after one part of a `Stack`, where rows are read as samples."""
     if isinstance(layer, Stack):
         return layer.trace_samples(flow)
-    return layer.trace(_as_row(flow) if isinstance(layer, Foreign) else flow)
+    after: Flow = layer.trace(_as_row(flow) if isinstance(layer, Foreign) else flow)
+    return after
 
 
 def _as_row(flow: Flow) -> Flow:
@@ -256,26 +264,14 @@ def _parts(handed: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ..
     return tuple(parts)
 
 
-def _names(layers: Sequence[Any]) -> tuple[str, ...]:
-    """The parts' names: given ones, else the place."""
-    names: dict[str, Any] = {}
-    for place, layer in enumerate(layers):
-        if any(identity(layer) is identity(earlier) for earlier in names.values()):
-            raise StackError(f"{layer!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
-        name = layer._name or str(place)
-        if name in names:
-            raise ArgumentError(explain("Stack", "every part's name is its own", f"{name!r} twice", "rename one with named(...)"), "layers")
-        names[name] = layer
-    return tuple(names)
-
-
-def _adapted(layers: Sequence[AnyLayer], flow: Flow) -> tuple[tuple[DynLayer, ...], Flow]:
+def _adapted(layers: Sequence[Any], flow: Flow) -> tuple[tuple[DynLayer, ...], Flow]:
     """The layers made to read rows, and the shapes after the last."""
     adapted: list[DynLayer] = []
     for layer in layers:
         sizes = (math.prod(known_sizes(flow)),) if isinstance(layer, Foreign) else known_sizes(flow)
         flow = trace_part(layer, flow)
-        adapted.append(layer if isinstance(layer, Stack) else Dyn(layer, sizes))
+        whole: Any = layer
+        adapted.append(whole if isinstance(layer, Stack) else Dyn(layer, sizes))
     return tuple(adapted), flow
 
 

@@ -197,8 +197,8 @@ def test_unannotated_layers_of_a_user(registry: dict[str, type[Module]]) -> None
     assert register("Picky")(Picky) is Picky
     picky = ROWS + '[[layer]]\ntype = "Picky"\nfirst = '
     model = loads(picky + "2\n[[layer.inner]]\ntype = 'Tanh'\n").model()
-    assert isinstance(vars(model.layers[0])["inner"], Tanh)
-    assert isinstance(loads(picky + "2\nsecond = [1, {a = 2}]\n").model().layers[0], Picky)
+    assert isinstance(vars(model.parts[0])["inner"], Tanh)
+    assert isinstance(loads(picky + "2\nsecond = [1, {a = 2}]\n").model().parts[0], Picky)
     assert str(_error(picky + "0\n")).split("\n")[0] == "<config>:4:8: layer 0: division by zero"
     assert str(_error(picky + "1\nsecond = 'named'\n")).split("\n")[0] == "<config>:6:10: layer 0: second must be better"
     assert str(_error(picky + "1\nsecond = 'key'\n")).split("\n")[0] == "<config>:4:8: layer 0: 'second'"
@@ -379,4 +379,4 @@ def test_nothing_is_allocated() -> None:
     tracemalloc.stop()
     assert count == 3 * (10**12 + 10**6)
     assert peak < 2_000_000
-    assert isinstance(model.layers[0], Linear)
+    assert isinstance(model.parts[0], Linear)

@@ -113,7 +113,7 @@ def test_unequal_sizes() -> None:
     layers = ["Pad2D, 1, 2, 0.5", "Conv2D,2,3,3,2,2,1,1,2", "", "MaxPool2D,2,1,1,2,1,1", "Flatten"]
     model = loads("\r\n".join(["", "1, 9, 8, 2", split, *layers, split, " SGD , 1e-1 ", ""])).model()
     assert isinstance(model, Stack)
-    pad, conv, pool, _ = model.layers
+    pad, conv, pool, _ = model.parts
     assert repr(pad) == "Pad2d((2, 2, 1, 1), value=0.5)"
     assert repr(conv) == "Conv2d(2, 3, (3, 2), stride=(2, 1), dilation=(1, 2))"
     assert repr(pool) == "MaxPool2d((2, 1), stride=(1, 2))"

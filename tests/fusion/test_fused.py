@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import typednn
-from typednn import Fused, FusedGrad, Input, Sequential, checking, fuse
+from typednn import ChainGrad, Input, Sequential, checking, fuse
 from typednn.engines import available, counting
 from typednn.errors import ArgumentError, DTypeError, NotForwarded, NotInitialised, ShapeError, StateError
+from typednn.fusion import Fused
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU, Tanh
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import LeNet5, lenet5
@@ -149,7 +150,7 @@ def test_input_gradient_is_of_the_backward_although_weights_have_changed() -> No
     assert_same(grad.input, expected)
     assert grad.input is grad.input
     doubled = 2 * (grad + grad)
-    assert isinstance(doubled, FusedGrad)
+    assert isinstance(doubled, ChainGrad)
     assert_same(doubled.leaves()["parts.1.weight"], 4 * grad.leaves()["parts.1.weight"])
     assert doubled.input is grad.input
     assert_same(grad.map(np.negative).leaves()["parts.5.bias"], -grad.leaves()["parts.5.bias"])
@@ -187,6 +188,27 @@ def test_between_the_parts_there_is_no_derivative() -> None:
             _ = grad.parts[place].input
     with pytest.raises(AttributeError, match="nothing"):
         _ = grad.nothing
+
+
+def test_gradients_are_those_of_the_layers() -> None:
+    """The classes of the unfused model's; a copy of one lacks the same inputs."""
+    model = small()
+    fused = fuse(model)
+    x = rng().standard_normal((2, 9, 10, 2), dtype=np.float32)
+    plain = model.backward(model.forward(x))
+    grad = fused.backward(fused.forward(x))
+    assert type(grad) is type(plain)
+    assert [type(part) for part in grad.parts] == [type(part) for part in plain.parts]
+    assert repr(grad.parts[2]) == "ElementwiseGrad(parameters=None)"
+    assert repr(grad).startswith("ChainGrad(parts=(Pad2dGrad(), Conv2dGrad(weight=")
+    for copied in (copy.deepcopy(grad), copy.copy(grad)):
+        assert_same(copied.input, grad.input)
+        assert_same(copied.parts[1].weight, grad.parts[1].weight)
+        with pytest.raises(StateError, match="no derivative by its own input"):
+            _ = copied.parts[1].input
+    assert grad.parts[1].replaced({"bias": None}).bias is None
+    with pytest.raises(StateError, match="no derivative by its own input"):
+        _ = (2 * grad).parts[1].input
 
 
 def test_what_a_caller_holds_stays() -> None:
@@ -260,8 +282,8 @@ def test_chains_within_chains_and_sequential() -> None:
     inner = Sequential({"one": Linear(6, 5), "act": ReLU()}).named("inner")
     model: Any = Sequential([inner, Linear(5, 4), ReLU(), Tanh(), Linear(4, 2)], input=Input(6)).init(rng())
     fused = fuse(model)
-    assert isinstance(fused[0], Fused)
-    assert isinstance(fuse(fused), Fused)
+    for chain in (fused, fused[0], fuse(fused)):
+        assert isinstance(chain.program, Fused)
     x = rng().standard_normal((3, 6), dtype=np.float32)
     y, z = model.forward(x), fused.forward(x)
     assert_same(y, z)

@@ -139,9 +139,9 @@ def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
 
 def shapes_of(model: Any) -> str:
     """A line per layer: what one sample is after it."""
-    flow: Flow = model.input.flow
+    flow: Flow = model.sample.flow
     shapes = {"shape of one sample": flow.sizes()}
-    for name, layer in zip(model.names, model.layers, strict=True):
+    for name, layer in model.children():
         flow = layer.trace(flow)
         shapes[f"  {name}"] = flow.sizes()
     return "\n".join(f"{name:<24}{' x '.join(map(str, sizes or ()))}" for name, sizes in shapes.items())

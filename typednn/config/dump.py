@@ -11,7 +11,7 @@ from typednn.config.model_config import FORMAT
 from typednn.config.registry import INITIALISERS, OPTIMIZERS, SCHEDULES, registered_name
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, explain
-from typednn.layer import Chain, ElementwiseChain, Input, PositionwiseChain, Sequential
+from typednn.layer import Chain, Input, Parts
 from typednn.module import Module
 from typednn.optim import ConstantLR, GradientOptimizer
 from typednn.printing import constructor_arguments
@@ -20,7 +20,7 @@ from typednn.stack import Stack
 _RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES).items()}
 
 
-def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Sequential | Stack, optimizer: GradientOptimizer | None = None) -> str:
+def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Stack, optimizer: GradientOptimizer | None = None) -> str:
     """The TOML config of a model of registered layers, with its declared input, and of the optimizer if one is given.
 
     Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and device are not.
@@ -41,9 +41,7 @@ def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Sequential | Stack, op
 
 
 def _declared_input(model: Module) -> Input[Any]:
-    if isinstance(model, Stack):
-        return model.input
-    if not isinstance(model, Chain | Sequential):
+    if not isinstance(model, Chain | Stack):
         raise ArgumentError(
             explain("dumps", "writes a Chain, a Sequential or a Stack", model.label(), "build one with >> or Sequential"), "model"
         )
@@ -80,12 +78,8 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
 def _inside(layer: Module, value: Any, *, many: bool) -> list[tuple[str, Module]]:
     """The layers of an argument as its tables: those of a collection or of a chain, or the one layer, whose name says nothing there."""
     if many:
-        return (
-            [*layer.children()]
-            if isinstance(layer, Chain | ElementwiseChain | PositionwiseChain | Sequential | Stack)
-            else [("", part) for part in value]
-        )
-    if isinstance(value, Chain | Sequential):
+        return [*layer.children()] if isinstance(layer, Parts) else [("", part) for part in value]
+    if isinstance(value, Chain):
         parts = list(value.children())
         if len(parts) > 1 or not parts[0][0].isdecimal():
             return parts

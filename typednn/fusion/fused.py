@@ -13,110 +13,85 @@ new: the derivative by the whole model's input is computed when ``grad.input`` i
 does not pay for it; and the parts of one kernel have no derivatives between them. Ask the model that was fused for those.
 """
 
-from collections.abc import Callable
-from typing import Any, Generic, Self, cast, overload
-
-from jaxtyping import Shaped
-from typing_extensions import TypeVar, TypeVarTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self, TypeVar
 
 from typednn.arrays import device_of
 from typednn.calls import is_observed, misplaced
 from typednn.errors import ArgumentError, explain
-from typednn.fields import Kept
-from typednn.fusion.gradients import FusedGrad
 from typednn.fusion.segments import Segment, for_inference, segments
-from typednn.layer import Chain, Sequential
+from typednn.gradients import ChainGrad, deferred
+from typednn.layer import AnyChainGrad, Chain, FirstChain, Parts, run, run_back
 from typednn.module import Module
 
-In = TypeVar("In")
-Out = TypeVar("Out")
-S0 = TypeVar("S0", bound=str, covariant=True)
-Gs = TypeVarTuple("Gs")
+C = TypeVar("C", bound=Parts)
 
 
-class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
-    """What `fuse` makes: a chain of the same parts, computed segment by segment."""
+class Fused:
+    """Computes a chain segment by segment: a `typednn.layer.Program`."""
 
-    _kept_parts: Kept[tuple[Any, ...]]  # what each segment's backward needs
-    _segments: tuple[Segment, ...]
-    _inference: tuple[Callable[[Any], Any], ...]  # in eval
+    label: Final = "Fused"
 
-    def __init__(self, model: Chain[In, Out, S0, *Gs] | Sequential[Any]) -> None:
-        super().__init__([_inner(part.shared()) for part in model.parts], model.sample)
-        self.names: tuple[str, ...] = model.names
-        self.training: bool = model.training
-        self._placement = model._placement  # one model on the same arrays: `to` and `astype` of either are those of both
-        self._name = model._name
-        self._arrange()
+    def __init__(self, parts: Sequence[Module]) -> None:
+        self.segments: tuple[Segment, ...] = tuple(segments(parts))
+        self.inference: tuple[Callable[[Any], Any], ...] = tuple(for_inference(self.segments))  # in eval
 
-    def _arrange(self) -> None:
-        self._segments = tuple(segments(self.parts))
-        self._inference = tuple(for_inference(self._segments))
+    def of(self, parts: Sequence[Module]) -> Self:
+        return type(self)(parts)
 
-    def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
-        y: Any = x
-        kept: list[Any] = []
-        if is_observed(self):
-            y = self.run(y)
-        elif self.training:
-            for segment in self._segments:
-                y, needed = segment.run(y)
-                kept.append(needed)
+    def check(self, chain: Any, x: Any) -> None:
+        """The parts' own checks do not run within a segment: theirs of dtype and device are made here, for the whole model."""
+        if (x.dtype != chain.dtype or device_of(x) != chain.device) and chain.parameter_shapes():
+            raise misplaced(chain, "Fused.forward", "x", x)
+
+    def run(self, chain: Any, x: Any) -> Any:
+        needs: list[Any] = []
+        if is_observed(chain):
+            x = run(chain.parts, x)
+        elif chain.training:
+            for segment in self.segments:
+                x, needed = segment.run(x)
+                needs.append(needed)
         else:
-            for infer in self._inference:
-                y = infer(y)
-        self._kept_parts = tuple(kept)
-        output: Out = y
-        return output
+            for infer in self.inference:
+                x = infer(x)
+        chain.needed = tuple(needs)
+        return x
 
-    def backward(self, next_grad: Shaped[Out, "batch *output"]) -> FusedGrad[In]:
-        if not self._kept_parts:  # forward ran part by part, to be observed
-            of_input, of_parts = self.run_back(next_grad)
-            return FusedGrad(of_parts, lambda: of_input)
+    def run_back(self, chain: Any, next_grad: Any) -> Any:
+        if not chain.needed:  # forward ran part by part, to be observed
+            gradient = run_back(chain.parts, next_grad)
+            return _deferred(gradient.parts, lambda: gradient.input)
         gradients: list[tuple[Any, ...]] = []
         derivative: Any = next_grad
         # A model of one segment is handed the caller's array, which may change before anybody reads the input's derivative.
-        lazy = len(self._segments) > 1
-        for segment, kept in zip(reversed(self._segments), reversed(self._kept_parts), strict=True):
-            grads, derivative = segment.run_back(derivative, kept, lazy and segment is self._segments[0])
+        lazy = len(self.segments) > 1
+        for segment, needed in zip(reversed(self.segments), reversed(chain.needed), strict=True):
+            grads, derivative = segment.run_back(derivative, needed, lazy and segment is self.segments[0])
             gradients.append(grads)
         parts = tuple(grad for grads in reversed(gradients) for grad in grads)
-        return FusedGrad(parts, derivative if lazy else lambda: derivative)
-
-    # update is inherited: the walk pairs each layer with its gradient, as in the chain
-
-    def check_sizes(self, inputs: Any) -> None:
-        """The parts' own checks do not run within a segment: theirs of dtype and device are made here, for the whole model."""
-        super().check_sizes(inputs)
-        x = inputs[0]
-        if (x.dtype != self.dtype or device_of(x) != self.device) and self.parameter_shapes():
-            raise misplaced(self, "Fused.forward", "x", x)
-
-    def shared(self) -> Self:
-        twin = super().shared()
-        twin._arrange()
-        return twin
-
-    def __repr__(self) -> str:
-        return f"fuse({super().__repr__()})"
+        return _deferred(parts, derivative if lazy else lambda: derivative)
 
 
-def _inner(part: Module) -> Module:
-    """A chain within the chain is fused as well."""
-    return Fused(cast("Any", part)) if _is_chain(part) else part
+def _deferred(parts: tuple[Any, ...], later: Callable[[], Any]) -> AnyChainGrad:
+    kind: type[AnyChainGrad] = ChainGrad
+    return deferred(kind, later, parts=parts)
 
 
-def _is_chain(model: object) -> bool:
-    return isinstance(model, Chain | Sequential)
-
-
-@overload
-def fuse(model: Chain[In, Out, S0, *Gs]) -> Fused[In, Out, S0]: ...
-@overload
-def fuse(model: Sequential[S0]) -> Fused[Any, Any, S0]: ...
-def fuse(model: Any) -> Fused[Any, Any, Any]:
+def fuse(model: C) -> C:
     """``model`` with convolution, activation and pooling, and linear and activation, run as single kernels; the parameters are shared."""
-    if not _is_chain(model):
+    handed: object = model
+    if not isinstance(handed, Chain | FirstChain):
         cure = "give it what >> or Sequential makes"
-        raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(model).__name__, cure), "model")
-    return Fused(model)
+        raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(handed).__name__, cure), "model")
+    twin: C = model.shared()
+    _fuse(twin)
+    return twin
+
+
+def _fuse(chain: Any) -> None:
+    """Let a chain, and each chain within it, be computed segment by segment."""
+    for part in chain.parts:
+        if isinstance(part, Chain | FirstChain):
+            _fuse(part)
+    chain.program = Fused(chain.parts)

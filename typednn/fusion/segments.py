@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, Protocol, cast
 
 from typednn.fields import Cell
-from typednn.fusion.gradients import FusedPartGrad
+from typednn.gradients import ElementwiseGrad, deferred, within_a_kernel
 from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
@@ -65,17 +65,20 @@ class Alone:
         return (grad,), (lambda: grad.input) if later else grad.input
 
 
-_NOTHING = FusedPartGrad()
+def _gradient(part: Any, **derivatives: Any) -> Any:
+    """The gradient of a part whose kernel is also its neighbours': the derivatives by its parameters."""
+    kind: Any = part.backward.__typednn_gradient__.type
+    return deferred(kind, within_a_kernel, **derivatives | ({"parameters": None} if kind is ElementwiseGrad else {}))
 
 
 class ConvActPool:
     """A convolution with zeros around the image before it, an activation, and pooling after it: those of them that are there."""
 
-    def __init__(self, pad: Pad2d[Any] | None, conv: Conv2d[Any], activation: Activation | None, pool: MaxPool2d[Any] | None) -> None:
+    def __init__(self, pad: Pad2d[Any] | None, conv: Conv2d[Any], active: Any, pool: MaxPool2d[Any] | None) -> None:
         self.conv: Any = conv
-        self.activation: Activation = IDENTITY if activation is None else activation
-        self.before: tuple[FusedPartGrad, ...] = () if pad is None else (_NOTHING,)
-        self.after: tuple[FusedPartGrad, ...] = (_NOTHING,) * ((activation is not None) + (pool is not None))
+        self.activation: Activation = activation_of(active) or IDENTITY
+        self.before: tuple[Any, ...] = tuple(_gradient(part) for part in (pad,) if part is not None)
+        self.after: tuple[Any, ...] = tuple(_gradient(part) for part in (active, pool) if part is not None)
         padding = (0, 0, 0, 0) if pad is None else pad.padding
         self.window: Window = Window(conv.stride, conv.dilation, padding, None if pool is None else _pooling(pool))
 
@@ -90,7 +93,7 @@ class ConvActPool:
         x, y, winners = kept
         weight, window, activation = self.conv.weight, self.window, self.activation
         dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, not later)
-        grads = (*self.before, FusedPartGrad(dweight, None if self.conv.bias is None else dbias), *self.after)
+        grads = (*self.before, _gradient(self.conv, weight=dweight, bias=None if self.conv.bias is None else dbias), *self.after)
         if not later:
             return grads, dx
         then = weight.copy()  # an optimizer may step before anybody asks
@@ -100,9 +103,10 @@ class ConvActPool:
 class LinearAct:
     """An affine map and an activation."""
 
-    def __init__(self, linear: Linear[Any], activation: Activation) -> None:
+    def __init__(self, linear: Linear[Any], active: Any) -> None:
         self.linear: Any = linear
-        self.activation: Activation = activation
+        self.activation: Activation = activation_of(active) or IDENTITY
+        self.after: Any = _gradient(active)
 
     def infer(self, x: Any) -> Any:
         return linear.forward(x, self.linear.weight, self.linear.bias, self.activation)
@@ -115,7 +119,7 @@ class LinearAct:
         x, y = kept
         weight, activation = self.linear.weight, self.activation
         dx, dweight, dbias = linear.backward(next_grad, x, weight, y, activation, not later)
-        grads = (FusedPartGrad(dweight, None if self.linear.bias is None else dbias), _NOTHING)
+        grads = (_gradient(self.linear, weight=dweight, bias=None if self.linear.bias is None else dbias), self.after)
         if not later:
             return grads, dx
         then = weight.copy()
@@ -185,13 +189,13 @@ def _found(parts: Sequence[Module], place: int) -> tuple[int, Segment]:
     first = parts[place]
     pad = _zeros_around(first)
     conv, *after = (*parts[place + (pad is not None) :][:3], None, None)
-    activation = activation_of(after[0])
+    active = None if activation_of(after[0]) is None else after[0]
     if isinstance(conv, Conv2d):
-        pool = _side_by_side(after[0] if activation is None else after[1])
-        count = sum(part is not None for part in (pad, conv, activation, pool))
-        return (1, Alone(first)) if count == 1 else (count, ConvActPool(pad, conv, activation, pool))
-    if isinstance(first, Linear) and activation is not None:
-        return 2, LinearAct(cast("Any", first), activation)
+        pool = _side_by_side(after[0] if active is None else after[1])
+        count = sum(part is not None for part in (pad, conv, active, pool))
+        return (1, Alone(first)) if count == 1 else (count, ConvActPool(pad, conv, active, pool))
+    if isinstance(first, Linear) and active is not None:
+        return 2, LinearAct(cast("Any", first), active)
     return 1, Alone(first)
 
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, final
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from typednn.config.model_config import ModelConfig
 from typednn.data import Loader, one_hot
 from typednn.data.labels import checked_labels
 from typednn.errors import ArgumentError, explain
+from typednn.foreign import Foreign
 from typednn.fusion import fuse
-from typednn.layer import Chain
 from typednn.metrics import ClassificationReport
 from typednn.random import PCG32, Rng
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
@@ -149,10 +149,9 @@ def computed(model: Stack[Any], *, fused: bool) -> tuple[Any, tuple[int, ...]]:
 
     A stack within the stack reads its row as samples of its own shape, which no chain does: then nothing is fused.
     """
-    if not fused or any(isinstance(layer, Stack) for layer in model.layers):
+    if not fused or any(isinstance(layer, Stack | Foreign) for layer in model.parts):
         return model, (model.in_features,)
-    chain = cast("Any", Chain)(model.layers, model.input)
-    return fuse(chain), model.input.sizes
+    return fuse(model.as_chain()), model.sample_shape
 
 
 def _restore_config(run: Run, plan: Plan) -> None:

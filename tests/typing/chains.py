@@ -1,0 +1,45 @@
+"""The faces of a chain, as type checkers see them: known ends, integers first, any rank kept, erased; and what is done to any of them.
+
+Read by mypy --strict and by pyright --strict, never run.
+"""
+
+from collections.abc import Iterator
+from typing import Any, assert_type
+
+from typednn import Array2, Array4, Chain, ChainGrad, ElementwiseChain, ElementwiseGrad, Input, Layer, Module, Sequential, Stack, fuse
+from typednn.layers import Conv2d, Conv2dGrad, Flatten, FlattenGrad, Linear, LinearGrad, PReLU, PReLUGrad, ReLU
+
+images = Input(28, 28, 1) >> Conv2d(1, 6, 5) >> ReLU() >> Flatten() >> Linear(3456, 10)
+assert_type(images, Chain[Array4, Array2, str, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad])
+assert_type(ReLU() >> PReLU(), ElementwiseChain[None, PReLUGrad])
+
+# fusion keeps every type: a fused part's gradient is the part's own
+assert_type(fuse(images), Chain[Array4, Array2, str, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad])
+assert_type(fuse(Sequential([Linear(3, 4)])), Sequential[Any])
+
+# a slice is a chain whose static types are erased; a place or a name gives one part
+assert_type(images[1:3], Sequential[Any])
+assert_type((ReLU() >> PReLU())[:1], Sequential[Any])
+assert_type(images[0], Module)
+assert_type(images["0"], Module)
+assert_type(iter(images), Iterator[Module])
+assert_type(images.names, tuple[str, ...])
+assert_type(images.append(Linear(10, 2)), Chain[Array4, Array2, str, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad])
+
+# what is erased stays one part of a chain
+grown = Sequential([Linear(3, 4), ReLU()]) >> Linear(4, 2)
+assert_type(grown, Chain[Any, Array2, str, ChainGrad[Any, *tuple[Any, ...]], LinearGrad])
+
+
+def use(rows: Array2, pictures: Array4) -> None:
+    assert_type(fuse(images).backward(rows).parts[3].weight, Array2)
+    assert_type(Sequential([Linear(3, 4)]).backward(rows), ChainGrad[Any, *tuple[Any, ...]])
+    assert_type(Stack([Linear(3, 4)], input=(3,)).backward(rows), ChainGrad[Any, *tuple[Any, ...]])
+    assert_type(Stack([Linear(3, 4)], input=(3,)).as_chain(), Sequential[Any])
+    layer: Layer[Array4, Array2, ChainGrad[Array4, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad]] = images
+    assert_type(layer.forward(pictures), Array2)
+
+    # ------------------------------------------------------------------ refused
+    fuse(Linear(3, 4))  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+    images["0":"2"].nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    images.backward(rows).nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
