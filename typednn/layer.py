@@ -18,7 +18,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
 
 from jaxtyping import Float, Shaped
@@ -299,7 +299,6 @@ class Parts(Module):
     sample: Input[Any] | None
     names: tuple[str, ...]
     program: Program | None = None
-    members: ClassVar[tuple[type, ...]] = (object,)  # what may be a part, beside what `check_stackable` asks
     needed: Kept[tuple[Any, ...]]  # what the program's backward needs
 
     def __init__(self, parts: Sequence[Module], sample: Input[Any] | None = None) -> None:
@@ -325,23 +324,8 @@ class Parts(Module):
         _ends[longer] = part.trace(self.trace(Flow.start(None)) if end is None else end)
         return longer
 
-    def append(self, layer: Any) -> Self:
-        """Add a layer at the end of this chain itself; returns it. What was kept for a backward is dropped.
-
-        A type checker goes on believing what it knew of the chain: ``longer = chain >> layer`` tells it.
-        """
-        if not isinstance(layer, self.members):
-            kinds = " or ".join(member.__name__ for member in self.members)
-            raise StackError(explain(f"{self.label()}.append", f"takes {kinds} layers only", repr(layer), "use chain >> layer"))
-        longer = self.grown(type(self), layer)
-        self.consist(longer.parts, self.sample)
-        _ends[self] = _ends.get(longer)
-        self.rearranged()
-        self.free_cache()
-        return self
-
     def rearranged(self) -> None:
-        """Called when the parts have become others."""
+        """Called when the parts have become others, as those of `shared` have."""
         if self.program is not None:
             self.program = self.program.of(self.parts)
 
@@ -446,6 +430,8 @@ class Chain(Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0, 
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return self.grown(Chain, other)
 
+    append = __rshift__
+
     # Beside __rshift__, or mypy would ask a chain on the right before the one on the left.
     def __rrshift__(self, other: Part[Before, In, G2]) -> "Chain[Before, Out, str, G2, ChainGrad[In, *Gs]]":
         return super().__rrshift__(other)
@@ -469,6 +455,8 @@ class FirstChain(Parts, FirstLayer[In, Out, ChainGrad[None, *Gs], S0], Generic[I
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
         return self.grown(FirstChain, other)
 
+    append = __rshift__
+
 
 class _ParametersOfParts(Parts):
     """A chain whose gradient has one entry in ``grad.parameters`` for each part."""
@@ -485,8 +473,6 @@ class _ParametersOfParts(Parts):
 
 class ElementwiseChain(_ParametersOfParts, Elementwise[tuple[*Ps]], Generic[*Ps]):
     """Elementwise layers one after another: again elementwise; ``grad.parameters`` holds one entry for each."""
-
-    members = (Elementwise,)
 
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
         output: A = self.run(x)
@@ -507,11 +493,11 @@ class ElementwiseChain(_ParametersOfParts, Elementwise[tuple[*Ps]], Generic[*Ps]
             return self.grown(ElementwiseChain, other)
         return self.grown(PositionwiseChain, other) if isinstance(other, Positionwise) else _stacked(Chain, None, self, other)
 
+    append = __rshift__
+
 
 class PositionwiseChain(_ParametersOfParts, Positionwise[tuple[*Ps]], Generic[*Ps]):
     """Positionwise and elementwise layers one after another: again positionwise; ``grad.parameters`` holds one entry for each."""
-
-    members = (Positionwise, Elementwise)
 
     def forward(self, x: Float[Rows, "*batch in_features"]) -> Float[Rows, "*batch out_features"]:
         output: Rows = self.run(x)
@@ -526,7 +512,9 @@ class PositionwiseChain(_ParametersOfParts, Positionwise[tuple[*Ps]], Generic[*P
     @overload
     def __rshift__(self, other: Part[Rows, Out, G]) -> "Chain[Rows, Out, str, ElementwiseGrad[Rows, tuple[*Ps]], G]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # a chain grows, a layer begins one
-        return self.grown(PositionwiseChain, other) if isinstance(other, self.members) else _stacked(Chain, None, self, other)
+        return self.grown(PositionwiseChain, other) if isinstance(other, Positionwise | Elementwise) else _stacked(Chain, None, self, other)
+
+    append = __rshift__
 
 
 AnyChainGrad: TypeAlias = ChainGrad[Any, *tuple[Any, ...]]  # of parts whose static types are erased
@@ -555,6 +543,11 @@ class Sequential(Chain[Any, Any, S, *tuple[Any, ...]], Generic[S]):
     def __rshift__(self, other: Part[Any, Next, G2]) -> "Chain[Any, Next, str, AnyChainGrad, G2]": ...
     def __rshift__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # it stays one part, with its name
         return _stacked(Chain, None, self, other)
+
+    def append(self, other: AnyPart) -> "Sequential[Any]":  # pyright: ignore[reportIncompatibleVariableOverride]
+        """This chain and one more layer, as the next part of it."""
+        longer: Sequential[Any] = self.grown(Sequential, other)
+        return longer
 
 
 def chain_of(kind: Any, parts: Sequence[Module], sample: Input[Any] | None) -> Any:

@@ -154,8 +154,9 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
         part = grad.parts[self.names.index(name)]
         return part.inner if isinstance(part, DynGrad) else part
 
-    def grown(self, kind: Any, other: Any) -> "Stack[Any]":
-        return Stack([*self.parts, other], input=self.sample)
+    def append(self, layer: StackPart) -> "Stack[Any]":
+        """This stack and one more layer."""
+        return Stack([*self.parts, layer], input=self.sample)
 
     def sliced(self, place: slice) -> Any:
         parts = self.parts[place]

@@ -24,7 +24,11 @@ assert_type(images[0], Module)
 assert_type(images["0"], Module)
 assert_type(iter(images), Iterator[Module])
 assert_type(images.names, tuple[str, ...])
-assert_type(images.append(Linear(10, 2)), Chain[Array4, Array2, str, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad])
+assert_type(
+    (Linear(3, 4) >> ReLU()).append(Linear(4, 2)), Chain[Array2, Array2, str, LinearGrad, ElementwiseGrad[Array2, None], LinearGrad]
+)
+assert_type(Sequential([Linear(3, 4)]).append(ReLU()), Sequential[Any])
+assert_type(Stack([Linear(3, 4)], input=(3,)).append(ReLU()), Stack[Any])
 
 # what is erased stays one part of a chain
 grown = Sequential([Linear(3, 4), ReLU()]) >> Linear(4, 2)
@@ -40,6 +44,7 @@ def use(rows: Array2, pictures: Array4) -> None:
     assert_type(layer.forward(pictures), Array2)
 
     # ------------------------------------------------------------------ refused
+    images.append(Conv2d(1, 6, 5))  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
     fuse(Linear(3, 4))  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
     images["0":"2"].nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     images.backward(rows).nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
