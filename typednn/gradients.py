@@ -16,7 +16,7 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast
 
 import numpy as np
 from jaxtyping import Shaped
@@ -49,7 +49,7 @@ class Gradient:
     """
 
     __slots__ = ("_later", "_shared")
-    _later: Callable[[], Any]  # of a `deferred` gradient: computes ``input`` when it is first read
+    _later: Callable[[], Any] | None  # of a `deferred` gradient
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
@@ -76,7 +76,12 @@ class Gradient:
             """Called for what is not there: an ``input`` that is computed when it is first read."""
             if name != "input":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            value = self._later()
+            later = self._later
+            if later is None:
+                rule = "a part that runs in one kernel with its neighbours has no derivative by its own input"
+                cure = "call forward and backward of the model that was fused: it has the same parameters"
+                raise StateError(explain("fuse", rule, "input of such a part", cure))
+            value = later()
             object.__setattr__(self, "input", value)
             return value
 
@@ -145,23 +150,23 @@ class Gradient:
         if not is_deferred(self):
             return cast("Self", dataclasses.replace(cast("Any", self), **changed))
         others = {field.name: getattr(self, field.name) for field in dataclasses.fields(cast("Any", self)) if field.name != "input"}
-        return deferred(type(self), lambda: cast("Any", self).input, **others | changed)
+        return deferred(type(self), self._later and (lambda: cast("Any", self).input), **others | changed)
 
     def __reduce__(self) -> Any:
         """A copy, and what is read from a file of them, knows its shared leaves by name, without the model."""
-        fused = is_deferred(self) and self._later is within_a_kernel
-        names = [field.name for field in dataclasses.fields(cast("Any", self)) if not (fused and field.name == "input")]
+        lacks_input = is_deferred(self) and self._later is None
+        names = [field.name for field in dataclasses.fields(cast("Any", self)) if not (lacks_input and field.name == "input")]
         return _rebuilt, (type(self), {name: getattr(self, name) for name in names}, self.shared_leaves())
 
 
 def _rebuilt(kind: type[Gradient], values: dict[str, Any], shared: Shared) -> Gradient:
-    gradient = kind(**values) if "input" in values or "input" not in kind.__inputs__ else deferred(kind, within_a_kernel, **values)
+    gradient = kind(**values) if "input" in values or "input" not in kind.__inputs__ else deferred(kind, None, **values)
     set_shared(gradient, shared)
     return gradient
 
 
-def deferred(kind: type[AnyGradient], later: Callable[[], Any], **others: Any) -> AnyGradient:
-    """A gradient whose ``input`` is what ``later`` gives when it is first read; no check reads it."""
+def deferred(kind: type[AnyGradient], later: Callable[[], Any] | None, **others: Any) -> AnyGradient:
+    """A gradient whose ``input`` is what ``later`` gives when it is first read, or which has none; no check reads it."""
     gradient = object.__new__(kind)
     for name, value in others.items():
         object.__setattr__(gradient, name, value)
@@ -172,18 +177,6 @@ def deferred(kind: type[AnyGradient], later: Callable[[], Any], **others: Any) -
 def is_deferred(gradient: object) -> bool:
     """Whether the ``input`` of ``gradient`` is computed when it is read."""
     return hasattr(gradient, "_later")
-
-
-def within_a_kernel() -> NoReturn:
-    """The ``input`` of a part that shares a kernel with its neighbours: between them there is no derivative."""
-    raise StateError(
-        explain(
-            "fuse",
-            "a part that runs in one kernel with its neighbours has no derivative by its own input",
-            "input of such a part",
-            "call forward and backward of the model that was fused: it has the same parameters",
-        )
-    )
 
 
 def set_shared(gradient: Gradient, shared: Callable[[Any], Shared] | Shared) -> None:

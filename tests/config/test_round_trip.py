@@ -29,7 +29,7 @@ def same(model: Any, loaded: Stack) -> None:
     loaded.init(PCG32(3))
     for path, expected in model.state_dict().items():
         assert np.array_equal(expected, loaded.state_dict()[path]), path
-    sizes = loaded.input.sizes
+    sizes = loaded.sample_shape
     x = np.random.default_rng(5).standard_normal((2, *sizes), dtype=np.float32)
     given = x.reshape(2, -1) if isinstance(model, Stack) else x
     assert np.array_equal(model.forward(given).reshape(2, -1), loaded.forward(x.reshape(2, -1)))

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, Protocol, cast
 
 from typednn.fields import Cell
-from typednn.gradients import ElementwiseGrad, deferred, within_a_kernel
+from typednn.gradients import ElementwiseGrad, deferred
 from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
@@ -68,7 +68,7 @@ class Alone:
 def _gradient(part: Any, **derivatives: Any) -> Any:
     """The gradient of a part whose kernel is also its neighbours': the derivatives by its parameters."""
     kind: Any = part.backward.__typednn_gradient__.type
-    return deferred(kind, within_a_kernel, **derivatives | ({"parameters": None} if kind is ElementwiseGrad else {}))
+    return deferred(kind, None, **derivatives | ({"parameters": None} if kind is ElementwiseGrad else {}))
 
 
 class ConvActPool:
