@@ -138,8 +138,8 @@ MUTANTS = [
     mutant(
         "clipping gives a new value, the old one untouched",
         "typednn/gradients.py",
-        "        return with_shared(_combined(partial(operator.mul, plain), self), self)\n",
-        "        return with_shared(_combined(lambda leaf: operator.imul(leaf, plain), self), self)\n",
+        "            return scaled(leaf, plain)\n",
+        "            return leaf.__imul__(plain)\n",
         "tests/laws/test_state.py::test_a_gradient_is_a_value[Linear]",
     ),
     # ------------------------------------------------------------------ README, a model written by hand
@@ -190,7 +190,7 @@ MUTANTS = [
     mutant(
         "A shared parameter is stepped once, with the sum of its uses",
         "typednn/updates.py",
-        "        optimizer.step(weights, derivative if self.others is None else derivative + self.others)\n",
+        "        optimizer.step(weights, derivative if self.others is None else add(derivative, self.others))\n",
         "        optimizer.step(weights, derivative)\n",
         "tests/test_updates.py::test_a_shared_parameter_is_stepped_once_with_the_sum",
     ),

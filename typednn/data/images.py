@@ -6,7 +6,7 @@
 
 Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. What is transparent lies on black;
 16 bits become 8 with a fraction. Only PNG is read, whatever a file is called, of at most 2²⁴ pixels and 2¹⁴ in a row or column;
-the header is compared with that, and with the memory limit (`typednn.files`), before a pixel is unpacked.
+the header is compared with that, and pixels and file with the memory limit (`typednn.files`), before a pixel is unpacked.
 """
 
 from __future__ import annotations
