@@ -57,7 +57,7 @@ def no_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "_check_output", nothing)
     for module in (checks, gradients):
         monkeypatch.setattr(module, "check_agreement", nothing)
-    monkeypatch.setattr("typednn.layer._Parts.check_sizes", nothing)
+    monkeypatch.setattr("typednn.layer.Parts.check_sizes", nothing)
     monkeypatch.setattr("typednn.layer.Positionwise.check_sizes", nothing)
 
 
