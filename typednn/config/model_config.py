@@ -27,7 +27,9 @@ _KEYS = ("format", "input", "shared", "layer", "optimizer", "init")
 
 @final
 class ModelConfig:
-    """What `load` gives. Each call of `model`, `optimizer` and `rng` makes a new one; nothing is allocated before ``init``.
+    """What `load` gives. Each call of `model`, `optimizer` and `rng` gives a new one; nothing is allocated before ``init``.
+
+    The model is built when the config is read, which is how it is checked; the first call of `model` gives that one.
 
     ``source`` is the config's name, ``input`` the declared sample, ``batch`` the size that the paper's format names, or None.
     """
@@ -38,12 +40,19 @@ class ModelConfig:
         self.source: str = source.name
         self.batch: int | None = self._tables["batch"].value if "batch" in self._tables else None
         self.input: Input[Any] = _input(source, self._tables.get("input"))
-        self.optimizer()
+        self._checked: Stack | None = self._built()
+        table = self._table("optimizer")
+        if table is not None:
+            build_optimizer(source, table, self._checked)
         if "init" in self._tables:
             self.rng()
 
     def model(self) -> Stack:
         """The model, its parameters not yet filled: ``config.model().init(config.rng())``."""
+        model, self._checked = self._checked, None
+        return self._built() if model is None else model
+
+    def _built(self) -> Stack:
         model = build_stack(self._source, _layers(self._source, self._tables.get("layer")), self.input)
         if "shared" in self._tables:
             tie_shared(self._source, self._tables["shared"], model)
@@ -51,8 +60,8 @@ class ModelConfig:
 
     def optimizer(self) -> GradientOptimizer | None:
         """The optimizer, bound to no model yet; None if the config names none."""
-        model, table = self.model(), self._table("optimizer")
-        return None if table is None else build_optimizer(self._source, table, model)
+        table = self._table("optimizer")
+        return None if table is None else build_optimizer(self._source, table)
 
     def rng(self) -> Rng:
         """The generator of ``[init]``, at its start."""

@@ -16,8 +16,8 @@ from typednn.optim import GradientOptimizer, Group
 from typednn.random import PCG32, Rng
 
 
-def build_optimizer(source: Source, table: Item, model: Module) -> GradientOptimizer:
-    """The optimizer of ``[optimizer]``, bound to no model yet; each ``[[optimizer.group]]`` must match a parameter of ``model``."""
+def build_optimizer(source: Source, table: Item, model: Module | None = None) -> GradientOptimizer:
+    """The optimizer of ``[optimizer]``, bound to no model yet; each group must match a parameter of ``model``, if that is given."""
     kind, head = type_of(source, "optimizer", table, OPTIMIZERS, "an optimizer")
     arguments = Arguments(source, "optimizer", kind, OPTIMIZERS[kind], table, head=head, own=("type", "group"))
     arguments.parameters.pop("groups", None)
@@ -29,7 +29,9 @@ def build_optimizer(source: Source, table: Item, model: Module) -> GradientOptim
         group = Arguments(source, f"optimizer, group {place}", "Group", Group, item)
         groups.append(group.made())
         try:
-            arguments.factory(**values, groups=groups[-1:]).bind(model)
+            one = arguments.factory(**values, groups=groups[-1:])
+            if model is not None:
+                one.bind(model)
         except ArgumentError as error:
             raise group.refused(error) from error
     return arguments.factory(**values, groups=groups) if groups else optimizer
