@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from typednn.engines import blas, cpu, set_threads, sgemm, threads
+from typednn.engines import blas, processor, set_threads, sgemm, threads
 from typednn.errors import DTypeError, ShapeError
 
 HAS_OPENBLAS = find_spec("scipy_openblas32") is not None
@@ -90,11 +90,11 @@ def test_wrong_arguments_are_refused() -> None:
         sgemm(a, random(3, 5), out)
 
 
-def machine(flags: str, vendor: str) -> cpu.Processor:
-    return cpu.read(f"vendor_id\t: {vendor}\nmodel name\t: one\nflags\t\t: {flags}\n", "x86_64")
+def machine(flags: str, vendor: str) -> processor.Processor:
+    return processor.read(f"vendor_id\t: {vendor}\nmodel name\t: one\nflags\t\t: {flags}\n", "x86_64")
 
 
-AVX512 = " ".join(sorted(cpu.AVX512))
+AVX512 = " ".join(sorted(processor.AVX512))
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,13 @@ def test_loads_whatever_was_imported_before(first: str) -> None:
     if "scipy" in first:
         pytest.importorskip("scipy", reason="needs SciPy")
     why = loaded(first)
-    wanted, _ = blas.core_type(cpu.processor())
+    wanted, _ = blas.core_type(processor.host())
     assert why.startswith("OpenBLAS multiplies, with ")
     assert wanted is None or f"with {wanted} kernels" in why
 
 
 @pytest.mark.skipif(not HAS_OPENBLAS, reason="needs scipy-openblas32")
-@pytest.mark.skipif(not cpu.processor().has(cpu.AVX2), reason="needs AVX2")
+@pytest.mark.skipif(not processor.host().has(processor.AVX2), reason="needs AVX2")
 def test_the_users_own_choice_stays() -> None:
     assert loaded("", OPENBLAS_CORETYPE="Haswell") == "OpenBLAS multiplies, with Haswell kernels (OPENBLAS_CORETYPE says so)"
 

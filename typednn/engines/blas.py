@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from typednn.engines import cpu, threads
+from typednn.engines import threads
 from typednn.engines.locks import Lock
-from typednn.engines.memory import address
+from typednn.engines.memory.addresses import address
+from typednn.engines.processor import AVX512, Processor, host
 from typednn.errors import DTypeError, ShapeError, explain
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
@@ -39,13 +40,13 @@ class _Library:
     why: str
 
 
-def core_type(processor: cpu.Processor) -> tuple[str | None, str]:
+def core_type(of: Processor) -> tuple[str | None, str]:
     """The core type to ask OpenBLAS for, None for its own choice, and why."""
-    if not processor.has(cpu.AVX512):
+    if not of.has(AVX512):
         return None, "no AVX-512: OpenBLAS chooses"
-    if processor.vendor == "GenuineIntel":
+    if of.vendor == "GenuineIntel":
         return None, "OpenBLAS knows Intel's AVX-512 processors: it chooses"
-    return "SkylakeX", f"asked for: AVX-512 on {processor.vendor or 'an unknown make'}, which OpenBLAS may not know"
+    return "SkylakeX", f"asked for: AVX-512 on {of.vendor or 'an unknown make'}, which OpenBLAS may not know"
 
 
 def why() -> str:
@@ -148,7 +149,7 @@ def _load() -> _Library:
     if spec is None or spec.origin is None:
         return _Library(None, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
     found = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
-    wanted, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(cpu.processor())
+    wanted, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(host())
     try:
         with _environment(OPENBLAS_CORETYPE=wanted, OPENBLAS_THREAD_TIMEOUT=SPIN):
             library = ctypes.CDLL(str(found[0]))

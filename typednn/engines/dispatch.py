@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.engines import toolchain
+from typednn.engines.halide import toolchain
 from typednn.errors import ArgumentError, explain
 
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)

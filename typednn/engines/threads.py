@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 
 from typednn.arguments import integer
-from typednn.engines import cpu
+from typednn.engines import processor
 from typednn.errors import ArgumentError, explain
 
 _followers: list[Callable[[int], None]] = []
@@ -18,7 +18,7 @@ _followers: list[Callable[[int], None]] = []
 _told = os.environ.get("TYPEDNN_THREADS", "").strip()
 if _told and (not _told.isdecimal() or int(_told) < 1):
     raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_told)))
-_count = int(_told or cpu.cores())
+_count = int(_told or processor.cores())
 
 
 def get_threads() -> int:

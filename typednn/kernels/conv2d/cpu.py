@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, sgemm
-from typednn.engines import cpu as processors
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, processor, sgemm
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import direct, dweight
 from typednn.kernels.conv2d.geometry import Geometry, Window, power
@@ -71,7 +70,7 @@ def _dx_is_direct(image: tuple[int, int, int], weight: tuple[int, int, int, int]
         return False
     geometry = geometry_of(image, weight, window)
     # Not toolchain.host(), which loads the compiler.
-    way = direct.way_of_dx(processors.for_schedules(processors.processor()), geometry)
+    way = direct.way_of_dx(processor.for_schedules(processor.host()), geometry)
     return geometry.reach() == (0, 0) or way == "taps" or None
 
 

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast, final
 
-from typednn.engines import cache as on_disk
-from typednn.engines import runtime, sources, toolchain
-from typednn.engines.frames import Frame, caller_of
+from typednn.engines.halide import cache as on_disk
+from typednn.engines.halide import runtime, sources, toolchain
+from typednn.engines.halide.frames import Frame, caller_of
+from typednn.engines.halide.toolchain import Argument, Array, Build, Plan
 from typednn.engines.locks import Lock
-from typednn.engines.toolchain import Argument, Array, Build, Plan
 from typednn.errors import EngineError
 
 _kernels: dict[Plan, Kernel] = {}

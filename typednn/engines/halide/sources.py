@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from typednn.engines.cache import digest
+from typednn.engines.halide.cache import digest
 from typednn.errors import EngineError
 
 

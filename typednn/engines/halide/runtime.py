@@ -12,8 +12,9 @@ import threading
 from functools import cache
 from pathlib import Path
 
-from typednn.engines import cache as on_disk
-from typednn.engines import threads, toolchain
+from typednn.engines import threads
+from typednn.engines.halide import cache as on_disk
+from typednn.engines.halide import toolchain
 from typednn.engines.locks import Lock
 
 _lock = Lock()

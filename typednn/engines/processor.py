@@ -42,7 +42,7 @@ class Processor:
 
 
 @cache
-def processor() -> Processor:
+def host() -> Processor:
     """This machine, read once."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")

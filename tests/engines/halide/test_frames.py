@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn.engines import Array, Scalar, compiled, frames, toolchain
-from typednn.engines.compiled import Kernel, kernel
-from typednn.engines.frames import Frame
+from typednn.engines import Array, Scalar
+from typednn.engines.halide import compiled, frames, toolchain
+from typednn.engines.halide.compiled import Kernel, kernel
+from typednn.engines.halide.frames import Frame
 from typednn.errors import DTypeError, ShapeError
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
