@@ -4,8 +4,6 @@
 understood, 130 stopped by Ctrl-C, 143 by SIGTERM.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import sys

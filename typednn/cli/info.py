@@ -1,7 +1,5 @@
 """info: versions, machine, BLAS, threads, devices, extras."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """The commands that look at a model: summary, check, gradcheck."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

@@ -1,7 +1,5 @@
 """The commands that train: train, resume."""
 
-from __future__ import annotations
-
 import time
 from argparse import Namespace
 from collections.abc import Callable

@@ -16,8 +16,6 @@ Weights are He normal (eq 55), a Linear's bias too, a Conv2D has none; the gener
 paper's experiment. The text becomes the tree that the same model in TOML would give, so `build` checks both alike.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast

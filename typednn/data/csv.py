@@ -7,8 +7,6 @@ A number is what Python's ``float`` reads, without underscores, and finite. Line
 `labelled` makes images and labels of the matrix, `read_optdigits` reads the UCI file of that name.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from array import array

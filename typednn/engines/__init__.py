@@ -58,8 +58,6 @@ For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces 
 ``TYPEDNN_CACHE``, ``TYPEDNN_ENGINE=reference`` and ``TYPEDNN_ENGINES=report`` are read from the environment.
 """
 
-from __future__ import annotations
-
 from typednn.engines import threads
 from typednn.engines.blas import sgemm
 from typednn.engines.counters import counting, observing

@@ -6,8 +6,6 @@ how long an idle worker spins (long enough for the next product, but no longer: 
 threads). What the user has set stays. Without the package, NumPy multiplies.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Callable, Generator

@@ -26,8 +26,6 @@ and the op names it as an engine: ``Engine("cuda", cuda.forward, "x", on=on_gpu)
 This module imports no CuPy: it asks the array for the module that it belongs to.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol, cast, final
 
 import numpy as np

@@ -3,8 +3,6 @@
 No for a test or a bug hunt that wants the reference: ``using("reference")``, or ``TYPEDNN_ENGINE=reference`` in the environment.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Generator
 from contextlib import contextmanager

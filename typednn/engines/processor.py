@@ -4,8 +4,6 @@ A kernel's tiles follow from these: accumulators have to stay in registers, and 
 ``/proc/cpuinfo``, so that asking loads no compiler; where there is no such file, the least that the architecture promises.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Iterable

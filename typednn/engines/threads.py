@@ -3,8 +3,6 @@
 It starts at ``TYPEDNN_THREADS``, or else at the number of cores that the process may use. Change it while no op runs.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

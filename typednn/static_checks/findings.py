@@ -1,7 +1,5 @@
 """What mypy's plugin finds in Python files, and what cannot be parsed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

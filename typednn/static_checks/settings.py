@@ -1,7 +1,5 @@
 """What the user's mypy configuration says about finding modules."""
 
-from __future__ import annotations
-
 import configparser
 import os
 import re

@@ -1,7 +1,5 @@
 """Which Python files a target names: a file, a folder or a module; and the names under which mypy knows them."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

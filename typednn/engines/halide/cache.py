@@ -9,8 +9,6 @@ Loading an entry runs its code, so folder and entry must belong to the user and 
 that happens to it goes through its descriptor: what was checked is what is loaded, whoever may rename the folders above it.
 """
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import os

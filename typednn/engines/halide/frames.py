@@ -1,7 +1,5 @@
 """Frames: the C structures that a kernel reads its arguments from, Halide's ``halide_buffer_t``, and the function that fills them in."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 By default a complaint ends the process. Here it is kept for `complaint`, and the kernel returns a code.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

@@ -4,8 +4,6 @@ That is the file of its build function, those of its options' classes, and every
 so on.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache

@@ -5,8 +5,6 @@ Kernels are compiled ahead of time, without Halide's runtime, and linked against
 each process anew, and hold the interpreter's lock while they run.
 """
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import subprocess
