@@ -50,7 +50,7 @@ is a description of the kernel, and a function that calls it::
   the bits: ``nan.is_nan``, ``nan.maximum``, ``nan.relu``, ``nan.exp``. ``hl.tanh`` is scalar, and slow.
 - Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` float32 numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4).
 - An activation as the end or the beginning of another op: `typednn.kernels.activations`, whose expressions are those of the ops.
-- ``sgemm(a, b, out, transpose_a, transpose_b, alpha, beta)`` multiplies. Beats a kernel from a few hundred columns on.
+- ``sgemm(a, b, out, transpose_a, transpose_b)`` multiplies. Beats a kernel from a few hundred columns on.
 - `fast` says yes to float32 arrays only; ``fast(labels, dtypes=(np.dtype("int64"),))`` asks about others. A wrong argument is a ShapeError
   or DTypeError and runs nothing.
 

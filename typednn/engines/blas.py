@@ -65,10 +65,8 @@ def sgemm(
     out: np.ndarray[Any, np.dtype[np.float32]],
     transpose_a: bool = False,
     transpose_b: bool = False,
-    alpha: float = 1.0,
-    beta: float = 0.0,
 ) -> None:
-    """out ← alpha · op(a) op(b) + beta · out, for float32 matrices; op transposes where asked. With beta = 0, ``out`` is not read.
+    """out ← op(a) op(b), for float32 matrices; op transposes where asked. ``out`` is not read.
 
     Rows may be strided, as in ``x[:, :10]``; ``a`` and ``b`` may be transposed views. ``out`` must not overlap ``a`` or ``b``.
     """
@@ -90,7 +88,7 @@ def sgemm(
     if not out.flags.writeable:
         raise ShapeError(explain("sgemm: out", "must be writeable", "a read-only array"))
     if routine is None or not (leading_a and leading_b and leading_out) or not (rows and columns and depth):
-        _numpy(a.T if transpose_a else a, b.T if transpose_b else b, out, alpha, beta)
+        np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, out=out)
         return
     routine(
         _ROW_MAJOR,
@@ -99,12 +97,12 @@ def sgemm(
         rows,
         columns,
         depth,
-        alpha,
+        1.0,
         address(a),
         leading_a,
         address(b),
         leading_b,
-        beta,
+        0.0,
         address(out),
         leading_out,
     )
@@ -122,16 +120,6 @@ def _leading(matrix: np.ndarray[Any, Any]) -> int:
         return int(max(columns, 1))
     leading = int(row_step // 4)
     return leading if row_step % 4 == 0 and columns <= leading < _LIMIT else 0
-
-
-def _numpy(a: Any, b: Any, out: Any, alpha: float, beta: float) -> None:
-    if alpha == 1 and beta == 0:
-        np.matmul(a, b, out=out)
-        return
-    product = np.float32(alpha) * np.matmul(a, b)
-    if beta:
-        product += np.float32(beta) * out
-    out[...] = product
 
 
 @cache
