@@ -25,8 +25,25 @@ import numpy.typing as npt
 from typednn.arguments import number
 from typednn.errors import ArgumentError, explain
 
-__all__ = ["PCG32", "Constant", "Fan", "Fans", "HeNormal", "HeUniform", "Initialiser", "KaimingNormal", "KaimingUniform"]
-__all__ += ["Normal", "Ones", "Rng", "Uniform", "XavierNormal", "XavierUniform", "Zeros", "initialiser"]
+__all__ = [
+    "PCG32",
+    "Constant",
+    "Fan",
+    "Fans",
+    "HeNormal",
+    "HeUniform",
+    "Initialiser",
+    "KaimingNormal",
+    "KaimingUniform",
+    "Normal",
+    "Ones",
+    "Rng",
+    "Uniform",
+    "XavierNormal",
+    "XavierUniform",
+    "Zeros",
+    "initialiser",
+]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Fan: TypeAlias = Literal["in", "out"]

@@ -277,7 +277,3 @@ cross_entropy: Final = Pointwise(
     ),
     keeps="prediction target",
 )
-
-__all__ = [
-    "Formula", "Map", "Pointwise", "add", "cross_entropy", "identity", "leaky_relu", "mse", "relu", "sigmoid", "sloped", "tanh",
-]  # fmt: skip
