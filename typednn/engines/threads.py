@@ -13,10 +13,10 @@ from typednn.errors import ArgumentError, explain
 _followers: list[Callable[[int], None]] = []
 
 
-_told = os.environ.get("TYPEDNN_THREADS", "").strip()
-if _told and (not _told.isdecimal() or int(_told) < 1):
-    raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_told)))
-_count = int(_told or processor.cores())
+_wanted = os.environ.get("TYPEDNN_THREADS", "").strip()
+if _wanted and (not _wanted.isdecimal() or int(_wanted) < 1):
+    raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_wanted)))
+_count = int(_wanted or processor.cores())
 
 
 def get_threads() -> int:

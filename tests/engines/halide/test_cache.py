@@ -148,7 +148,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "cache"
     monkeypatch.setenv("TYPEDNN_CACHE", str(place))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(cache, "_told", set[Path]())
+    cache._warn.cache_clear()
     monkeypatch.setattr(cache, "_own", None)
     assert asked(text=b"before") == asked() == b"before"
     return place

@@ -87,7 +87,7 @@ def test_shapes_that_always_change_do_not_pile_up(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(frames, "_SHAPES", 4)
     flat = Array("size", flat=True)
     each = Kernel(kernel("test.moved", moved, inputs=(flat, flat, Scalar()), outputs=(flat, flat, flat), written=(0, 1)).plan)
-    each.compile()
+    each(np.zeros(1, np.float32), np.ones(1, np.float32), 1.0, np.empty(1, np.float32))
     known = each.call.__globals__["frames"]
     for size in range(1, 30):
         x, velocity, out = np.zeros(size, np.float32), np.ones(size, np.float32), np.empty(size, np.float32)

@@ -19,6 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 _MARK = b"typednn\n"
@@ -145,18 +146,15 @@ def _through_descriptor(folder: Path, opened: ExitStack) -> Path | None:
     return None
 
 
-_told = set[Path]()
-
-
+@cache
 def _warn(folder: Path, why: str) -> None:
-    if folder not in _told:
-        _told.add(folder)
-        warnings.warn(
-            f"{folder} can't keep compiled kernels ({why}): they last for this process only; "
-            "set TYPEDNN_CACHE to a folder of your own that nobody else can write to",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    """Once for each folder and reason."""
+    warnings.warn(
+        f"{folder} can't keep compiled kernels ({why}): they last for this process only; "
+        "set TYPEDNN_CACHE to a folder of your own that nobody else can write to",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 _own: Path | None = None

@@ -61,19 +61,12 @@ class Kernel:
         """Compute the outputs in place; an argument that is not what the plan says is a ShapeError or DTypeError."""
         self.call(*arguments)
 
-    def compile(self) -> None:
-        """Compile, or load from disk, before the first call."""
+    def _first_call(self, *arguments: Any) -> None:
         with self._lock():
             if self.call == self._first_call:
-                self.call = self._compiled()
-
-    def _first_call(self, *arguments: Any) -> None:
-        self.compile()
+                run = _load(self.plan) if toolchain.linkers() else None
+                self.call = _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
         self.call(*arguments)
-
-    def _compiled(self) -> Callable[..., None]:
-        run = _load(self.plan) if toolchain.linkers() else None
-        return _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
 
 
 def _load(plan: Plan) -> Callable[[int], int] | None:

@@ -29,7 +29,6 @@ class Frame:
     __slots__ = (
         "_arguments",
         "_at",
-        "_bytes",
         "_dtypes",
         "_name",
         "_outputs",
