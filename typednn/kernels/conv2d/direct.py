@@ -24,7 +24,7 @@ from typednn.kernels.conv2d.geometry import (
     round_up,
     tile,
 )
-from typednn.kernels.conv2d.images import Derivative, Image, Planes, bordered, planes, store
+from typednn.kernels.conv2d.images import Derivative, Image, bordered, planes, store
 
 _Weights = Callable[[Any, Any, Any, Any], Any]
 _Finish = Callable[[Sequence[Any]], Any]
@@ -133,9 +133,7 @@ def _by_channels(
     return out
 
 
-def _by_pixels(
-    hl: Any, cpu: Cpu, geometry: Geometry, image: Planes, weights: _Weights, first: Callable[[Any], Any], finish: _Finish
-) -> Any:
+def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, first: Callable[[Any], Any], finish: _Finish) -> Any:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
     (step_down, step), (apart_down, apart) = geometry.stride, geometry.dilation
