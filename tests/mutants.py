@@ -259,10 +259,10 @@ MUTANTS = [
     ),
     mutant(
         "Kernels are loaded only from a folder and files of the user that nobody else can write",
-        "typednn/engines/cache.py",
+        "typednn/engines/halide/cache.py",
         '        return f"others can write to it: mode {stat.S_IMODE(state.st_mode):03o}, chmod go-w"\n',
         '        return ""\n',
-        "tests/engines/test_cache.py",
+        "tests/engines/halide/test_cache.py",
     ),
     mutant(
         "A small file that stands for gigabytes is refused",

@@ -1,7 +1,7 @@
 """Random numbers: what typednn draws from, the paper's generator, and the rules that fill weights.
 
 ``Rng`` is what a function that draws asks for. `numpy.random.default_rng()` is one, and the faster; `PCG32` is
-the paper's own, in whose order of draws its experiment is reproduced (row P-E3). There is no global generator:
+the paper's own, in whose order of draws its experiment is reproduced. There is no global generator:
 randomness is always a value handed in.
 
 An initialiser is a value, such as ``HeNormal()`` or its name ``"he_normal"``; called, it gives float64 numbers in
@@ -25,8 +25,25 @@ import numpy.typing as npt
 from typednn.arguments import number
 from typednn.errors import ArgumentError, explain
 
-__all__ = ["PCG32", "Constant", "Fan", "Fans", "HeNormal", "HeUniform", "Initialiser", "KaimingNormal", "KaimingUniform"]
-__all__ += ["Normal", "Ones", "Rng", "Uniform", "XavierNormal", "XavierUniform", "Zeros", "initialiser"]
+__all__ = [
+    "PCG32",
+    "Constant",
+    "Fan",
+    "Fans",
+    "HeNormal",
+    "HeUniform",
+    "Initialiser",
+    "KaimingNormal",
+    "KaimingUniform",
+    "Normal",
+    "Ones",
+    "Rng",
+    "Uniform",
+    "XavierNormal",
+    "XavierUniform",
+    "Zeros",
+    "initialiser",
+]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Fan: TypeAlias = Literal["in", "out"]
@@ -100,7 +117,7 @@ _SUMS: Final = np.cumsum(np.r_[np.uint64(0), _POWERS[:-1]], dtype=np.uint64)
 
 @final
 class PCG32:
-    """PCG-XSH-RR 64/32, ``PCG32(seed, stream)``: equal arguments give equal u32 on every machine (P-R1).
+    """PCG-XSH-RR 64/32, ``PCG32(seed, stream)``: equal arguments give equal u32 on every machine.
 
     state' = a·state + c mod 2⁶⁴       a = 6364136223846793005, c = 2·stream + 1                    (eq 48)
     u32 = rotr32(((s >> 18) ^ s) >> 27 mod 2³², s >> 59)       s: the state before the step         (eq 49)
@@ -111,7 +128,7 @@ class PCG32:
 
     Eq 49 as printed forgets ``mod 2³²``. Eq 50 as printed is not half-open: in float32, u32 ≥ 2³² - 128 gives 1.
     A uniform costs one u32, a normal two (u₁ then u₂; the sine branch is dropped), and n numbers in one call
-    are the same as in n calls. A permutation is the paper's shuffle (P-R4) and costs n.
+    are the same as in n calls. A permutation is the paper's shuffle and costs n.
     """
 
     __slots__ = ("_increment", "_state")
@@ -133,7 +150,7 @@ class PCG32:
         return (xorshifted >> rotation | xorshifted << (32 - rotation)) & _MASK32
 
     def integers32(self, size: tuple[int, ...], /) -> npt.NDArray[np.uint32]:
-        """Every u32 alike, filled in row-major order (P-R5): `next_uint32`, `_CHUNK` at a time."""
+        """Every u32 alike, filled in row-major order: `next_uint32`, `_CHUNK` at a time."""
         numbers = np.empty(math.prod(_shape("PCG32", size)), np.uint32)
         for start in range(0, numbers.size, _CHUNK):
             chunk = numbers[start : start + _CHUNK]
@@ -147,12 +164,12 @@ class PCG32:
         return numbers.reshape(size)
 
     def random(self, size: tuple[int, ...], /) -> Floats:
-        """U[0, 1), below 1 in float32 too (P-R2): the top 255 of the 2³² values are lowered, by less than 2⁻²⁴."""
+        """U[0, 1), below 1 in float32 too: the top 255 of the 2³² values are lowered, by less than 2⁻²⁴."""
         numbers = np.multiply(self.integers32(size), 2.0**-32, dtype=np.float64)
         return np.asarray(np.minimum(numbers, _BELOW_ONE), np.float64)
 
     def standard_normal(self, size: tuple[int, ...], /) -> Floats:
-        """N(0, 1) by the cosine branch of Box and Muller (P-R3); u₁ = 0 gives 13.2, the farthest of all."""
+        """N(0, 1) by the cosine branch of Box and Muller; u₁ = 0 gives 13.2, the farthest of all."""
         normals = np.empty(math.prod(_shape("PCG32", size)), np.float64)
         for start in range(0, normals.size, _CHUNK):
             chunk = normals[start : start + _CHUNK]
@@ -161,18 +178,18 @@ class PCG32:
         return normals.reshape(size)
 
     def uniform(self, low: float, high: float, size: tuple[int, ...], /) -> Floats:
-        """U[low, high); rounding may give ``high`` where the interval is not [0, 1), as in NumPy (P-R3)."""
+        """U[low, high); rounding may give ``high`` where the interval is not [0, 1), as in NumPy."""
         _check_interval("PCG32.uniform", low, high)
         return np.asarray(low + (high - low) * self.random(size), np.float64)
 
     def normal(self, loc: float, scale: float, size: tuple[int, ...], /) -> Floats:
-        """N(loc, scale²) (P-R3)."""
+        """N(loc, scale²)."""
         number("PCG32.normal", "loc", loc)
         number("PCG32.normal", "scale", scale, least=0.0)
         return np.asarray(loc + scale * self.standard_normal(size), np.float64)
 
     def permutation(self, n: int, /) -> npt.NDArray[np.int64]:
-        """The paper's shuffle of 0 … n-1: take element u32 mod (how many are left), move the last to its place (P-R4)."""
+        """The paper's shuffle of 0 … n-1: take element u32 mod (how many are left), move the last to its place."""
         n = _integer("PCG32.permutation", "n", n, 1 << 32)
         left = list(range(n))
         order = np.empty(n, np.int64)
@@ -268,7 +285,7 @@ class Zeros:
 @final
 @dataclass(frozen=True, slots=True)
 class Ones:
-    """1 everywhere; draws nothing. For a norm's scale, and the paper's Linear before ``random_init`` (P-L2)."""
+    """1 everywhere; draws nothing. For a norm's scale, and the paper's Linear before ``random_init``."""
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         return np.ones(shape, np.float64)
@@ -304,7 +321,7 @@ class Uniform:
 @final
 @dataclass(frozen=True, slots=True)
 class HeNormal(_Checked):
-    """N(0, 2/fan): the paper's eq 55 (P-E3). Source: He et al. 2015, "Delving Deep into Rectifiers", eq 10."""
+    """N(0, 2/fan): the paper's eq 55. Source: He et al. 2015, "Delving Deep into Rectifiers", eq 10."""
 
     fan: Fan = "in"
 
@@ -350,7 +367,7 @@ class XavierUniform(_Checked):
 @final
 @dataclass(frozen=True, slots=True)
 class KaimingUniform(_Checked):
-    """U(±√(6/((1 + a²)·fan))), ``a`` the slope left of 0; a = √5 gives U(±1/√fan), PyTorch's Linear and Conv (G-L1)."""
+    """U(±√(6/((1 + a²)·fan))), ``a`` the slope left of 0; a = √5 gives U(±1/√fan), PyTorch's Linear and Conv."""
 
     a: float = math.sqrt(5.0)
     fan: Fan = "in"

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import pytest
 
 from typednn.cli import main
-from typednn.cli.static_check import module_name
 from typednn.stack import StackError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -402,14 +401,6 @@ def test_a_cache_that_cannot_be_written(check: Check, put: Put) -> None:
     put("lenet.py", "import this\n")
     done = check("lenet.py", MYPY_CACHE_DIR=str(put("a file")))
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("file", "name"), [("top/pack/a.py", "pack.a"), ("top/pack/__init__.py", "pack"), ("top/a.py", "a"), ("top/pack/in/b.py", "b")]
-)
-def test_module_names(put: Put, tmp_path: Path, file: str, name: str) -> None:
-    put("top/pack/__init__.py")
-    assert module_name(str(tmp_path / file)) == name
 
 
 # ---------------------------------------------------------------------------------------------------- pre-commit

@@ -2,7 +2,6 @@
 and every command on folders that are a run, or are none.
 """
 
-import gc
 import re
 import shlex
 import shutil
@@ -63,7 +62,6 @@ def place(tmp_path: Path, files: Path, trained: tuple[Path, Any]) -> Path:
 def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Script:
     """A command within this process, which starts sooner; what it does to Python's path is undone."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(gc, "freeze", lambda: None)
 
     def run(*arguments: str | Path, cwd: Path) -> Any:
         monkeypatch.chdir(cwd)

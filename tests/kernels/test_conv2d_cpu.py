@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn import engines
-from typednn.engines import toolchain
+from typednn.engines.halide import toolchain
 from typednn.kernels import conv2d
 from typednn.kernels.activations import IDENTITY
 from typednn.kernels.conv2d import Window, cpu, reference

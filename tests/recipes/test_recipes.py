@@ -22,8 +22,8 @@ from typednn.models import lenet5
 from typednn.optim import SGD, CosineLR
 from typednn.random import PCG32
 from typednn.recipes import RECIPES, Recipe, Samples, beside_the_paper, find, parsed_settings, plan, recipe, recipe_of_config, resume, train
-from typednn.recipes.paper_table import ACCURACIES, TABLE_I
 from typednn.recipes.plan import plan_for
+from typednn.recipes.published import ACCURACIES, TABLE_I
 from typednn.recipes.recipe import from_json
 from typednn.recipes.running import computed, generator, targets, which
 from typednn.recipes.samples import Scaling

@@ -4,9 +4,6 @@
 understood, 130 stopped by Ctrl-C, 143 by SIGTERM.
 """
 
-from __future__ import annotations
-
-import gc
 import importlib
 import sys
 import warnings
@@ -44,14 +41,9 @@ def run(given: Sequence[str] | None) -> int:
 
 
 def _command(name: str) -> Callable[[Namespace], int]:
-    """The command's function. What is imported for it stays to the end, so the garbage collector neither runs meanwhile nor looks at it."""
-    gc.disable()
-    try:
-        with deferred():
-            module = importlib.import_module(f"typednn.cli.{COMMANDS[name]}")
-    finally:
-        gc.freeze()
-        gc.enable()
+    """The command's function."""
+    with deferred():
+        module = importlib.import_module(f"typednn.cli.{COMMANDS[name]}")
     return cast("Callable[[Namespace], int]", getattr(module, "evaluate" if name == "eval" else name))
 
 

@@ -1,7 +1,5 @@
 """info: versions, machine, BLAS, threads, devices, extras."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re
@@ -15,7 +13,7 @@ import typednn
 from typednn.backends import available
 from typednn.cli.output import say
 from typednn.engines import available as kernels_run
-from typednn.engines import blas, cpu, get_threads
+from typednn.engines import blas, get_threads, processor
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*$")
@@ -50,9 +48,9 @@ def facts() -> dict[str, str]:
 
 
 def _processor() -> str:
-    processor = cpu.processor()
-    widest = "AVX-512" if processor.has(cpu.AVX512) else "AVX2" if processor.has({"avx2", "fma"}) else processor.machine
-    return f"{processor.model or 'unknown'}: {widest}, {cpu.for_schedules(processor).lanes} float32 lanes, {cpu.cores()} cores to use"
+    here = processor.host()
+    widest = "AVX-512" if here.has(processor.AVX512) else "AVX2" if here.has({"avx2", "fma"}) else here.machine
+    return f"{here.model or 'unknown'}: {widest}, {processor.for_schedules(here).lanes} float32 lanes, {processor.cores()} cores to use"
 
 
 def _kernels() -> str:

@@ -1,7 +1,5 @@
 """The commands that look at a model: summary, check, gradcheck."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os
@@ -13,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from typednn.cli.output import hint, say
-from typednn.cli.static_check import Finding, findings, python_files
 from typednn.config import load, loads
 from typednn.config.registry import LAYERS
 from typednn.config.values import key_written, written
@@ -23,6 +20,7 @@ from typednn.module import Module
 from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.shapes import Flow
+from typednn.static_checks import Finding, findings, python_files
 
 
 def summary(options: Namespace) -> int:

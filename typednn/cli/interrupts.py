@@ -1,7 +1,5 @@
 """Ctrl-C while modules are imported: answered when they are, as NumPy, for one, would make an ImportError of it."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The command line's grammar: commands, arguments, and help by example. Imports nothing that is slow."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import re

@@ -1,7 +1,5 @@
 """The command that draws a run's pictures and writes its page: report."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commands that train: train, resume."""
 
-from __future__ import annotations
-
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -12,14 +10,12 @@ from typing import Any
 
 from typednn.cli.output import hint, say
 from typednn.errors import ArgumentError, explain
-from typednn.recipes import beside_the_paper, find, parsed_settings
+from typednn.recipes import beside_published, find, parsed_settings
 from typednn.recipes import resume as go_on
 from typednn.recipes import train as learn
 from typednn.recipes.plan import FILE
 from typednn.recipes.running import Trained
 from typednn.recipes.samples import Samples, found_by, load_data, load_tables
-
-PAPER = "lenet5-paper"
 
 
 def train(options: Namespace) -> int:
@@ -74,8 +70,8 @@ def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) ->
 
 def _tell(result: Trained, options: Namespace, seconds: float) -> None:
     if not options.quiet:
-        papers = result.plan.recipe.name == PAPER and result.test.classes == 10
-        say(beside_the_paper(result.train, result.test) + "\n" if papers else f"On the training set:\n\n{result.train}\n")
+        published = beside_published(result.plan.recipe.name, result.train, result.test)
+        say((published or f"On the training set:\n\n{result.train}") + "\n")
         say(f"On the test set:\n\n{result.test}\n")
     say(f"train accuracy {result.train.accuracy:.2%}, test accuracy {result.test.accuracy:.2%}, {seconds:.0f} s")
     if result.folder is not None and not options.quiet:

@@ -1,7 +1,5 @@
 """The commands that use a run: eval, predict."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from dataclasses import asdict

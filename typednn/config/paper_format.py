@@ -16,11 +16,9 @@ Weights are He normal (eq 55), a Linear's bias too, a Conv2D has none; the gener
 paper's experiment. The text becomes the tree that the same model in TOML would give, so `build` checks both alike.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from typednn.config.arguments import meant
 from typednn.config.source import Item, Place, Source
@@ -43,7 +41,6 @@ class _Line:
 
     def __init__(self, source: Source, number: int) -> None:
         self.source = source
-        self.number = number
         self.fields: list[Item] = []
         column = 1
         text = source.lines[number - 1]
@@ -82,10 +79,9 @@ def read_paper_format(source: Source) -> Item:
     start = Place(1, 1)
     if not layers:
         raise source.error(Place(last[0] if last else len(source.lines), 1), "layers: expects at least one line, got 0")
-    place = sizes[0].place
     tree = {
         "format": _item(1, start),
-        "input": _item(sizes, Place(place.line, place.column, sizes[-1].place.column + sizes[-1].place.length - place.column)),
+        "input": _item(sizes, _span(sizes)),
         "layer": _item(tables, start),
         "optimizer": _optimizer(_one_line(source, last, "optimizer", "SGD,lr")),
         "init": _table(start, {"seed": 42, "generator": "pcg32", "stream": 6}),
@@ -120,43 +116,29 @@ def _one_line(source: Source, numbers: Sequence[int], section: str, form: str) -
     return _Line(source, numbers[0])
 
 
-def _pad(numbers: Mapping[str, Item]) -> dict[str, Any]:
-    height, width, value = (numbers[name].value for name in ("pad_h", "pad_w", "value"))
-    padding = height if height == width else (width, width, height, height)
-    return {"padding": _item(padding, numbers["pad_h"].place)} | ({"value": numbers["value"]} if value else {})
+_Fields: TypeAlias = Mapping[str, str]
+_HE: Final = {"weight_init": "he_normal", "bias_init": "same"}
 
-
-def _conv(numbers: Mapping[str, Item]) -> dict[str, Any]:
-    return {
-        "in_channels": numbers["c_in"],
-        "out_channels": numbers["c_out"],
-        "kernel_size": _pair(numbers, "k_h", "k_w"),
-        "stride": _pair(numbers, "stride_h", "stride_w"),
-        "dilation": _pair(numbers, "dil_h", "dil_w"),
-        "weight_init": "he_normal",
-        "bias_init": "same",
-    }
-
-
-def _pool(numbers: Mapping[str, Item]) -> dict[str, Any]:
-    kernel, stride, dilation = (_pair(numbers, *pair) for pair in (("k_h", "k_w"), ("s_h", "s_w"), ("d_h", "d_w")))
-    same = all(numbers[k].value == numbers[s].value for k, s in (("k_h", "s_h"), ("k_w", "s_w")))
-    return {"kernel_size": kernel, "dilation": dilation} | ({} if same else {"stride": stride})
-
-
-def _linear(numbers: Mapping[str, Item]) -> dict[str, Any]:
-    return {"in_features": numbers["in"], "out_features": numbers["out"], "weight_init": "he_normal", "bias_init": "same"}
-
-
-# the paper's name -> the layer, the fields that follow the name, and how they become the layer's arguments
-_LAYERS: Final[dict[str, tuple[str, str, Callable[[Mapping[str, Item]], dict[str, Any]]]]] = {
-    "Pad2D": ("Pad2d", "pad_h pad_w value", _pad),
-    "Conv2D": ("Conv2d", "c_in c_out k_h k_w stride_h stride_w dil_h dil_w", _conv),
-    "ReLU": ("ReLU", "", dict),
-    "MaxPool2D": ("MaxPool2d", "k_h k_w s_h s_w d_h d_w", _pool),
-    "Flatten": ("Flatten", "", dict),
-    "Linear": ("Linear", "in out", _linear),
-    "Softmax": ("Softmax", "", dict),
+# the paper's name -> the layer, the fields that follow the name, the layer's arguments from one field or several, and further arguments
+_LAYERS: Final[dict[str, tuple[str, str, _Fields, _Fields]]] = {
+    "Pad2D": ("Pad2d", "pad_h pad_w value", {"padding": "pad_w pad_w pad_h pad_h", "value": "value"}, {}),
+    "Conv2D": (
+        "Conv2d",
+        "c_in c_out k_h k_w stride_h stride_w dil_h dil_w",
+        {
+            "in_channels": "c_in",
+            "out_channels": "c_out",
+            "kernel_size": "k_h k_w",
+            "stride": "stride_h stride_w",
+            "dilation": "dil_h dil_w",
+        },
+        _HE,
+    ),
+    "ReLU": ("ReLU", "", {}, {}),
+    "MaxPool2D": ("MaxPool2d", "k_h k_w s_h s_w d_h d_w", {"kernel_size": "k_h k_w", "stride": "s_h s_w", "dilation": "d_h d_w"}, {}),
+    "Flatten": ("Flatten", "", {}, {}),
+    "Linear": ("Linear", "in out", {"in_features": "in", "out_features": "out"}, _HE),
+    "Softmax": ("Softmax", "", {}, {}),
 }
 
 
@@ -165,9 +147,24 @@ def _layer(line: _Line, place: int) -> Item:
     name = line.fields[0]
     if name.value not in _LAYERS:
         raise line.source.error(name.place, f"{where}: unknown layer {name.value[:60]!r}; {meant(name.value, _LAYERS)}")
-    kind, fields, arguments = _LAYERS[name.value]
+    kind, fields, arguments, others = _LAYERS[name.value]
     numbers = line.numbers(where, name.value, fields.split(), real=("value",))
-    return _table(line.whole, {"type": _item(kind, name.place), **arguments(numbers)})
+    values = {argument: _together([numbers[field] for field in of.split()]) for argument, of in arguments.items()}
+    if kind == "MaxPool2d" and all(numbers[f"k_{side}"].value == numbers[f"s_{side}"].value for side in "hw"):
+        del values["stride"]  # the layer's own is its window
+    return _table(line.whole, {"type": _item(kind, name.place), **values, **others})
+
+
+def _together(items: Sequence[Item]) -> Item:
+    """One argument of several fields: ``5`` where all are, else ``[5, 3]``."""
+    one = len({item.value for item in items}) == 1
+    return _item(items[0].value if one else list(items), _span(items))
+
+
+def _span(items: Sequence[Item]) -> Place:
+    """From the first of some fields to the last, in whatever order they are."""
+    places = sorted((item.place for item in items), key=lambda place: place.column)
+    return Place(places[0].line, places[0].column, places[-1].column + places[-1].length - places[0].column)
 
 
 def _optimizer(line: _Line) -> Item:
@@ -179,16 +176,8 @@ def _optimizer(line: _Line) -> Item:
     return _table(line.whole, {"type": _item("SGD", name.place), "lr": lr, "decay": 1e-7})
 
 
-def _pair(numbers: Mapping[str, Item], height: str, width: str) -> Item:
-    """``5`` where both are, else ``[5, 3]``."""
-    first, second = numbers[height], numbers[width]
-    length = second.place.column + second.place.length - first.place.column
-    return _item(first.value if first.value == second.value else [first, second], Place(first.place.line, first.place.column, length))
-
-
 def _item(value: object, place: Place) -> Item:
-    parts = [_item(part, place) for part in cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
-    return Item(parts, place, place)
+    return Item(value, place, place)
 
 
 def _table(place: Place, fields: Mapping[str, Any]) -> Item:

@@ -1,7 +1,5 @@
 """The other tables of a config: ``[optimizer]`` trains the model, ``[init]`` fills it."""
 
-from __future__ import annotations
-
 from typing import Literal, cast
 
 import numpy as np

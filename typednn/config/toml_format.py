@@ -1,7 +1,5 @@
 """TOML as a tree of items: values by tomllib, places by tree-sitter. What the keys mean, `build` knows."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

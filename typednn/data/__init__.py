@@ -16,7 +16,41 @@ from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
 
-__all__ = ["DATASETS", "PIXELS", "Batch", "Dataset", "ImageFolder", "Loader", "NotANumber", "Pixels", "RowLength", "batches"]
-__all__ += ["cache_folder", "cifar10", "cifar10_pixels", "class_names", "digits", "find", "find_mnist", "generator_state", "image_size"]
-__all__ += ["in_order", "labelled", "load", "load_pixels", "mnist", "mnist_pixels", "one_hot", "read_csv", "read_idx", "read_image"]
-__all__ += ["read_image_folder", "read_inputs", "read_npy", "read_npz", "read_optdigits", "restore_generator", "spiral"]
+__all__ = [
+    "DATASETS",
+    "PIXELS",
+    "Batch",
+    "Dataset",
+    "ImageFolder",
+    "Loader",
+    "NotANumber",
+    "Pixels",
+    "RowLength",
+    "batches",
+    "cache_folder",
+    "cifar10",
+    "cifar10_pixels",
+    "class_names",
+    "digits",
+    "find",
+    "find_mnist",
+    "generator_state",
+    "image_size",
+    "in_order",
+    "labelled",
+    "load",
+    "load_pixels",
+    "mnist",
+    "mnist_pixels",
+    "one_hot",
+    "read_csv",
+    "read_idx",
+    "read_image",
+    "read_image_folder",
+    "read_inputs",
+    "read_npy",
+    "read_npz",
+    "read_optdigits",
+    "restore_generator",
+    "spiral",
+]

@@ -1,7 +1,5 @@
 """Batches: which rows of the data are looked at together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from typednn.arguments import integer

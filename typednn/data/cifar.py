@@ -8,8 +8,6 @@ unpacked to the disk, so no name in the archive can lead anywhere. Source: A. Kr
 Features from Tiny Images" (2009).
 """
 
-from __future__ import annotations
-
 import gzip
 import tarfile
 import zlib

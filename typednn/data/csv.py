@@ -4,10 +4,8 @@
     5,0,0,…,0                           one row per line; LF or CRLF; empty lines at the end do not count
 
 A number is what Python's ``float`` reads, without underscores, and finite. Lines and columns count from 1, as in editors.
-`labelled` makes images and labels of the matrix (P-C2), `read_optdigits` reads the UCI file of that name (P-E12).
+`labelled` makes images and labels of the matrix, `read_optdigits` reads the UCI file of that name.
 """
-
-from __future__ import annotations
 
 import csv
 import io

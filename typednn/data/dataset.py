@@ -33,13 +33,9 @@ class Dataset:
         integer("Dataset", "classes", self.classes)
         _check(self, np.dtype(np.float32))
 
-    def moments(self) -> tuple[float, float]:
-        """Mean and standard deviation over every number of the training images, summed in float64."""
-        return moments(self.train_images)
-
     def standardised(self) -> Dataset:
         """The same with training images of mean 0 and deviation 1; the test images by the *training* numbers, as they must be."""
-        mean, deviation = self.moments()
+        mean, deviation = moments(self.train_images)
         if not deviation > 0.0:
             raise ArgumentError(explain("Dataset.standardised", "training images must differ somewhere", f"{mean:g} in every pixel"))
 

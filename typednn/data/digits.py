@@ -6,8 +6,6 @@ ones every time.
 Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI repository; test part.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numpy as np

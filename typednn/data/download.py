@@ -5,8 +5,6 @@ synced to the disk and renamed. An interrupted download stays in ``.part`` and t
 has another checksum is deleted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import http.client

@@ -1,7 +1,5 @@
 """What a generator remembers, as JSON, so that it can go on from there in another process."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, cast
 

@@ -16,8 +16,6 @@ Read with or without gzip, told apart by the first two bytes. No more is unpacke
 where that is more than the limit (`typednn.files`). Source: Y. LeCun, "The MNIST database of handwritten digits".
 """
 
-from __future__ import annotations
-
 import gzip
 import math
 import zlib

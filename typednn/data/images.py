@@ -9,8 +9,6 @@ Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three ch
 the header is compared with that, and pixels and file with the memory limit (`typednn.files`), before a pixel is unpacked.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import warnings

@@ -1,7 +1,5 @@
 """read_inputs: images of any file that a person may want a prediction for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Class labels: checked, and written as rows of targets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

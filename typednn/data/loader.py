@@ -9,8 +9,6 @@ the bit. Batches that wait in the background do not count. Only the rows of a ba
 memory-mapped files larger than memory (`read_npy` with ``mmap=True``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

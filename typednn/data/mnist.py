@@ -3,8 +3,6 @@
 60,000 to train and 10,000 to test, pixels 0 to 255. The files are read from a folder and never fetched from anywhere.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -11,8 +11,6 @@ name               what                                           files
 =================  =============================================  =======================================================
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

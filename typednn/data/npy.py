@@ -10,8 +10,6 @@ run code. What a file promises is compared with what it holds and with the limit
 Source: NumPy, "NEP 1: A Simple File Format for NumPy Arrays".
 """
 
-from __future__ import annotations
-
 import math
 import re
 import zipfile

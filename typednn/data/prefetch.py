@@ -1,7 +1,5 @@
 """prefetch: the next results are made in a background thread while the last one is used."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue

@@ -5,8 +5,6 @@ arm j, point i:   r = i / points    θ = 4 j + 4 r + 0.2 N(0, 1)    x = (r sin �
 Source: K. Saito, "ゼロから作る Deep Learning ❸", chapter 48.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from typednn.arguments import integer

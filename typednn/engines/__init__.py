@@ -50,26 +50,25 @@ is a description of the kernel, and a function that calls it::
   the bits: ``nan.is_nan``, ``nan.maximum``, ``nan.relu``, ``nan.exp``. ``hl.tanh`` is scalar, and slow.
 - Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` float32 numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4).
 - An activation as the end or the beginning of another op: `typednn.kernels.activations`, whose expressions are those of the ops.
-- ``sgemm(a, b, out, transpose_a, transpose_b, alpha, beta)`` multiplies. Beats a kernel from a few hundred columns on.
+- ``sgemm(a, b, out, transpose_a, transpose_b)`` multiplies. Beats a kernel from a few hundred columns on.
 - `fast` says yes to float32 arrays only; ``fast(labels, dtypes=(np.dtype("int64"),))`` asks about others. A wrong argument is a ShapeError
   or DTypeError and runs nothing.
 
-For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces the oracle, ``toolchain.targets_for_tests()`` names
-machines that a kernel has to compile for (``toolchain.compile_object(kernel.plan, path, "symbol", target)``). ``TYPEDNN_THREADS``,
+For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces the oracle. ``TYPEDNN_THREADS``,
 ``TYPEDNN_CACHE``, ``TYPEDNN_ENGINE=reference`` and ``TYPEDNN_ENGINES=report`` are read from the environment.
 """
 
-from __future__ import annotations
-
-from typednn.engines import nan, pool, threads
+from typednn.engines import threads
 from typednn.engines.blas import sgemm
-from typednn.engines.compiled import Kernel, kernel
 from typednn.engines.counters import counting, observing
-from typednn.engines.cpu import Cpu
 from typednn.engines.dispatch import fast, using
-from typednn.engines.pool import empty
+from typednn.engines.halide import nan
+from typednn.engines.halide.compiled import Kernel, kernel
+from typednn.engines.halide.toolchain import Array, Scalar, available
+from typednn.engines.memory import pool
+from typednn.engines.memory.pool import empty
+from typednn.engines.processor import Cpu
 from typednn.engines.threads import get_threads, set_threads
-from typednn.engines.toolchain import Array, Scalar, available
 from typednn.errors import EngineError
 
 __all__ = [

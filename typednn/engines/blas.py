@@ -6,8 +6,6 @@ how long an idle worker spins (long enough for the next product, but no longer: 
 threads). What the user has set stays. Without the package, NumPy multiplies.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Callable, Generator
@@ -20,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from typednn.engines import cpu, threads
+from typednn.engines import threads
 from typednn.engines.locks import Lock
-from typednn.engines.memory import address
+from typednn.engines.memory.addresses import address
+from typednn.engines.processor import AVX512, Processor, host
 from typednn.errors import DTypeError, ShapeError, explain
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
@@ -39,13 +38,13 @@ class _Library:
     why: str
 
 
-def core_type(processor: cpu.Processor) -> tuple[str | None, str]:
+def core_type(of: Processor) -> tuple[str | None, str]:
     """The core type to ask OpenBLAS for, None for its own choice, and why."""
-    if not processor.has(cpu.AVX512):
+    if not of.has(AVX512):
         return None, "no AVX-512: OpenBLAS chooses"
-    if processor.vendor == "GenuineIntel":
+    if of.vendor == "GenuineIntel":
         return None, "OpenBLAS knows Intel's AVX-512 processors: it chooses"
-    return "SkylakeX", f"asked for: AVX-512 on {processor.vendor or 'an unknown make'}, which OpenBLAS may not know"
+    return "SkylakeX", f"asked for: AVX-512 on {of.vendor or 'an unknown make'}, which OpenBLAS may not know"
 
 
 def why() -> str:
@@ -66,10 +65,8 @@ def sgemm(
     out: np.ndarray[Any, np.dtype[np.float32]],
     transpose_a: bool = False,
     transpose_b: bool = False,
-    alpha: float = 1.0,
-    beta: float = 0.0,
 ) -> None:
-    """out ← alpha · op(a) op(b) + beta · out, for float32 matrices; op transposes where asked. With beta = 0, ``out`` is not read.
+    """out ← op(a) op(b), for float32 matrices; op transposes where asked. ``out`` is not read.
 
     Rows may be strided, as in ``x[:, :10]``; ``a`` and ``b`` may be transposed views. ``out`` must not overlap ``a`` or ``b``.
     """
@@ -91,7 +88,7 @@ def sgemm(
     if not out.flags.writeable:
         raise ShapeError(explain("sgemm: out", "must be writeable", "a read-only array"))
     if routine is None or not (leading_a and leading_b and leading_out) or not (rows and columns and depth):
-        _numpy(a.T if transpose_a else a, b.T if transpose_b else b, out, alpha, beta)
+        np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, out=out)
         return
     routine(
         _ROW_MAJOR,
@@ -100,12 +97,12 @@ def sgemm(
         rows,
         columns,
         depth,
-        alpha,
+        1.0,
         address(a),
         leading_a,
         address(b),
         leading_b,
-        beta,
+        0.0,
         address(out),
         leading_out,
     )
@@ -125,16 +122,6 @@ def _leading(matrix: np.ndarray[Any, Any]) -> int:
     return leading if row_step % 4 == 0 and columns <= leading < _LIMIT else 0
 
 
-def _numpy(a: Any, b: Any, out: Any, alpha: float, beta: float) -> None:
-    if alpha == 1 and beta == 0:
-        np.matmul(a, b, out=out)
-        return
-    product = np.float32(alpha) * np.matmul(a, b)
-    if beta:
-        product += np.float32(beta) * out
-    out[...] = product
-
-
 @cache
 def _library() -> _Library:
     """Loaded once, though several threads may ask first."""
@@ -148,7 +135,7 @@ def _load() -> _Library:
     if spec is None or spec.origin is None:
         return _Library(None, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
     found = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
-    wanted, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(cpu.processor())
+    wanted, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(host())
     try:
         with _environment(OPENBLAS_CORETYPE=wanted, OPENBLAS_THREAD_TIMEOUT=SPIN):
             library = ctypes.CDLL(str(found[0]))

@@ -12,8 +12,6 @@ Every op tells what it ran (`typednn.kernels.op`); nobody listens unless asked:
 ``TYPEDNN_ENGINES=report`` in the environment prints the counts of the whole process when it ends.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

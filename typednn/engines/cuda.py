@@ -26,17 +26,12 @@ and the op names it as an engine: ``Engine("cuda", cuda.forward, "x", on=on_gpu)
 This module imports no CuPy: it asks the array for the module that it belongs to.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol, cast, final
 
 import numpy as np
 
 from typednn.arrays import device_of, is_array, namespace
-from typednn.engines.dispatch import wanted
-
-# Kernels count elements in 32 bits.
-LIMIT = 2**31
+from typednn.engines.dispatch import LIMIT, wanted
 
 _THREADS = 256  # in a block; each writes a number, and then the next that no other takes
 _MOST_BLOCKS = 65535

@@ -3,8 +3,6 @@
 No for a test or a bug hunt that wants the reference: ``using("reference")``, or ``TYPEDNN_ENGINE=reference`` in the environment.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.engines import toolchain
+from typednn.engines.halide import toolchain
 from typednn.errors import ArgumentError, explain
 
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)

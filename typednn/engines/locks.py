@@ -1,7 +1,5 @@
 """Locks that a forked child finds free: whoever held one in the parent is not in the child."""
 
-from __future__ import annotations
-
 import os
 import threading
 from typing import final

@@ -3,22 +3,20 @@
 It starts at ``TYPEDNN_THREADS``, or else at the number of cores that the process may use. Change it while no op runs.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 
 from typednn.arguments import integer
-from typednn.engines import cpu
+from typednn.engines import processor
 from typednn.errors import ArgumentError, explain
 
 _followers: list[Callable[[int], None]] = []
 
 
-_told = os.environ.get("TYPEDNN_THREADS", "").strip()
-if _told and (not _told.isdecimal() or int(_told) < 1):
-    raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_told)))
-_count = int(_told or cpu.cores())
+_wanted = os.environ.get("TYPEDNN_THREADS", "").strip()
+if _wanted and (not _wanted.isdecimal() or int(_wanted) < 1):
+    raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_wanted)))
+_count = int(_wanted or processor.cores())
 
 
 def get_threads() -> int:

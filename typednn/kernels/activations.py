@@ -60,5 +60,3 @@ class Activation(NamedTuple):
 
 IDENTITY = Activation("identity")
 RELU = Activation("relu")
-
-__all__ = ["IDENTITY", "RELU", "Activation", "Name"]

@@ -89,17 +89,29 @@ class Engine:
 class Op:
     """A declared op: see `op`."""
 
-    def __init__(self, name: str, reference: Callable[..., Any], engines: Sequence[Engine], names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        reference: Callable[..., Any],
+        engines: tuple[Engine, ...],
+        flops: Callable[..., int],
+        keeps: str,
+        backward: Op | None,
+        writes: str,
+        names: Sequence[str],
+    ) -> None:
+        given: Mapping[str, inspect.Parameter] = {} if names else inspect.signature(reference).parameters
         self.name: str = name
         self.reference: Callable[..., Any] = reference
-        self.engines: tuple[Engine, ...] = tuple(engines)
-        self.names: tuple[str, ...] = tuple(names)
-        self.keeps: tuple[str, ...] = ()
-        self.writes: tuple[int, ...] = ()
-        self.backward: Op | None = None
-        self.flops: Callable[..., int]
-        self.run: Callable[..., Any]
-        self.engine: Callable[..., Engine | None]  # the engine for such arguments, or None
+        self.engines: tuple[Engine, ...] = engines
+        self.flops: Callable[..., int] = flops
+        self.keeps: tuple[str, ...] = tuple(keeps.split())
+        self.backward: Op | None = backward
+        self.names: tuple[str, ...] = tuple(names or given)
+        self.writes: tuple[int, ...] = tuple(map(self.names.index, writes.split()))
+        functions = _dispatching(self, given)
+        self.engine: Callable[..., Engine | None] = functions[0]
+        self.run: Callable[..., Any] = functions[1]
 
     def referred(self, *arguments: Any) -> Any:
         """What the reference gives; written over the arguments that the op writes."""
@@ -142,13 +154,7 @@ def op(
     ``writes`` names the arguments that the op writes (an optimizer's); then the reference gives their new values, in this order.
     ``names`` of the arguments, where the reference's signature doesn't tell.
     """
-    given = inspect.signature(reference).parameters
-    declared = OPS[name] = Op(name, reference, engines, names or list(given))
-    declared.flops = flops
-    declared.keeps = tuple(keeps.split())
-    declared.writes = tuple(map(declared.names.index, writes.split()))
-    declared.backward = getattr(backward, "op", None)
-    declared.engine, declared.run = _dispatching(declared, {} if names else given)
+    declared = OPS[name] = Op(name, reference, engines, flops, keeps, getattr(backward, "op", None), writes, names)
     run: Any = declared.run
     run.__doc__ = reference.__doc__
     run.op = declared
@@ -156,7 +162,7 @@ def op(
 
 
 def _dispatching(of: Op, given: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Functions of the op's arguments: its engine for them, and its result.
+    """Functions of the op's arguments: its engine for them or None, and its result.
 
     They are written for these arguments, one line for each engine: loops over them would take as long as small kernels do.
     """
@@ -173,6 +179,3 @@ def _dispatching(of: Op, given: Mapping[str, inspect.Parameter]) -> tuple[Callab
         run.append(f"    if {condition}: return {each.name}_run({'found, ' if each.plan else ''}{call})")
     exec("\n".join([*engine, "    return None", *run, f"    return reference({call})"]), scope)
     return scope["engine"], scope["run"]
-
-
-__all__ = ["OPS", "Engine", "Op", "op"]

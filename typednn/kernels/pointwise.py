@@ -38,7 +38,7 @@ from typing import Any, Final, Protocol, TypeVar, final
 
 from typednn.arrays import AnyArray, namespace
 from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan
-from typednn.engines.toolchain import Argument
+from typednn.engines.halide.toolchain import Argument
 from typednn.kernels.elementwise import CHEAP, DEAR, ELEMENTS, SMALL, decay, is_positive, scheduled, times_slope
 from typednn.kernels.op import Engine, op
 
@@ -277,7 +277,3 @@ cross_entropy: Final = Pointwise(
     ),
     keeps="prediction target",
 )
-
-__all__ = [
-    "Formula", "Map", "Pointwise", "add", "cross_entropy", "identity", "leaky_relu", "mse", "relu", "sigmoid", "sloped", "tanh",
-]  # fmt: skip

@@ -7,7 +7,7 @@ The command line is made of these calls.
 """
 
 from typednn.recipes.catalogue import RECIPES, find, recipe, recipe_of_config
-from typednn.recipes.paper_table import beside_the_paper
+from typednn.recipes.published import beside_published, beside_the_paper
 from typednn.recipes.recipe import Recipe, parsed_settings
 from typednn.recipes.running import Trained, resume, train
 from typednn.recipes.samples import Samples, load_data, load_tables
@@ -19,6 +19,7 @@ __all__ = [
     "Recipe",
     "Samples",
     "Trained",
+    "beside_published",
     "beside_the_paper",
     "evaluate_run",
     "find",

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from typednn import __version__
-from typednn.engines import blas, cpu, fast, get_threads
+from typednn.engines import blas, fast, get_threads, processor
 from typednn.training.state import Json
 
 _REASON = re.compile(r" \([^)]*\)")
@@ -26,8 +26,8 @@ def environment() -> Json:
         "numpy": np.__version__,
         "typednn": __version__,
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": cpu.processor().model or platform.processor(),
-        "threads": {"cores": cpu.cores(), "kernels": get_threads(), **{name: os.environ.get(name, "") for name in _THREADS}},
+        "processor": processor.host().model or platform.processor(),
+        "threads": {"cores": processor.cores(), "kernels": get_threads(), **{name: os.environ.get(name, "") for name in _THREADS}},
         "engine": f"{kernels}; NumPy with {blas.numpys()}",
     }
 

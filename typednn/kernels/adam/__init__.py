@@ -17,5 +17,3 @@ step: Final = op(
     flops=lambda weights, *_: 12 * weights.size,
     writes="weights m v",
 )
-
-__all__ = ["step"]

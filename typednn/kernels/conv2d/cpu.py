@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, sgemm
-from typednn.engines import cpu as processors
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, processor, sgemm
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import direct, dweight
 from typednn.kernels.conv2d.geometry import Geometry, Window, power
+from typednn.kernels.conv2d.reference import derivative
 from typednn.kernels.max_pool2d import cpu as max_pool2d
 
 PRODUCTS = 2 * 1024 * 1024
@@ -71,7 +71,7 @@ def _dx_is_direct(image: tuple[int, int, int], weight: tuple[int, int, int, int]
         return False
     geometry = geometry_of(image, weight, window)
     # Not toolchain.host(), which loads the compiler.
-    way = direct.way_of_dx(processors.for_schedules(processors.processor()), geometry)
+    way = direct.way_of_dx(processor.for_schedules(processor.host()), geometry)
     return geometry.reach() == (0, 0) or way == "taps" or None
 
 
@@ -141,9 +141,7 @@ def backward_by_products(
     _, of_weight, dbias = backward(next_grad, x, weight, window, activation, y, winners, False)
     geometry = geometry_of(x.shape[1:], weight.shape, window)
     (height, width), out_channels, batch, dx = geometry.convolved(), len(weight), len(x), empty(x.shape)
-    dz = activation.backward(next_grad, y)
-    if window.pooling is not None:
-        dz = max_pool2d.backward(dz, winners, (batch, height, width, out_channels), *window.pooling)
+    dz = derivative(next_grad, y, winners, (batch, height, width, out_channels), window, activation, max_pool2d.backward)
     gather, weights = gather_kernel(geometry), weight.reshape(out_channels, -1)
     images = min(batch, max(1, PRODUCTS // (height * width * weights.shape[1])))
     for first in range(0, batch, images):

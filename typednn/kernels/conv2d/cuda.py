@@ -9,9 +9,11 @@ import math
 from typing import Any
 
 from typednn.arrays import Array2, Array4, namespace
-from typednn.engines.cuda import LIMIT, CudaKernel
+from typednn.engines.cuda import CudaKernel
+from typednn.engines.dispatch import LIMIT
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d.geometry import Window
+from typednn.kernels.conv2d.reference import derivative, finished
 from typednn.kernels.max_pool2d import cuda as max_pool2d
 from typednn.kernels.windows import Pair
 
@@ -82,13 +84,7 @@ def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activati
     """(y, winners)."""
     rows: Array2 = _patches(x, weight.shape[1:3], window) @ weight.reshape(len(weight), -1).T
     z = rows.reshape(len(x), *window.convolved(x.shape[1:3], weight.shape[1:3]), len(weight))
-    if bias is not None:
-        z += bias
-    y = activation.forward(z)
-    if window.pooling is None:
-        return y, None
-    y, winners = max_pool2d.forward(y, *window.pooling)
-    return y, winners if keeps else None
+    return finished(z, bias, window, activation, keeps, max_pool2d.forward)
 
 
 def backward(
@@ -97,9 +93,7 @@ def backward(
     """(dx, dweight, dbias); dx is None unless wanted."""
     kernel_size = weight.shape[1:3]
     out = window.convolved(x.shape[1:3], kernel_size)
-    dz = activation.backward(next_grad, y)
-    if window.pooling is not None:
-        dz = max_pool2d.backward(dz, winners, (len(x), *out, len(weight)), *window.pooling)
+    dz = derivative(next_grad, y, winners, (len(x), *out, len(weight)), window, activation, max_pool2d.backward)
     rows: Array2 = dz.reshape(-1, len(weight))
     dweight: Array4 = (rows.T @ _patches(x, kernel_size, window)).reshape(weight.shape)
     dbias = dz.sum(axis=(1, 2)).sum(axis=0)

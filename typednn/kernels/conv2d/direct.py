@@ -24,7 +24,7 @@ from typednn.kernels.conv2d.geometry import (
     round_up,
     tile,
 )
-from typednn.kernels.conv2d.images import Derivative, Image, Planes, bordered, planes, store
+from typednn.kernels.conv2d.images import Derivative, Image, bordered, planes, store
 
 _Weights = Callable[[Any, Any, Any, Any], Any]
 _Finish = Callable[[Sequence[Any]], Any]
@@ -133,9 +133,7 @@ def _by_channels(
     return out
 
 
-def _by_pixels(
-    hl: Any, cpu: Cpu, geometry: Geometry, image: Planes, weights: _Weights, first: Callable[[Any], Any], finish: _Finish
-) -> Any:
+def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, first: Callable[[Any], Any], finish: _Finish) -> Any:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
     (step_down, step), (apart_down, apart) = geometry.stride, geometry.dilation
@@ -218,7 +216,8 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
     rows_of[f, k, y, n] = hl.f32(0)
     rows_of[rx.x + channels * column, k, y, n] = each[rx.x, hl.min(column, columns - 1), y, n]
     dx = hl.Func("dx")
-    dx[c, x, y, n] = _sum([rows_of[(x + left) * channels + c, place, y + top, n] for place in range(taps_across)])
+    first, *others = (rows_of[(x + left) * channels + c, place, y + top, n] for place in range(taps_across))
+    dx[c, x, y, n] = sum(others, first)
 
     length = round_up(max((turns * taps_across - 1) * channels + wide, channels * left + round_up(width * channels, lanes)), lanes)
     dx.bound(c, 0, channels).bound(x, 0, width).fuse(c, x, f).vectorize(f, lanes, guard)
@@ -252,13 +251,6 @@ def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> 
         best = hl.max(best, alive)
     y = hl.select(nothing, lowest, activation.expression(hl, best))
     return hl.Tuple([y, hl.cast(hl.UInt(8), which)]) if keeps else y
-
-
-def _sum(terms: Sequence[Any]) -> Any:
-    total = terms[0]
-    for each in terms[1:]:
-        total += each
-    return total
 
 
 def parallel(hl: Any, function: Any, n: Any, flops: int) -> None:

@@ -4,8 +4,6 @@ What is laid out anew is so image by image, in a thread's own memory, just befor
 flat rows: number f = channels·column + channel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,9 +19,9 @@ Read = Callable[[Any, Any, Any, Any], Any]
 
 
 class Image(NamedTuple):
-    """``at`` reads it; ``stages`` are what has to be computed before, image by image."""
+    """``at`` reads it, a `Read` or, by planes, as `planes` says; ``stages`` are what has to be computed before, image by image."""
 
-    at: Read
+    at: Callable[..., Any]
     stages: tuple[Any, ...] = ()
 
     def compute_at(self, function: Any, var: Any) -> None:
@@ -94,18 +92,17 @@ def blocked(
     return Image(at, (image,))
 
 
-class Derivative:
+class Derivative(NamedTuple):
     """dz, the derivative by what the convolution makes: dy through the activation, at the winner of each pooling window, 0 elsewhere.
 
     ``kept`` is what forward leaves: y, unless the activation is the identity, and the winners, where something is pooled.
     """
 
-    def __init__(self, hl: Any, dy: Any, kept: Sequence[Any], geometry: Geometry, activation: Activation) -> None:
-        self.hl: Any = hl
-        self.dy: Any = dy
-        self.kept: Sequence[Any] = kept
-        self.geometry: Geometry = geometry
-        self.activation: Activation = activation
+    hl: Any
+    dy: Any
+    kept: Sequence[Any]
+    geometry: Geometry
+    activation: Activation
 
     def passed(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
         """What passes the activation."""
@@ -136,11 +133,11 @@ class Derivative:
         """Whether dz is dy itself."""
         return self.activation == IDENTITY and self.geometry.pool == 1
 
-    def planes(self, hl: Any, cpu: Cpu, columns: int) -> Planes:
+    def planes(self, hl: Any, cpu: Cpu, columns: int) -> Image:
         """As `bordered`, by planes."""
         geometry, transposed = self.geometry, self.geometry.transposed()
         before = geometry.reach()[0] - geometry.padding[2], geometry.reach()[1] - geometry.padding[0]
-        return Planes(hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
+        return _planes(hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
 
     def bordered(self, cpu: Cpu) -> Image:
         """dz with zeros around it, for a convolution with the weights turned round, whose pixel (x, y) is dx at (x, y)."""
@@ -172,56 +169,50 @@ class Derivative:
         return Image(at, (image,))
 
 
-class Planes:
+def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int) -> Image:
     """An image by planes of one channel each, for lanes along its columns.
 
     The columns are dealt out to ``apart`` parts, as many as lie between two neighbours' windows: ``at(p, q, channel, row, n)`` is column
-    p·apart + q, of a q that is known when the kernel is made. ``length`` columns of each part can be read.
+    p·apart + q, of a q that is known when the kernel is made. ``length`` columns of each part can be read. ``read`` reads an image of size
+    ``source``, which lies ``before`` = (rows, columns) inside the one that windows meet.
     """
+    apart = geometry.pool * geometry.stride[1]
+    channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.padding[2:]), before
+    length = round_up(length, cpu.lanes)
+    plane, split = hl.Func("plane"), hl.Func("split")
+    p, q, m, y, n, j = (hl.Var(name) for name in ("p", "q", "m", "y", "n", "j"))
 
-    def __init__(self, hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int):
-        """``read`` reads an image of size ``source``, which lies ``before`` = (rows, columns) inside the one that windows meet."""
-        self._apart = apart = geometry.pool * geometry.stride[1]
-        channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.padding[2:]), before
-        length = round_up(length, cpu.lanes)
-        self._plane = hl.Func("plane")
-        self._split = self._plane
-        self.stages: tuple[Any, ...] = ()
-        p, q, m, y, n, j = (hl.Var(name) for name in ("p", "q", "m", "y", "n", "j"))
-        if apart == channels == 1 and before == (0, 0) and length <= source[1]:
-            self._plane[j, m, y, n] = read(0, j, y, n)
-            return
-        self._plane[j, m, y, n] = hl.f32(0)
-        x0, y0 = max(-left, 0), max(-above, 0)
-        columns, some = min(source[1], length * apart - left) - x0, min(source[0], rows - above) - y0
-        r = hl.RDom([(x0, max(columns, 0)), (0, channels), (y0, max(some, 0))])
-        self._plane[r.x + left, r.y, r.z + above, n] = read(r.y, r.x, r.z, n)
-        self._plane.bound(j, 0, length * apart).bound(m, 0, channels).bound(y, 0, rows).vectorize(j, cpu.lanes)
-        self._plane.update().vectorize(r.x, cpu.lanes, hl.TailStrategy.GuardWithIf)
-        self.stages = (self._plane,)
-        if apart > 1:
-            self._split = hl.Func("split")
-            self._split[p, q, m, y, n] = self._plane[p * apart + q, m, y, n]
-            self._split.bound(p, 0, length).bound(q, 0, apart).bound(y, 0, rows).bound(m, 0, channels)
-            self._split.vectorize(p, cpu.lanes).unroll(q)
-            self.stages = (self._plane, self._split)
-        for stage in self.stages:
-            store(hl, stage, length * apart * channels * rows)
+    def whole(p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
+        return plane[p + q, channel, row, n]
 
-    def at(self, p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
-        if self._apart == 1:
-            return self._plane[p + q, channel, row, n]
-        return self._split[p + q / self._apart, q % self._apart, channel, row, n]
+    def dealt(p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
+        return split[p + q / apart, q % apart, channel, row, n]
 
-    def compute_at(self, function: Any, var: Any) -> None:
-        for stage in self.stages:
-            stage.compute_at(function, var)
+    if apart == channels == 1 and before == (0, 0) and length <= source[1]:
+        plane[j, m, y, n] = read(0, j, y, n)
+        return Image(whole)
+    plane[j, m, y, n] = hl.f32(0)
+    x0, y0 = max(-left, 0), max(-above, 0)
+    columns, some = min(source[1], length * apart - left) - x0, min(source[0], rows - above) - y0
+    r = hl.RDom([(x0, max(columns, 0)), (0, channels), (y0, max(some, 0))])
+    plane[r.x + left, r.y, r.z + above, n] = read(r.y, r.x, r.z, n)
+    plane.bound(j, 0, length * apart).bound(m, 0, channels).bound(y, 0, rows).vectorize(j, cpu.lanes)
+    plane.update().vectorize(r.x, cpu.lanes, hl.TailStrategy.GuardWithIf)
+    image = Image(whole, (plane,))
+    if apart > 1:
+        split[p, q, m, y, n] = plane[p * apart + q, m, y, n]
+        split.bound(p, 0, length).bound(q, 0, apart).bound(y, 0, rows).bound(m, 0, channels)
+        split.vectorize(p, cpu.lanes).unroll(q)
+        image = Image(dealt, (plane, split))
+    for stage in image.stages:
+        store(hl, stage, length * apart * channels * rows)
+    return image
 
 
-def planes(hl: Any, cpu: Cpu, x: Any, geometry: Geometry, columns: int) -> Planes:
+def planes(hl: Any, cpu: Cpu, x: Any, geometry: Geometry, columns: int) -> Image:
     """``x`` with the padding around it, by planes; each tap can read ``columns`` columns of its part."""
     left, _, top, _ = geometry.padding
-    return Planes(hl, cpu, pixels(x), geometry, geometry.size, (top, left), columns + _beyond(geometry))
+    return _planes(hl, cpu, pixels(x), geometry, geometry.size, (top, left), columns + _beyond(geometry))
 
 
 def _beyond(geometry: Geometry) -> int:

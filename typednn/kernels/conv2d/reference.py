@@ -21,6 +21,7 @@ patches take kernel_height·kernel_width/stride² times the memory of x while a 
 Source: "Deep Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from typednn.arrays import AnyIntArray, Array1, Array2, Array4, namespace
@@ -39,13 +40,34 @@ def forward(
     padded = _padded(x, window)
     rows: Array2 = _patches(padded, weight.shape[1:3], window).T @ weight.reshape(len(weight), -1).T
     z: Array4 = rows.reshape(len(x), *output_sizes(padded.shape[1:3], weight.shape[1:3], window.stride, window.dilation), len(weight))
+    return finished(z, bias, window, activation, keeps, max_pool2d.forward)
+
+
+def finished(
+    z: Array4, bias: Array1 | None, window: Window, activation: Activation, keeps: bool, pool: Callable[..., tuple[Array4, AnyIntArray]]
+) -> tuple[Array4, AnyIntArray | None]:
+    """(y, winners) from z without its bias; ``pool`` is MaxPool2d's forward. Written over z."""
     if bias is not None:
         z += bias
     y: Array4 = activation.forward(z)
     if window.pooling is None:
         return y, None
-    y, winners = max_pool2d.forward(y, *window.pooling)
+    y, winners = pool(y, *window.pooling)
     return y, winners if keeps else None
+
+
+def derivative(
+    next_grad: Array4,
+    y: Array4 | None,
+    winners: AnyIntArray | None,
+    shape: tuple[int, ...],
+    window: Window,
+    activation: Activation,
+    pool: Callable[..., Array4],
+) -> Any:
+    """dz, of ``shape``; ``pool`` is MaxPool2d's backward."""
+    dy = activation.backward(next_grad, y)
+    return dy if window.pooling is None else pool(dy, winners, shape, *window.pooling)
 
 
 def backward(
@@ -68,9 +90,8 @@ def backward(
     out_channels, kernel_height, kernel_width, _ = weight.shape
     kernel_size = (kernel_height, kernel_width)
     out_height, out_width = output_sizes((height, width), kernel_size, window.stride, window.dilation)
-    dz: Array4 = activation.backward(next_grad, y)
-    if window.pooling is not None and winners is not None:
-        dz = max_pool2d.backward(dz, winners, (batch, out_height, out_width, out_channels), *window.pooling)
+    shape = batch, out_height, out_width, out_channels
+    dz: Array4 = derivative(next_grad, y, winners, shape, window, activation, max_pool2d.backward)
     rows: Array2 = dz.reshape(batch * out_height * out_width, out_channels)
 
     # Not rows.T @ patches.T, which says the same: there OpenBLAS's threads wait for each other, for seconds on a busy machine.

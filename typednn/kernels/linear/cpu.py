@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 from typednn.arrays import Array2
-from typednn.engines import Array, Kernel, empty, kernel, sgemm
-from typednn.engines import cpu as processors
+from typednn.engines import Array, Kernel, empty, kernel, processor, sgemm
 from typednn.kernels import sums
 from typednn.kernels.activations import Activation
 from typednn.kernels.linear import schedules
@@ -80,7 +79,7 @@ def backward_by_blas(next_grad: Any, x: Any, weight: Any, y: Any, activation: Ac
 
 @cache
 def _lanes() -> int:
-    return processors.for_schedules(processors.processor()).lanes
+    return processor.for_schedules(processor.host()).lanes
 
 
 @cache

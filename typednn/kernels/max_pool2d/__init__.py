@@ -27,5 +27,3 @@ forward: Final = op(
     keeps="index",
     backward=backward,
 )
-
-__all__ = ["backward", "forward"]

@@ -54,6 +54,27 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size:
     return lanes
 
 
+def _over_taps(
+    hl: Any,
+    cpu: Cpu,
+    y: Any,
+    each: Any,
+    tap: Any,
+    axes: tuple[Any, Any, Any, Any],
+    size: tuple[int, int, int],
+    batch: Any,
+    kernel_size: Pair,
+) -> Any:
+    """``y``, whose vectors are computed in ``each``, which goes over the taps of a window."""
+    lanes = _scheduled(hl, cpu, y, axes, size, batch)
+    extent = min(cpu.lanes, size[2] if lanes is axes[0] else size[1])
+    each.compute_at(y, lanes).vectorize(lanes, extent)
+    update = each.update().reorder(lanes, tap.x, tap.y).vectorize(lanes, extent)
+    if kernel_size[0] * kernel_size[1] <= _UNROLLED:
+        update.unroll(tap.x).unroll(tap.y)
+    return y
+
+
 def _build_forward(hl: Any, cpu: Cpu, x: Any, kernel_size: Pair, stride: Pair, dilation: Pair, size: tuple[int, int, int]) -> Any:
     c, s, r, n = (hl.Var(name) for name in "csrn")
     y, best = hl.Func("y"), hl.Func("best")
@@ -73,13 +94,7 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, kernel_size: Pair, stride: Pair, d
         ]
     )
     y[c, s, r, n] = hl.Tuple([best[c, s, r, n][0], best[c, s, r, n][1]])
-    lanes = _scheduled(hl, cpu, y, (c, s, r, n), size, x.dim(3).extent())
-    extent = size[2] if lanes is c else size[1]
-    best.compute_at(y, lanes).vectorize(lanes, min(cpu.lanes, extent))
-    best.update().reorder(lanes, tap.x, tap.y).vectorize(lanes, min(cpu.lanes, extent))
-    if width * height <= _UNROLLED:
-        best.update().unroll(tap.x).unroll(tap.y)
-    return y
+    return _over_taps(hl, cpu, y, best, tap, (c, s, r, n), size, x.dim(3).extent(), kernel_size)
 
 
 def _build_backward(
@@ -116,13 +131,7 @@ def _build_backward(
     summed[c, w, h, n] = zero
     summed[c, w, h, n] += won(below / stride[0], beside / stride[1], tap.y * kernel_size[1] + tap.x, on_grid)
     dx[c, w, h, n] = summed[c, w, h, n]
-    lanes = _scheduled(hl, cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent())
-    extent = size[2] if lanes is c else size[1]
-    summed.compute_at(dx, lanes).vectorize(lanes, min(cpu.lanes, extent))
-    summed.update().reorder(lanes, tap.x, tap.y).vectorize(lanes, min(cpu.lanes, extent))
-    if kernel_size[0] * kernel_size[1] <= _UNROLLED:
-        summed.update().unroll(tap.x).unroll(tap.y)
-    return dx
+    return _over_taps(hl, cpu, dx, summed, tap, (c, w, h, n), size, next_grad.dim(3).extent(), kernel_size)
 
 
 @cache

@@ -5,7 +5,8 @@ either mode: a view would not be C-contiguous, and the kernels that read it woul
 """
 
 from typednn.arrays import Array4, namespace
-from typednn.engines.cuda import LIMIT, CudaKernel
+from typednn.engines.cuda import CudaKernel
+from typednn.engines.dispatch import LIMIT
 from typednn.kernels.pad2d.reference import Border, Mode
 
 _CODE = """

@@ -28,5 +28,3 @@ forward: Final = op(
     keeps="x slope",
     backward=backward,
 )
-
-__all__ = ["backward", "forward"]

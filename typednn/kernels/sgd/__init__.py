@@ -22,5 +22,3 @@ step: Final = op(
     flops=lambda weights, grad, velocity, *_: (2 if velocity is None else 4) * weights.size,
     writes="weights velocity",
 )
-
-__all__ = ["step"]

@@ -22,5 +22,3 @@ forward: Final = op(
     keeps="y",
     backward=backward,
 )
-
-__all__ = ["backward", "forward"]

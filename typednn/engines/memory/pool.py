@@ -8,8 +8,6 @@ Memory goes back to the system when `clear` is called, and when a new owner is n
 Small arrays come from NumPy, which has a cache of its own for them.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import dataclass

@@ -9,17 +9,17 @@ import sys
 
 import pytest
 
-from typednn.engines import cpu, get_threads, set_threads, threads
+from typednn.engines import get_threads, processor, set_threads, threads
 from typednn.errors import ArgumentError
 
 TWO_CORES = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: A B\nflags\t\t: avx avx2 fma\n\nprocessor\t: 1\nflags\t\t: avx avx2\n"
 
 
 def test_flags_are_those_of_every_core() -> None:
-    assert cpu.read(TWO_CORES, "AMD64") == cpu.Processor("x86_64", "AuthenticAMD", "A B", frozenset({"avx", "avx2"}))
-    arm = cpu.read("processor: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n", "aarch64")
+    assert processor.read(TWO_CORES, "AMD64") == processor.Processor("x86_64", "AuthenticAMD", "A B", frozenset({"avx", "avx2"}))
+    arm = processor.read("processor: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n", "aarch64")
     assert (arm.vendor, arm.flags) == ("0x41", frozenset({"fp", "asimd"}))
-    assert cpu.read("", "arm64") == cpu.Processor("aarch64", "", "", frozenset())
+    assert processor.read("", "arm64") == processor.Processor("aarch64", "", "", frozenset())
 
 
 @pytest.mark.parametrize(
@@ -28,22 +28,22 @@ def test_flags_are_those_of_every_core() -> None:
         ("", 4, 16),
         ("avx", 8, 16),
         ("avx avx2 fma f16c", 8, 16),
-        (" ".join(sorted(cpu.AVX512)), 16, 32),
+        (" ".join(sorted(processor.AVX512)), 16, 32),
         ("avx avx2 fma f16c avx512f", 8, 16),
     ],
 )
 def test_tiles_of_x86(flags: str, lanes: int, registers: int) -> None:
-    assert cpu.for_schedules(cpu.read(f"flags : {flags}", "x86_64")) == cpu.Cpu("x86_64", lanes, registers)
+    assert processor.for_schedules(processor.read(f"flags : {flags}", "x86_64")) == processor.Cpu("x86_64", lanes, registers)
 
 
 def test_tiles_of_arm() -> None:
-    assert cpu.for_schedules(cpu.read("", "aarch64")) == cpu.Cpu("aarch64", 4, 32)
+    assert processor.for_schedules(processor.read("", "aarch64")) == processor.Cpu("aarch64", 4, 32)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux") or platform.machine() != "x86_64", reason="needs Linux on x86-64")
 def test_this_machine() -> None:
-    assert cpu.processor().has({"sse2", "fpu"})
-    assert cpu.cores() == len(os.sched_getaffinity(0))
+    assert processor.host().has({"sse2", "fpu"})
+    assert processor.cores() == len(os.sched_getaffinity(0))
 
 
 def said(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -55,7 +55,7 @@ ASK = "from typednn.engines import get_threads; print(get_threads())"
 
 
 def test_threads_at_the_start() -> None:
-    assert said(ASK).stdout == f"{cpu.cores()}\n"
+    assert said(ASK).stdout == f"{processor.cores()}\n"
     assert said(ASK, TYPEDNN_THREADS="3").stdout == "3\n"
     assert "TYPEDNN_THREADS: must be an integer of at least 1, got 'many'" in said(ASK, TYPEDNN_THREADS="many").stderr
     assert "got '0'" in said(ASK, TYPEDNN_THREADS="0").stderr

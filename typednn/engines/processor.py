@@ -4,8 +4,6 @@ A kernel's tiles follow from these: accumulators have to stay in registers, and 
 ``/proc/cpuinfo``, so that asking loads no compiler; where there is no such file, the least that the architecture promises.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Iterable
@@ -42,7 +40,7 @@ class Processor:
 
 
 @cache
-def processor() -> Processor:
+def host() -> Processor:
     """This machine, read once."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")

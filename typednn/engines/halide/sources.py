@@ -4,8 +4,6 @@ That is the file of its build function, those of its options' classes, and every
 so on.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -13,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from typednn.engines.cache import digest
+from typednn.engines.halide.cache import digest
 from typednn.errors import EngineError
 
 

@@ -3,8 +3,6 @@
 By default a complaint ends the process. Here it is kept for `complaint`, and the kernel returns a code.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil
@@ -12,8 +10,9 @@ import threading
 from functools import cache
 from pathlib import Path
 
-from typednn.engines import cache as on_disk
-from typednn.engines import threads, toolchain
+from typednn.engines import threads
+from typednn.engines.halide import cache as on_disk
+from typednn.engines.halide import toolchain
 from typednn.engines.locks import Lock
 
 _lock = Lock()

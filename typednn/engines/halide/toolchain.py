@@ -5,8 +5,6 @@ Kernels are compiled ahead of time, without Halide's runtime, and linked against
 each process anew, and hold the interpreter's lock while they run.
 """
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import subprocess
@@ -23,7 +21,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from typednn.engines import cpu
+from typednn.engines import processor
 from typednn.errors import EngineError
 
 # The interface between our objects, their runtime and `runtime.py`: another number makes every cached entry another one.
@@ -79,7 +77,7 @@ class Target:
     """A machine to compile for, in Halide's words and in a schedule's."""
 
     text: str
-    cpu: cpu.Cpu
+    cpu: processor.Cpu
 
 
 @cache
@@ -102,26 +100,14 @@ def halide() -> Any:
 @cache
 def fingerprint() -> tuple[str, ...]:
     """What compiled code depends on besides its plan: known without importing Halide."""
-    here = cpu.processor()
+    here = processor.host()
     return ABI, version("halide"), sys.platform, here.machine, here.model, *sorted(here.flags)
 
 
 @cache
 def host() -> Target:
     """The machine that this process runs on."""
-    return Target(str(halide().get_host_target()), cpu.for_schedules(cpu.processor()))
-
-
-def targets_for_tests() -> dict[str, Target]:
-    """Machines that every kernel has to compile for, and that a test can name: from the oldest x86-64 to a phone."""
-    x86 = "x86-64-linux"
-    return {
-        "x86-64": Target(x86, cpu.Cpu("x86_64", 4, 16)),
-        "sse4.1": Target(f"{x86}-sse41", cpu.Cpu("x86_64", 4, 16)),
-        "avx2": Target(f"{x86}-sse41-avx-avx2-f16c-fma", cpu.Cpu("x86_64", 8, 16)),
-        "avx512": Target(f"{x86}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake", cpu.Cpu("x86_64", 16, 32)),
-        "arm64": Target("arm-64-linux", cpu.Cpu("aarch64", 4, 32)),
-    }
+    return Target(str(halide().get_host_target()), processor.for_schedules(processor.host()))
 
 
 def compile_object(plan: Plan, path: Path, symbol: str, target: Target) -> None:
@@ -147,7 +133,7 @@ def compile_in_memory(plan: Plan) -> Callable[..., Any]:
         return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, hl.get_jit_target_from_environment()))
 
 
-def _pipeline(plan: Plan, on: cpu.Cpu) -> tuple[Any, list[Any]]:
+def _pipeline(plan: Plan, on: processor.Cpu) -> tuple[Any, list[Any]]:
     hl = halide()
     arguments = [_parameter(argument, f"argument{position}") for position, argument in enumerate(plan.inputs)]
     built = plan.build(hl, on, *arguments, **dict(plan.options))

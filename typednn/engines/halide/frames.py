@@ -1,7 +1,5 @@
 """Frames: the C structures that a kernel reads its arguments from, Halide's ``halide_buffer_t``, and the function that fills them in."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Callable
@@ -10,8 +8,8 @@ from weakref import ref
 
 import numpy as np
 
-from typednn.engines import memory
-from typednn.engines.toolchain import Array, Plan
+from typednn.engines.halide.toolchain import Array, Plan
+from typednn.engines.memory.addresses import DATA, address, words
 from typednn.errors import DTypeError, EngineError, ShapeError, explain
 
 _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
@@ -31,7 +29,6 @@ class Frame:
     __slots__ = (
         "_arguments",
         "_at",
-        "_bytes",
         "_dtypes",
         "_name",
         "_outputs",
@@ -149,8 +146,8 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         "frames": frames,
         "run": run,
         "new": new,
-        "memory": memory.words,
-        "address_of": memory.address,
+        "memory": words,
+        "address_of": address,
         "ndarray": np.ndarray,
         "failed": failed,
         "ref": ref,
@@ -184,13 +181,13 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
             test += f" or {name}.shape != s{number}"
         reads = number < inputs and number not in plan.written
         test += f" or not {name}.flags.{'c_contiguous' if reads else 'carray'}"
-        address = f"address_of({name})" if memory.DATA is None else f"memory[(id({name}) >> 3) + {memory.DATA}]"
+        data = f"address_of({name})" if DATA is None else f"memory[(id({name}) >> 3) + {DATA}]"
         places = [f"words[{blank.slot(place)}] = " for place, other in enumerate(names) if other == name]
         if argument.parameter and reads and not own:
-            parameters[name] = test, f"{''.join(places)}{address}"
+            parameters[name] = test, f"{''.join(places)}{data}"
         else:
             tests.append(test)
-            fills.append(f"{''.join(places)}{address}")
+            fills.append(f"{''.join(places)}{data}")
 
     where = leading[0] if len(leading) == 1 else f"({', '.join(leading)})"
     changed = [

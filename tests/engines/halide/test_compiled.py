@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sample_op
+from fast_ops import TARGETS
 
-from typednn.engines import Array, EngineError, Scalar, compiled, kernel, set_threads, sources, threads, toolchain
-from typednn.engines.compiled import Kernel
+from typednn.engines import Array, EngineError, Scalar, kernel, set_threads, threads
+from typednn.engines.halide import compiled, sources, toolchain
+from typednn.engines.halide.compiled import Kernel
 from typednn.errors import DTypeError, ShapeError
 from typednn.optim import SGD, Adam
-
-sys.path.insert(0, str(Path(__file__).parent))  # kernels live in importable files: so do these
-
-import sample_op
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 
@@ -248,9 +247,9 @@ def test_source_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert key() != second
 
 
-@pytest.mark.parametrize("name", toolchain.targets_for_tests())
+@pytest.mark.parametrize("name", TARGETS)
 def test_every_target_gets_an_object(name: str, tmp_path: Path) -> None:
-    target = toolchain.targets_for_tests()[name]
+    target = TARGETS[name]
     toolchain.compile_object(sample_op.forward_kernel().plan, tmp_path / "kernel.o", "symbol", target)
     content = (tmp_path / "kernel.o").read_bytes()
     assert content[:4] == b"\x7fELF"
@@ -374,6 +373,6 @@ for count in (1, 3, 2, 1):
     found.append(len(os.listdir("/proc/self/task")))
 print([tasks - found[0] for tasks in found])
 """
-    command = [sys.executable, "-c", code, str(Path(__file__).parent)]
+    command = [sys.executable, "-c", code, str(Path(sample_op.__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout == "[0, 2, 1, 0]\n", done.stdout + done.stderr

@@ -4,8 +4,6 @@ NumPy's own ways take ten times as long. The address is the first field after an
 C interface; whether it is found there is tried once, and otherwise NumPy is asked.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from typing import Any

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from typednn.engines import cache
+from typednn.engines.halide import cache
 
-HERE = Path(__file__).parent
+SUPPORT = Path(__file__).parents[2] / "support"
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 STRANGER = 12345  # a user whom the system does not know
 RELU = """
@@ -32,7 +32,7 @@ print("halide" in sys.modules)
 
 def start(folder: Path, code: str = RELU, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", code, str(HERE)],
+        [sys.executable, "-W", "error", "-c", code, str(SUPPORT)],
         env={**os.environ, "TYPEDNN_CACHE": str(folder), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -121,7 +121,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not ROOT, reason="only root can be another user")
 def test_user_without_home_or_name() -> None:
-    code = f"import os\nfrom typednn.engines import cache\nos.setuid({STRANGER})\nprint(cache._users_folder())"
+    code = f"import os\nfrom typednn.engines.halide import cache\nos.setuid({STRANGER})\nprint(cache._users_folder())"
     environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME", "TYPEDNN_CACHE")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout == "None\n"
@@ -148,7 +148,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = tmp_path / "cache"
     monkeypatch.setenv("TYPEDNN_CACHE", str(place))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(cache, "_told", set[Path]())
+    cache._warn.cache_clear()
     monkeypatch.setattr(cache, "_own", None)
     assert asked(text=b"before") == asked() == b"before"
     return place
@@ -339,7 +339,7 @@ def test_killed_compilation_leaves_nothing_for_long(tmp_path: Path) -> None:
     private.mkdir()
     dying = """
 import os, signal
-from typednn.engines import cache
+from typednn.engines.halide import cache
 with cache.entry("key", lambda path: os.kill(os.getpid(), signal.SIGKILL)): pass
 """
     process = start(tmp_path / "cache", dying, TMPDIR=str(private))

@@ -5,8 +5,6 @@ Arguments are Halide expressions of float32. Mind also that Halide's ``exp``, ``
 keeps them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn.engines import Array, Scalar, compiled, frames, toolchain
-from typednn.engines.compiled import Kernel, kernel
-from typednn.engines.frames import Frame
+from typednn.engines import Array, Scalar
+from typednn.engines.halide import compiled, frames, toolchain
+from typednn.engines.halide.compiled import Kernel, kernel
+from typednn.engines.halide.frames import Frame
 from typednn.errors import DTypeError, ShapeError
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
@@ -86,7 +87,7 @@ def test_shapes_that_always_change_do_not_pile_up(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(frames, "_SHAPES", 4)
     flat = Array("size", flat=True)
     each = Kernel(kernel("test.moved", moved, inputs=(flat, flat, Scalar()), outputs=(flat, flat, flat), written=(0, 1)).plan)
-    each.compile()
+    each(np.zeros(1, np.float32), np.ones(1, np.float32), 1.0, np.empty(1, np.float32))
     known = each.call.__globals__["frames"]
     for size in range(1, 30):
         x, velocity, out = np.zeros(size, np.float32), np.ones(size, np.float32), np.empty(size, np.float32)

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast, final
 
-from typednn.engines import cache as on_disk
-from typednn.engines import runtime, sources, toolchain
-from typednn.engines.frames import Frame, caller_of
+from typednn.engines.halide import cache as on_disk
+from typednn.engines.halide import runtime, sources, toolchain
+from typednn.engines.halide.frames import Frame, caller_of
+from typednn.engines.halide.toolchain import Argument, Array, Build, Plan
 from typednn.engines.locks import Lock
-from typednn.engines.toolchain import Argument, Array, Build, Plan
 from typednn.errors import EngineError
 
 _kernels: dict[Plan, Kernel] = {}
@@ -61,19 +61,12 @@ class Kernel:
         """Compute the outputs in place; an argument that is not what the plan says is a ShapeError or DTypeError."""
         self.call(*arguments)
 
-    def compile(self) -> None:
-        """Compile, or load from disk, before the first call."""
+    def _first_call(self, *arguments: Any) -> None:
         with self._lock():
             if self.call == self._first_call:
-                self.call = self._compiled()
-
-    def _first_call(self, *arguments: Any) -> None:
-        self.compile()
+                run = _load(self.plan) if toolchain.linkers() else None
+                self.call = _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
         self.call(*arguments)
-
-    def _compiled(self) -> Callable[..., None]:
-        run = _load(self.plan) if toolchain.linkers() else None
-        return _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
 
 
 def _load(plan: Plan) -> Callable[[int], int] | None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
+import nan_kernels
 import numpy as np
 import pytest
 
-from typednn.engines import Array, kernel, toolchain
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import nan_kernels
+from typednn.engines import Array, kernel
+from typednn.engines.halide import toolchain
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 

@@ -9,8 +9,6 @@ Loading an entry runs its code, so folder and entry must belong to the user and 
 that happens to it goes through its descriptor: what was checked is what is loaded, whoever may rename the folders above it.
 """
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import os
@@ -21,6 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 _MARK = b"typednn\n"
@@ -147,18 +146,15 @@ def _through_descriptor(folder: Path, opened: ExitStack) -> Path | None:
     return None
 
 
-_told = set[Path]()
-
-
+@cache
 def _warn(folder: Path, why: str) -> None:
-    if folder not in _told:
-        _told.add(folder)
-        warnings.warn(
-            f"{folder} can't keep compiled kernels ({why}): they last for this process only; "
-            "set TYPEDNN_CACHE to a folder of your own that nobody else can write to",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    """Once for each folder and reason."""
+    warnings.warn(
+        f"{folder} can't keep compiled kernels ({why}): they last for this process only; "
+        "set TYPEDNN_CACHE to a folder of your own that nobody else can write to",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 _own: Path | None = None

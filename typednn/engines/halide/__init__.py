@@ -1,0 +1,1 @@
+"""Halide: kernels compiled for their shapes, kept on disk, and called with NumPy arrays."""

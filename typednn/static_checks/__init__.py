@@ -1,0 +1,11 @@
+"""Static checks of sizes in Python files: mypy with typednn's plugin, without a mypy set-up of one's own.
+
+mypy runs within this process, with a configuration made here. Only what the plugin says is reported, and files that cannot be parsed;
+everything else that mypy finds is left to those who run mypy. Of the user's own mypy settings those count that decide where modules are
+found.
+"""
+
+from typednn.static_checks.findings import Finding, findings
+from typednn.static_checks.targets import python_files
+
+__all__ = ["Finding", "findings", "python_files"]
