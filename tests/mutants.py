@@ -246,7 +246,7 @@ MUTANTS = [
     mutant(
         "backward after a forward that was interrupted is refused",
         "typednn/calls.py",
-        "                self._record = None  # until the forward has ended",
+        "                state.record = None  # until the forward has ended",
         "                # until the forward has ended",
         "tests/test_sharing.py::test_backward_after_an_interrupted_forward_is_refused",
     ),

@@ -421,16 +421,14 @@ class Contract:
                 names, parts, results = [f"result[{place}]" for place in range(len(several))], several, result
             judge(self.described(instance), instance, [*self.names[:count], *names], [*hints, *parts], [*values[:count], *results])
 
-    def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], placement: Any = None) -> Kind:
-        """The kind of a call that was judged. ``names`` are what the arguments are called in ``x``, all that a call is given; ``placement``
-        is that of the instance's own arrays.
+    def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], before: Facts | None = None) -> Kind:
+        """The kind of a call that was judged. ``names`` are what the arguments are called in ``x``, all that a call is given; ``before``
+        has what else decides about them.
         """
         known = [f"shapes[{place}]" for place in range(len(values))]
-        before, after = Facts("self, x"), Facts("self, shapes, y", known)
+        before, after = before or Facts("self, x"), Facts("self, shapes, y", known)
         for name, value in zip(names, values, strict=True):
             before.note(name, value)
-        if placement is not None:
-            before.note("self._placement", placement, "dtype", "device")
         after.note("y", result)
         shapes_of = [f"{name}.shape" if is_array(value) else "None" for name, value in zip(names, values, strict=True)]
         for hints, promised in self.laws:

@@ -172,7 +172,7 @@ class GradientContract(GradientType):
         judged.append(("next_grad", self.contract.hints[0] if forward is None else forward.result, next_grad))
         judge(where, instance, *zip(*judged, strict=True))
 
-        if hasattr(instance, "own_parameters"):
+        if hasattr(instance, "learnt"):
             _check_declared(where, instance, gradient, facts)
         else:
             self.check_held(where, instance, gradient, facts)
@@ -227,14 +227,14 @@ def check_derivative(where: str, module: Any, name: str, derivative: Any, quanti
 
 def _check_declared(where: str, module: Any, gradient: Any, facts: Facts) -> None:
     """Hold the derivatives by a layer's declared parameters to these."""
-    for field, declared in module.own_parameters():
+    for field, declared in module.learnt:
         name, path = f"gradient field {field!r}", module.gradient_prefix + field
         derivative = attrgetter(path)(gradient)
         facts.note(f"gradient.{path}", derivative)
         if not declared.absent(module):
             judge(where, module, [name], [declared.hint], [derivative])
             check_derivative(where, module, name, derivative, signature(getattr(module, field)), f"parameter {field!r}")
-            facts.same(f"self._cells[{field!r}].array.shape", f"gradient.{path}.shape")
+            facts.same(f"{declared.place}.shape", f"gradient.{path}.shape")
         elif derivative is not None:
             raise ShapeError(explain(where, f"{name} must be None, as this layer has no {field}", type(derivative).__name__), module)
 

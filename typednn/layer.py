@@ -269,7 +269,7 @@ class _Parts(Module):
     def _consist(self, parts: Sequence[Module], sample: Input[Any] | None) -> None:
         self.parts = tuple(parts)
         self.sample = sample
-        self.names = tuple(part._name or str(place) for place, part in enumerate(self.parts))
+        self.names = tuple(part.__typednn_storage__.name or str(place) for place, part in enumerate(self.parts))
         twice = next((name for name, times in Counter(self.names).items() if times > 1), None)
         if twice is not None:
             raise ArgumentError(explain("stack", "every part's name is its own", f"{twice!r} twice", "rename one with named(...)"))
@@ -451,7 +451,7 @@ class Sequential(_Parts, Layer[Any, Any, ChainGrad[Any, *tuple[Any, ...]], S], G
             parts = [layer.named(name) for name, layer in zip(layers, parts, strict=True)]
         flat: list[Module] = []
         for layer in parts:
-            flat += layer.parts if isinstance(layer, Chain | FirstChain | Sequential) and not layer._name else [layer]
+            flat += layer.parts if isinstance(layer, Chain | FirstChain | Sequential) and not layer.__typednn_storage__.name else [layer]
         super().__init__(flat, input)
 
     def forward(self, x: Shaped[AnyArray, "batch *input"]) -> Shaped[AnyArray, "batch *output"]:

@@ -17,7 +17,7 @@ _constructor = functools.lru_cache(maxsize=256)(inspect.signature)
 
 def constructor_arguments(module: Any) -> dict[str, Any]:
     """The arguments that build this module again, as they were given; a generator is no part of them."""
-    positional, named = module._arguments
+    positional, named = module.__typednn_storage__.arguments
     bound = _constructor(type(module).__init__).bind(module, *positional, **named).arguments
     return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
 

@@ -262,7 +262,7 @@ def _names(layers: Sequence[Any]) -> tuple[str, ...]:
     for place, layer in enumerate(layers):
         if any(identity(layer) is identity(earlier) for earlier in names.values()):
             raise StackError(f"{layer!r} stands twice in one stack, but a layer holds one forward; use a second instance or layer.shared()")
-        name = layer._name or str(place)
+        name = layer.__typednn_storage__.name or str(place)
         if name in names:
             raise ArgumentError(explain("Stack", "every part's name is its own", f"{name!r} twice", "rename one with named(...)"), "layers")
         names[name] = layer

@@ -8,9 +8,6 @@ that holds it first. That layer is handed a gradient with the sum in it. In the 
 parameter is left out; whatever else it does is done.
 """
 
-# A module's cells are read here.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import dataclasses
@@ -18,31 +15,26 @@ import functools
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.calls import locate
 from typednn.checks import Contract, judge, signature, switch
 from typednn.derivatives import check_derivative, check_optimizer
 from typednn.errors import LocatedError
-from typednn.fields import Cell
 from typednn.kernels.pointwise import add
 from typednn.protocols import Optimizer
-
-if TYPE_CHECKING:
-    from typednn.module import Module
+from typednn.state import Cell
+from typednn.tree import Node, Use
 
 Update = TypeVar("Update", bound=Callable[..., None])
-
-# One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
-Use: TypeAlias = "tuple[str, Cell, AnyArray, Module]"
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Tie:
     """A parameter with several uses, during one update of the model."""
 
-    holder: Module
+    holder: Node
     others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
     state: str = "waiting"  # then "stepping", then "stepped"
 
@@ -69,7 +61,7 @@ def inherited(update: Update) -> Update:
     return update
 
 
-def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
+def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
     """The inherited ``update``: ``optimizer.step(weights, derivative)`` once per parameter in the order of declaration, or all at once."""
     if _running.ties is not None and id(module) in _running.members:
         _step(module, optimizer, grad)
@@ -91,7 +83,7 @@ def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
         optimizer.step(cell.array, derivative)
 
 
-def _step(module: Module, optimizer: Any, grad: Any) -> None:
+def _step(module: Node, optimizer: Any, grad: Any) -> None:
     """The parameters of ``module`` itself, then each part's ``update``."""
     optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
     for path, cell, derivative in module.own_uses(grad):
@@ -108,7 +100,7 @@ def _step(module: Module, optimizer: Any, grad: Any) -> None:
 
 
 @contextmanager
-def _sharing(module: Module, uses: Sequence[Use]) -> Generator[None]:
+def _sharing(module: Node, uses: Sequence[Use]) -> Generator[None]:
     """While ``module`` is updated: which parameters have several uses, and what the later ones add."""
     ties: dict[int, _Tie] = {}
     for _, cell, derivative, holder in uses:
@@ -130,10 +122,12 @@ def _sharing(module: Module, uses: Sequence[Use]) -> Generator[None]:
 class _OncePerShared:
     """The optimizer that a hand-written ``update`` is handed in a model with shared parameters: see the top of this file."""
 
-    def __init__(self, optimizer: Any, module: Module, ties: dict[int, _Tie]) -> None:
+    def __init__(self, optimizer: Any, module: Node, ties: dict[int, _Tie]) -> None:
         self.optimizer = optimizer
-        self._parts = {id(part) for _, part in module.named_modules()}
-        self._ties = {id(cell.array): ties[id(cell)] for _, _, _, cell in module._stored("parameter") if id(cell) in ties}
+        parts = [part for _, part in module.named_modules()]
+        cells = [cell for part in parts for cell in part.__typednn_storage__.cells.values()]
+        self._parts = set(map(id, parts))
+        self._ties = {id(cell.array): ties[id(cell)] for cell in cells if id(cell) in ties}
 
     def step(self, weights: Any, grad: Any) -> None:
         tie = self._ties.get(id(weights))
@@ -146,11 +140,11 @@ class _OncePerShared:
         return getattr(self.optimizer, name)
 
 
-def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
+def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable[..., Any]:
     """A hand-written ``update``: the gradient is checked first, shared parameters are stepped once."""
 
     @functools.wraps(function)
-    def update(self: Module, optimizer: Any, grad: Any) -> None:
+    def update(self: Node, optimizer: Any, grad: Any) -> None:
         try:
             optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
             uses, _ = checked_uses(self, optimizer, grad)
@@ -167,7 +161,7 @@ def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callab
     return update
 
 
-def _by_hand(module: Module, function: Callable[..., Any], optimizer: Any, grad: Any) -> None:
+def _by_hand(module: Node, function: Callable[..., Any], optimizer: Any, grad: Any) -> None:
     ties = _running.ties
     if ties is not None:
         for name, cell, derivative in list(module.own_uses(grad)):
@@ -189,7 +183,7 @@ def _replaced(grad: Any, path: str, derivative: Any) -> Any:
 _optimizers: set[type] = set()
 
 
-def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], bool]:
+def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bool]:
     """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is hand-written."""
     uses: list[Use] = []
     try:
@@ -210,6 +204,6 @@ def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], 
     return uses, by_hand
 
 
-def _hold(module: Module, path: str, array: Any, derivative: Any) -> None:
+def _hold(module: Node, path: str, array: Any, derivative: Any) -> None:
     if not (derivative.__class__ is array.__class__ and derivative.shape == array.shape and derivative.dtype == array.dtype):
         check_derivative(f"{module.label()}.update", module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")
