@@ -8,7 +8,6 @@ Constructors take sizes and allocate nothing.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,13 +20,12 @@ import numpy.typing as npt
 from typednn import calls, delegation, printing, sharing, updates
 from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
-from typednn.checks import array_hints, enforced
+from typednn.checks import enforced
 from typednn.errors import ArgumentError, LocatedError, StateDictError, explain
-from typednn.fields import InnerField, StoredField, declared_fields
+from typednn.fields import StoredField
 from typednn.kernels.pointwise import add
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
-from typednn.shapes import parse
 from typednn.state import CallState, Cell, Placement, Storage
 from typednn.tree import Node, Use, modules_in
 
@@ -54,24 +52,6 @@ class Module(Node, Enforced):
             self.__typednn_storage__ = Storage((args, kwargs), Placement(_FLOAT32, "cpu"))
             self.__typednn_calls__ = CallState()
             return self
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        cls.fields = declared_fields(cls)
-        for name, field in cls.fields.items():
-            setattr(cls, name, field)
-        cls.learnt = tuple(
-            (name, field) for name, field in cls.fields.items() if isinstance(field, StoredField) and field.kind == "parameter"
-        )
-        classes = [base for base in reversed(cls.__mro__) if base not in Module.__mro__]
-        cls.declared = tuple(dict.fromkeys(name for base in classes for name in inspect.get_annotations(base)))
-        super().__init_subclass__(**keywords)
-        cls.inside = tuple(field for field in cls.fields.values() if isinstance(field, InnerField))
-        contract = getattr(getattr(cls, "forward", None), "__typednn_contract__", None)
-        if contract is not None:
-            bound = {slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)}
-            for inner in cls.inside:
-                inner.define(bound)
-        cls.updates_by_hand = hasattr(getattr(cls, "update", None), "__wrapped__")
 
     @classmethod
     def wrap_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,15 +5,16 @@ A module's children are the layers in its attributes, declared ones first. All t
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeAlias, cast
 
 from typednn.arrays import AnyArray, is_array
-from typednn.checks import attribute_lookup
+from typednn.checks import array_hints, attribute_lookup
 from typednn.errors import DefinitionError, StackError, StateError, explain
-from typednn.fields import Field, InnerField, StoredField
-from typednn.shapes import Flow
+from typednn.fields import Field, InnerField, StoredField, declared_fields
+from typednn.shapes import Flow, parse
 from typednn.state import CallState, Cell, Stateful, Storage
 
 # One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
@@ -37,6 +38,24 @@ class Node(Stateful):
     forward: Callable[..., Any]
     backward: Callable[..., Any]
     update: Callable[..., None]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        cls.fields = declared_fields(cls)
+        for name, field in cls.fields.items():
+            setattr(cls, name, field)
+        cls.learnt = tuple(
+            (name, field) for name, field in cls.fields.items() if isinstance(field, StoredField) and field.kind == "parameter"
+        )
+        classes = [base for base in reversed(cls.__mro__) if base not in Node.__mro__]
+        cls.declared = tuple(dict.fromkeys(name for base in classes for name in inspect.get_annotations(base)))
+        super().__init_subclass__(**keywords)
+        cls.inside = tuple(field for field in cls.fields.values() if isinstance(field, InnerField))
+        contract = getattr(getattr(cls, "forward", None), "__typednn_contract__", None)
+        if contract is not None:
+            bound = {slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)}
+            for inner in cls.inside:
+                inner.define(bound)
+        cls.updates_by_hand = hasattr(getattr(cls, "update", None), "__wrapped__")
 
     # ------------------------------------------------------------------ the walk
 
