@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
-from typednn.checks import Contract, Facts, array_hints, is_array_hint, remembered, shape_of, switch
+from typednn.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
 from typednn.derivatives import GradientContract, Outermost, Record, checked_backward
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
 from typednn.fields import not_forwarded
@@ -171,8 +171,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
     def several(self: Node, *inputs: Any, **named: Any) -> Any:
         return called(self, contract.in_order(self, inputs, named))
 
-    forward = functools.wraps(function)(called if alone else several)
-    forward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    forward = contracted(functools.wraps(function)(called if alone else several), contract)
     return forward
 
 
@@ -218,9 +217,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
             raise _no_room(self, error) from error
         return result
 
-    backward.__typednn_contract__ = gradient.contract  # type: ignore[attr-defined]
-    backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]
-    return backward
+    return contracted(backward, gradient.contract, gradient)
 
 
 # ------------------------------------------------------------------ observers

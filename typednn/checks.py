@@ -222,22 +222,13 @@ def _described(hint: Any) -> str:
     return getattr(hint, "__name__", str(hint).replace("typing.", ""))
 
 
-class _Number:
-    """Stands for an array where its dtype alone is asked about."""
-
-    shape = ()
-
-    def __init__(self, dtype: Any) -> None:
-        self.dtype: Any = dtype
-
-
 @functools.cache
 def _number_hint(kind: Any) -> Any:
-    return kind[_Number, ""]
+    return kind[types.SimpleNamespace, ""]
 
 
 def _fits_dtype(hint: Any, value: Any) -> bool:
-    return isinstance(_Number(value.dtype), _number_hint(hint.dtype))
+    return isinstance(types.SimpleNamespace(dtype=value.dtype, shape=()), _number_hint(hint.dtype))
 
 
 def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> ShapeError:
@@ -407,9 +398,6 @@ class Contract:
         for hints, _ in self.laws:
             judge(self.described(instance), instance, self.names[: len(hints)], hints, values[: len(hints)])
 
-    def check_agreement(self, instance: Any, values: Sequence[Any]) -> None:
-        check_agreement(lambda: self.described(instance), instance, self.names, values)
-
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments have bound."""
         for hints, promised in self.laws:
@@ -443,9 +431,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 Known = TypeVar("Known")
 
 
-def enforced(function: F, owner: str, note: Callable[[Any, Any], None] | None = None) -> F:
+def contracted(wrapper: F, contract: Contract, gradient: Any = None) -> F:
+    """``wrapper``, which knows the contract that it enforces, and what is promised of the ``gradient`` that it gives."""
+    vars(wrapper).update(__typednn_contract__=contract, __typednn_gradient__=gradient)
+    return wrapper
+
+
+def contract_of(cls: type, method: str) -> Contract | None:
+    """The contract that a method of ``cls`` enforces, None where there is none."""
+    return getattr(getattr(cls, method, None), "__typednn_contract__", None)
+
+
+def enforced(function: Callable[..., Any], owner: type, note: Callable[[Any, Any], None] | None = None) -> Callable[..., Any]:
     """``function`` with its annotations enforced; ``note`` is told of each call what a backward has to be held to."""
-    contract = Contract(function, f"{owner}.{function.__name__}")
+    contract = Contract(function, f"{owner.__qualname__}.{function.__name__}")
     count = len(contract.names)
     names = [f"x[{place}]" for place in range(count)]
 
@@ -465,7 +464,7 @@ def enforced(function: F, owner: str, note: Callable[[Any, Any], None] | None = 
                     break
         if found is None:
             contract.check_arguments(self, args)
-            contract.check_agreement(self, args)
+            check_agreement(lambda: contract.described(self), self, contract.names, args)
         result = function(self, *args)
         if kind is None or found is None or not kind.gives(self, found, result):
             contract.check_result(self, args, result)
@@ -476,8 +475,7 @@ def enforced(function: F, owner: str, note: Callable[[Any, Any], None] | None = 
             note(self, (kind, found, result.shape))
         return result
 
-    checked.__typednn_contract__ = contract  # type: ignore[attr-defined]
-    return cast(F, checked)
+    return contracted(checked, contract)
 
 
 def remembered(kinds: tuple[Known, ...], kind: Known) -> tuple[Known, ...]:

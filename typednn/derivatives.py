@@ -17,7 +17,7 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import AnyArray, is_array, is_floating
-from typednn.checks import Contract, Facts, Kind, array_hints, check_hint, judge, signature, switch
+from typednn.checks import Contract, Facts, Kind, array_hints, check_hint, contract_of, judge, signature, switch
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
 # One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the memory.
@@ -102,7 +102,7 @@ class GradientContract(GradientType):
         super().__init__(self.contract.result, where)
         if not self.known:
             return
-        forward = getattr(getattr(owner, "forward", None), "__typednn_contract__", None)
+        forward = contract_of(owner, "forward")
         if forward is not None and len(self.inputs) != len(forward.names):
             rule = f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}"
             raise DefinitionError(explain(where, rule, ", ".join(self.inputs)))
@@ -147,7 +147,7 @@ class GradientContract(GradientType):
         facts.note("gradient", gradient)
         where = self.contract.described(instance)
         self.contract.check_result(instance, [next_grad], gradient)
-        forward: Contract | None = getattr(getattr(instance.__class__, "forward", None), "__typednn_contract__", None)
+        forward = contract_of(instance.__class__, "forward")
 
         judged: list[tuple[str, Any, Any]] = []  # each derivative by an input, with its name and what forward says of that input
         for place, field in enumerate(self.inputs):

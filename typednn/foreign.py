@@ -16,6 +16,7 @@ from typednn.arrays import AnyArray, is_array
 from typednn.checks import attribute_lookup, is_array_hint
 from typednn.errors import DefinitionError, StackError, explain
 from typednn.module import Module
+from typednn.promises import METHODS
 from typednn.protocols import InputGrad, Optimizer
 from typednn.shapes import Flow
 
@@ -117,7 +118,7 @@ def adopted(part: Any, *, rows: bool = False) -> Any:
 
 def missing_methods(part: object) -> list[str]:
     """What an object lacks to be a part of a model."""
-    return [name for name in Module.promised if not callable(getattr(part, name, None))]
+    return [name for name in METHODS if not callable(getattr(part, name, None))]
 
 
 def identity(part: object) -> object:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,10 @@ from typednn.backends import select, to_device, to_numpy
 from typednn.checks import enforced
 from typednn.errors import ArgumentError, LocatedError, StateDictError, explain
 from typednn.fields import StoredField
-from typednn.kernels.pointwise import add
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
 from typednn.state import CallState, Cell, Placement, Storage
-from typednn.tree import Node, Use, modules_in
+from typednn.tree import Node, Use, modules_in, summed
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
@@ -36,8 +35,6 @@ _FLOAT32 = Precision.of(np.dtype(np.float32))
 
 class Module(Node, Enforced):
     """Base of everything that has a forward and a backward; derive from one of `typednn.layer`'s."""
-
-    promised: ClassVar[tuple[str, ...]] = ("forward", "backward", "update")  # enforced whatever their annotations say
 
     if TYPE_CHECKING:  # every node of the tree is a module
 
@@ -54,14 +51,13 @@ class Module(Node, Enforced):
             return self
 
     @classmethod
-    def wrap_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        if name == "forward":
-            return calls.enforced_forward(function, cls)
-        if name == "backward":
-            return calls.enforced_backward(function, cls)
-        if name == "update":
-            return updates.enforced_update(function, cls)
-        return enforced(function, cls.__qualname__)
+    def wrap_method(cls, name: str, function: Callable[..., Any]) -> Any:
+        wrap: dict[str, Any] = {
+            "forward": calls.enforced_forward,
+            "backward": calls.enforced_backward,
+            "update": updates.enforced_update,
+        }
+        return wrap.get(name, enforced)(function, cls)
 
     def named_fields(self, *kinds: str) -> Iterator[tuple[str, Module, StoredField, Cell]]:
         """Every stored field of the given kinds once, under its first name: shared cells are not repeated."""
@@ -105,14 +101,9 @@ class Module(Node, Enforced):
 
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
         """The derivative by every parameter under that parameter's name; uses of a shared parameter are summed."""
-        names = {id(cell): path for path, _, _, cell in self.named_fields("parameter")}
-        gradients: dict[str, AnyArray] = {}
         uses: list[Use] = []
         self.uses(grad, uses)
-        for _, cell, derivative, _ in uses:
-            path = names[id(cell)]
-            gradients[path] = add(gradients[path], derivative) if path in gradients else derivative
-        return gradients
+        return {name: derivative for name, _, derivative in summed(uses)}
 
     def gradients(self, grad: Any) -> list[AnyArray]:
         """The derivatives, paired with `parameters`."""

@@ -6,14 +6,15 @@ A module's children are the layers in its attributes, declared ones first. All t
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeAlias, cast
 
 from typednn.arrays import AnyArray, is_array
-from typednn.checks import array_hints, attribute_lookup
+from typednn.checks import array_hints, attribute_lookup, contract_of
 from typednn.errors import DefinitionError, StackError, StateError, explain
 from typednn.fields import Field, InnerField, StoredField, declared_fields
+from typednn.kernels.pointwise import add
 from typednn.shapes import Flow, parse
 from typednn.state import CallState, Cell, Stateful, Storage
 
@@ -50,7 +51,7 @@ class Node(Stateful):
         cls.declared = tuple(dict.fromkeys(name for base in classes for name in inspect.get_annotations(base)))
         super().__init_subclass__(**keywords)
         cls.inside = tuple(field for field in cls.fields.values() if isinstance(field, InnerField))
-        contract = getattr(getattr(cls, "forward", None), "__typednn_contract__", None)
+        contract = contract_of(cls, "forward")
         if contract is not None:
             bound = {slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)}
             for inner in cls.inside:
@@ -175,6 +176,15 @@ class Node(Stateful):
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their parts."""
+
+
+def summed(uses: Sequence[Use]) -> Iterable[tuple[str, Cell, AnyArray]]:
+    """Each parameter once: its first name, its cell, and the sum of the derivatives by its uses."""
+    sums: dict[int, tuple[str, Cell, AnyArray]] = {}
+    for name, cell, derivative, _ in uses:
+        earlier = sums.get(id(cell))
+        sums[id(cell)] = (name, cell, derivative) if earlier is None else (earlier[0], cell, add(earlier[2], derivative))
+    return sums.values()
 
 
 def modules_in(name: str, value: object) -> Iterator[tuple[str, Node]]:

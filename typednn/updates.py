@@ -17,15 +17,13 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from typednn.arrays import AnyArray
 from typednn.calls import locate
-from typednn.checks import Contract, judge, signature, switch
+from typednn.checks import Contract, contracted, judge, signature, switch
 from typednn.derivatives import check_derivative, check_optimizer
 from typednn.errors import LocatedError
 from typednn.kernels.pointwise import add
 from typednn.protocols import Optimizer
-from typednn.state import Cell
-from typednn.tree import Node, Use
+from typednn.tree import Node, Use, summed
 
 Update = TypeVar("Update", bound=Callable[..., None])
 
@@ -57,8 +55,7 @@ _running = _Running()
 
 def inherited(update: Update) -> Update:
     """Decorates the ``update`` that is `update_parts` and nothing else: it is not wrapped, as one that is written by hand is."""
-    update.__typednn_contract__ = Contract(update, update.__qualname__)  # type: ignore[attr-defined]
-    return update
+    return contracted(update, Contract(update, update.__qualname__))
 
 
 def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
@@ -71,16 +68,13 @@ def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
         with _sharing(module, uses):
             _step(module, optimizer, grad)
         return
-    steps: dict[int, tuple[Cell, AnyArray]] = {}
-    for _, cell, derivative, _ in uses:
-        earlier = steps.get(id(cell))
-        steps[id(cell)] = (cell, derivative if earlier is None else add(earlier[1], derivative))
+    steps = [(cell.array, derivative) for _, cell, derivative in summed(uses)]
     many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
     if many is not None:
-        many(optimizer, [(cell.array, derivative) for cell, derivative in steps.values()])
+        many(optimizer, steps)
         return
-    for cell, derivative in steps.values():
-        optimizer.step(cell.array, derivative)
+    for weights, derivative in steps:
+        optimizer.step(weights, derivative)
 
 
 def _step(module: Node, optimizer: Any, grad: Any) -> None:
@@ -157,8 +151,7 @@ def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable
             locate(error, self)
             raise
 
-    update.__typednn_contract__ = Contract(function, f"{owner.__qualname__}.update")  # type: ignore[attr-defined]
-    return update
+    return contracted(update, Contract(function, f"{owner.__qualname__}.update"))
 
 
 def _by_hand(module: Node, function: Callable[..., Any], optimizer: Any, grad: Any) -> None:
