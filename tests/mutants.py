@@ -145,9 +145,9 @@ MUTANTS = [
     # ------------------------------------------------------------------ README, a model written by hand
     mutant(
         "names, counting, saving, devices, printing and update come from walking the fields",
-        "typednn/module.py",
-        "        for name in names:\n            yield from _modules_in(name, attributes[name])\n",
-        "        for name in reversed(names):\n            yield from _modules_in(name, attributes[name])\n",
+        "typednn/tree.py",
+        "        for name in names:\n            yield from modules_in(name, attributes[name])\n",
+        "        for name in reversed(names):\n            yield from modules_in(name, attributes[name])\n",
         "tests/models/test_lenet5.py::test_same_names_in_the_same_order",
     ),
     # ------------------------------------------------------------------ README, training
@@ -190,7 +190,7 @@ MUTANTS = [
     mutant(
         "A shared parameter is stepped once, with the sum of its uses",
         "typednn/updates.py",
-        "        optimizer.step(weights, derivative if self.others is None else derivative + self.others)\n",
+        "        optimizer.step(weights, derivative if self.others is None else add(derivative, self.others))\n",
         "        optimizer.step(weights, derivative)\n",
         "tests/test_updates.py::test_a_shared_parameter_is_stepped_once_with_the_sum",
     ),

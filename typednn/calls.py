@@ -37,10 +37,6 @@ from typednn.tree import Node
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
 _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *output"])
 
-# The record of a forward that ran unchecked: its backward is not checked either.
-UNCHECKED: tuple[()] = ()
-
-
 # Of a forward, a new object for each.
 _outer = Outermost()
 
@@ -152,7 +148,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                         raise _reused(self)
                     state.token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
                     output = run(self, x)
-            record: Record | tuple[()] = UNCHECKED
+            record: Record | tuple[()] = ()  # of a forward that ran unchecked: its backward is not checked either
             if found and kind.gives(self, found, output):
                 record = kind, found, output.shape
             elif mode != "off":

@@ -24,6 +24,7 @@ import types
 import typing
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -337,18 +338,16 @@ def _fits_kind(hint: Any, value: Any) -> bool:
     return _fits_dtype(hint, value) and rank in (None, len(value.shape))
 
 
+@dataclass(slots=True, eq=False)
 class Kind:
     """One kind of call that fitted."""
 
-    __slots__ = ("fits", "gives", "gradient", "inputs", "output", "shape")
-
-    def __init__(self, fits: Callable[..., Any], gives: Callable[..., Any], inputs: Sequence[Any], output: Any) -> None:
-        self.fits: Callable[..., Any] = fits  # of the instance and its arguments: their shapes, or None
-        self.gives: Callable[..., Any] = gives  # of the instance, these shapes and the result: whether it fits
-        self.inputs: tuple[Any, ...] = tuple(inputs)  # of each array its class and dtype
-        self.output: Any = output
-        self.shape: Any = None  # of the input that `Module.check_sizes` saw last
-        self.gradient: Any = None  # the kind of its gradient, once a backward was judged
+    fits: Callable[..., Any]  # of the instance and its arguments: their shapes, or None
+    gives: Callable[..., Any]  # of the instance, these shapes and the result: whether it fits
+    inputs: tuple[Any, ...]  # of each array its class and dtype
+    output: Any
+    shape: Any = None  # of the input that `Module.check_sizes` saw last
+    gradient: Any = None  # the kind of its gradient, once a backward was judged
 
     def __reduce__(self) -> Any:
         """A copy knows what its last forward read and gave; calls are judged anew."""

@@ -18,10 +18,8 @@ def foreign_parts(model: Node) -> list[tuple[str, Any]]:
 
 def ask(model: Node, method: str, *arguments: Any) -> list[tuple[str, Any]]:
     """What each of them answers; if one lacks the method, an error that names it, before any is asked."""
-    parts = foreign_parts(model)
-    for _, part in parts:
-        part.require(method)
-    return [(path, part.ask(method, *arguments)) for path, part in parts]
+    methods = [(path, part.require(method)) for path, part in foreign_parts(model)]
+    return [(path, answer(*arguments)) for path, answer in methods]
 
 
 def ask_names(model: Node, method: str) -> dict[str, Any]:
@@ -46,10 +44,10 @@ def load(theirs: list[tuple[Any, dict[str, Any]]]) -> None:
     """Hand each part its state; where one refuses, it and those before it get back what they had."""
     before: list[tuple[Any, dict[str, Any]]] = []
     for part, state in theirs:
-        before.append((part, {name: np.array(to_numpy(array)) for name, array in part.ask("state_dict").items()}))
+        before.append((part, {name: np.array(to_numpy(array)) for name, array in part.require("state_dict")().items()}))
         try:
-            part.ask("load_state_dict", state)
+            part.require("load_state_dict")(state)
         except Exception:
             for earlier, had in before:
-                earlier.ask("load_state_dict", had)
+                earlier.require("load_state_dict")(had)
             raise

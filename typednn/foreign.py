@@ -8,6 +8,7 @@ which. ``train``, ``eval`` and ``free_cache`` are handed on where they exist.
 
 import inspect
 import typing
+from collections.abc import Callable
 from typing import Any, Self, final
 
 from jaxtyping import Shaped
@@ -48,17 +49,14 @@ class Foreign(Module):
     def update(self, optimizer: Optimizer, grad: InputGrad[Any]) -> None:
         self.inner.update(optimizer, grad)
 
-    def require(self, method: str) -> None:
-        """Raise unless ``inner`` has a method of this name."""
-        if not callable(getattr(self.inner, method, None)):
-            kind = type(self.inner).__qualname__
-            rule = f"a model's {method} asks every part"
-            raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))
-
-    def ask(self, method: str, *arguments: Any) -> Any:
-        """What ``inner`` answers."""
-        self.require(method)
-        return getattr(self.inner, method)(*arguments)
+    def require(self, method: str) -> Callable[..., Any]:
+        """The method of ``inner`` of this name; `DefinitionError` where there is none."""
+        found: object = getattr(self.inner, method, None)
+        if callable(found):
+            return found
+        kind = type(self.inner).__qualname__
+        rule = f"a model's {method} asks every part"
+        raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))
 
     def offer(self, method: str) -> None:
         """Call a method of ``inner`` that it need not have."""
@@ -79,7 +77,7 @@ class Foreign(Module):
         return {name: value for name, value in held if is_array(value)}
 
     def shared(self) -> Self:
-        return type(self)(self.ask("shared"), rows=self.rows)
+        return type(self)(self.require("shared")(), rows=self.rows)
 
     def flow_after(self, flow: Flow) -> Flow:
         """The shapes that the object's own annotations promise; without any, nothing is known after it."""

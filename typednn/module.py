@@ -171,12 +171,12 @@ class Module(Node, Enforced):
 
     def _replaced(self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None) -> Self:
         """Every stored array changed, and what modules inside and outside, which share them, say of it."""
-        placements = {id(each): each for each in (module.__typednn_storage__.placement for _, module in self.named_modules())}
+        placements = {module.__typednn_storage__.placement for _, module in self.named_modules()}
         for _, _, _, cell in list(self.named_fields("parameter", "buffer")):
             if cell.array is not None:
                 cell.array = change(cell.array)
-            placements |= {id(placement): placement for placement in cell.placements}
-        for placement in placements.values():
+            placements.update(cell.placements)
+        for placement in placements:
             placement.set_precision(precision or placement.precision)
             placement.device = placement.device if device is None else device
         self.free_cache()

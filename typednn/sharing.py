@@ -62,7 +62,7 @@ def tie(layer: Node, other: Any, names: Mapping[str, str]) -> None:
     for name, cell in cells.items():
         cell.array = storage.cells[name].array if cell.array is None else cell.array
         cell.shared = True
-        cell.placements = tuple({id(each): each for each in (*cell.placements, storage.placement, placement)}.values())
+        cell.placements = tuple({*cell.placements, storage.placement, placement})
     storage.cells.update(cells)
 
 

@@ -45,9 +45,9 @@ class Fused(Chain[In, Out, S0, *tuple[Any, ...]], Generic[In, Out, S0]):
         super().__init__([_inner(part.shared()) for part in model.parts], model.sample)
         self.names: tuple[str, ...] = model.names
         self.training: bool = model.training
-        mine, theirs = self.__typednn_storage__, model.__typednn_storage__
-        mine.name = theirs.name
-        mine.placement = theirs.placement  # one model on the same arrays: `to` and `astype` of either are those of both
+        self.__typednn_storage__.name = model.__typednn_storage__.name
+        # One model on the same arrays: `to` and `astype` of either are those of both.
+        self.__typednn_storage__.placement = model.__typednn_storage__.placement
         self._arrange()
 
     def _arrange(self) -> None:
