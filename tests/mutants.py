@@ -138,8 +138,8 @@ MUTANTS = [
     mutant(
         "clipping gives a new value, the old one untouched",
         "typednn/gradients.py",
-        "        return with_shared(_combined(partial(operator.mul, plain), self), self)\n",
-        "        return with_shared(_combined(lambda leaf: operator.imul(leaf, plain), self), self)\n",
+        "        return self._combined(lambda leaf: scaled(leaf, plain))\n",
+        "        return self._combined(lambda leaf: leaf.__imul__(plain))\n",
         "tests/laws/test_state.py::test_a_gradient_is_a_value[Linear]",
     ),
     # ------------------------------------------------------------------ README, a model written by hand

@@ -26,7 +26,7 @@ from typednn.fields import StoredField
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
 from typednn.state import CallState, Cell, Placement, Storage
-from typednn.tree import Node, Use, modules_in, summed
+from typednn.tree import Node, modules_in, summed
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
@@ -101,9 +101,7 @@ class Module(Node, Enforced):
 
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
         """The derivative by every parameter under that parameter's name; uses of a shared parameter are summed."""
-        uses: list[Use] = []
-        self.uses(grad, uses)
-        return {name: derivative for name, _, derivative in summed(uses)}
+        return {name: derivative for name, _, derivative in summed(self.uses(grad)[0])}
 
     def gradients(self, grad: Any) -> list[AnyArray]:
         """The derivatives, paired with `parameters`."""

@@ -12,7 +12,7 @@ from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, ex
 from typednn.fields import StoredField
 from typednn.gradients import named_leaves
 from typednn.state import Cell
-from typednn.tree import Node, Use
+from typednn.tree import Node
 
 
 def shared_parameters(model: Node) -> list[tuple[str, ...]]:
@@ -31,10 +31,8 @@ def shared_leaves(model: Node, grad: Any) -> list[tuple[str, ...]]:
     names: dict[int, list[str]] = {}
     for name, leaf in named_leaves(grad):
         names.setdefault(id(leaf), []).append(name)
-    uses: list[Use] = []
-    model.uses(grad, uses)
     together: dict[int, list[str]] = {}
-    for _, cell, derivative, _ in uses:
+    for _, cell, derivative, _ in model.uses(grad)[0]:
         together.setdefault(id(cell), []).append(names[id(derivative)].pop(0))
     return [tuple(names) for names in together.values() if len(names) > 1]
 

@@ -128,18 +128,19 @@ class Node(Stateful):
                     cell = field.cell(self)
                 yield name, cell, self.part_of(grad, name)
 
-    def uses(self, grad: Any, uses: list[Use], prefix: str = "") -> bool:
-        """Add each parameter here and below to ``uses``, in the order of declaration, shared ones as often as they are used.
+    def uses(self, grad: Any, prefix: str = "") -> tuple[list[Use], bool]:
+        """Each parameter here and below, in the order of declaration, shared ones as often as they are used.
 
-        Returns whether an ``update`` here or below is hand-written.
+        Beside that, whether an ``update`` here or below is hand-written.
         """
+        uses: list[Use] = [(prefix + name, cell, derivative, self) for name, cell, derivative in self.own_uses(grad)]
         by_hand = self.updates_by_hand
-        for name, cell, derivative in self.own_uses(grad):
-            uses.append((prefix + name, cell, derivative, self))
         for name, child in self.children():
-            if child.takes_update and child.uses(self.part_of(grad, name), uses, f"{prefix}{name}."):
-                by_hand = True
-        return by_hand
+            if child.takes_update:
+                below, hand_written = child.uses(self.part_of(grad, name), f"{prefix}{name}.")
+                uses += below
+                by_hand |= hand_written
+        return uses, by_hand
 
     def part_of(self, grad: Any, name: str) -> Any:
         """`gradient_of`, and `StateError` where the gradient has no such part."""

@@ -178,9 +178,8 @@ _optimizers: set[type] = set()
 
 def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bool]:
     """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is hand-written."""
-    uses: list[Use] = []
     try:
-        by_hand = module.uses(grad, uses)
+        uses, by_hand = module.uses(grad)
     except LocatedError as error:
         locate(error, module)
         raise
