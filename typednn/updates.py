@@ -13,8 +13,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from typednn.calls import locate
@@ -46,7 +47,7 @@ class _Tie:
 class _Running(threading.local):
     """The outermost update of a model with shared parameters that runs in this thread."""
 
-    ties: dict[int, _Tie] | None = None  # by cell
+    ties: Mapping[int, _Tie] = MappingProxyType({})  # by cell
     members: frozenset[int] = frozenset()  # the model's modules: another model's update is its own
 
 
@@ -60,7 +61,7 @@ def inherited(update: Update) -> Update:
 
 def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
     """The inherited ``update``: ``optimizer.step(weights, derivative)`` once per parameter in the order of declaration, or all at once."""
-    if _running.ties is not None and id(module) in _running.members:
+    if id(module) in _running.members:
         _step(module, optimizer, grad)
         return
     uses, by_hand = checked_uses(module, optimizer, grad)
@@ -83,7 +84,7 @@ def _step(module: Node, optimizer: Any, grad: Any) -> None:
     for path, cell, derivative in module.own_uses(grad):
         if switch.mode != "off":
             _hold(module, path, cell.array, derivative)
-        tie = (_running.ties or {}).get(id(cell))
+        tie = _running.ties.get(id(cell))
         if tie is None:
             optimizer.step(cell.array, derivative)
         elif tie.holder is module and tie.state == "waiting":
@@ -105,7 +106,7 @@ def _sharing(module: Node, uses: Sequence[Use]) -> Generator[None]:
             tie.others = derivative if tie.others is None else add(tie.others, derivative)
     ties = {cell: tie for cell, tie in ties.items() if tie.others is not None}
     before = _running.ties, _running.members
-    _running.ties = ties or None
+    _running.ties = ties
     _running.members = frozenset(id(part) for _, part in module.named_modules()) if ties else frozenset()
     try:
         yield
@@ -116,7 +117,7 @@ def _sharing(module: Node, uses: Sequence[Use]) -> Generator[None]:
 class _OncePerShared:
     """The optimizer that a hand-written ``update`` is handed in a model with shared parameters: see the top of this file."""
 
-    def __init__(self, optimizer: Any, module: Node, ties: dict[int, _Tie]) -> None:
+    def __init__(self, optimizer: Any, module: Node, ties: Mapping[int, _Tie]) -> None:
         self.optimizer = optimizer
         parts = [part for _, part in module.named_modules()]
         cells = [cell for part in parts for cell in part.__typednn_storage__.cells.values()]
@@ -142,7 +143,7 @@ def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable
         try:
             optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
             uses, _ = checked_uses(self, optimizer, grad)
-            if _running.ties is not None and id(self) in _running.members:
+            if id(self) in _running.members:
                 _by_hand(self, function, optimizer, grad)
             else:
                 with _sharing(self, uses):
@@ -156,7 +157,7 @@ def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable
 
 def _by_hand(module: Node, function: Callable[..., Any], optimizer: Any, grad: Any) -> None:
     ties = _running.ties
-    if ties is not None:
+    if ties:
         for name, cell, derivative in list(module.own_uses(grad)):
             tie = ties.get(id(cell))
             if tie is not None and tie.holder is module and tie.others is not None:
