@@ -90,10 +90,6 @@ class Module(Node, Enforced):
         """The shape of every parameter that is declared here or below, without those of parts that keep theirs to themselves."""
         return {path: field.shape(module) for path, module, field, _ in self.named_fields("parameter")}
 
-    def shared_parameters(self) -> list[tuple[str, ...]]:
-        """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
-        return sharing.shared_parameters(self)
-
     def num_parameters(self) -> int:
         """How many numbers the model learns, shared ones counted once; allocates nothing."""
         own = sum(math.prod(shape) for shape in self.own_shapes().values())

@@ -15,18 +15,9 @@ from typednn.state import Cell
 from typednn.tree import Node
 
 
-def shared_parameters(model: Node) -> list[tuple[str, ...]]:
-    """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
-    names: dict[int, list[str]] = {}
-    for path, module in model.named_modules():
-        for name, field in module.held_parameters():
-            names.setdefault(id(field.cell(module)), []).append(f"{path}.{name}" if path else name)
-    return [tuple(together) for together in names.values() if len(together) > 1]
-
-
 def shared_leaves(model: Node, grad: Any) -> list[tuple[str, ...]]:
     """Which leaves of a model's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
-    if not shared_parameters(model):
+    if not model.shared_parameters():
         return []
     names: dict[int, list[str]] = {}
     for name, leaf in named_leaves(grad):

@@ -106,6 +106,14 @@ class Node(Stateful):
         """Whether there is a parameter, or a hand-written ``update``, here or below."""
         return self.updates_by_hand or self.owns_parameters or any(child.takes_update for _, child in self.children())
 
+    def shared_parameters(self) -> list[tuple[str, ...]]:
+        """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
+        names: dict[int, list[str]] = {}
+        for path, module in self.named_modules():
+            for name, field in module.held_parameters():
+                names.setdefault(id(field.cell(module)), []).append(f"{path}.{name}" if path else name)
+        return [tuple(together) for together in names.values() if len(together) > 1]
+
     # ------------------------------------------------------------------ a gradient beside the tree
 
     def gradient_of(self, grad: Any, name: str) -> Any:
