@@ -27,7 +27,7 @@ from jaxtyping import Shaped
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
 from typednn.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
 from typednn.derivatives import GradientContract, Outermost, Record, checked_backward
-from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
+from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
 from typednn.fields import not_forwarded
 from typednn.gradients import Gradient, set_shared
 from typednn.sharing import shared_leaves
@@ -161,7 +161,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
             locate(error, self)
             raise
         except MemoryError as error:
-            raise _no_room(self, error) from error
+            raise out_of_memory(self.label(), str(error) or "no more memory", None, self) from error
         return output
 
     def several(self: Node, *inputs: Any, **named: Any) -> Any:
@@ -169,11 +169,6 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
 
     forward = contracted(functools.wraps(function)(called if alone else several), contract)
     return forward
-
-
-def _no_room(module: Node, error: MemoryError) -> OutOfMemory:
-    """The error of a call that ran out of memory, in the innermost layer."""
-    return out_of_memory(module.label(), str(error) or "no more memory", None, module)
 
 
 def _reused(module: Node) -> LayerReused:
@@ -210,7 +205,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
             locate(error, self)
             raise
         except MemoryError as error:
-            raise _no_room(self, error) from error
+            raise out_of_memory(self.label(), str(error) or "no more memory", None, self) from error
         return result
 
     return contracted(backward, gradient.contract, gradient)

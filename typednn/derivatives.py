@@ -78,7 +78,7 @@ class GradientType:
                 facts.note(f"self.{name}", array)
                 facts.same(f"self.{name}.shape", f"gradient.{name}.shape")
 
-    def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts | None = None) -> None:
+    def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
         """Every field is what its annotation says, all in one scope; a field that holds an array has one that names axes."""
         own = {name: hint for name, hint in self.fields.items() if not isinstance(hint, typing.TypeVar) and name not in self.deferred}
         values = [getattr(gradient, name) for name in own]
@@ -87,10 +87,9 @@ class GradientType:
                 rule, cure = "a field that holds an array names its axes", 'annotate it, such as Float[Array1, " features"]'
                 raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, str(hint), cure))
         judge(where, instance, [f"gradient field {name!r}" for name in own], list(own.values()), values)
-        if facts is not None:
-            for name, value in zip(own, values, strict=True):
-                facts.note(f"gradient.{name}", value)
-            facts.scope([f"gradient.{name}.shape" for name in own], list(own.values()), values)
+        for name, value in zip(own, values, strict=True):
+            facts.note(f"gradient.{name}", value)
+        facts.scope([f"gradient.{name}.shape" for name in own], list(own.values()), values)
 
 
 class GradientContract(GradientType):

@@ -263,7 +263,7 @@ def _check_when_made(cls: Any) -> None:
         if after is not None:
             after(self, *args)
         if switch.mode != "off" and hasattr(self, "__dataclass_fields__"):
-            _fields_of(self.__class__).check_annotations(self.__class__.__qualname__, self, self)
+            _fields_of(self.__class__).check_annotations(self.__class__.__qualname__, self, self, Facts("gradient"))
 
     checked.__typednn_checked__ = True  # type: ignore[attr-defined]
     cls.__post_init__ = checked

@@ -66,8 +66,7 @@ class Node(Stateful):
         # A step asks every layer, and most hold numbers only: those are passed by at once.
         names = [name for name, value in attributes.items() if value.__class__ not in _PLAIN]
         if len(names) > 1:
-            first = [name for name in self.declared if name in names]
-            names = first + [name for name in names if name not in first]
+            names = list(dict.fromkeys([*(name for name in self.declared if name in names), *names]))
         for name in names:
             yield from modules_in(name, attributes[name])
 
