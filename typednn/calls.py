@@ -30,7 +30,6 @@ from typednn.derivatives import GradientContract, Outermost, Record, checked_bac
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
 from typednn.fields import not_forwarded
 from typednn.gradients import Gradient, set_shared
-from typednn.sharing import shared_leaves
 from typednn.state import PLACEMENT
 from typednn.tree import Node
 
@@ -198,7 +197,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
             else:
                 result = gradient.held(self, next_grad, record, function, outer)
             if not outer and Gradient in result.__class__.__mro__:
-                set_shared(result, functools.partial(shared_leaves, self))  # the outermost gradient asks its model for its shared leaves
+                set_shared(result, self.shared_leaves)  # the outermost gradient asks its model for its shared leaves
             if _observers:
                 _tell(self, "backward", (next_grad,), result)
         except LocatedError as error:

@@ -1,4 +1,4 @@
-"""Sharing: parameters that several layers hold, one array in one cell.
+"""Sharing: a parameter that layers of several classes hold, one array in one cell.
 
 It is counted, saved, printed, written to configs and stepped once, where the model holds it first (`typednn.updates`).
 """
@@ -10,22 +10,8 @@ from typing import Any
 
 from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, explain
 from typednn.fields import StoredField
-from typednn.gradients import named_leaves
 from typednn.state import Cell
 from typednn.tree import Node
-
-
-def shared_leaves(model: Node, grad: Any) -> list[tuple[str, ...]]:
-    """Which leaves of a model's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
-    if not model.shared_parameters():
-        return []
-    names: dict[int, list[str]] = {}
-    for name, leaf in named_leaves(grad):
-        names.setdefault(id(leaf), []).append(name)
-    together: dict[int, list[str]] = {}
-    for _, cell, derivative, _ in model.uses(grad)[0]:
-        together.setdefault(id(cell), []).append(names[id(derivative)].pop(0))
-    return [tuple(names) for names in together.values() if len(names) > 1]
 
 
 def tie(layer: Node, other: Any, names: Mapping[str, str]) -> None:

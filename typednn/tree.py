@@ -14,6 +14,7 @@ from typednn.arrays import AnyArray, is_array
 from typednn.checks import array_hints, attribute_lookup, contract_of
 from typednn.errors import DefinitionError, StackError, StateError, explain
 from typednn.fields import Field, InnerField, StoredField, declared_fields
+from typednn.gradients import named_leaves
 from typednn.kernels.pointwise import add
 from typednn.shapes import Flow, parse
 from typednn.state import CallState, Cell, Stateful, Storage
@@ -157,6 +158,18 @@ class Node(Stateful):
             rule = f"its gradient must have a part for {name!r}"
             cure = f"hand it what its own backward returned, with a field {name.partition('.')[0]!r}"
             raise StateError(explain(self.label(), rule, type(grad).__name__, cure), self) from None
+
+    def shared_leaves(self, grad: Any) -> list[tuple[str, ...]]:
+        """Which leaves of this module's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
+        if not self.shared_parameters():
+            return []
+        names: dict[int, list[str]] = {}
+        for name, leaf in named_leaves(grad):
+            names.setdefault(id(leaf), []).append(name)
+        together: dict[int, list[str]] = {}
+        for _, cell, derivative, _ in self.uses(grad)[0]:
+            together.setdefault(id(cell), []).append(names[id(derivative)].pop(0))
+        return [tuple(names) for names in together.values() if len(names) > 1]
 
     # ------------------------------------------------------------------ shapes before any array
 
