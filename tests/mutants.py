@@ -138,16 +138,16 @@ MUTANTS = [
     mutant(
         "clipping gives a new value, the old one untouched",
         "typednn/gradients.py",
-        "            return scaled(leaf, plain)\n",
-        "            return leaf.__imul__(plain)\n",
+        "        return self._combined(lambda leaf: scaled(leaf, plain))\n",
+        "        return self._combined(lambda leaf: leaf.__imul__(plain))\n",
         "tests/laws/test_state.py::test_a_gradient_is_a_value[Linear]",
     ),
     # ------------------------------------------------------------------ README, a model written by hand
     mutant(
         "names, counting, saving, devices, printing and update come from walking the fields",
-        "typednn/module.py",
-        "        for name in names:\n            yield from _modules_in(name, attributes[name])\n",
-        "        for name in reversed(names):\n            yield from _modules_in(name, attributes[name])\n",
+        "typednn/tree.py",
+        "        for name in names:\n            yield from modules_in(name, attributes[name])\n",
+        "        for name in reversed(names):\n            yield from modules_in(name, attributes[name])\n",
         "tests/models/test_lenet5.py::test_same_names_in_the_same_order",
     ),
     # ------------------------------------------------------------------ README, training
@@ -246,7 +246,7 @@ MUTANTS = [
     mutant(
         "backward after a forward that was interrupted is refused",
         "typednn/calls.py",
-        "                self._record = None  # until the forward has ended",
+        "                state.record = None  # until the forward has ended",
         "                # until the forward has ended",
         "tests/test_sharing.py::test_backward_after_an_interrupted_forward_is_refused",
     ),

@@ -476,9 +476,9 @@ def test_what_is_remembered_does_not_grow_with_sizes() -> None:
     for size in range(1, 50):
         layer.forward(array(1, size))
     layer.forward(array(2, 3, 4))
-    assert len(layer._kinds) == 1
+    assert len(layer.__typednn_calls__.kinds) == 1
     layer.forward(array(2, 3, dtype=np.float64))
-    assert len(layer._kinds) == 2
+    assert len(layer.__typednn_calls__.kinds) == 2
     kinds: tuple[int, ...] = ()
     for kind in range(100):
         kinds = checks.remembered(kinds, kind)

@@ -14,47 +14,39 @@ parameter ``weight``. In mode ``"cached"`` a kind of call seen before costs the 
 `observing` tells of every call in a model.
 """
 
-# A module's bookkeeping (_record, _token) is written here and in module.py, and nowhere else.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
-from typednn.checks import Contract, array_hints, is_array_hint, remembered, shape_of, switch
+from typednn.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
 from typednn.derivatives import GradientContract, Outermost, Record, checked_backward
-from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, OutOfMemory, explain
+from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
 from typednn.fields import not_forwarded
 from typednn.gradients import Gradient, set_shared
-
-if TYPE_CHECKING:
-    from typednn.module import Module
+from typednn.state import PLACEMENT
+from typednn.tree import Node
 
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
 _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *output"])
-
-# The record of a forward that ran unchecked: its backward is not checked either.
-UNCHECKED: tuple[()] = ()
-
 
 # Of a forward, a new object for each.
 _outer = Outermost()
 
 
-def locate(error: LocatedError, module: Module) -> None:
+def locate(error: LocatedError, module: Node) -> None:
     """Write the failing layer's path into the error; the outermost model has the last word."""
     if error.owner is not None and error.owner is not module:
         error.path = module.path_of(error.owner) or error.path
 
 
-def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> None:
+def _check_inputs(module: Node, contract: Contract, values: Sequence[Any]) -> None:
     """Ahead of any arithmetic: annotations; then one float dtype and one device per model, for layers that own parameters; then sizes."""
     module.refuse_undeclared_array()
     contract.check_arguments(module, values)
@@ -65,7 +57,7 @@ def _check_inputs(module: Module, contract: Contract, values: Sequence[Any]) -> 
     module.check_sizes(values)
 
 
-def misplaced(module: Module, where: str, name: str, value: Any) -> CheckError:
+def misplaced(module: Node, where: str, name: str, value: Any) -> CheckError:
     """The error for an array that is not where the model's arrays are, or not of their dtype."""
     if device_of(value) != module.device:
         rule, cure = f"{name} must be on the model's device {module.device!r}", "move one of them with to(device)"
@@ -74,7 +66,7 @@ def misplaced(module: Module, where: str, name: str, value: Any) -> CheckError:
     return DTypeError(explain(where, f"{name} must have the model's dtype {module.dtype}", str(value.dtype), cure), module)
 
 
-def _check_output(module: Module, contract: Contract, values: Sequence[Any], result: Any) -> None:
+def _check_output(module: Node, contract: Contract, values: Sequence[Any], result: Any) -> None:
     contract.check_result(module, values, result)
     wanted = module.dtype if module.owns_parameters or not is_floating(values[0].dtype) else values[0].dtype
     if is_floating(result.dtype) and result.dtype != wanted:
@@ -111,21 +103,25 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
     run: Callable[[Any, Any], Any] = function if alone else lambda self, inputs: function(self, *inputs)
     names = ["x"] if alone else [f"x[{place}]" for place in range(len(contract.names))]
 
-    def settled(self: Module, inputs: tuple[Any, ...], output: Any) -> Record:
+    def settled(self: Node, inputs: tuple[Any, ...], output: Any) -> Record:
         """Judge the output; a call that fitted is a kind from now on."""
         _check_output(self, contract, inputs, output)
-        kind = contract.kind(self, inputs, output, names, self._placement if self.owns_parameters else None)
-        self._kinds = remembered(self._kinds, kind)
+        before = Facts("self, x")
+        if self.owns_parameters:
+            before.note(PLACEMENT, self.__typednn_storage__.placement, "dtype", "device")
+        kind = contract.kind(self, inputs, output, names, before)
+        state = self.__typednn_calls__
+        state.kinds = remembered(state.kinds, kind)
         return kind, tuple(map(shape_of, inputs)), output.shape
 
-    def called(self: Module, x: Any) -> Any:
+    def called(self: Node, x: Any) -> Any:
         """A call with its one input, or with several in a tuple."""
-        mode = switch.mode
+        mode, state = switch.mode, self.__typednn_calls__
         kind: Any = None
         found: Any = None
         try:
             if mode == "cached":
-                for kind in self._kinds:
+                for kind in state.kinds:
                     if found := kind.fits(self, x):
                         if kind.shape != found[0]:
                             self.check_sizes((x,) if alone else x)
@@ -137,50 +133,44 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
             if not training:
                 output = run(self, x)
             else:
-                self._record = None  # until the forward has ended: what an interrupted one kept is of two batches
+                state.record = None  # until the forward has ended: what an interrupted one kept is of two batches
                 tokens = _outer.running
                 if not tokens:
-                    self._token = object()
-                    tokens.append(self._token)
+                    state.token = object()
+                    tokens.append(state.token)
                     try:
                         output = run(self, x)
                     finally:
                         tokens.clear()
                 else:  # a layer holds one forward, so it may take part in the outermost one once
-                    if self._token is tokens[0] and self.__class__.forward is forward:
+                    if state.token is tokens[0] and self.__class__.forward is forward:
                         raise _reused(self)
-                    self._token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
+                    state.token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
                     output = run(self, x)
-            record: Record | tuple[()] = UNCHECKED
+            record: Record | tuple[()] = ()  # of a forward that ran unchecked: its backward is not checked either
             if found and kind.gives(self, found, output):
                 record = kind, found, output.shape
             elif mode != "off":
                 record = settled(self, (x,) if alone else x, output)
             if training:
-                self._record = record
+                state.record = record
             if _observers:
                 _tell(self, "forward", (x,) if alone else x, output)
         except LocatedError as error:
             locate(error, self)
             raise
         except MemoryError as error:
-            raise _no_room(self, error) from error
+            raise out_of_memory(self.label(), str(error) or "no more memory", None, self) from error
         return output
 
-    def several(self: Module, *inputs: Any, **named: Any) -> Any:
+    def several(self: Node, *inputs: Any, **named: Any) -> Any:
         return called(self, contract.in_order(self, inputs, named))
 
-    forward = functools.wraps(function)(called if alone else several)
-    forward.__typednn_contract__ = contract  # type: ignore[attr-defined]
+    forward = contracted(functools.wraps(function)(called if alone else several), contract)
     return forward
 
 
-def _no_room(module: Module, error: MemoryError) -> OutOfMemory:
-    """The error of a call that ran out of memory, in the innermost layer."""
-    return out_of_memory(module.label(), str(error) or "no more memory", None, module)
-
-
-def _reused(module: Module) -> LayerReused:
+def _reused(module: Node) -> LayerReused:
     return LayerReused(
         explain(
             f"{module.label()}.forward",
@@ -192,13 +182,13 @@ def _reused(module: Module) -> LayerReused:
     )
 
 
-def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
+def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callable[..., Any]:
     """``backward`` with ``next_grad`` and every field of the gradient held to what they are derivatives of."""
     gradient = GradientContract(owner, function)
 
     @functools.wraps(function)
-    def backward(self: Module, next_grad: Any) -> Any:
-        record, outer = self._record, checked_backward.running
+    def backward(self: Node, next_grad: Any) -> Any:
+        record, outer = self.__typednn_calls__.record, checked_backward.running
         try:
             if record is None:
                 raise not_forwarded(self)
@@ -214,12 +204,10 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
             locate(error, self)
             raise
         except MemoryError as error:
-            raise _no_room(self, error) from error
+            raise out_of_memory(self.label(), str(error) or "no more memory", None, self) from error
         return result
 
-    backward.__typednn_contract__ = gradient.contract  # type: ignore[attr-defined]
-    backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]
-    return backward
+    return contracted(backward, gradient.contract, gradient)
 
 
 # ------------------------------------------------------------------ observers
@@ -229,7 +217,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Module]) -> Call
 class Call:
     """One call of a module in a model that is observed, after it has ended."""
 
-    module: Module
+    module: Node
     path: str  # of the module in the model, empty for the model itself
     method: Literal["forward", "backward"]
     inputs: tuple[Any, ...]  # of a backward, ``next_grad``
@@ -242,7 +230,7 @@ _observers: list[tuple[dict[int, str], Observer]] = []  # the paths of a model's
 
 
 @contextmanager
-def observing(model: Module, observer: Observer) -> Generator[None]:
+def observing(model: Node, observer: Observer) -> Generator[None]:
     """Within, ``observer`` is told of each forward and backward of ``model`` and of every module in it, as soon as it has ended.
 
     A model that `fuse` made is computed part by part meanwhile, so that there is something to tell.
@@ -255,12 +243,12 @@ def observing(model: Module, observer: Observer) -> Generator[None]:
         _observers.remove(entry)
 
 
-def is_observed(module: Module) -> bool:
+def is_observed(module: Node) -> bool:
     """Whether anybody is told of this module's calls."""
     return bool(_observers) and any(id(module) in paths for paths, _ in _observers)
 
 
-def _tell(module: Module, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:
+def _tell(module: Node, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:
     for paths, observer in tuple(_observers):
         path = paths.get(id(module))
         if path is not None:

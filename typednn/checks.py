@@ -24,6 +24,7 @@ import types
 import typing
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -222,22 +223,13 @@ def _described(hint: Any) -> str:
     return getattr(hint, "__name__", str(hint).replace("typing.", ""))
 
 
-class _Number:
-    """Stands for an array where its dtype alone is asked about."""
-
-    shape = ()
-
-    def __init__(self, dtype: Any) -> None:
-        self.dtype: Any = dtype
-
-
 @functools.cache
 def _number_hint(kind: Any) -> Any:
-    return kind[_Number, ""]
+    return kind[types.SimpleNamespace, ""]
 
 
 def _fits_dtype(hint: Any, value: Any) -> bool:
-    return isinstance(_Number(value.dtype), _number_hint(hint.dtype))
+    return isinstance(types.SimpleNamespace(dtype=value.dtype, shape=()), _number_hint(hint.dtype))
 
 
 def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> ShapeError:
@@ -346,18 +338,16 @@ def _fits_kind(hint: Any, value: Any) -> bool:
     return _fits_dtype(hint, value) and rank in (None, len(value.shape))
 
 
+@dataclass(slots=True, eq=False)
 class Kind:
     """One kind of call that fitted."""
 
-    __slots__ = ("fits", "gives", "gradient", "inputs", "output", "shape")
-
-    def __init__(self, fits: Callable[..., Any], gives: Callable[..., Any], inputs: Sequence[Any], output: Any) -> None:
-        self.fits: Callable[..., Any] = fits  # of the instance and its arguments: their shapes, or None
-        self.gives: Callable[..., Any] = gives  # of the instance, these shapes and the result: whether it fits
-        self.inputs: tuple[Any, ...] = tuple(inputs)  # of each array its class and dtype
-        self.output: Any = output
-        self.shape: Any = None  # of the input that `Module.check_sizes` saw last
-        self.gradient: Any = None  # the kind of its gradient, once a backward was judged
+    fits: Callable[..., Any]  # of the instance and its arguments: their shapes, or None
+    gives: Callable[..., Any]  # of the instance, these shapes and the result: whether it fits
+    inputs: tuple[Any, ...]  # of each array its class and dtype
+    output: Any
+    shape: Any = None  # of the input that `Module.check_sizes` saw last
+    gradient: Any = None  # the kind of its gradient, once a backward was judged
 
     def __reduce__(self) -> Any:
         """A copy knows what its last forward read and gave; calls are judged anew."""
@@ -407,9 +397,6 @@ class Contract:
         for hints, _ in self.laws:
             judge(self.described(instance), instance, self.names[: len(hints)], hints, values[: len(hints)])
 
-    def check_agreement(self, instance: Any, values: Sequence[Any]) -> None:
-        check_agreement(lambda: self.described(instance), instance, self.names, values)
-
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments have bound."""
         for hints, promised in self.laws:
@@ -421,16 +408,14 @@ class Contract:
                 names, parts, results = [f"result[{place}]" for place in range(len(several))], several, result
             judge(self.described(instance), instance, [*self.names[:count], *names], [*hints, *parts], [*values[:count], *results])
 
-    def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], placement: Any = None) -> Kind:
-        """The kind of a call that was judged. ``names`` are what the arguments are called in ``x``, all that a call is given; ``placement``
-        is that of the instance's own arrays.
+    def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], before: Facts | None = None) -> Kind:
+        """The kind of a call that was judged. ``names`` are what the arguments are called in ``x``, all that a call is given; ``before``
+        has what else decides about them.
         """
         known = [f"shapes[{place}]" for place in range(len(values))]
-        before, after = Facts("self, x"), Facts("self, shapes, y", known)
+        before, after = before or Facts("self, x"), Facts("self, shapes, y", known)
         for name, value in zip(names, values, strict=True):
             before.note(name, value)
-        if placement is not None:
-            before.note("self._placement", placement, "dtype", "device")
         after.note("y", result)
         shapes_of = [f"{name}.shape" if is_array(value) else "None" for name, value in zip(names, values, strict=True)]
         for hints, promised in self.laws:
@@ -445,9 +430,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 Known = TypeVar("Known")
 
 
-def enforced(function: F, owner: str, note: Callable[[Any, Any], None] | None = None) -> F:
+def contracted(wrapper: F, contract: Contract, gradient: Any = None) -> F:
+    """``wrapper``, which knows the contract that it enforces, and what is promised of the ``gradient`` that it gives."""
+    vars(wrapper).update(__typednn_contract__=contract, __typednn_gradient__=gradient)
+    return wrapper
+
+
+def contract_of(cls: type, method: str) -> Contract | None:
+    """The contract that a method of ``cls`` enforces, None where there is none."""
+    return getattr(getattr(cls, method, None), "__typednn_contract__", None)
+
+
+def enforced(function: Callable[..., Any], owner: type, note: Callable[[Any, Any], None] | None = None) -> Callable[..., Any]:
     """``function`` with its annotations enforced; ``note`` is told of each call what a backward has to be held to."""
-    contract = Contract(function, f"{owner}.{function.__name__}")
+    contract = Contract(function, f"{owner.__qualname__}.{function.__name__}")
     count = len(contract.names)
     names = [f"x[{place}]" for place in range(count)]
 
@@ -467,7 +463,7 @@ def enforced(function: F, owner: str, note: Callable[[Any, Any], None] | None = 
                     break
         if found is None:
             contract.check_arguments(self, args)
-            contract.check_agreement(self, args)
+            check_agreement(lambda: contract.described(self), self, contract.names, args)
         result = function(self, *args)
         if kind is None or found is None or not kind.gives(self, found, result):
             contract.check_result(self, args, result)
@@ -478,8 +474,7 @@ def enforced(function: F, owner: str, note: Callable[[Any, Any], None] | None = 
             note(self, (kind, found, result.shape))
         return result
 
-    checked.__typednn_contract__ = contract  # type: ignore[attr-defined]
-    return cast(F, checked)
+    return contracted(checked, contract)
 
 
 def remembered(kinds: tuple[Known, ...], kind: Known) -> tuple[Known, ...]:

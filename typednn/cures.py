@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-# By the number of axes that are wanted and that came: a layer that goes between two others, and what to do with an array.
-_BETWEEN = {(2, 4): "put Flatten() between them"}
+# By the number of axes that are wanted and that came: what to do with an array.
 _ARRAYS = {
     (2, 4): "put Flatten() before it, or flatten the samples: {name}.reshape(len({name}), -1)",
     (2, 1): "add a batch axis: {name}[None]",
@@ -15,7 +14,7 @@ _ARRAYS = {
 
 def between(wanted: int | None, got: int) -> str:
     """What to put between two layers, where that can be guessed."""
-    return _BETWEEN.get((wanted or 0, got), "")
+    return "put Flatten() between them" if (wanted, got) == (2, 4) else ""
 
 
 def rank_cure(name: str, wanted: int | None, got: int) -> str:

@@ -17,7 +17,7 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import AnyArray, is_array, is_floating
-from typednn.checks import Contract, Facts, Kind, array_hints, check_hint, judge, signature, switch
+from typednn.checks import Contract, Facts, Kind, array_hints, check_hint, contract_of, judge, signature, switch
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
 # One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the memory.
@@ -77,7 +77,7 @@ class GradientType:
                 facts.note(f"self.{name}", array)
                 facts.same(f"self.{name}.shape", f"gradient.{name}.shape")
 
-    def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts | None = None) -> None:
+    def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
         """Every field is what its annotation says, all in one scope; a field that holds an array has one that names axes."""
         own = {name: hint for name, hint in self.fields.items() if not isinstance(hint, typing.TypeVar)}
         values = [getattr(gradient, name) for name in own]
@@ -86,10 +86,9 @@ class GradientType:
                 rule, cure = "a field that holds an array names its axes", 'annotate it, such as Float[Array1, " features"]'
                 raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, str(hint), cure))
         judge(where, instance, [f"gradient field {name!r}" for name in own], list(own.values()), values)
-        if facts is not None:
-            for name, value in zip(own, values, strict=True):
-                facts.note(f"gradient.{name}", value)
-            facts.scope([f"gradient.{name}.shape" for name in own], list(own.values()), values)
+        for name, value in zip(own, values, strict=True):
+            facts.note(f"gradient.{name}", value)
+        facts.scope([f"gradient.{name}.shape" for name in own], list(own.values()), values)
 
 
 class GradientContract(GradientType):
@@ -101,7 +100,7 @@ class GradientContract(GradientType):
         super().__init__(self.contract.result, where)
         if not self.known:
             return
-        forward = getattr(getattr(owner, "forward", None), "__typednn_contract__", None)
+        forward = contract_of(owner, "forward")
         if forward is not None and len(self.inputs) != len(forward.names):
             rule = f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}"
             raise DefinitionError(explain(where, rule, ", ".join(self.inputs)))
@@ -146,7 +145,7 @@ class GradientContract(GradientType):
         facts.note("gradient", gradient)
         where = self.contract.described(instance)
         self.contract.check_result(instance, [next_grad], gradient)
-        forward: Contract | None = getattr(getattr(instance.__class__, "forward", None), "__typednn_contract__", None)
+        forward = contract_of(instance.__class__, "forward")
 
         judged: list[tuple[str, Any, Any]] = []  # each derivative by an input, with its name and what forward says of that input
         for place, field in enumerate(self.inputs):
@@ -171,7 +170,7 @@ class GradientContract(GradientType):
         judged.append(("next_grad", self.contract.hints[0] if forward is None else forward.result, next_grad))
         judge(where, instance, *zip(*judged, strict=True))
 
-        if hasattr(instance, "own_parameters"):
+        if hasattr(instance, "learnt"):
             _check_declared(where, instance, gradient, facts)
         else:
             self.check_held(where, instance, gradient, facts)
@@ -226,14 +225,14 @@ def check_derivative(where: str, module: Any, name: str, derivative: Any, quanti
 
 def _check_declared(where: str, module: Any, gradient: Any, facts: Facts) -> None:
     """Hold the derivatives by a layer's declared parameters to these."""
-    for field, declared in module.own_parameters():
+    for field, declared in module.learnt:
         name, path = f"gradient field {field!r}", module.gradient_prefix + field
         derivative = attrgetter(path)(gradient)
         facts.note(f"gradient.{path}", derivative)
         if not declared.absent(module):
             judge(where, module, [name], [declared.hint], [derivative])
             check_derivative(where, module, name, derivative, signature(getattr(module, field)), f"parameter {field!r}")
-            facts.same(f"self._cells[{field!r}].array.shape", f"gradient.{path}.shape")
+            facts.same(f"{declared.place}.shape", f"gradient.{path}.shape")
         elif derivative is not None:
             raise ShapeError(explain(where, f"{name} must be None, as this layer has no {field}", type(derivative).__name__), module)
 

@@ -10,11 +10,8 @@ give. ``tuple[Layer[…], ...]`` and ``list[Layer[…]]`` hold several, each rea
 
 A type checker sees the array alone. At run time each becomes a descriptor: reading a parameter that was never
 filled, or a kept value that no forward left, raises the error that says so. Parameters and buffers live in
-`Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is replaced.
+`typednn.state.Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is replaced.
 """
-
-# Descriptors keep their values on the layer, in attributes that are theirs and module.py's alone.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -22,18 +19,16 @@ import inspect
 import types
 import typing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import numpy as np
 from jaxtyping import Shaped
 
 from typednn import shapes
-from typednn.arrays import Precision, device_of, is_array, is_floating
+from typednn.arrays import device_of, is_array, is_floating
 from typednn.checks import attribute_lookup, check_hint, is_array_hint, judge
 from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, StackError, explain
-
-if TYPE_CHECKING:
-    from typednn.module import Module
+from typednn.state import CELLS, Cell, Stateful
 
 T = TypeVar("T")
 
@@ -48,29 +43,6 @@ class Marker:
 Parameter: TypeAlias = Annotated[T, Marker("parameter")]
 Buffer: TypeAlias = Annotated[T, Marker("buffer")]
 Kept: TypeAlias = Annotated[T, Marker("kept")]
-
-
-class Placement:
-    """The precision and the device of a module's arrays; layers that share all their arrays share it."""
-
-    __slots__ = ("device", "dtype", "precision")
-
-    def __init__(self, precision: Precision, device: str) -> None:
-        self.device: str = device
-        self.set_precision(precision)
-
-    def set_precision(self, precision: Precision) -> None:
-        self.precision: Precision = precision
-        self.dtype: np.dtype[Any] = precision.parameters  # every call reads it
-
-
-@dataclass(slots=True, eq=False)
-class Cell:
-    """The place of one array; layers that share a parameter share its cell."""
-
-    array: Any = None
-    shared: bool = False  # whether another layer was given it
-    placements: tuple[Placement, ...] = ()  # of the modules that `Module.tie` made share it
 
 
 def named_dtypes(hint: Any) -> tuple[str, ...]:
@@ -93,46 +65,47 @@ class StoredField:
                 explain(where, f"a {kind} is annotated with one array type", str(hint), 'such as Float[Array1, " features"]')
             )
         self.hint: Any = check_hint(where, arrays[0])
+        self.place: str = f"{CELLS}[{name!r}].array"  # in code that compares calls
         if shapes.rank(self.hint.dim_str) is None:
             raise DefinitionError(explain(where, f"a {kind}'s axes are all named", repr(self.hint.dim_str)))
 
-    def shape(self, layer: Module) -> tuple[int, ...]:
+    def shape(self, layer: Stateful) -> tuple[int, ...]:
         """The sizes that the annotation gives for this instance; needs no array."""
         return shapes.sizes(self.hint.dim_str, attribute_lookup(layer))
 
-    def dtype(self, layer: Module) -> np.dtype[Any]:
+    def dtype(self, layer: Stateful) -> np.dtype[Any]:
         """What its numbers are: the layer's precision where the annotation takes floats, else the widest kind that it names."""
         names = named_dtypes(self.hint)
         wanted = (layer.dtype.name, "int64", "uint64", "bool")
         return np.dtype(next((name for name in wanted if not names or name in names), names[0] if names else wanted[0]))
 
-    def absent(self, layer: Module) -> bool:
+    def absent(self, layer: Stateful) -> bool:
         """Whether this optional field was switched off (``bias=False``)."""
-        return self.name in layer._absent
+        return self.name in layer.__typednn_storage__.absent
 
-    def cell(self, layer: Module) -> Cell:
-        return layer._cells.setdefault(self.name, Cell())
+    def cell(self, layer: Stateful) -> Cell:
+        return layer.__typednn_storage__.cells.setdefault(self.name, Cell())
 
-    def __get__(self, layer: Module | None, owner: type) -> Any:
+    def __get__(self, layer: Stateful | None, owner: type) -> Any:
         if layer is None:
             return self
-        cell = layer._cells.get(self.name)
+        cell = layer.__typednn_storage__.cells.get(self.name)
         if cell is None or cell.array is None:
-            if self.name in layer._absent:
+            if self.name in layer.__typednn_storage__.absent:
                 return None
             raise NotInitialised(
                 f"{layer.label()}.{self.name} was never filled; call model.init(rng) or pass rng= to the constructor", layer
             )
         return cell.array
 
-    def __set__(self, layer: Module, array: Any) -> None:
+    def __set__(self, layer: Stateful, array: Any) -> None:
         if array is None and self.optional:
-            layer._absent.add(self.name)
+            layer.__typednn_storage__.absent.add(self.name)
             return
         self.check(layer, array)
         self.cell(layer).array = array
 
-    def check(self, layer: Module, array: Any) -> None:
+    def check(self, layer: Stateful, array: Any) -> None:
         """Raise unless ``array`` has this field's shape and the layer's dtype and device."""
         where = f"{layer.label()}.{self.name}"
         shape = self.shape(layer)
@@ -156,20 +129,20 @@ class KeptField:
         self.name = name
         self.hint: Any = check_hint(f"{owner}.{name}", hint)
 
-    def __get__(self, layer: Module | None, owner: type) -> Any:
+    def __get__(self, layer: Stateful | None, owner: type) -> Any:
         if layer is None:
             return self
         try:
-            return layer._kept[self.name]
+            return layer.__typednn_calls__.kept[self.name]
         except KeyError:
             raise not_forwarded(layer) from None
 
-    def __set__(self, layer: Module, value: Any) -> None:
+    def __set__(self, layer: Stateful, value: Any) -> None:
         if layer.training:
-            layer._kept[self.name] = value
+            layer.__typednn_calls__.kept[self.name] = value
 
 
-def not_forwarded(layer: Module) -> NotForwarded:
+def not_forwarded(layer: Stateful) -> NotForwarded:
     """The error of a backward that finds nothing kept, with the reason and the cure."""
     if layer.training:
         reason, cure = "nothing is kept", "call forward first (free_cache() drops what was kept)"
@@ -206,14 +179,14 @@ class InnerField:
                     rule = "its names are bound by forward, or by a layer inside that is declared before"
                     raise DefinitionError(explain(self.where, rule, f"{min(stray)!r} in {self.contract!r}"))
 
-    def trace(self, layer: Module, flow: shapes.Flow) -> shapes.Flow:
+    def trace(self, layer: Stateful, flow: shapes.Flow) -> shapes.Flow:
         """The shapes after the layers that ``layer`` holds here."""
         held = vars(layer)[self.name]
         for part in held if self.many else (held,):
             flow = part.trace(flow)
         return flow
 
-    def __get__(self, layer: Module | None, owner: type) -> Any:
+    def __get__(self, layer: Stateful | None, owner: type) -> Any:
         if layer is None:
             return self
         try:
@@ -222,7 +195,7 @@ class InnerField:
             rule, cure = "a layer inside is assigned in the constructor", f"write self.{self.name} = …"
             raise DefinitionError(explain(self.where, rule, "nothing", cure)) from None
 
-    def __set__(self, layer: Module, value: Any) -> None:
+    def __set__(self, layer: Stateful, value: Any) -> None:
         if self.many and not isinstance(value, list | tuple):
             raise StackError(explain(self.where, "holds a list or tuple of layers", type(value).__name__))
         parts: list[Any] = get_origin(self.hint).adopt(value if self.many else [value])

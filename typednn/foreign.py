@@ -8,6 +8,7 @@ which. ``train``, ``eval`` and ``free_cache`` are handed on where they exist.
 
 import inspect
 import typing
+from collections.abc import Callable
 from typing import Any, Self, final
 
 from jaxtyping import Shaped
@@ -16,6 +17,7 @@ from typednn.arrays import AnyArray, is_array
 from typednn.checks import attribute_lookup, is_array_hint
 from typednn.errors import DefinitionError, StackError, explain
 from typednn.module import Module
+from typednn.promises import METHODS
 from typednn.protocols import InputGrad, Optimizer
 from typednn.shapes import Flow
 
@@ -47,17 +49,14 @@ class Foreign(Module):
     def update(self, optimizer: Optimizer, grad: InputGrad[Any]) -> None:
         self.inner.update(optimizer, grad)
 
-    def require(self, method: str) -> None:
-        """Raise unless ``inner`` has a method of this name."""
-        if not callable(getattr(self.inner, method, None)):
-            kind = type(self.inner).__qualname__
-            rule = f"a model's {method} asks every part"
-            raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))
-
-    def ask(self, method: str, *arguments: Any) -> Any:
-        """What ``inner`` answers."""
-        self.require(method)
-        return getattr(self.inner, method)(*arguments)
+    def require(self, method: str) -> Callable[..., Any]:
+        """The method of ``inner`` of this name; `DefinitionError` where there is none."""
+        found: object = getattr(self.inner, method, None)
+        if callable(found):
+            return found
+        kind = type(self.inner).__qualname__
+        rule = f"a model's {method} asks every part"
+        raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))
 
     def offer(self, method: str) -> None:
         """Call a method of ``inner`` that it need not have."""
@@ -78,7 +77,7 @@ class Foreign(Module):
         return {name: value for name, value in held if is_array(value)}
 
     def shared(self) -> Self:
-        return type(self)(self.ask("shared"), rows=self.rows)
+        return type(self)(self.require("shared")(), rows=self.rows)
 
     def flow_after(self, flow: Flow) -> Flow:
         """The shapes that the object's own annotations promise; without any, nothing is known after it."""
@@ -117,7 +116,7 @@ def adopted(part: Any, *, rows: bool = False) -> Any:
 
 def missing_methods(part: object) -> list[str]:
     """What an object lacks to be a part of a model."""
-    return [name for name in Module.promised if not callable(getattr(part, name, None))]
+    return [name for name in METHODS if not callable(getattr(part, name, None))]
 
 
 def identity(part: object) -> object:

@@ -12,9 +12,6 @@ The error of a coordinate is |backward - difference| / max(1, largest difference
 Cost: two forwards per coordinate.
 """
 
-# A copy of the model is taken apart here: what its forward changes is put back, cell by cell.
-# pyright: reportPrivateUsage=false
-
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,9 +24,10 @@ from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, TypednnError, explain
 from typednn.module import Module
+from typednn.state import Stateful
 
 _KINK = 1e-3
-_BOOKKEEPING = frozenset(Module.__annotations__)  # what every module has, beside what its class declares
+_BOOKKEEPING = frozenset(Stateful.__annotations__)  # what every module has, beside what its class declares
 
 
 class GradcheckError(TypednnError, AssertionError):
@@ -114,8 +112,8 @@ def _remembered(model: Module) -> Callable[[], None]:
     """What forward may change besides what it keeps; the result puts all of it back, shared objects as shared ones."""
     modules = [module for _, module in model.named_modules()]
     # Modules and cells stay who they are; parameters are moved by hand, so only buffers' arrays are put back.
-    same = {id(thing): thing for module in modules for thing in (module, *module._cells.values())}
-    buffers = [cell for *_, cell in model._stored("buffer")]
+    same = {id(thing): thing for module in modules for thing in (module, *module.__typednn_storage__.cells.values())}
+    buffers = [cell for *_, cell in model.named_fields("buffer")]
     before = [_attributes(module) for module in modules]
     changing = [{name: value for name, value in own.items() if copy.deepcopy(value, dict(same)) is not value} for own in before]
     saved = copy.deepcopy((changing, [cell.array for cell in buffers]), dict(same))

@@ -103,15 +103,12 @@ class Gradient:
         """
         shared = self.shared_leaves()
         if not shared:
-            return with_shared(_combined(change, self), self)
+            return self._combined(change)
         sums = self.leaves()
         others = {name for _, *names in shared for name in names}
         values = iter([namespace(leaf).zeros_like(leaf) if name in others else change(sums[name]) for name, leaf in named_leaves(self)])
 
-        def put(_: Any) -> Any:  # the leaves come in the same order
-            return next(values)
-
-        return with_shared(_combined(put, self), self)
+        return self._combined(lambda _: next(values))  # the leaves come in the same order
 
     def shared_leaves(self) -> Shared:
         """The names of the leaves that are one parameter's, the first use first; of each shared parameter a tuple."""
@@ -127,7 +124,7 @@ class Gradient:
         """The sum over parameters: gradients of two batches, accumulated."""
         if type(other) is not type(self):
             return NotImplemented
-        return with_shared(_combined(add, self, other), self)
+        return self._combined(add, other)
 
     def __mul__(self, factor: float) -> Self:
         """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
@@ -137,13 +134,14 @@ class Gradient:
         if not isinstance(handed, Real):
             return NotImplemented
         plain = float(handed)  # a Python float: NumPy's float64 would change a float32 array's dtype
-
-        def times(leaf: AnyArray) -> AnyArray:
-            return scaled(leaf, plain)
-
-        return with_shared(_combined(times, self), self)
+        return self._combined(lambda leaf: scaled(leaf, plain))
 
     __rmul__ = __mul__
+
+    def _combined(self, combine: Callable[[AnyArray], AnyArray] | Callable[[AnyArray, AnyArray], AnyArray], *others: Self) -> Self:
+        """``combine`` applied leaf by leaf; which leaves are one parameter's stays known."""
+        combined: Self = _combined(combine, self, *others)
+        return set_shared(combined, getattr(self, "_shared", None))
 
     def replaced(self, changed: dict[str, Any]) -> Self:
         """The same gradient with other values in the fields ``changed``."""
@@ -160,9 +158,7 @@ class Gradient:
 
 
 def _rebuilt(kind: type[Gradient], values: dict[str, Any], shared: Shared) -> Gradient:
-    gradient = kind(**values) if "input" in values or "input" not in kind.__inputs__ else deferred(kind, None, **values)
-    set_shared(gradient, shared)
-    return gradient
+    return set_shared(kind(**values) if "input" in values or "input" not in kind.__inputs__ else deferred(kind, None, **values), shared)
 
 
 def deferred(kind: type[AnyGradient], later: Callable[[], Any] | None, **others: Any) -> AnyGradient:
@@ -179,15 +175,10 @@ def is_deferred(gradient: object) -> bool:
     return hasattr(gradient, "_later")
 
 
-def set_shared(gradient: Gradient, shared: Callable[[Any], Shared] | Shared) -> None:
-    """Say which leaves of ``gradient`` are one parameter's, or who knows: the model whose ``backward`` returned it."""
+def set_shared(gradient: AnyGradient, shared: Callable[[Any], Shared] | Shared | None) -> AnyGradient:
+    """``gradient``, which is told which of its leaves are one parameter's, or who knows: the model whose ``backward`` returned it."""
     object.__setattr__(gradient, "_shared", shared)
-
-
-def with_shared(gradient: Any, source: AnyGradient) -> AnyGradient:
-    """``gradient``, made of ``source``, with what is known of its shared leaves."""
-    object.__setattr__(gradient, "_shared", getattr(source, "_shared", None))
-    return cast("AnyGradient", gradient)
+    return gradient
 
 
 def _then_checked(own: Callable[..., None]) -> Callable[..., None]:

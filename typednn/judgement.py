@@ -22,13 +22,5 @@ def is_bearable(value: Any, hint: Any, conf: BeartypeConf = _DEFAULT) -> bool:
         return door.is_bearable(value, hint, conf=conf)  # noqa: TID251 - the one place
 
 
-def _before_fork() -> None:
-    _lock.acquire()
-
-
-def _after_fork() -> None:
-    _lock.release()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

@@ -307,7 +307,7 @@ class Parts(Module):
 
     def consist(self, parts: Sequence[Module], sample: Input[Any] | None) -> None:
         """Hold ``parts`` from now on."""
-        names = tuple(part._name or str(place) for place, part in enumerate(parts))
+        names = tuple(part.__typednn_storage__.name or str(place) for place, part in enumerate(parts))
         twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
             rule, cure = "every part's name is its own", "rename one with named(...)"
@@ -534,7 +534,7 @@ class Sequential(Chain[Any, Any, S, *tuple[Any, ...]], Generic[S]):
             parts = [layer.named(name) for name, layer in zip(layers, parts, strict=True)]
         flat: list[Module] = []
         for layer in parts:
-            flat += layer.parts if isinstance(layer, Chain | FirstChain) and not layer._name else [layer]
+            flat += layer.parts if isinstance(layer, Chain | FirstChain) and not layer.__typednn_storage__.name else [layer]
         super().__init__(flat, input)
 
     @overload

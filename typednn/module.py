@@ -1,4 +1,4 @@
-"""Module: a layer's state, and everything that follows from walking it.
+"""Module: everything that follows from walking a layer's fields (`typednn.tree`).
 
 A layer is plain data: parameters, buffers, kept values and sublayers, each declared in the class body
 (`typednn.fields`). From the walk over them, in the order of declaration, come names, counts, gradients, saved
@@ -8,169 +8,58 @@ Constructors take sizes and allocate nothing.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from dataclasses import replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from typednn import calls, delegation, printing, sharing, updates
-from typednn.arrays import AnyArray, Precision, is_array, is_floating, out_of_memory, refuse_beyond_memory
+from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
-from typednn.checks import Kind, array_hints, attribute_lookup, enforced
-from typednn.derivatives import Record
-from typednn.errors import ArgumentError, DefinitionError, LocatedError, StackError, StateDictError, StateError, explain
-from typednn.fields import Cell, Field, InnerField, Placement, StoredField, declared_fields
-from typednn.kernels.pointwise import add
+from typednn.checks import enforced
+from typednn.errors import ArgumentError, LocatedError, StateDictError, explain
+from typednn.fields import StoredField
 from typednn.protocols import Enforced
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
-from typednn.shapes import Flow, parse
+from typednn.state import CallState, Cell, Placement, Storage
+from typednn.tree import Node, modules_in, summed
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
 _FLOAT32 = Precision.of(np.dtype(np.float32))
 
 
-class Module(Enforced):
+class Module(Node, Enforced):
     """Base of everything that has a forward and a backward; derive from one of `typednn.layer`'s."""
 
-    fields: ClassVar[dict[str, Field]] = {}
-    declared: ClassVar[tuple[str, ...]] = ()  # every annotated name, in the order of declaration
-    learnt: ClassVar[tuple[tuple[str, StoredField], ...]] = ()  # the fields that are parameters
-    inside: ClassVar[tuple[InnerField, ...]] = ()  # the fields that are layers, used as their annotations say
-    updates_by_hand: ClassVar[bool] = False  # whether ``update`` is written in the class, not inherited
-    gradient_prefix: ClassVar[str] = ""
-    foreign: ClassVar[bool] = False  # whether it keeps its parameters to itself
-    promised: ClassVar[tuple[str, ...]] = ("forward", "backward", "update")  # enforced whatever their annotations say
+    if TYPE_CHECKING:  # every node of the tree is a module
 
-    training: bool = True
-    initialisers: Mapping[str, Initialiser] = MappingProxyType({})
+        def children(self) -> Iterator[tuple[str, Module]]: ...
 
-    forward: Callable[..., Any]
-    backward: Callable[..., Any]
-    update: Callable[..., None]
+        def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]: ...
 
-    _arguments: tuple[tuple[Any, ...], dict[str, Any]]  # the constructor's, as they were given
-    _placement: Placement  # the dtype and device of the arrays here
-    _cells: dict[str, Cell]  # parameters and buffers; shared layers share cells
-    _absent: set[str]  # optional fields that were switched off
-    _kept: dict[str, Any]  # what backward needs
-    _record: Record | tuple[()] | None = None  # what a backward is held to
-    _kinds: tuple[Kind, ...] = ()  # of forwards that fitted
-    _token: object = None  # the outer forward that this layer last took part in
-    _name: str = ""
-
-    if not TYPE_CHECKING:  # checkers must look at the constructors that layers write, not at this
+    else:  # checkers must look at the constructors that layers write, not at this
 
         def __new__(cls, *args, **kwargs):
             self = super().__new__(cls)
-            self._arguments = (args, kwargs)
-            self._placement = Placement(_FLOAT32, "cpu")
-            self._cells = {}
-            self._absent = set()
-            self._kept = {}
+            self.__typednn_storage__ = Storage((args, kwargs), Placement(_FLOAT32, "cpu"))
+            self.__typednn_calls__ = CallState()
             return self
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        cls.fields = declared_fields(cls)
-        for name, field in cls.fields.items():
-            setattr(cls, name, field)
-        cls.learnt = tuple(
-            (name, field) for name, field in cls.fields.items() if isinstance(field, StoredField) and field.kind == "parameter"
-        )
-        annotated = [name for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)]
-        cls.declared = tuple(name for name in dict.fromkeys(annotated) if name not in Module.__annotations__)
-        super().__init_subclass__(**keywords)
-        cls.inside = tuple(field for field in cls.fields.values() if isinstance(field, InnerField))
-        contract = getattr(getattr(cls, "forward", None), "__typednn_contract__", None)
-        if contract is not None:
-            bound = {slot.key for hint in contract.hints for array in array_hints(hint) for slot in parse(array.dim_str)}
-            for inner in cls.inside:
-                inner.define(bound)
-        cls.updates_by_hand = hasattr(getattr(cls, "update", None), "__wrapped__")
-
     @classmethod
-    def wrap_method(cls, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        if name == "forward":
-            return calls.enforced_forward(function, cls)
-        if name == "backward":
-            return calls.enforced_backward(function, cls)
-        if name == "update":
-            return updates.enforced_update(function, cls)
-        return enforced(function, cls.__qualname__)
+    def wrap_method(cls, name: str, function: Callable[..., Any]) -> Any:
+        wrap: dict[str, Any] = {
+            "forward": calls.enforced_forward,
+            "backward": calls.enforced_backward,
+            "update": updates.enforced_update,
+        }
+        return wrap.get(name, enforced)(function, cls)
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of the parameters; `astype` changes it."""
-        return self._placement.dtype
-
-    @property
-    def precision(self) -> Precision:
-        """The dtypes of the parameters, of what is computed, and of sums; `astype` sets all three."""
-        return self._placement.precision
-
-    @property
-    def device(self) -> str:
-        """Where parameters and buffers are; `to` changes it."""
-        return self._placement.device
-
-    # ------------------------------------------------------------------ the walk
-
-    def children(self) -> Iterator[tuple[str, Module]]:
-        """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
-        attributes = vars(self)
-        # A step asks every layer, and most hold numbers only: those are passed by at once.
-        names = [name for name, value in attributes.items() if value.__class__ not in _PLAIN and name not in _BOOKKEEPING]
-        if len(names) > 1:
-            first = [name for name in self.declared if name in names]
-            names = first + [name for name in names if name not in first]
-        for name in names:
-            yield from _modules_in(name, attributes[name])
-
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """This module and every one below it with its dotted path, parents first."""
-        self.refuse_undeclared_array()
-        yield prefix, self
-        for name, child in self.children():
-            yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
-
-    def refuse_undeclared_array(self) -> None:
-        """`DefinitionError` where an attribute holds an array although no annotation says what it is."""
-        stray = next((name for name, value in vars(self).items() if is_array(value)), None)
-        if stray is not None:
-            rule, cure = (
-                "an array is held in a declared field",
-                f"declare it in the class body: {stray}: Parameter[…], Buffer[…] or Kept[…]",
-            )
-            raise DefinitionError(explain(f"{type(self).__qualname__}.{stray}", rule, "an attribute without annotation", cure))
-
-    def path_of(self, module: object) -> str:
-        """The dotted path of a module below this one, or an empty string."""
-        return next((path for path, candidate in self.named_modules() if candidate is module), "")
-
-    def own_parameters(self) -> Iterator[tuple[str, StoredField]]:
-        """This module's own declared parameters, without its sublayers'."""
-        yield from type(self).learnt
-
-    def held_parameters(self) -> Iterator[tuple[str, StoredField]]:
-        """`own_parameters` without those that are switched off (``bias=False``)."""
-        return ((name, field) for name, field in type(self).learnt if name not in self._absent)
-
-    @property
-    def owns_parameters(self) -> bool:
-        """Whether this module itself declares a parameter that is not switched off."""
-        return any(name not in self._absent for name, _ in type(self).learnt)
-
-    @property
-    def takes_update(self) -> bool:
-        """Whether there is a parameter, or a hand-written ``update``, here or below."""
-        return self.updates_by_hand or self.owns_parameters or any(child.takes_update for _, child in self.children())
-
-    def _stored(self, *kinds: str) -> Iterator[tuple[str, Module, StoredField, Cell]]:
+    def named_fields(self, *kinds: str) -> Iterator[tuple[str, Module, StoredField, Cell]]:
         """Every stored field of the given kinds once, under its first name: shared cells are not repeated."""
         seen: set[int] = set()
         for path, module in self.named_modules():
@@ -185,7 +74,7 @@ class Module(Enforced):
 
     def named_parameters(self) -> dict[str, AnyArray]:
         """Every parameter by dotted name, by reference; a shared one once, under its first name."""
-        own = {path: getattr(module, field.name) for path, module, field, _ in self._stored("parameter")}
+        own = {path: getattr(module, field.name) for path, module, field, _ in self.named_fields("parameter")}
         return own | delegation.ask_names(self, "named_parameters")
 
     def parameters(self) -> list[AnyArray]:
@@ -199,72 +88,16 @@ class Module(Enforced):
 
     def own_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of every parameter that is declared here or below, without those of parts that keep theirs to themselves."""
-        return {path: field.shape(module) for path, module, field, _ in self._stored("parameter")}
-
-    def shared_parameters(self) -> list[tuple[str, ...]]:
-        """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
-        return sharing.shared_parameters(self)
+        return {path: field.shape(module) for path, module, field, _ in self.named_fields("parameter")}
 
     def num_parameters(self) -> int:
         """How many numbers the model learns, shared ones counted once; allocates nothing."""
         own = sum(math.prod(shape) for shape in self.own_shapes().values())
         return own + sum(int(count) for _, count in delegation.ask(self, "num_parameters"))
 
-    def gradient_of(self, grad: Any, name: str) -> Any:
-        """The part of this module's gradient that belongs to its parameter or sublayer ``name`` (``"fc1"``, ``"blocks.0"``)."""
-        path = self.gradient_prefix + name
-        if path.isidentifier():
-            return getattr(grad, path)
-        for part in path.split("."):
-            grad = grad[int(part)] if part.isdigit() else getattr(grad, part)
-        return grad
-
-    def own_uses(self, grad: Any) -> Iterator[tuple[str, Cell, AnyArray]]:
-        """This module's own parameters: the name, the cell, and the derivative in ``grad``."""
-        for name, field in type(self).learnt:
-            if name not in self._absent:
-                cell = self._cells.get(name)
-                if cell is None or cell.array is None:
-                    getattr(self, name)  # NotInitialised speaks first
-                    cell = field.cell(self)
-                yield name, cell, self.part_of(grad, name)
-
-    def uses(self, grad: Any, uses: list[updates.Use], prefix: str = "") -> bool:
-        """Add each parameter here and below to ``uses``, in the order of declaration, shared ones as often as they are used.
-
-        Returns whether an ``update`` here or below is hand-written.
-        """
-        by_hand = self.updates_by_hand
-        for name, cell, derivative in self.own_uses(grad):
-            uses.append((prefix + name, cell, derivative, self))
-        for name, child in self.children():
-            if child.takes_update and child.uses(self.part_of(grad, name), uses, f"{prefix}{name}."):
-                by_hand = True
-        return by_hand
-
-    def part_of(self, grad: Any, name: str) -> Any:
-        """`gradient_of`, and `StateError` where the gradient has no such part."""
-        try:
-            return self.gradient_of(grad, name)
-        except (AttributeError, IndexError, TypeError):
-            rule = f"its gradient must have a part for {name!r}"
-            cure = f"hand it what its own backward returned, with a field {name.partition('.')[0]!r}"
-            raise StateError(explain(self.label(), rule, type(grad).__name__, cure), self) from None
-
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
         """The derivative by every parameter under that parameter's name; uses of a shared parameter are summed."""
-        names = {id(cell): path for path, _, _, cell in self._stored("parameter")}
-        gradients: dict[str, AnyArray] = {}
-        uses: list[updates.Use] = []
-        self.uses(grad, uses)
-        for _, cell, derivative, _ in uses:
-            path = names[id(cell)]
-            gradients[path] = add(gradients[path], derivative) if path in gradients else derivative
-        return gradients
-
-    def shared_leaves(self, grad: Any) -> list[tuple[str, ...]]:
-        """Which leaves of this module's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
-        return sharing.shared_leaves(self, grad)
+        return {name: derivative for name, _, derivative in summed(self.uses(grad)[0])}
 
     def gradients(self, grad: Any) -> list[AnyArray]:
         """The derivatives, paired with `parameters`."""
@@ -274,11 +107,12 @@ class Module(Enforced):
 
     def initialise_with(self, **rules: str | Initialiser) -> None:
         """Say how `init` fills a parameter or buffer, by a rule or its name; without one, ``"kaiming_uniform"`` or zeros."""
-        self.initialisers = {**self.initialisers, **{name: initialiser(rule, f"{name}_init") for name, rule in rules.items()}}
+        made = {name: initialiser(rule, f"{name}_init") for name, rule in rules.items()}
+        self.__typednn_storage__.initialisers = {**self.__typednn_storage__.initialisers, **made}
 
     def fans(self) -> Fans:
         """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out, *window, in)``."""
-        shape = next((field.shape(self) for _, field in self.own_parameters()), (1,))
+        shape = next((field.shape(self) for _, field in self.learnt), (1,))
         return Fans(math.prod(shape[1:]), shape[0] * math.prod(shape[1:-1]))
 
     def init(self, rng: Rng) -> Self:
@@ -291,11 +125,11 @@ class Module(Enforced):
             got = getattr(handed, "__name__", type(handed).__name__)
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
             raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure), "rng")
-        for path, module, field, _ in self._stored("parameter", "buffer"):
+        for path, module, field, _ in self.named_fields("parameter", "buffer"):
             refuse_beyond_memory(f"{module.label()}.init, {path!r}", field.shape(module), field.dtype(module), module.device, module)
         delegation.ask(self, "init", rng)
-        for path, module, field, cell in self._stored("parameter", "buffer"):
-            rule = module.initialisers.get(field.name)
+        for path, module, field, cell in self.named_fields("parameter", "buffer"):
+            rule = module.__typednn_storage__.initialisers.get(field.name)
             if rule is None:
                 if field.kind == "buffer" and cell.array is not None:
                     continue
@@ -331,12 +165,12 @@ class Module(Enforced):
 
     def _replaced(self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None) -> Self:
         """Every stored array changed, and what modules inside and outside, which share them, say of it."""
-        placements = {id(module._placement): module._placement for _, module in self.named_modules()}
-        for _, _, _, cell in list(self._stored("parameter", "buffer")):
+        placements = {module.__typednn_storage__.placement for _, module in self.named_modules()}
+        for _, _, _, cell in list(self.named_fields("parameter", "buffer")):
             if cell.array is not None:
                 cell.array = change(cell.array)
-            placements |= {id(placement): placement for placement in cell.placements}
-        for placement in placements.values():
+            placements.update(cell.placements)
+        for placement in placements:
             placement.set_precision(precision or placement.precision)
             placement.device = placement.device if device is None else device
         self.free_cache()
@@ -346,12 +180,12 @@ class Module(Enforced):
 
     def state_dict(self) -> dict[str, AnyArray]:
         """Parameters and buffers by dotted name, by reference, in the order of declaration."""
-        own = {path: getattr(module, field.name) for path, module, field, _ in self._stored("parameter", "buffer")}
+        own = {path: getattr(module, field.name) for path, module, field, _ in self.named_fields("parameter", "buffer")}
         return own | delegation.ask_names(self, "state_dict")
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Any]) -> None:
         """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and all misfits are told."""
-        stored = {path: (module, field, cell) for path, module, field, cell in self._stored("parameter", "buffer")}
+        stored = {path: (module, field, cell) for path, module, field, cell in self.named_fields("parameter", "buffer")}
         theirs: list[tuple[Any, dict[str, Any]]] = []
         index: dict[str, str] = {}
         if isinstance(state, Mapping):
@@ -399,17 +233,15 @@ class Module(Enforced):
         for _, part in delegation.foreign_parts(self):
             part.offer("free_cache")
         for _, module in self.named_modules():
-            module._kept.clear()
-            module._record = None
-            module._token = None
+            module.__typednn_calls__.drop()
+            module.__typednn_calls__.token = None
 
     def train(self, mode: bool = True) -> Self:
         """Keep in forward what backward needs, here and below (``train(False)`` is `eval`). Returns the model."""
         for _, module in self.named_modules():
             module.training = mode
             if not mode:
-                module._record = None
-                module._kept.clear()
+                module.__typednn_calls__.drop()
         return self
 
     def eval(self) -> Self:
@@ -423,9 +255,13 @@ class Module(Enforced):
                 field.cell(self).shared = True
         twin = type(self).__new__(type(self))
         for name, value in vars(self).items():
-            if name not in _OF_CALLS:
-                vars(twin)[name] = value if name in _BOOKKEEPING else _shared(value)
+            if name not in vars(twin):
+                vars(twin)[name] = _shared(value)
+        twin.__typednn_storage__ = replace(self.__typednn_storage__)  # its name may change
         return twin
+
+    def __copy__(self) -> Self:
+        return self.shared()
 
     def tie(self, other: Module, /, **names: str) -> Self:
         """Hold parameters of ``other``, a layer of any class, as one's own: ``head.tie(embedding, weight="weight")``.
@@ -441,41 +277,10 @@ class Module(Enforced):
         given: object = name
         if not isinstance(given, str) or not given.isidentifier():
             raise ArgumentError(explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"), "name")
-        self._name = name
+        self.__typednn_storage__.name = name
         return self
 
-    # ------------------------------------------------------------------ shapes before any array
-
-    def trace(self, flow: Flow) -> Flow:
-        """The shapes after this layer, from its annotations alone; `StackError` where they cannot fit."""
-        try:
-            return self.flow_after(flow)
-        except StackError as error:
-            error.layers.append(self)
-            raise
-
-    def flow_after(self, flow: Flow) -> Flow:
-        """What `trace` gives; derive it where a layer's own annotations do not say how the layers inside it use theirs."""
-        contract = type(self).forward.__typednn_contract__  # type: ignore[attr-defined]
-        inner = [(field.contract, partial(field.trace, self)) for field in type(self).inside if field.name in vars(self)]
-        return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner)
-
-    def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
-        """The shape that comes out for one that goes in, batch included; None where it does not fit, or `trace` has to say it."""
-        kind = type(self)
-        if kind.flow_after is not Module.flow_after or kind.inside:
-            return None
-        after: tuple[int, ...] | None = kind.forward.__typednn_contract__.outcome(self, shape)  # type: ignore[attr-defined]
-        return after
-
-    def check_sizes(self, inputs: Sequence[Any]) -> None:
-        """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their parts."""
-
     # ------------------------------------------------------------------ printing
-
-    def label(self) -> str:
-        """``Linear(256, 120)``; the class name alone where there are no arguments."""
-        return repr(self).removesuffix("()")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(printing.arguments(self))})"
@@ -489,28 +294,11 @@ class Module(Enforced):
         return f"{own:,}" if own else ""
 
 
-# What every module has, beside what its class declares; what of that calls leave; and the kinds of value that hold no module.
-_BOOKKEEPING = frozenset(Module.__annotations__)
-_OF_CALLS = frozenset({"_kept", "_record", "_kinds", "_token"})
-_PLAIN = frozenset({bool, int, float, str, type(None), object})
-
-
-def _modules_in(name: str, value: object) -> Iterator[tuple[str, Module]]:
-    """The modules that an attribute holds: itself, or inside lists, tuples and dicts."""
-    # Not isinstance: Module's metaclass, a Protocol's, takes 20 times as long to answer, and a step asks for every attribute.
-    if Module in type(value).__mro__:
-        yield name, cast("Module", value)
-    elif isinstance(value, list | tuple | dict):
-        parts = cast("Mapping[object, object]", value).items() if isinstance(value, dict) else enumerate(cast("Sequence[object]", value))
-        for key, part in parts:
-            yield from _modules_in(f"{name}.{key}", part)
-
-
 def _shared(value: object) -> object:
     """The attribute of a shared layer: its sublayers are shared in turn, anything else is the same object."""
     if isinstance(value, Module):
         return value.shared()
-    if next(_modules_in("", value), None) is None:
+    if next(modules_in("", value), None) is None:
         return value
     if isinstance(value, dict):
         return {key: _shared(part) for key, part in cast("Mapping[object, object]", value).items()}

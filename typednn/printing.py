@@ -10,19 +10,20 @@ from typing import Any
 
 from typednn import delegation
 from typednn.fields import Field, StoredField
+from typednn.state import Stateful
 
 # Printing a stack asks for the same few again and again; bounded, so that classes made at run time can go.
 _constructor = functools.lru_cache(maxsize=256)(inspect.signature)
 
 
-def constructor_arguments(module: Any) -> dict[str, Any]:
+def constructor_arguments(module: Stateful) -> dict[str, Any]:
     """The arguments that build this module again, as they were given; a generator is no part of them."""
-    positional, named = module._arguments
+    positional, named = module.__typednn_storage__.arguments
     bound = _constructor(type(module).__init__).bind(module, *positional, **named).arguments
     return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
 
 
-def arguments(module: Any) -> Iterator[str]:
+def arguments(module: Stateful) -> Iterator[str]:
     """Required arguments by position, the others by name where they differ from the default; initialisers are left out."""
     parameters = _constructor(type(module).__init__).parameters
     for name, value in constructor_arguments(module).items():

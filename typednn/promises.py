@@ -28,6 +28,7 @@ from typednn.checks import (
     Facts,
     array_hints,
     check_hint,
+    contracted,
     enforced,
     is_array_hint,
     remembered,
@@ -37,26 +38,22 @@ from typednn.checks import (
 from typednn.derivatives import GradientContract, GradientType, Record, check_optimizer, checked_backward
 from typednn.errors import DefinitionError, explain
 
-# A backward is held to its forward, an update to its backward: in this order.
-_ORDER = ("forward", "backward", "update")
+# What a part of a model has. A backward is held to its forward, an update to its backward: in this order.
+METHODS = ("forward", "backward", "update")
 
 
 def enforce_class(cls: type) -> None:
     """Wrap every method of ``cls`` that a Protocol promises, or whose own annotations name an array.
 
-    A class may name further promised methods in ``promised``, and have a ``wrap_method`` of its own that wraps them.
+    A class that has a ``wrap_method`` of its own promises all of `METHODS`.
     """
     wrap: Callable[[str, Any], Any] = getattr(cls, "wrap_method", functools.partial(_wrapped, cls))
     protocols = [base for base in cls.__mro__ if getattr(base, "_is_protocol", False)]
-    promises = {
-        name: member
-        for base in reversed(protocols)
-        for name, member in vars(base).items()
-        if inspect.isfunction(member) and not name.startswith("_")
-    }
-    promised = {*promises, *getattr(cls, "promised", ())}
+    members = [each for base in protocols for each in vars(base).items()]
+    promised = {name for name, member in members if inspect.isfunction(member) and not name.startswith("_")}
+    promised.update(METHODS if hasattr(cls, "wrap_method") else ())
     own = [name for name in vars(cls) if name not in promised]
-    for name in [*_ORDER, *sorted(promised - {*_ORDER}), *own]:
+    for name in [*METHODS, *sorted(promised.difference(METHODS)), *own]:
         member = inspect.getattr_static(cls, name, None) if name in promised else vars(cls).get(name)
         if getattr(member, "__isabstractmethod__", False) or hasattr(member, "__typednn_contract__"):
             continue
@@ -75,13 +72,13 @@ def _names_arrays(function: Callable[..., Any]) -> bool:
     return any(is_array_hint(without_markers(hint)) for hint in getattr(function, "__annotations__", {}).values())
 
 
-def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Any:
     """A method of a class that derives from Protocols alone."""
-    promised = any(name in vars(base) for base in cls.__mro__ if getattr(base, "_is_protocol", False))
-    wrap = {"backward": _enforced_backward, "update": _enforced_update}.get(name) if promised else None
-    if wrap is not None:
-        return wrap(function, cls)
-    return enforced(function, cls.__qualname__, _note if promised and name == "forward" else None)  # what backward is held to is recorded
+    if not any(name in vars(base) for base in cls.__mro__ if getattr(base, "_is_protocol", False)):
+        return enforced(function, cls)
+    recorded = functools.partial(enforced, note=_note)  # what backward is held to
+    wrap: dict[str, Any] = {"forward": recorded, "backward": _enforced_backward, "update": _enforced_update}
+    return wrap.get(name, enforced)(function, cls)
 
 
 # ------------------------------------------------------------------ when a class is defined
@@ -197,9 +194,7 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
         record = _records.get(id(self), (None, None))[1]
         return gradient.held(self, next_grad, record, function, checked_backward.running)
 
-    backward.__typednn_contract__ = gradient.contract  # type: ignore[attr-defined]
-    backward.__typednn_gradient__ = gradient  # type: ignore[attr-defined]
-    return backward
+    return contracted(backward, gradient.contract, gradient)
 
 
 def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
@@ -234,8 +229,7 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
             kinds = remembered(kinds, facts.compiled())
         return function(self, *args)
 
-    update.__typednn_contract__ = contract  # type: ignore[attr-defined]
-    return update
+    return contracted(update, contract)
 
 
 # ------------------------------------------------------------------ gradients that derive from InputGrad
@@ -248,10 +242,8 @@ def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
     member = inspect.getattr_static(cls, "input", None)
     if isinstance(member, property):
         if member.fget is not None and not hasattr(member.fget, "__typednn_contract__"):
-            read = enforced(member.fget, cls.__qualname__)
-            contract: Contract = read.__typednn_contract__  # type: ignore[attr-defined]
-            _compare(f"{where}, the result", contract.result, wanted, gives=True)
-            cls.input = property(read)
+            cls.input = property(enforced(member.fget, cls))
+            _compare(f"{where}, the result", member.fget.__annotations__["return"], wanted, gives=True)
         return
     hints = typing.get_type_hints(cls, include_extras=True)
     if not any("input" in inspect.get_annotations(base) for base in cls.__mro__ if not getattr(base, "_is_protocol", False)):
@@ -271,7 +263,7 @@ def _check_when_made(cls: Any) -> None:
         if after is not None:
             after(self, *args)
         if switch.mode != "off" and hasattr(self, "__dataclass_fields__"):
-            _fields_of(self.__class__).check_annotations(self.__class__.__qualname__, self, self)
+            _fields_of(self.__class__).check_annotations(self.__class__.__qualname__, self, self, Facts("gradient"))
 
     checked.__typednn_checked__ = True  # type: ignore[attr-defined]
     cls.__post_init__ = checked

@@ -1,4 +1,4 @@
-"""Sharing: parameters that several layers hold, one array in one cell.
+"""Sharing: a parameter that layers of several classes hold, one array in one cell.
 
 It is counted, saved, printed, written to configs and stepped once, where the model holds it first (`typednn.updates`).
 """
@@ -8,37 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typednn import updates
 from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, explain
-from typednn.fields import Cell, StoredField
-from typednn.gradients import named_leaves
+from typednn.fields import StoredField
+from typednn.state import Cell
+from typednn.tree import Node
 
 
-def shared_parameters(model: Any) -> list[tuple[str, ...]]:
-    """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
-    names: dict[int, list[str]] = {}
-    for path, module in model.named_modules():
-        for name, field in module.held_parameters():
-            names.setdefault(id(field.cell(module)), []).append(f"{path}.{name}" if path else name)
-    return [tuple(together) for together in names.values() if len(together) > 1]
-
-
-def shared_leaves(model: Any, grad: Any) -> list[tuple[str, ...]]:
-    """Which leaves of a model's gradient are one shared parameter's, by their names in ``grad``: the first use first."""
-    if not model.shared_parameters():
-        return []
-    names: dict[int, list[str]] = {}
-    for name, leaf in named_leaves(grad):
-        names.setdefault(id(leaf), []).append(name)
-    uses: list[updates.Use] = []
-    model.uses(grad, uses)
-    together: dict[int, list[str]] = {}
-    for _, cell, derivative, _ in uses:
-        together.setdefault(id(cell), []).append(names[id(derivative)].pop(0))
-    return [tuple(names) for names in together.values() if len(names) > 1]
-
-
-def tie(layer: Any, other: Any, names: Mapping[str, str]) -> None:
+def tie(layer: Node, other: Any, names: Mapping[str, str]) -> None:
     """Let ``layer`` hold the cells of ``other``; `typednn.module.Module.tie` says the rest."""
     where = f"{layer.label()}.tie"
     if not hasattr(other, "held_parameters") or other is layer or not names:
@@ -46,25 +22,26 @@ def tie(layer: Any, other: Any, names: Mapping[str, str]) -> None:
         raise ArgumentError(explain(where, "takes another layer and names", got, 'such as head.tie(embedding, weight="weight")'))
     cells: dict[str, Cell] = {}
     for name, theirs in names.items():
-        mine, field = (_held_field(where, layer, own) for layer, own in ((layer, name), (other, theirs)))
-        if mine.shape(layer) != field.shape(other):
+        own, field = (_held_field(where, each, mine) for each, mine in ((layer, name), (other, theirs)))
+        if own.shape(layer) != field.shape(other):
             rule = f"{name} and {other.label()}'s {theirs} must have one shape"
-            raise ShapeError(explain(where, rule, f"{mine.shape(layer)} and {field.shape(other)}"), layer)
+            raise ShapeError(explain(where, rule, f"{own.shape(layer)} and {field.shape(other)}"), layer)
         if (layer.dtype, layer.device) != (other.dtype, other.device):
             got = f"{layer.dtype} on {layer.device} and {other.dtype} on {other.device}"
             raise DTypeError(explain(where, "both layers have one dtype and one device", got, "use astype and to first"), layer)
-        if mine.cell(layer).shared and mine.cell(layer) is not field.cell(other):
+        if own.cell(layer).shared and own.cell(layer) is not field.cell(other):
             cure = "tie layers before shared() and fuse"
             raise StateError(explain(where, f"{name} must be this layer's alone", "a parameter that is shared already", cure), layer)
         cells[name] = field.cell(other)
+    storage, placement = layer.__typednn_storage__, other.__typednn_storage__.placement
     for name, cell in cells.items():
-        cell.array = layer._cells[name].array if cell.array is None else cell.array
+        cell.array = storage.cells[name].array if cell.array is None else cell.array
         cell.shared = True
-        cell.placements = tuple({id(each): each for each in (*cell.placements, layer._placement, other._placement)}.values())
-    layer._cells.update(cells)
+        cell.placements = tuple({*cell.placements, storage.placement, placement})
+    storage.cells.update(cells)
 
 
-def _held_field(where: str, layer: Any, name: str) -> StoredField:
+def _held_field(where: str, layer: Node, name: str) -> StoredField:
     """The parameter ``name`` of ``layer``; `ArgumentError` where there is none."""
     held: dict[str, StoredField] = dict(layer.held_parameters())
     if name not in held:

@@ -8,41 +8,32 @@ that holds it first. That layer is handed a gradient with the sum in it. In the 
 parameter is left out; whatever else it does is done.
 """
 
-# A module's cells are read here.
-# pyright: reportPrivateUsage=false
-
 from __future__ import annotations
 
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
-from typednn.arrays import AnyArray
 from typednn.calls import locate
-from typednn.checks import Contract, judge, signature, switch
+from typednn.checks import Contract, contracted, judge, signature, switch
 from typednn.derivatives import check_derivative, check_optimizer
 from typednn.errors import LocatedError
-from typednn.fields import Cell
 from typednn.kernels.pointwise import add
 from typednn.protocols import Optimizer
-
-if TYPE_CHECKING:
-    from typednn.module import Module
+from typednn.tree import Node, Use, summed
 
 Update = TypeVar("Update", bound=Callable[..., None])
-
-# One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
-Use: TypeAlias = "tuple[str, Cell, AnyArray, Module]"
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Tie:
     """A parameter with several uses, during one update of the model."""
 
-    holder: Module
+    holder: Node
     others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
     state: str = "waiting"  # then "stepping", then "stepped"
 
@@ -56,7 +47,7 @@ class _Tie:
 class _Running(threading.local):
     """The outermost update of a model with shared parameters that runs in this thread."""
 
-    ties: dict[int, _Tie] | None = None  # by cell
+    ties: Mapping[int, _Tie] = MappingProxyType({})  # by cell
     members: frozenset[int] = frozenset()  # the model's modules: another model's update is its own
 
 
@@ -65,13 +56,12 @@ _running = _Running()
 
 def inherited(update: Update) -> Update:
     """Decorates the ``update`` that is `update_parts` and nothing else: it is not wrapped, as one that is written by hand is."""
-    update.__typednn_contract__ = Contract(update, update.__qualname__)  # type: ignore[attr-defined]
-    return update
+    return contracted(update, Contract(update, update.__qualname__))
 
 
-def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
+def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
     """The inherited ``update``: ``optimizer.step(weights, derivative)`` once per parameter in the order of declaration, or all at once."""
-    if _running.ties is not None and id(module) in _running.members:
+    if id(module) in _running.members:
         _step(module, optimizer, grad)
         return
     uses, by_hand = checked_uses(module, optimizer, grad)
@@ -79,25 +69,22 @@ def update_parts(module: Module, optimizer: Any, grad: Any) -> None:
         with _sharing(module, uses):
             _step(module, optimizer, grad)
         return
-    steps: dict[int, tuple[Cell, AnyArray]] = {}
-    for _, cell, derivative, _ in uses:
-        earlier = steps.get(id(cell))
-        steps[id(cell)] = (cell, derivative if earlier is None else add(earlier[1], derivative))
+    steps = [(cell.array, derivative) for _, cell, derivative in summed(uses)]
     many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
     if many is not None:
-        many(optimizer, [(cell.array, derivative) for cell, derivative in steps.values()])
+        many(optimizer, steps)
         return
-    for cell, derivative in steps.values():
-        optimizer.step(cell.array, derivative)
+    for weights, derivative in steps:
+        optimizer.step(weights, derivative)
 
 
-def _step(module: Module, optimizer: Any, grad: Any) -> None:
+def _step(module: Node, optimizer: Any, grad: Any) -> None:
     """The parameters of ``module`` itself, then each part's ``update``."""
     optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
     for path, cell, derivative in module.own_uses(grad):
         if switch.mode != "off":
             _hold(module, path, cell.array, derivative)
-        tie = (_running.ties or {}).get(id(cell))
+        tie = _running.ties.get(id(cell))
         if tie is None:
             optimizer.step(cell.array, derivative)
         elif tie.holder is module and tie.state == "waiting":
@@ -108,7 +95,7 @@ def _step(module: Module, optimizer: Any, grad: Any) -> None:
 
 
 @contextmanager
-def _sharing(module: Module, uses: Sequence[Use]) -> Generator[None]:
+def _sharing(module: Node, uses: Sequence[Use]) -> Generator[None]:
     """While ``module`` is updated: which parameters have several uses, and what the later ones add."""
     ties: dict[int, _Tie] = {}
     for _, cell, derivative, holder in uses:
@@ -119,7 +106,7 @@ def _sharing(module: Module, uses: Sequence[Use]) -> Generator[None]:
             tie.others = derivative if tie.others is None else add(tie.others, derivative)
     ties = {cell: tie for cell, tie in ties.items() if tie.others is not None}
     before = _running.ties, _running.members
-    _running.ties = ties or None
+    _running.ties = ties
     _running.members = frozenset(id(part) for _, part in module.named_modules()) if ties else frozenset()
     try:
         yield
@@ -130,10 +117,12 @@ def _sharing(module: Module, uses: Sequence[Use]) -> Generator[None]:
 class _OncePerShared:
     """The optimizer that a hand-written ``update`` is handed in a model with shared parameters: see the top of this file."""
 
-    def __init__(self, optimizer: Any, module: Module, ties: dict[int, _Tie]) -> None:
+    def __init__(self, optimizer: Any, module: Node, ties: Mapping[int, _Tie]) -> None:
         self.optimizer = optimizer
-        self._parts = {id(part) for _, part in module.named_modules()}
-        self._ties = {id(cell.array): ties[id(cell)] for _, _, _, cell in module._stored("parameter") if id(cell) in ties}
+        parts = [part for _, part in module.named_modules()]
+        cells = [cell for part in parts for cell in part.__typednn_storage__.cells.values()]
+        self._parts = set(map(id, parts))
+        self._ties = {id(cell.array): ties[id(cell)] for cell in cells if id(cell) in ties}
 
     def step(self, weights: Any, grad: Any) -> None:
         tie = self._ties.get(id(weights))
@@ -146,15 +135,15 @@ class _OncePerShared:
         return getattr(self.optimizer, name)
 
 
-def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callable[..., Any]:
+def enforced_update(function: Callable[..., Any], owner: type[Node]) -> Callable[..., Any]:
     """A hand-written ``update``: the gradient is checked first, shared parameters are stepped once."""
 
     @functools.wraps(function)
-    def update(self: Module, optimizer: Any, grad: Any) -> None:
+    def update(self: Node, optimizer: Any, grad: Any) -> None:
         try:
             optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
             uses, _ = checked_uses(self, optimizer, grad)
-            if _running.ties is not None and id(self) in _running.members:
+            if id(self) in _running.members:
                 _by_hand(self, function, optimizer, grad)
             else:
                 with _sharing(self, uses):
@@ -163,13 +152,12 @@ def enforced_update(function: Callable[..., Any], owner: type[Module]) -> Callab
             locate(error, self)
             raise
 
-    update.__typednn_contract__ = Contract(function, f"{owner.__qualname__}.update")  # type: ignore[attr-defined]
-    return update
+    return contracted(update, Contract(function, f"{owner.__qualname__}.update"))
 
 
-def _by_hand(module: Module, function: Callable[..., Any], optimizer: Any, grad: Any) -> None:
+def _by_hand(module: Node, function: Callable[..., Any], optimizer: Any, grad: Any) -> None:
     ties = _running.ties
-    if ties is not None:
+    if ties:
         for name, cell, derivative in list(module.own_uses(grad)):
             tie = ties.get(id(cell))
             if tie is not None and tie.holder is module and tie.others is not None:
@@ -189,11 +177,10 @@ def _replaced(grad: Any, path: str, derivative: Any) -> Any:
 _optimizers: set[type] = set()
 
 
-def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], bool]:
+def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bool]:
     """`Module.uses` of an optimizer that can step, every derivative held to its parameter; and whether an ``update`` is hand-written."""
-    uses: list[Use] = []
     try:
-        by_hand = module.uses(grad, uses)
+        uses, by_hand = module.uses(grad)
     except LocatedError as error:
         locate(error, module)
         raise
@@ -210,6 +197,6 @@ def checked_uses(module: Module, optimizer: Any, grad: Any) -> tuple[list[Use], 
     return uses, by_hand
 
 
-def _hold(module: Module, path: str, array: Any, derivative: Any) -> None:
+def _hold(module: Node, path: str, array: Any, derivative: Any) -> None:
     if not (derivative.__class__ is array.__class__ and derivative.shape == array.shape and derivative.dtype == array.dtype):
         check_derivative(f"{module.label()}.update", module, f"the gradient of {path!r}", derivative, signature(array), "its parameter")

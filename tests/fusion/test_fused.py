@@ -242,7 +242,7 @@ def test_eval_keeps_nothing() -> None:
     fused = fuse(small()).eval()
     x = rng().standard_normal((2, 9, 10, 2), dtype=np.float32)
     y = fused.forward(x)
-    assert not any(module._kept for _, module in fused.named_modules())
+    assert not any(module.__typednn_calls__.kept for _, module in fused.named_modules())
     with pytest.raises(NotForwarded):
         fused.backward(y)
     fused.train().forward(x)

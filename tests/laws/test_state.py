@@ -119,7 +119,7 @@ def test_free_cache_lets_the_input_go(case: LayerCase) -> None:
     layer.free_cache()
     gc.collect()
     assert all(reference() is None for reference in alive)
-    assert all(not module._kept and module._record is None for _, module in layer.named_modules())
+    assert all(not module.__typednn_calls__.kept and module.__typednn_calls__.record is None for _, module in layer.named_modules())
     assert bits(tuple(layer.parameters())) == parameters
 
 
@@ -128,7 +128,7 @@ def test_the_input_is_kept_by_reference() -> None:
     layer = Linear(300, 2).init(np.random.default_rng(0))
     x = values((2000, 300), dtype=np.float32)
     layer.forward(x)
-    assert layer._kept["_x"] is x
+    assert layer.__typednn_calls__.kept["_x"] is x
 
 
 def test_forward_needs_init(case: LayerCase) -> None:

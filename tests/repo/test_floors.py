@@ -33,6 +33,7 @@ def test_every_contract_is_kept(project_copy: Path) -> None:
 
 
 FLOORS = "Each floor imports only what stands below it"
+CIRCLES = "No modules import each other in a circle"
 LAYERS = "No layer imports another layer"
 CUPY = "Only the CuPy backend imports CuPy"
 PEERS = "The library needs no peer"
@@ -45,6 +46,8 @@ PEERS = "The library needs no peer"
         pytest.param("errors.py", "def later():\n    import typednn.arrays", FLOORS, id="upwards inside a function"),
         pytest.param("errors.py", "import typednn", FLOORS, id="the package as a whole"),
         pytest.param("utils.py", "", FLOORS, id="module without a floor"),
+        pytest.param("shapes/axes.py", "import typednn.shapes.flow", CIRCLES, id="in a circle"),
+        pytest.param("shapes/axes.py", "if TYPE_CHECKING:\n    import typednn.shapes.flow", CIRCLES, id="in a circle, for checkers"),
         pytest.param("layers/linear.py", "import typednn.layers.relu", LAYERS, id="layer to layer"),
         pytest.param("random.py", "import cupy", CUPY, id="cupy outside its backend"),
         pytest.param("layers/linear.py", "import torch", PEERS, id="peer"),

@@ -63,7 +63,7 @@ def test_each_part_returns_to_its_mode(model: Chain[Array2, Array2, str, *tuple[
 def test_nothing_is_kept_and_nothing_learned(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
     before = [weights.copy() for weights in model.parameters()]
     evaluate(model, X)
-    assert all(not module._kept and module._record is None for _, module in model.named_modules())
+    assert all(not module.__typednn_calls__.kept and module.__typednn_calls__.record is None for _, module in model.named_modules())
     for old, new in zip(before, model.parameters(), strict=True):
         np.testing.assert_array_equal(old, new)
 

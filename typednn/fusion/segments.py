@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, Protocol, cast
 
-from typednn.fields import Cell
 from typednn.gradients import ElementwiseGrad, deferred
 from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
@@ -29,6 +28,7 @@ from typednn.layers.relu import ReLU
 from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.tanh import Tanh
 from typednn.module import Module
+from typednn.state import Cell
 
 _ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activation("sigmoid"), Tanh: Activation("tanh")}
 

@@ -1,8 +1,5 @@
 """The laws of layers and models, each a function of a `Subject` that raises where the law is broken."""
 
-# What a layer keeps between forward and backward is looked at here.
-# pyright: reportPrivateUsage=false
-
 import gc
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -133,7 +130,7 @@ def evaluation(subject: Subject) -> None:
     alive: list[Any] = [weakref.ref(x) for x in bases if type(x) is np.ndarray]
     output = layer.forward(*bases)
     same("forward in eval changes no parameter and no buffer", before[0], layer.state_dict(), "ask self.training first")
-    if _attributes(layer) != before[1] or any(module._kept for _, module in layer.named_modules()):
+    if _attributes(layer) != before[1] or any(module.__typednn_calls__.kept for _, module in layer.named_modules()):
         raise broken("forward in eval writes no attribute", "one that was written", "ask self.training first")
     del output, bases
     gc.collect()
@@ -300,7 +297,7 @@ def _rows(x: Any, more: bool) -> Any:
 
 
 def _kept(layer: Module) -> dict[str, Any]:
-    return {path: dict(module._kept) for path, module in layer.named_modules()}
+    return {path: dict(module.__typednn_calls__.kept) for path, module in layer.named_modules()}
 
 
 def _attributes(layer: Module) -> list[dict[str, int]]:

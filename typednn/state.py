@@ -1,0 +1,109 @@
+"""What a module holds: what it stores, and what its calls leave.
+
+Both are objects in attributes that no field of a layer can collide with: ``__typednn_storage__`` and ``__typednn_calls__``.
+
+===========  =====================================================================================
+`Storage`    written by the constructor, `typednn.fields` and `typednn.sharing`; `Module.shared` shares its arrays
+`CallState`  written by `typednn.calls` and kept fields; each instance has its own
+===========  =====================================================================================
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from typednn.arrays import Precision
+from typednn.checks import Kind
+from typednn.derivatives import Record
+from typednn.random import Initialiser
+from typednn.shapes import Flow
+
+# How code that compares calls reads a module's arrays.
+PLACEMENT = "self.__typednn_storage__.placement"
+CELLS = "self.__typednn_storage__.cells"
+
+
+class Placement:
+    """The precision and the device of a module's arrays; layers that share all their arrays share it."""
+
+    __slots__ = ("device", "dtype", "precision")
+
+    def __init__(self, precision: Precision, device: str) -> None:
+        self.device: str = device
+        self.set_precision(precision)
+
+    def set_precision(self, precision: Precision) -> None:
+        self.precision: Precision = precision
+        self.dtype: np.dtype[Any] = precision.parameters  # every call reads it
+
+
+@dataclass(slots=True, eq=False)
+class Cell:
+    """The place of one array; layers that share a parameter share its cell."""
+
+    array: Any = None
+    shared: bool = False  # whether another layer was given it
+    placements: tuple[Placement, ...] = ()  # of the modules that `Module.tie` made share it
+
+
+@dataclass(slots=True, eq=False)
+class Storage:
+    """What a module stores."""
+
+    arguments: tuple[tuple[Any, ...], dict[str, Any]]  # the constructor's, as they were given
+    placement: Placement  # the dtype and device of the arrays here
+    cells: dict[str, Cell] = field(default_factory=dict[str, Cell])  # parameters and buffers; shared layers share cells
+    absent: set[str] = field(default_factory=set[str])  # optional fields that were switched off
+    initialisers: Mapping[str, Initialiser] = field(default_factory=dict[str, Initialiser])  # by the field that they fill
+    name: str = ""  # in the stack that it is part of
+
+
+@dataclass(slots=True, eq=False)
+class CallState:
+    """What a module's calls leave."""
+
+    kept: dict[str, Any] = field(default_factory=dict[str, Any])  # what backward needs
+    record: Record | tuple[()] | None = None  # what a backward is held to
+    kinds: tuple[Kind, ...] = ()  # of forwards that fitted
+    token: object = None  # the outer forward that this layer last took part in
+
+    def drop(self) -> None:
+        """What the last forward left for a backward goes."""
+        self.record = None
+        self.kept.clear()
+
+
+class Stateful:
+    """What holds such a state: a `typednn.module.Module`."""
+
+    training: bool = True
+    __typednn_storage__: Storage
+    __typednn_calls__: CallState
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the parameters; `astype` changes it."""
+        return self.__typednn_storage__.placement.dtype
+
+    @property
+    def precision(self) -> Precision:
+        """The dtypes of the parameters, of what is computed, and of sums; `astype` sets all three."""
+        return self.__typednn_storage__.placement.precision
+
+    @property
+    def device(self) -> str:
+        """Where parameters and buffers are; `to` changes it."""
+        return self.__typednn_storage__.placement.device
+
+    def label(self) -> str:
+        """``Linear(256, 120)``; the class name alone where there are no arguments."""
+        return repr(self).removesuffix("()")
+
+    @abstractmethod
+    def trace(self, flow: Flow) -> Flow:
+        """The shapes after this layer, from its annotations alone; `StackError` where they cannot fit."""
