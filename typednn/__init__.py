@@ -20,7 +20,7 @@ TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, shapes, testing, training
+    from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, runs, shapes, testing, training
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
     from typednn.calls import Call, observing
     from typednn.checks import checking, get_checks, set_checks
@@ -78,6 +78,7 @@ _SUBMODULES = (
     "models",
     "optim",
     "random",
+    "runs",
     "shapes",
     "testing",
     "training",
@@ -144,6 +145,7 @@ __all__ = [
     "observing",
     "optim",
     "random",
+    "runs",
     "set_checks",
     "shapes",
     "testing",

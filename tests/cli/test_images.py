@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from typednn.data import digits
-from typednn.training.plots import PICTURES
+from typednn.reports.plots import PICTURES
 
 Command = Callable[..., Any]
 

@@ -28,8 +28,8 @@ from typednn.recipes.recipe import from_json
 from typednn.recipes.running import computed, generator, targets, which
 from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened
+from typednn.runs import RunWarning
 from typednn.stack import Stack
-from typednn.training import RunWarning
 
 
 def _pictures(rows: int, seed: int) -> tuple[Any, Any]:

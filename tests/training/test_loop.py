@@ -24,7 +24,8 @@ from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, CosineLR, accumulate, clip_grad_norm
 from typednn.random import PCG32
-from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Run, Step, fit
+from typednn.runs import Run
+from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Step, fit
 
 Model = Chain[Array2, Array2, str, *tuple[Any, ...]]
 

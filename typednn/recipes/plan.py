@@ -19,7 +19,7 @@ from typednn.config.model_config import ModelConfig
 from typednn.errors import ConfigError, DataError, explain
 from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import Samples, Scaling, load_data, load_tables
-from typednn.training.run_files import parsed, read_bytes
+from typednn.runs.run_files import parsed, read_bytes
 
 FORMAT = 2  # in format 1 no recipe said whether it is fused, and none was
 FILE = "recipe.json"

@@ -28,10 +28,11 @@ from typednn.random import PCG32, Rng
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Labels, Samples, found_by, load_data
+from typednn.reports.shown import worst_mistakes, write_shown
+from typednn.runs import Run, RunWarning
+from typednn.runs.run_files import read_bytes, write_whole
 from typednn.stack import Stack
-from typednn.training import Callback, EarlyStopping, Evaluation, History, Run, RunWarning, evaluate, fit
-from typednn.training.run_files import read_bytes, write_whole
-from typednn.training.shown import worst_mistakes, write_shown
+from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
 
 
 @final
@@ -169,7 +170,7 @@ def _restore_config(run: Run, plan: Plan) -> None:
 def write_results(
     folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: ClassificationReport, train: ClassificationReport | None
 ) -> None:
-    """``report.json``, and what pictures are drawn from (`typednn.training.shown`)."""
+    """``report.json``, and what pictures are drawn from (`typednn.reports.shown`)."""
     write_whole(folder / "report.json", (json.dumps(as_json(plan, test, train), indent=1) + "\n").encode())
     images = samples.test_x.ndim == 4 and samples.test_x.shape[3] in (1, 3)
     filters = next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None)

@@ -18,7 +18,8 @@ from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import Plan, read_plan
 from typednn.recipes.running import computed, which, write_results
 from typednn.recipes.samples import Samples, load_data, read_table
-from typednn.training import Run, evaluate
+from typednn.runs import Run
+from typednn.training import evaluate
 
 
 @final

@@ -5,7 +5,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from typednn.arguments import choice, integer, number
 from typednn.errors import ArgumentError, explain
-from typednn.training.state import Epoch, History, Measured, Step
+from typednn.runs.history import Epoch, History, Measured, Step
 
 Metric: TypeAlias = Literal["loss", "accuracy"]
 

@@ -22,12 +22,12 @@ from typednn.errors import ArgumentError, explain
 from typednn.foreign import adopted, missing_methods
 from typednn.module import Module
 from typednn.protocols import InputGrad, Optimizer, Part
+from typednn.runs.history import History
+from typednn.runs.run import Run
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
 from typednn.training.evaluation import Evaluation
-from typednn.training.run import Run
 from typednn.training.session import Plan, Session
 from typednn.training.signals import stopping
-from typednn.training.state import History
 
 In = TypeVar("In", bound=AnyArray)
 Out = TypeVar("Out", bound=AnyArray)

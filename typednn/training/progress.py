@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, final
 
-from typednn.training.state import Epoch, Measured
+from typednn.runs.history import Epoch, Measured
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,15 +16,16 @@ from typednn.gradients import Gradient
 from typednn.module import Module
 from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
+from typednn.runs.environment import differences
+from typednn.runs.history import Best, Epoch, History, Measured, Step
+from typednn.runs.run import Run, RunWarning, restore
+from typednn.runs.state import TrainingState, generator_states
 from typednn.training.callbacks import Callback, EarlyStopping, Every
-from typednn.training.environment import differences
 from typednn.training.evaluation import Evaluation
+from typednn.training.events import Events
 from typednn.training.finite import finite_each, finite_gradient, finite_rows, place_in_forward, place_in_gradient
 from typednn.training.progress import Display, told
-from typednn.training.run import Run, RunWarning, restore
 from typednn.training.signals import Stop
-from typednn.training.state import Best, Epoch, History, Measured, Step, TrainingState, generator_states
-from typednn.training.tensorboard import Events
 
 _NORMS = 50  # steps between two looks at the gradients' norms
 _UNREAD = 0.25  # seconds between two looks at what steps on a device have left there

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.errors import DataError, explain
-from typednn.training.run_files import as_list, as_number, as_object, is_inside, parsed, read_json, reason
+from typednn.runs.run_files import as_list, as_number, as_object, is_inside, parsed, read_json, reason
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[np.float64]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from typednn.errors import DataError, MissingExtra, explain
-from typednn.training.plots import write_plots
-from typednn.training.recorded import Metrics, Scores, read_metrics, read_scores
-from typednn.training.run_files import as_list, as_object, attempted, existing_run, read_bytes, read_json, read_text, write_whole
+from typednn.reports.plots import write_plots
+from typednn.runs.recorded import Metrics, Scores, read_metrics, read_scores
+from typednn.runs.run_files import as_list, as_object, attempted, existing_run, read_bytes, read_json, read_text, write_whole
 
 _PICTURES = {
     "curves.png": ("Curves", "Loss of every training step, smoothed, with each evaluation"),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from typednn.errors import optional
-from typednn.training.recorded import Numbers
+from typednn.runs.recorded import Numbers
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
@@ -39,7 +39,7 @@ _SETTINGS: dict[str, Any] = {
 def matplotlib() -> Any:
     """The package, without pyplot; `MissingExtra` where it is not installed."""
     cure = "install it with: pip install 'typednn[plots]'"
-    return optional("matplotlib", "typednn.training.plots", "pictures need the package matplotlib", cure)
+    return optional("matplotlib", "typednn.reports.plots", "pictures need the package matplotlib", cure)
 
 
 @contextmanager

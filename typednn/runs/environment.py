@@ -12,7 +12,7 @@ import numpy as np
 
 from typednn import __version__
 from typednn.engines import blas, cpu, fast, get_threads
-from typednn.training.state import Json
+from typednn.runs.state import Json
 
 _REASON = re.compile(r" \([^)]*\)")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -3,7 +3,7 @@
     RUN/config.toml      what was trained, as it was written (or recipe.json)     RUN/model.txt   the model as printed
     RUN/environment.json versions, machine, threads, engine                       RUN/lock        pid of the process that writes
     RUN/metrics.jsonl    a line per step and per evaluation                       RUN/events/     TensorBoard
-    RUN/checkpoints/     `typednn.training.checkpoint`; best.json names the best
+    RUN/checkpoints/     `typednn.runs.checkpoint`; best.json names the best
 
 The config is written last, so a folder with a config is a whole run. One process writes: `Run.create` and `Run.open` take the lock, by
 ``flock``, which ends with the process, however it ends (POSIX). A checkpoint knows the configs that it was trained by: beside others it
@@ -28,10 +28,11 @@ from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
 from typednn.files import sync_folder
 from typednn.module import Module
-from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
-from typednn.training.environment import environment
-from typednn.training.run_files import read_bytes, reason, replace_file
-from typednn.training.state import Best, Json, TrainingState, restore_generators
+from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
+from typednn.runs.environment import environment
+from typednn.runs.history import Best
+from typednn.runs.run_files import read_bytes, reason, replace_file
+from typednn.runs.state import Json, TrainingState, restore_generators
 
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")

@@ -4,7 +4,7 @@
     worst.counts                                      how many inputs were misclassified, and how many there were
     filters                                           weights of the first layer that has filters
 
-Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.training.plots` draws when it is asked to.
+Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.reports.plots` draws when it is asked to.
 """
 
 import os
@@ -20,7 +20,7 @@ import safetensors.numpy
 from typednn.arguments import integer
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.training.run_files import existing_run, read_bytes, write_whole
+from typednn.runs.run_files import existing_run, read_bytes, write_whole
 
 AnyNumbers: TypeAlias = npt.NDArray[Any]
 Numbers: TypeAlias = npt.NDArray[np.float64]

@@ -32,8 +32,8 @@ import safetensors.numpy
 from typednn.backends import to_numpy
 from typednn.errors import CheckpointError, explain
 from typednn.files import sync_folder
-from typednn.training.run_files import parsed, write_file
-from typednn.training.state import Json, TrainingState, count, inner, part
+from typednn.runs.run_files import parsed, write_file
+from typednn.runs.state import Json, TrainingState, count, inner, part
 
 FORMAT = "typednn checkpoint"
 VERSION = 1

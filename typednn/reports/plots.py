@@ -18,12 +18,12 @@ from typing import Any
 import numpy.typing as npt
 
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.training.canvas import matplotlib
-from typednn.training.curves import accuracy_curve, gradient_norm_curves, loss_curve
-from typednn.training.grids import confusion_picture, filter_picture, worst_picture
-from typednn.training.recorded import read_metrics, read_scores
-from typednn.training.run_files import attempted, existing_run, write_whole
-from typednn.training.shown import read_shown, worst_mistakes
+from typednn.reports.canvas import matplotlib
+from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
+from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
+from typednn.reports.shown import read_shown, worst_mistakes
+from typednn.runs.recorded import read_metrics, read_scores
+from typednn.runs.run_files import attempted, existing_run, write_whole
 
 PICTURES = ("curves.png", "accuracy.png", "confusion.png", "worst.png", "filters.png", "gradient_norms.png")
 

@@ -9,8 +9,8 @@ import safetensors.numpy
 from sample_run import sample_arrays, sample_run
 
 from typednn.errors import DataError
-from typednn.training.plots import PICTURES, write_plots
-from typednn.training.shown import FILE, Mistakes, read_shown, worst_mistakes, write_shown
+from typednn.reports.plots import PICTURES, write_plots
+from typednn.reports.shown import FILE, Mistakes, read_shown, worst_mistakes, write_shown
 
 pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
 

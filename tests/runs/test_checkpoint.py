@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from tests.support.damage import WRONG, places, put, rewritten
 from typednn.errors import CheckpointError, TypednnError
-from typednn.training.checkpoint import checkpoints, clean, read_checkpoint, rotate, write_checkpoint
-from typednn.training.state import Best, Epoch, Measured, TrainingState
+from typednn.runs.checkpoint import checkpoints, clean, read_checkpoint, rotate, write_checkpoint
+from typednn.runs.history import Best, Epoch, Measured
+from typednn.runs.state import TrainingState
 
 WEIGHTS = {
     "fc.weight": np.arange(6, dtype=np.float32).reshape(2, 3),
