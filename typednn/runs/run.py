@@ -32,7 +32,7 @@ from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpo
 from typednn.runs.environment import environment
 from typednn.runs.history import Best
 from typednn.runs.run_files import read_bytes, reason, replace_file
-from typednn.runs.state import Json, TrainingState, restore_generators
+from typednn.runs.state import Json, TrainingState, generator_states, restore_generators
 
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
@@ -212,9 +212,17 @@ class Run(AbstractContextManager["Run"]):
 
     # ------------------------------------------------------------------ checkpoints
 
-    def save(self, state: TrainingState, model: Module, optimizer: Any, *, keep: int = 3) -> Path:
-        """A checkpoint of ``state``; then `best.json`, and older ones make room. An error leaves the earlier checkpoints whole."""
+    def folder_of(self, step: int) -> Path:
+        """The place of the checkpoint of that step."""
+        return self.checkpoint_folder / f"step-{step:08d}"
+
+    def save(self, state: TrainingState, model: Module, optimizer: Any, loader: Any, *, keep: int = 3) -> Path:
+        """A checkpoint; then `best.json`, and older ones make room. An error leaves the earlier checkpoints whole.
+
+        Into ``state`` goes where loader, generators and metrics stand: `restore` and `start_metrics` put these back.
+        """
         self.require_lock()
+        state.loader, state.generators, state.metrics_bytes = loader.state_dict(), generator_states(model), self.metrics_bytes
         if self._metrics is not None:
             with storing(self.folder / "metrics.jsonl"):
                 os.fsync(self._metrics)
@@ -235,10 +243,10 @@ class Run(AbstractContextManager["Run"]):
         """What follows a checkpoint: `best.json` names the best, older ones make room. Resuming makes up for it where it failed."""
         path = self.checkpoint_folder / "best.json"
         with storing(path, "the checkpoints are whole: resuming writes it"):
-            if best is None or not (self.checkpoint_folder / f"step-{best.step:08d}").is_dir():
+            if best is None or not self.folder_of(best.step).is_dir():
                 path.unlink(missing_ok=True)
             else:
-                content = _pretty({"name": f"step-{best.step:08d}", "metric": best.metric, "value": best.value})
+                content = _pretty({"name": self.folder_of(best.step).name, "metric": best.metric, "value": best.value})
                 if not path.is_file() or path.read_bytes() != content:
                     replace_file(path, content)
         rotate(self.checkpoint_folder, keep, None if best is None else best.step)
@@ -295,7 +303,7 @@ class Run(AbstractContextManager["Run"]):
             cure = "train first: one is written at the end of each epoch"
             raise CheckpointError(explain(str(self.folder), "must hold a checkpoint", "none", cure))
         best = newest.state.best
-        folder = self.checkpoint_folder / f"step-{best.step:08d}" if best is not None else newest.folder
+        folder = self.folder_of(best.step) if best is not None else newest.folder
         return self._read(folder) if which == "best" and folder != newest.folder and folder.is_dir() else newest
 
     def load_weights(self, model: Module, which: Which = "best") -> Checkpoint:

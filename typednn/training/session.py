@@ -4,6 +4,7 @@ import math
 import time
 import warnings
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, final
@@ -13,13 +14,16 @@ import numpy as np
 from typednn.backends import read_together, to_device, to_numpy
 from typednn.errors import ArgumentError, StateError, explain
 from typednn.gradients import Gradient
+from typednn.layer import Layer
 from typednn.module import Module
 from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
+from typednn.protocols import Optimizer
 from typednn.runs.environment import differences
 from typednn.runs.history import Best, Epoch, History, Measured, Step
 from typednn.runs.run import Run, RunWarning, restore
-from typednn.runs.state import TrainingState, generator_states
+from typednn.runs.state import TrainingState
+from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
 from typednn.training.events import Events
@@ -54,7 +58,9 @@ class _Taken:
     loss: Any = 0.0
     rows: int = 0
     batches: int = 0
+    grad: Any = None  # the sum over the batches, so that any number of them needs the memory of two
     looks: list[Any] = field(default_factory=list[Any])  # whether each row of each batch is finite, then the loss and each derivative
+    derivatives: list[str] = field(default_factory=list[str])  # the names of the last
     step: int = 0
     rate: float | None = None
     seconds: float = 0.0
@@ -62,60 +68,53 @@ class _Taken:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Session:
-    """Everything that changes while training, beside the weights."""
+    """What `fit` was given, where the training stands (``state``), and what belongs to this call alone."""
 
-    def __init__(
-        self,
-        model: Any,
-        loss: Any,
-        optimizer: Any,
-        loader: Any,
-        plan: Plan,
-        run: Run | None,
-        callbacks: list[Callback],
-        validation: Evaluation[Any, Any] | None,
-        stop: Stop,
-    ) -> None:
-        self.model: Any = model
-        self.loss: Any = loss
-        self.optimizer: Any = optimizer
-        self.loader: Any = loader
-        self.plan: Plan = plan
-        self.run: Run | None = run
-        self.callbacks: list[Callback] = callbacks
-        self.validation: Evaluation[Any, Any] | None = validation
-        self.stop: Stop = stop
-        # Results stay on a device until those of several steps are read at once. A loss from outside, and clipping, read theirs each step.
-        self.apart: bool = model.device != "cpu" and hasattr(loss, "loss_array") and plan.clip is None
-        self.at_once: bool = not self.apart or any(type(each).on_step is not Callback.on_step for each in callbacks)
-        self.state: TrainingState = TrainingState(origin=loader.epoch)
-        self.grad: Any = None  # of the step under way
-        self.part: _Taken = _Taken()  # the step under way
-        self.taken: list[_Taken] = []
-        self.derivatives: list[str] = []  # the names of those that ``looks`` looked at
-        self.saved: int = -1  # the step of the newest checkpoint
-        self.reason: str | None = None  # why training ends, "" where it is through
-        self.events: Events | None = None
-        self.lr_offset: int = 0
-        self.best_weights: dict[str, Any] | None = None  # where no checkpoint holds them
+    model: Layer[Any, Any, Any]
+    loss: ValuedLoss[Any, Any]
+    optimizer: Optimizer
+    loader: Batches[Any, Any]
+    plan: Plan
+    run: Run | None
+    callbacks: list[Callback]
+    validation: Evaluation[Any, Any] | None
+    stop: Stop
+    state: TrainingState = field(init=False)
+    part: _Taken = field(default_factory=_Taken)  # the step under way
+    taken: list[_Taken] = field(default_factory=list[_Taken])
+    loss_array: Callable[[Any, Any], Any] | None = None
+    """Where results stay on a device until those of several steps are read at once. A loss from outside, and clipping, read each step."""
+    check_target: Callable[[Any, int], object] | None = None
+    at_once: bool = field(init=False)
+    events: Events | None = None
+    display: Display = field(init=False)
+    reason: str | None = None  # why training ends, "" where it is through
+    best_weights: dict[str, Any] | None = None  # where no checkpoint holds them
+    clock: float = 0.0  # when the time was last counted
+    last_told: float = 0.0
+    deadline: float = math.inf
+
+    def __post_init__(self) -> None:
+        self.state = TrainingState(origin=self.loader.epoch)
+        if self.model.device != "cpu" and self.plan.clip is None:
+            self.loss_array, self.check_target = getattr(self.loss, "loss_array", None), getattr(self.loss, "check_target", None)
+        self.at_once = self.loss_array is None or any(type(each).on_step is not Callback.on_step for each in self.callbacks)
 
     def train(self, stack: ExitStack) -> History:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
-        self._resume()
-        now = time.perf_counter()
-        self.last_step: float = now
-        self.deadline: float = math.inf if self.plan.time_limit is None else now + self.plan.time_limit
-        # As if the run's earlier processes had run without a break before this one.
-        self.began: float = now - self.state.total_seconds
-        self.epoch_began: float = now - self.state.seconds
-        if self.events is not None:
-            stack.callback(self.events.close)
+        if self.run is not None:
+            self._resume(self.run)
+        self.clock = self.last_told = time.perf_counter()
+        self.deadline = math.inf if self.plan.time_limit is None else self.clock + self.plan.time_limit
         steps = -(-self.loader.steps_per_epoch // self.plan.accumulate)
         display = Display(shown=self.plan.progress, total=steps * self.plan.epochs, done=self.state.step, epochs=self.plan.epochs)
-        self.display: Display = stack.enter_context(display)
-        if self.events is not None and self.events.missing:
-            display.note(self.events.missing)
+        self.display = stack.enter_context(display)
+        if self.events is not None:
+            stack.callback(self.events.close)
+            if self.events.missing:
+                display.note(self.events.missing)
         while not self._ends():
             self._epoch()
         self._finish()
@@ -142,11 +141,11 @@ class Session:
 
     def _batch(self, x: Any, y: Any) -> None:
         prediction = self.model.forward(x)
-        if self.apart and hasattr(self.loss, "check_target"):
-            self.loss.check_target(y, prediction.shape[1])  # where the labels were made: on the device this would wait
+        if self.loss_array is not None and self.check_target is not None:
+            self.check_target(y, prediction.shape[1])  # where the labels were made: on the device this would wait
         y = to_device(y, self.model.device)
-        if self.apart:
-            value = self.loss.loss_array(prediction, y)
+        if self.loss_array is not None:
+            value = self.loss_array(prediction, y)
             self.part.looks.append(finite_rows(x))
         else:
             value = float(self.loss.loss(prediction, y))
@@ -158,19 +157,19 @@ class Session:
                 cure = "derive it from Gradient, or leave accumulate out"
                 raise ArgumentError(explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate")
             grad = grad * float(len(x))
-        self.grad = grad if self.grad is None else self.grad + grad  # a sum, so that any number of batches needs the memory of two
+        self.part.grad = grad if self.part.grad is None else self.part.grad + grad
         self.part.batches += 1
         self.part.rows += len(x)
         self.part.loss += value * len(x)
 
     def _update(self) -> None:
-        grad, self.grad = self.grad, None
         part, self.part = self.part, _Taken()
+        grad, part.grad = part.grad, None
         if self.plan.accumulate > 1:
             grad = grad * (1.0 / part.rows)
-        if self.apart:
+        if self.loss_array is not None:
             gradients = self.model.named_gradients(grad)
-            self.derivatives = list(gradients)
+            part.derivatives = list(gradients)
             part.looks.append(finite_each([part.loss, *gradients.values()]))
         elif not finite_gradient(self.model, grad):
             self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
@@ -179,28 +178,35 @@ class Session:
         if self.plan.clip is not None:
             grad = clip_grad_norm(grad, self.plan.clip)
         if isinstance(self.optimizer, GradientOptimizer):
-            part.rate = self.optimizer.settings.lr(self.state.step + self.lr_offset)
+            part.rate = self.optimizer.settings.lr(self.optimizer.steps)
         self.stop.at_once = False
         self.model.update(self.optimizer, grad)
         self.state.step += 1
-        now = time.perf_counter()
-        part.step, part.seconds = self.state.step, now - self.began
+        part.step, part.seconds = self.state.step, self._seconds()
         self.taken.append(part)
-        if self.at_once or part.norms is not None or now - self.last_step >= _UNREAD:
+        if self.at_once or part.norms is not None or self.clock - self.last_told >= _UNREAD:
             self._tell()
+
+    def _seconds(self) -> float:
+        """Count the time up to now; the seconds of the training, earlier processes of the run included."""
+        now = time.perf_counter()
+        self.state.seconds += now - self.clock
+        self.state.total_seconds += now - self.clock
+        self.clock = now
+        return self.state.total_seconds
 
     def _tell(self) -> None:
         """Look at what was taken, write it, show it and tell the callbacks; a device is waited for once."""
         taken, self.taken = self.taken, []
-        if self.apart and taken:
+        if self.loss_array is not None and taken:
             numbers = iter(read_together([array for each in taken for array in (each.loss, *each.looks)]))
             for each in taken:
                 (each.loss,), *each.looks = next(numbers), *(next(numbers) for _ in each.looks)
         now = time.perf_counter()
-        speed = sum([each.rows for each in taken]) / max(now - self.last_step, 1e-9)
-        self.last_step = now
+        speed = sum([each.rows for each in taken]) / max(now - self.last_told, 1e-9)
+        self.last_told = now
         for each in taken:
-            if self.apart:
+            if self.loss_array is not None:
                 self._look(each)
             self.state.loss_sum += each.loss
             self.state.rows += each.rows
@@ -220,7 +226,7 @@ class Session:
             places = [f"in the data: row {rows.index(0)} of the batch" for rows in batches if 0 in rows]
             places += [f"on {self.model.device!r}, where a layer is not named: the weights have gone on"]
             self._diverged(taken.step, "the loss", str(taken.loss / taken.rows), places[0])
-        broken = [name for name, fine in zip(self.derivatives, derivatives, strict=True) if not fine]
+        broken = [name for name, fine in zip(taken.derivatives, derivatives, strict=True) if not fine]
         if broken:
             self._diverged(taken.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
 
@@ -237,10 +243,11 @@ class Session:
 
     def _end_epoch(self) -> None:
         self._tell()
-        state, now = self.state, time.perf_counter()
-        epoch = Epoch(self.number, state.loss_sum / max(state.rows, 1), now - self.epoch_began)
+        self._seconds()
+        state = self.state
+        epoch = Epoch(self.number, state.loss_sum / max(state.rows, 1), state.seconds)
         speed = state.rows / max(epoch.seconds, 1e-9)
-        state.loss_sum, state.rows, self.epoch_began = 0.0, 0, now
+        state.loss_sum, state.rows, state.seconds = 0.0, 0, 0.0
         state.epochs.append(epoch)
         measured = self._between(epoch)
         self.display.epoch(epoch, state.step, measured, speed)
@@ -261,7 +268,7 @@ class Session:
         if self.run is not None and (better or through or self.plan.checkpoint.due(step, complete)):
             self._save(self.run)
         if not self.taken:
-            self.last_step = time.perf_counter()
+            self.last_told = time.perf_counter()
         return measured
 
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
@@ -308,7 +315,7 @@ class Session:
         """
         self._tell()
         step, best, rule = self.state.step, self.state.best, self.plan.early_stopping
-        if self.run is not None and step != self.saved:
+        if self.run is not None and not self.run.folder_of(step).is_dir():
             self._save(self.run)
         if self.reason:
             saved = "" if self.run is None else f"; saved, resume it from {self.run.folder}"
@@ -331,35 +338,25 @@ class Session:
         self._tell()
         if self.events is not None:
             self.events.flush()
-        now = time.perf_counter()
-        self.state.seconds, self.state.total_seconds = now - self.epoch_began, now - self.began
-        self.state.loader, self.state.generators = self.loader.state_dict(), generator_states(self.model)
-        self.state.metrics_bytes = run.metrics_bytes
-        run.save(self.state, self.model, self.optimizer, keep=self.plan.keep)
-        self.saved = self.state.step
+        self._seconds()
+        run.save(self.state, self.model, self.optimizer, self.loader, keep=self.plan.keep)
 
-    def _resume(self) -> None:
-        if self.run is not None:
-            self.run.require_lock()
-            bind(self.optimizer, self.model)
-            found = self.run.latest()
-            if found is not None:
-                changed = "; ".join(differences(found.environment, self.run.environment, str(self.model.dtype)))
-                if changed:
-                    text = f"{self.run.folder}: the bits may differ from an uninterrupted run's: {changed}"
-                    warnings.warn(RunWarning(text), stacklevel=4)
-                restore(found, self.model, self.optimizer, self.loader)
-                self.state, self.saved = found.state, found.state.step
-                self.run.settle(found.state.best, keep=self.plan.keep)
-            self.run.start_metrics(self.state.metrics_bytes)
-            self.events = Events(self.run.path("events"), self.state.step)
-            self.callbacks.insert(0, self.events)
-        if isinstance(self.optimizer, GradientOptimizer):
-            try:
-                counts = [value for value in self.optimizer.state_dict().values() if isinstance(value, int)]
-            except StateError:  # bound to no model: it counts by array
-                counts = []
-            self.lr_offset = counts[0] - self.state.step if counts else 0
+    def _resume(self, run: Run) -> None:
+        """Put everything to where the run's newest checkpoint has it; without one, metrics and events begin."""
+        run.require_lock()
+        bind(self.optimizer, self.model)
+        found = run.latest()
+        if found is not None:
+            changed = "; ".join(differences(found.environment, run.environment, str(self.model.dtype)))
+            if changed:
+                text = f"{run.folder}: the bits may differ from an uninterrupted run's: {changed}"
+                warnings.warn(RunWarning(text), stacklevel=4)
+            restore(found, self.model, self.optimizer, self.loader)
+            self.state = found.state
+            run.settle(found.state.best, keep=self.plan.keep)
+        run.start_metrics(self.state.metrics_bytes)
+        self.events = Events(run.path("events"), self.state.step)
+        self.callbacks.insert(0, self.events)
 
 
 def bind(optimizer: object, model: Module) -> None:
