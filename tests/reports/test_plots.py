@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_run import confusion_of, metrics_lines, sample_arrays, sample_run, write_metrics
+from sample_run import PICTURES, confusion_of, metrics_lines, sample_arrays, sample_run, write_metrics
 
 from typednn.errors import ArgumentError, DataError, MissingExtra
 from typednn.reports import canvas, curves, grids
 from typednn.reports.canvas import label, smoothed, thinned
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
-from typednn.reports.plots import PICTURES, write_plots
-from typednn.reports.shown import worst_mistakes
+from typednn.reports.plots import write_plots
 from typednn.runs.recorded import Metrics, read_metrics
+from typednn.runs.shown import worst_mistakes
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
 agg: Any = pytest.importorskip("matplotlib.backends.backend_agg")

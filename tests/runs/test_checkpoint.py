@@ -41,7 +41,11 @@ def _state(step: int = 4, **changes: Any) -> TrainingState:
         "seconds": 1.5,
         "total_seconds": 2.5,
         "epochs": [Epoch(1, 0.5, 1.0)],
-        "evaluations": [Measured(4, 1, "validation", 0.25, None), Measured(4, 1, "test", 0.25, 0.5)],
+        "evaluations": [
+            Measured(4, 1, "validation", 0.25),
+            Measured(4, 1, "test", 0.25, {"accuracy": 0.5}),
+            Measured(4, 1, "test", 2.0, {"mae": 1.0, "r2": -0.5}),
+        ],
         "best": Best(4, "loss", -0.25),
         "waited": 2,
         "watched": -0.25,

@@ -21,7 +21,7 @@ import shutil
 import stat
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +116,7 @@ def write_checkpoint(
             table = {
                 "format": FORMAT,
                 "version": VERSION,
-                **asdict(state),
+                **state.as_json(),
                 "optimizer": {"name": optimizer_name, "steps": {key: value for key, value in optimizer.items() if isinstance(value, int)}},
                 "model": model,
                 "environment": dict(environment or {}),

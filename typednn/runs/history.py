@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,23 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One evaluation; ``accuracy`` is None where there are no labels to be right about."""
+    """One evaluation; ``metrics`` are what the task measures beside the loss, by name."""
 
     step: int
     epoch: int
     split: str
     loss: float
-    accuracy: float | None
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def accuracy(self) -> float | None:
+        """None where there are no labels to be right about."""
+        return self.metrics.get("accuracy")
+
+    def as_json(self) -> dict[str, Any]:
+        """As ``metrics.jsonl`` and checkpoints have it: the metrics beside the loss; no accuracy is null."""
+        plain = {name: getattr(self, name) for name in ("step", "epoch", "split", "loss")}
+        return {**plain, "accuracy": None, **self.metrics}
 
     def value(self, metric: str) -> float:
         """The number that is compared: higher is better."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from typednn.runs.run_files import as_number
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
 _TOO_LARGE = 1 << 63
+_MEASURED = ("step", "epoch", "split", "loss")  # what an evaluation's row holds beside metrics
 
 
 @dataclass(slots=True)
@@ -39,6 +40,10 @@ class TrainingState:
     best: Best | None = None
     waited: int = 0  # evaluations since the last that early stopping took for an improvement
     watched: float | None = None  # the value that early stopping compares with
+
+    def as_json(self) -> Json:
+        """What `from_json` reads."""
+        return asdict(self) | {"evaluations": [measured.as_json() for measured in self.evaluations]}
 
     @classmethod
     def from_json(cls, where: str, table: Json) -> TrainingState:
@@ -64,7 +69,7 @@ class TrainingState:
                     count(where, row, "epoch"),
                     part(where, row, "split", str),
                     real(where, row, "loss"),
-                    None if row.get("accuracy") is None else real(where, row, "accuracy"),
+                    {name: real(where, row, name) for name in row if name not in _MEASURED and row[name] is not None},
                 )
                 for row in rows(where, table, "evaluations")
             ],

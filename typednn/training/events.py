@@ -34,7 +34,8 @@ class Events(Callback):
             self._write(step.step, {"train/loss": step.loss, "train/lr": step.lr, **norms})
 
     def on_evaluation(self, measured: Measured) -> None:
-        self._write(measured.step, {f"{measured.split}/loss": measured.loss, f"{measured.split}/accuracy": measured.accuracy})
+        values = {"loss": measured.loss, **measured.metrics}
+        self._write(measured.step, {f"{measured.split}/{name}": value for name, value in values.items()})
 
     def _write(self, step: int, values: Mapping[str, float | None]) -> None:
         """What is known of ``values``, by tag."""

@@ -8,7 +8,7 @@ A *step* is one update of the weights. Everything that is not the step itself ha
 After an epoch's last step it happens once the epoch is complete, so that no step is ever saved in two states.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from typednn.module import Module
 from typednn.protocols import InputGrad, Optimizer, Part
 from typednn.runs.history import History
 from typednn.runs.run import Run
+from typednn.tasks import Classification, Task, task_of
 from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
 from typednn.training.evaluation import Evaluation
@@ -44,10 +45,12 @@ def fit(
     loader: Batches[In, Target],
     *,
     epochs: int,
+    task: Task | None = None,
     run: Run | None = None,
     callbacks: Sequence[Callback] = (),
     validation: Evaluation[In, Target] | None = None,
     accumulate: int = 1,
+    transform: Callable[[G], G] | Sequence[Callable[[G], G]] = (),
     clip_grad_norm: float | None = None,
     evaluate_every: int | Every | None = None,
     checkpoint_every: int | Every | None = None,
@@ -61,11 +64,13 @@ def fit(
     A model is whatever has ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and ``load_state_dict``.
 
     =====================  ===========================================================================================================
+    task                   what is measured beside the loss; unless told, of `MSE` without labels a regression's, else a classification's
     run                    metrics, events and checkpoints go there; if it has a checkpoint, training goes on from it, bit for bit
     validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and when training is through
     checkpoint_every       each epoch unless told; also at a new best, and when training ends early. ``keep`` newest and the best stay
     accumulate             batches per update: their mean gradient, by rows. The epoch's last update may have fewer
-    clip_grad_norm         the largest norm of the gradient over all parameters
+    transform              a function from gradient to gradient, or several in order, between backward and update
+    clip_grad_norm         the largest norm of the gradient over all parameters, after ``transform``
     time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is ``"time limit"``
     early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then has the best weights
     progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
@@ -95,6 +100,7 @@ def fit(
     plan = Plan(
         epochs=integer("fit", "epochs", epochs),
         accumulate=integer("fit", "accumulate", accumulate),
+        transforms=(transform,) if callable(transform) else transform,
         clip=clip_grad_norm,
         evaluate=every("evaluate_every", evaluate_every),
         checkpoint=every("checkpoint_every", checkpoint_every),
@@ -103,10 +109,12 @@ def fit(
         keep=integer("fit", "keep", keep),
         progress=bool(progress),
     )
+    labelled = validation is not None and validation.labels is not None
+    asked = task or (Classification() if labelled else task_of(loss))
     with ExitStack() as stack:
         stop = stack.enter_context(stopping("finishing the step, then saving; once more ends at once" if progress else ""))
         stack.callback(trained.free_cache)
-        history = Session(trained, loss, optimizer, loader, plan, run, list(callbacks), validation, stop).train(stack)
+        history = Session(trained, loss, asked, optimizer, loader, plan, run, list(callbacks), validation, stop).train(stack)
     if stop.signal is not None:
         stop.leave()
     return history

@@ -74,5 +74,5 @@ class Display:
 
 def told(measured: Measured) -> str:
     """``validation loss 0.1234  accuracy 98.76 %``."""
-    accuracy = "" if measured.accuracy is None else f"  accuracy {measured.accuracy:.2%}".replace("%", " %")
-    return f"{measured.split} loss {measured.loss:.4f}{accuracy}"
+    shown = {name: f"{100 * value:.2f} %" if name == "accuracy" else f"{value:.4g}" for name, value in measured.metrics.items()}
+    return "  ".join([f"{measured.split} loss {measured.loss:.4f}", *(f"{name} {text}" for name, text in shown.items())])

@@ -4,10 +4,10 @@ import math
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, final
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from typednn.runs.environment import differences
 from typednn.runs.history import Best, Epoch, History, Measured, Step
 from typednn.runs.run import Run, RunWarning, restore
 from typednn.runs.state import TrainingState
+from typednn.tasks import Task
 from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
@@ -42,6 +43,7 @@ class Plan:
 
     epochs: int
     accumulate: int
+    transforms: Sequence[Callable[[Any], Any]]  # of the gradient, in order
     clip: float | None
     evaluate: Every
     checkpoint: Every
@@ -74,6 +76,7 @@ class Session:
 
     model: Layer[Any, Any, Any]
     loss: ValuedLoss[Any, Any]
+    task: Task
     optimizer: Optimizer
     loader: Batches[Any, Any]
     plan: Plan
@@ -90,6 +93,7 @@ class Session:
     at_once: bool = field(init=False)
     events: Events | None = None
     display: Display = field(init=False)
+    asked: str = ""  # why a callback wants it to end
     reason: str | None = None  # why training ends, "" where it is through
     best_weights: dict[str, Any] | None = None  # where no checkpoint holds them
     clock: float = 0.0  # when the time was last counted
@@ -141,6 +145,7 @@ class Session:
 
     def _batch(self, x: Any, y: Any) -> None:
         prediction = self.model.forward(x)
+        y = self.task.targets(y, prediction)
         if self.loss_array is not None and self.check_target is not None:
             self.check_target(y, prediction.shape[1])  # where the labels were made: on the device this would wait
         y = to_device(y, self.model.device)
@@ -175,6 +180,8 @@ class Session:
             self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
         if (self.state.step + 1) % _NORMS == 0 or self.state.step == 0:
             part.norms = gradient_norms(self.model, grad)
+        for transform in self.plan.transforms:
+            grad = transform(grad)
         if self.plan.clip is not None:
             grad = clip_grad_norm(grad, self.plan.clip)
         if isinstance(self.optimizer, GradientOptimizer):
@@ -215,9 +222,14 @@ class Session:
                 # Not asdict, which copies: this is once a step.
                 line = {name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None}
                 self.run.write_metrics({"kind": "step", **line})
-            for callback in self.callbacks:
-                callback.on_step(done)
+            self._call("on_step", done)
             self.display.step(each.step, self.number, self.state.loss_sum / self.state.rows, speed)
+
+    def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], said: Step | Measured | Epoch) -> None:
+        """Tell the callbacks; the first of them that gives a reason ends the training."""
+        for callback in self.callbacks:
+            reason: str | None = getattr(callback, name)(said)
+            self.asked = self.asked or reason or ""
 
     def _look(self, taken: _Taken) -> None:
         """Stop where a step on a device was not finite."""
@@ -262,8 +274,7 @@ class Session:
             if epoch is None:
                 self.display.note(f"step {step}  {told(measured)}")
         if epoch is not None:
-            for callback in self.callbacks:
-                callback.on_epoch(epoch)
+            self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
         if self.run is not None and (better or through or self.plan.checkpoint.due(step, complete)):
             self._save(self.run)
@@ -274,17 +285,16 @@ class Session:
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
         self._tell()
         state, rule = self.state, self.plan.early_stopping
-        value, accuracy = validation.measure(self.model, self.loss.loss)
+        value, metrics = validation.measure(self.model, self.loss.loss, self.task)
         if not math.isfinite(value):
             place = place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device))
             self._diverged(state.step + 1, f"the {validation.split} loss", str(value), place)
-        measured = Measured(state.step, epoch, validation.split, value, accuracy)
+        measured = Measured(state.step, epoch, validation.split, value, metrics)
         state.evaluations.append(measured)
         if self.run is not None:
-            self.run.write_metrics({"kind": "evaluation", **asdict(measured)})
-        for callback in self.callbacks:
-            callback.on_evaluation(measured)
-        metric = "loss" if accuracy is None else "accuracy" if rule is None else rule.metric
+            self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
+        self._call("on_evaluation", measured)
+        metric = "loss" if measured.accuracy is None else "accuracy" if rule is None else rule.metric
         worth = measured.value(metric)
         if rule is not None:
             improved = state.watched is None or worth > state.watched + rule.min_delta
@@ -303,6 +313,7 @@ class Session:
             "early stopping": rule is not None and self.state.waited >= rule.patience,
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,
+            self.asked or "a callback": bool(self.asked),
         }
         if self.reason is None:
             self.reason = next((reason for reason, holds in reasons.items() if holds), None)

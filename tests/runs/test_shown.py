@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from sample_run import sample_arrays, sample_run
+from sample_run import PICTURES, sample_arrays, sample_run
 
 from typednn.errors import DataError
-from typednn.reports.plots import PICTURES, write_plots
-from typednn.reports.shown import FILE, Mistakes, read_shown, worst_mistakes, write_shown
+from typednn.reports.plots import write_plots
+from typednn.runs.shown import FILE, Mistakes, read_shown, worst_mistakes, write_shown
 
 pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
 
