@@ -41,6 +41,7 @@ def _state(step: int = 4, **changes: Any) -> TrainingState:
         "seconds": 1.5,
         "total_seconds": 2.5,
         "epochs": [Epoch(1, 0.5, 1.0)],
+        "callbacks": [{"Ending": {"calls": 3}}, {"Told": {}}],
         "evaluations": [
             Measured(4, 1, "validation", 0.25),
             Measured(4, 1, "test", 0.25, {"accuracy": 0.5}),

@@ -260,10 +260,16 @@ def test_transforms_go_in_order() -> None:
 
 
 class Ending(Callback):
-    """Gives a reason from one of its calls on."""
+    """Gives a reason from one of its calls on, which a checkpoint counts too."""
 
     def __init__(self, hook: str, at: int) -> None:
         self.hook, self.at, self.calls = hook, at, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"calls": self.calls}
+
+    def load_state_dict(self, state: dict[str, Any], /) -> None:
+        self.calls = state["calls"]
 
     def _reason(self, hook: str) -> str | None:
         self.calls += hook == self.hook
@@ -290,6 +296,19 @@ def test_a_callback_ends_a_training(hook: str, at: int, steps: int) -> None:
     history = _fit(_model(), x, y, epochs=4, callbacks=[Ending(hook, at), told], validation=Evaluation(x, y), evaluate_every=5)
     assert (history.stopped, history.steps) == (f"enough of {hook}", steps)
     assert [step.step for step in told.steps] == list(range(1, steps + 1))
+
+
+def test_a_callback_goes_on_where_it_was(tmp_path: Path) -> None:
+    """It counts on as if there had been no break; one in the place of another class begins anew."""
+    x, y = _data()
+    model = _model()
+    with Run.create(tmp_path / "run", "", model) as run:
+        _fit(model, x, y, epochs=1, run=run, callbacks=[Told(), Ending("on_step", 10)])
+    other, same = Ending("on_step", 10), Ending("on_step", 10)
+    with Run.open(tmp_path / "run") as run:
+        history = _fit(_model(), x, y, epochs=3, run=run, callbacks=[other, same])
+    assert (history.stopped, history.steps) == ("enough of on_step", 10)
+    assert (other.calls, same.calls) == (3, 10)
 
 
 def test_a_run_that_a_callback_ended_goes_on(tmp_path: Path) -> None:

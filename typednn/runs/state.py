@@ -40,6 +40,7 @@ class TrainingState:
     best: Best | None = None
     waited: int = 0  # evaluations since the last that early stopping took for an improvement
     watched: float | None = None  # the value that early stopping compares with
+    callbacks: list[Json] = field(default_factory=list[Json])  # of each in order, its state by its class's name
 
     def as_json(self) -> Json:
         """What `from_json` reads."""
@@ -76,6 +77,10 @@ class TrainingState:
             best=None if best is None else Best(count(where, best, "step"), part(where, best, "metric", str), real(where, best, "value")),
             waited=count(where, table, "waited"),
             watched=None if table.get("watched") is None else real(where, table, "watched"),
+            callbacks=[
+                {name: inner(where, row, name) for name in row}
+                for row in rows(where, {"callbacks": [], **table}, "callbacks")  # checkpoints of before have none
+            ],
         )
 
 

@@ -1,7 +1,7 @@
 """What can be hung into a training, and how often things happen in it."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from typednn.arguments import choice, integer, number
 from typednn.errors import ArgumentError, explain
@@ -30,6 +30,14 @@ class Callback(Protocol):
 
     def on_end(self, history: History) -> None:
         """Once, when training ends without an error, also by a signal."""
+        return
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it, as JSON, so that a resumed run goes on as one that was not interrupted."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any], /) -> None:
+        """Go on from what `state_dict` gave, if that was anything."""
         return
 
 

@@ -350,6 +350,7 @@ class Session:
         if self.events is not None:
             self.events.flush()
         self._seconds()
+        self.state.callbacks = [{type(each).__qualname__: each.state_dict()} for each in self.callbacks]
         run.save(self.state, self.model, self.optimizer, self.loader, keep=self.plan.keep)
 
     def _resume(self, run: Run) -> None:
@@ -368,6 +369,9 @@ class Session:
         run.start_metrics(self.state.metrics_bytes)
         self.events = Events(run.path("events"), self.state.step)
         self.callbacks.insert(0, self.events)
+        for callback, saved in zip(self.callbacks, self.state.callbacks, strict=False):
+            if state := saved.get(type(callback).__qualname__):
+                callback.load_state_dict(state)
 
 
 def bind(optimizer: object, model: Module) -> None:
