@@ -171,7 +171,8 @@ def _evaluations(metrics: Metrics) -> str:
 
 def _errors(scores: RegressionScores, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
     """What a regression's page has of its own."""
-    cells = [[f"{scores.samples:,}", f"{scores.mse:.6g}", f"{scores.mae:.6g}", f"{scores.r2:.4f}"]]
+    report = scores.report
+    cells = [[f"{report.samples:,}", f"{report.mse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]]
     found = table(["samples", "mean squared error", "mean absolute error", "R²"], cells, f"On the {scores.split} split")
     return [section("errors", "Errors", found), section("residuals", "Residuals", pictures["residuals.png"])]
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.errors import DataError, explain
+from typednn.metrics import RegressionReport
 from typednn.runs.run_files import as_list, as_number, as_object, is_inside, parsed, read_json, reason
 
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -69,19 +70,16 @@ class Scores:
 @final
 @dataclass(frozen=True, slots=True)
 class RegressionScores:
-    """``report.json`` of a regression, on the ``split`` of so many ``samples``."""
+    """``report.json`` of a regression, on the ``split``."""
 
-    samples: int
-    mse: float
-    mae: float
-    r2: float
+    report: RegressionReport
     split: str
     train_r2: float | None
 
     def headline(self) -> dict[str, str]:
         """The numbers that a reader wants first."""
         train = {} if self.train_r2 is None else {"train R²": f"{self.train_r2:.4f}"}
-        return {f"{self.split} R²": f"{self.r2:.4f}"} | train
+        return {f"{self.split} R²": f"{self.report.r2:.4f}"} | train
 
 
 def _packed() -> array[float]:
@@ -121,17 +119,17 @@ def read_metrics(run_folder: Path) -> Metrics:
     except OSError as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
     left_out = f"{unusable:,} of {number:,} lines are not what they should be and were left out, the first is line {first_unusable:,}"
-    said = (
+    remarks = (
         (unusable, f"{name}: {left_out}"),
         (last_is_cut, f"{name}: the last line is cut off, as by a killed process, and was left out"),
         (not any((steps, *evaluations.values())), f"{name} holds no measurement yet"),
     )
-    taken = {split: _series(kept, 3) for split, kept in evaluations.items() if kept}
+    known = {split: _series(kept, 3) for split, kept in evaluations.items() if kept}
     return Metrics(
         _series(steps, 6),
-        taken,
+        known,
         {layer: _series(kept, 2) for layer, kept in norms.items()},
-        tuple(remark for holds, remark in said if holds),
+        tuple(remark for holds, remark in remarks if holds),
     )
 
 
@@ -152,7 +150,8 @@ def _regression(found: dict[str, Any]) -> RegressionScores:
     if not isinstance(split, str):
         raise _wrong("split", "a string")
     trained = None if found.get("train_r2") is None else _finite(found, "train_r2")
-    return RegressionScores(samples, _finite(found, "mse", 0.0), _finite(found, "mae", 0.0), _finite(found, "r2"), split, trained)
+    report = RegressionReport(samples, _finite(found, "mse", 0.0), _finite(found, "mae", 0.0), _finite(found, "r2"))
+    return RegressionScores(report, split, trained)
 
 
 def _finite(found: dict[str, Any], key: str, least: float = -inf) -> float:

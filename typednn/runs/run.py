@@ -156,8 +156,8 @@ class Run(AbstractContextManager["Run"]):
         self._locks = (file, folder)
         self._by_file = bool(refused)
         if len(refused) == len(self._locks):
-            told = f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
-            warnings.warn(RunWarning(f"{self.folder}: {told}"), stacklevel=3)
+            text = f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
+            warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=3)
 
     def require_lock(self) -> None:
         """`StateError` unless this is the one process that may write."""
@@ -192,8 +192,8 @@ class Run(AbstractContextManager["Run"]):
                 raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
             found = os.fstat(self._metrics).st_size
             if found < size:
-                told = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
-                warnings.warn(RunWarning(f"{self.folder}: {told}"), stacklevel=2)
+                text = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
+                warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=2)
                 size = path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
@@ -259,17 +259,17 @@ class Run(AbstractContextManager["Run"]):
     def _read(self, folder: Path) -> Checkpoint:
         """The checkpoint in ``folder``; one that was written beside other configs is as good as damaged."""
         found, mine = read_checkpoint(folder), self._configs()
-        for name, told in found.configs.items():
-            if mine.get(name) != told:
+        for name, expected in found.configs.items():
+            if mine.get(name) != expected:
                 got = "another, or a damaged one" if name in mine else "none"
-                rule = f"{folder.name} was trained by a {name} of SHA-256 {str(told)[:12]}…"
+                rule = f"{folder.name} was trained by a {name} of SHA-256 {str(expected)[:12]}…"
                 raise CheckpointError(explain(str(self.folder / name), rule, got, "bring that file back, or start a new run"), damaged=True)
         return found
 
     def latest(self) -> Checkpoint | None:
         """The newest checkpoint that is whole, None where there is none at all.
 
-        A damaged one, one of another step than its name says, and one of another run are told in a `RunWarning`, and put aside as
+        A damaged one, one of another step than its name says, and one of another run are named in a `RunWarning`, and put aside as
         ``damaged-…``; the one before is taken. Where none is left, the newest's error is raised. A newer format is refused, never
         passed over.
         """

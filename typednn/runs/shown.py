@@ -104,10 +104,9 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumber
         raise _damaged(f"filters {described(filters)}")
     residuals = [arrays[name] for name in ("residuals.predictions", "residuals.targets") if name in arrays]
     if residuals:
-        if any(array.ndim != 2 or array.dtype != np.float64 or array.shape != residuals[-1].shape or not array.size for array in residuals):
+        kinds = {(array.ndim, array.dtype.str, array.shape) for array in residuals}
+        if len(residuals) != 2 or len(kinds) != 1 or residuals[0].ndim != 2 or residuals[0].dtype != np.float64 or not residuals[0].size:
             raise _damaged("residuals that do not fit each other")
-        if len(residuals) == 1:
-            raise _damaged("residuals in part")
         return Residuals(*residuals), filters
     names = [f"worst.{name}" for name in ("images", "labels", "probabilities", "counts")]
     if not any(name in arrays for name in names):

@@ -110,11 +110,11 @@ def fit(
         progress=bool(progress),
     )
     labelled = validation is not None and validation.labels is not None
-    asked = task or (Classification() if labelled else task_of(loss))
+    chosen = task or (Classification() if labelled else task_of(loss))
     with ExitStack() as stack:
         stop = stack.enter_context(stopping("finishing the step, then saving; once more ends at once" if progress else ""))
         stack.callback(trained.free_cache)
-        history = Session(trained, loss, asked, optimizer, loader, plan, run, list(callbacks), validation, stop).train(stack)
+        history = Session(trained, loss, chosen, optimizer, loader, plan, run, list(callbacks), validation, stop).train(stack)
     if stop.signal is not None:
         stop.leave()
     return history

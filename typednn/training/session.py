@@ -29,7 +29,7 @@ from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
 from typednn.training.events import Events
 from typednn.training.finite import finite_each, finite_gradient, finite_rows, place_in_forward, place_in_gradient
-from typednn.training.progress import Display, told
+from typednn.training.progress import Display, summary
 from typednn.training.signals import Stop
 
 _NORMS = 50  # steps between two looks at the gradients' norms
@@ -54,14 +54,14 @@ class Plan:
 
 
 @dataclass(slots=True)
-class _Taken:
-    """A step under way, or taken and not told yet. On a device ``loss`` (Σ loss·rows) and ``looks`` are arrays that nobody has read."""
+class _Pending:
+    """A step under way, or done and not reported yet. On a device ``loss`` (Σ loss·rows) and ``finite`` are arrays that nobody has read."""
 
     loss: Any = 0.0
     rows: int = 0
     batches: int = 0
     grad: Any = None  # the sum over the batches, so that any number of them needs the memory of two
-    looks: list[Any] = field(default_factory=list[Any])  # whether each row of each batch is finite, then the loss and each derivative
+    finite: list[Any] = field(default_factory=list[Any])  # whether each row of each batch is finite, then the loss and each derivative
     derivatives: list[str] = field(default_factory=list[str])  # the names of the last
     step: int = 0
     rate: float | None = None
@@ -85,19 +85,19 @@ class Session:
     validation: Evaluation[Any, Any] | None
     stop: Stop
     state: TrainingState = field(init=False)
-    part: _Taken = field(default_factory=_Taken)  # the step under way
-    taken: list[_Taken] = field(default_factory=list[_Taken])
+    part: _Pending = field(default_factory=_Pending)  # the step under way
+    pending: list[_Pending] = field(default_factory=list[_Pending])
     loss_array: Callable[[Any, Any], Any] | None = None
     """Where results stay on a device until those of several steps are read at once. A loss from outside, and clipping, read each step."""
     check_target: Callable[[Any, int], object] | None = None
     at_once: bool = field(init=False)
     events: Events | None = None
     display: Display = field(init=False)
-    asked: str = ""  # why a callback wants it to end
+    callback_reason: str = ""  # why one wants training to end
     reason: str | None = None  # why training ends, "" where it is through
     best_weights: dict[str, Any] | None = None  # where no checkpoint holds them
     clock: float = 0.0  # when the time was last counted
-    last_told: float = 0.0
+    last_report: float = 0.0
     deadline: float = math.inf
 
     def __post_init__(self) -> None:
@@ -110,7 +110,7 @@ class Session:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
         if self.run is not None:
             self._resume(self.run)
-        self.clock = self.last_told = time.perf_counter()
+        self.clock = self.last_report = time.perf_counter()
         self.deadline = math.inf if self.plan.time_limit is None else self.clock + self.plan.time_limit
         steps = -(-self.loader.steps_per_epoch // self.plan.accumulate)
         display = Display(shown=self.plan.progress, total=steps * self.plan.epochs, done=self.state.step, epochs=self.plan.epochs)
@@ -151,7 +151,7 @@ class Session:
         y = to_device(y, self.model.device)
         if self.loss_array is not None:
             value = self.loss_array(prediction, y)
-            self.part.looks.append(finite_rows(x))
+            self.part.finite.append(finite_rows(x))
         else:
             value = float(self.loss.loss(prediction, y))
             if not math.isfinite(value):
@@ -168,14 +168,14 @@ class Session:
         self.part.loss += value * len(x)
 
     def _update(self) -> None:
-        part, self.part = self.part, _Taken()
+        part, self.part = self.part, _Pending()
         grad, part.grad = part.grad, None
         if self.plan.accumulate > 1:
             grad = grad * (1.0 / part.rows)
         if self.loss_array is not None:
             gradients = self.model.named_gradients(grad)
             part.derivatives = list(gradients)
-            part.looks.append(finite_each([part.loss, *gradients.values()]))
+            part.finite.append(finite_each([part.loss, *gradients.values()]))
         elif not finite_gradient(self.model, grad):
             self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
         if (self.state.step + 1) % _NORMS == 0 or self.state.step == 0:
@@ -190,9 +190,9 @@ class Session:
         self.model.update(self.optimizer, grad)
         self.state.step += 1
         part.step, part.seconds = self.state.step, self._seconds()
-        self.taken.append(part)
-        if self.at_once or part.norms is not None or self.clock - self.last_told >= _UNREAD:
-            self._tell()
+        self.pending.append(part)
+        if self.at_once or part.norms is not None or self.clock - self.last_report >= _UNREAD:
+            self._report()
 
     def _seconds(self) -> float:
         """Count the time up to now; the seconds of the training, earlier processes of the run included."""
@@ -202,19 +202,19 @@ class Session:
         self.clock = now
         return self.state.total_seconds
 
-    def _tell(self) -> None:
-        """Look at what was taken, write it, show it and tell the callbacks; a device is waited for once."""
-        taken, self.taken = self.taken, []
-        if self.loss_array is not None and taken:
-            numbers = iter(read_together([array for each in taken for array in (each.loss, *each.looks)]))
-            for each in taken:
-                (each.loss,), *each.looks = next(numbers), *(next(numbers) for _ in each.looks)
+    def _report(self) -> None:
+        """Write, show and give to the callbacks the steps that are pending; a device is waited for once."""
+        pending, self.pending = self.pending, []
+        if self.loss_array is not None and pending:
+            numbers = iter(read_together([array for each in pending for array in (each.loss, *each.finite)]))
+            for each in pending:
+                (each.loss,), *each.finite = next(numbers), *(next(numbers) for _ in each.finite)
         now = time.perf_counter()
-        speed = sum([each.rows for each in taken]) / max(now - self.last_told, 1e-9)
-        self.last_told = now
-        for each in taken:
+        speed = sum([each.rows for each in pending]) / max(now - self.last_report, 1e-9)
+        self.last_report = now
+        for each in pending:
             if self.loss_array is not None:
-                self._look(each)
+                self._check_finite(each)
             self.state.loss_sum += each.loss
             self.state.rows += each.rows
             done = Step(each.step, self.number, each.loss / each.rows, each.rate, speed, each.seconds, each.norms)
@@ -225,22 +225,22 @@ class Session:
             self._call("on_step", done)
             self.display.step(each.step, self.number, self.state.loss_sum / self.state.rows, speed)
 
-    def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], said: Step | Measured | Epoch) -> None:
-        """Tell the callbacks; the first of them that gives a reason ends the training."""
+    def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], value: Step | Measured | Epoch) -> None:
+        """Call it of every callback; the first of them that gives a reason ends the training."""
         for callback in self.callbacks:
-            reason: str | None = getattr(callback, name)(said)
-            self.asked = self.asked or reason or ""
+            reason: str | None = getattr(callback, name)(value)
+            self.callback_reason = self.callback_reason or reason or ""
 
-    def _look(self, taken: _Taken) -> None:
+    def _check_finite(self, done: _Pending) -> None:
         """Stop where a step on a device was not finite."""
-        *batches, (_, *derivatives) = taken.looks
-        if not math.isfinite(taken.loss):
+        *batches, (_, *derivatives) = done.finite
+        if not math.isfinite(done.loss):
             places = [f"in the data: row {rows.index(0)} of the batch" for rows in batches if 0 in rows]
             places += [f"on {self.model.device!r}, where a layer is not named: the weights have gone on"]
-            self._diverged(taken.step, "the loss", str(taken.loss / taken.rows), places[0])
-        broken = [name for name, fine in zip(taken.derivatives, derivatives, strict=True) if not fine]
+            self._diverged(done.step, "the loss", str(done.loss / done.rows), places[0])
+        broken = [name for name, fine in zip(done.derivatives, derivatives, strict=True) if not fine]
         if broken:
-            self._diverged(taken.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
+            self._diverged(done.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
 
     @property
     def number(self) -> int:
@@ -254,7 +254,7 @@ class Session:
     # ------------------------------------------------------------------ between steps
 
     def _end_epoch(self) -> None:
-        self._tell()
+        self._report()
         self._seconds()
         state = self.state
         epoch = Epoch(self.number, state.loss_sum / max(state.rows, 1), state.seconds)
@@ -272,18 +272,18 @@ class Session:
         if self.validation is not None and (through or self.plan.evaluate.due(step, complete)):
             measured = self._evaluate(self.validation, complete or self.number)
             if epoch is None:
-                self.display.note(f"step {step}  {told(measured)}")
+                self.display.note(f"step {step}  {summary(measured)}")
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
         if self.run is not None and (better or through or self.plan.checkpoint.due(step, complete)):
             self._save(self.run)
-        if not self.taken:
-            self.last_told = time.perf_counter()
+        if not self.pending:
+            self.last_report = time.perf_counter()
         return measured
 
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
-        self._tell()
+        self._report()
         state, rule = self.state, self.plan.early_stopping
         value, metrics = validation.measure(self.model, self.loss.loss, self.task)
         if not math.isfinite(value):
@@ -313,7 +313,7 @@ class Session:
             "early stopping": rule is not None and self.state.waited >= rule.patience,
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,
-            self.asked or "a callback": bool(self.asked),
+            self.callback_reason or "a callback": bool(self.callback_reason),
         }
         if self.reason is None:
             self.reason = next((reason for reason, holds in reasons.items() if holds), None)
@@ -324,7 +324,7 @@ class Session:
 
         The last weights, and the optimizer that belongs to them, are in the last checkpoint.
         """
-        self._tell()
+        self._report()
         step, best, rule = self.state.step, self.state.best, self.plan.early_stopping
         if self.run is not None and not self.run.folder_of(step).is_dir():
             self._save(self.run)
@@ -339,14 +339,14 @@ class Session:
                 self.model.load_state_dict(self.best_weights)
 
     def history(self) -> History:
-        """What was told so far, earlier processes of the run included."""
+        """What was measured so far, earlier processes of the run included."""
         state = self.state
         return History(tuple(state.epochs), tuple(state.evaluations), state.best, state.step, self.reason or "")
 
     # ------------------------------------------------------------------ saving and going on
 
     def _save(self, run: Run) -> None:
-        self._tell()
+        self._report()
         if self.events is not None:
             self.events.flush()
         self._seconds()
