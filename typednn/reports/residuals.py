@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from typednn.reports.canvas import PALETTE, drawing, figure, png
+from typednn.reports.canvas import GREATEST, PALETTE, drawing, figure, png
 from typednn.runs.shown import Residuals
 
 
 def residual_picture(residuals: Residuals) -> bytes:
     """Left: the prediction over the truth; on the diagonal it is right. Right: the residual, true − predicted, over the prediction."""
     finite = np.isfinite(residuals.predictions) & np.isfinite(residuals.targets)
-    predicted, true = residuals.predictions[finite], residuals.targets[finite]
+    predicted, true = (np.clip(array[finite], -GREATEST, GREATEST) for array in (residuals.predictions, residuals.targets))
     with drawing():
         drawn = figure(9.0, 4.4)
         left, right = drawn.subplots(1, 2)
