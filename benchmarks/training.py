@@ -39,7 +39,8 @@ from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import LeNet5
 from typednn.optim import SGD
 from typednn.random import PCG32
-from typednn.training import Callback, Run, Step, fit
+from typednn.runs import Run
+from typednn.training import Callback, Step, fit
 
 GOAL = 1.05
 

@@ -153,10 +153,10 @@ MUTANTS = [
     # ------------------------------------------------------------------ README, training
     mutant(
         "typednn resume goes on to the same bits",
-        "typednn/training/state.py",
+        "typednn/runs/state.py",
         "            restore_generator(rng, saved[name])\n",
         "            pass\n",
-        "tests/training/test_run.py",
+        "tests/runs/test_run.py",
     ),
     mutant(
         "Tensors are plain NumPy arrays, channels last",

@@ -25,7 +25,7 @@ from typednn import config, data
 from typednn.data.download import fetch
 from typednn.errors import ArgumentError, ConfigError, DataError, TypednnError
 from typednn.files import LIMIT, limit_of, opened
-from typednn.training.html import write_report
+from typednn.reports.html import write_report
 
 GIB = 1 << 30
 

@@ -15,7 +15,8 @@ from typednn.foreign import Foreign
 from typednn.layers import Linear, PReLU, ReLU
 from typednn.losses import MSE
 from typednn.optim import SGD
-from typednn.training import Run, fit
+from typednn.runs import Run
+from typednn.training import fit
 
 
 def array(*shape: int, dtype: Any = np.float32) -> Any:

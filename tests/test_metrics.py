@@ -1,11 +1,13 @@
 """P-M1: what a classification report counts, and which way round."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from typednn.arrays import IntArray1
 from typednn.errors import ArgumentError
-from typednn.metrics import ClassificationReport, accuracy
+from typednn.metrics import ClassificationReport, RegressionReport, accuracy
 
 # 0 is called 1 once; 1 is called 2 twice; 2 is always right: the matrix differs from its transpose in every share.
 TARGET = np.array([0, 0, 0, 1, 1, 1, 2])
@@ -126,3 +128,49 @@ def test_accuracy() -> None:
     """Z-S3: the share of rows whose highest score is at the label."""
     scores = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]])
     assert accuracy(scores, np.array([1, 0, 0, 0])) == 0.75
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1,), (50,), (50, 3), (7, 2, 2)])
+@pytest.mark.parametrize("batch", [1, 4, 50])
+def test_a_regression_as_the_formulas_say(shape: tuple[int, ...], batch: int) -> None:
+    """Whatever the batches; in float64, far from zero too."""
+    rng = np.random.default_rng(len(shape))
+    target = 1e6 + rng.standard_normal(shape)
+    prediction = target + 0.3 * rng.standard_normal(shape)
+    pairs = [(prediction[at : at + batch], target[at : at + batch]) for at in range(0, len(target), batch)]
+    report = RegressionReport.from_batches(pairs)
+    error = prediction - target
+    assert report.samples == len(target)
+    assert report.mse == pytest.approx((error**2).mean(), rel=1e-12)
+    assert report.mae == pytest.approx(np.abs(error).mean(), rel=1e-12)
+    spread = ((target - target.mean(axis=0)) ** 2).sum()
+    assert report.r2 == (pytest.approx(1 - (error**2).sum() / spread, rel=1e-6) if spread else 0.0)
+
+
+def test_a_regression_as_scikit_learn_says() -> None:
+    peer = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    target, prediction = rng.standard_normal((2, 60, 1))
+    report = RegressionReport.from_batches([(prediction, target)])
+    assert report.mse == pytest.approx(peer.mean_squared_error(target, prediction))
+    assert report.mae == pytest.approx(peer.mean_absolute_error(target, prediction))
+    assert report.r2 == pytest.approx(peer.r2_score(target, prediction))
+    same = np.ones((4, 1))
+    for wrong, wanted in ((same, 1.0), (same + 1, 0.0)):
+        assert RegressionReport.from_batches([(wrong, same)]).r2 == peer.r2_score(same, wrong) == wanted
+
+
+def test_a_regression_in_words() -> None:
+    report = RegressionReport.from_batches([(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))])
+    assert str(report) == "samples  3\nMSE      0.333333\nMAE      0.333333\nR²       0.5000"
+    assert report.headline == "R² 0.5000"
+
+
+@pytest.mark.parametrize(("shapes", "got"), [([((3, 1), (3,))], "(3, 1) and (3,)"), ([((0,), (0,))], "(0,) and (0,)"), ([], "none")])
+def test_a_regression_needs_pairs(shapes: Any, got: str) -> None:
+    with pytest.raises(ArgumentError) as refusal:
+        RegressionReport.from_batches([tuple(np.zeros(shape) for shape in pair) for pair in shapes])
+    assert str(refusal.value) == f"RegressionReport: needs a prediction for each target, and at least one, got {got}"

@@ -16,11 +16,13 @@ import os
 import sys
 from importlib import import_module
 
+from typednn.version import __version__ as __version__
+
 TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of this import's time
 if TYPE_CHECKING:
     from typing import Any
 
-    from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, shapes, testing, training
+    from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, runs, shapes, testing, training
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
     from typednn.calls import Call, observing
     from typednn.checks import checking, get_checks, set_checks
@@ -78,12 +80,12 @@ _SUBMODULES = (
     "models",
     "optim",
     "random",
+    "runs",
     "shapes",
     "testing",
     "training",
 )
 
-__version__ = "0.1.0"
 
 __all__ = [
     "AnyArray",
@@ -141,6 +143,7 @@ __all__ = [
     "observing",
     "optim",
     "random",
+    "runs",
     "set_checks",
     "shapes",
     "testing",

@@ -1,4 +1,4 @@
-"""Metrics: what a classifier got right, class by class.
+"""Metrics: what a classifier got right, class by class, and how far a regression is from its targets.
 
 With c[t, p] the number of samples of true class t that were predicted as p (true classes are the ROWS):
 
@@ -8,12 +8,17 @@ f1_i        = 2·c[i,i] / (Σ_t c[t,i] + Σ_p c[i,p])      the harmonic mean of 
 accuracy    = Σ_i c[i,i] / Σ c
 
 Source: "Deep Learning Implementation With Rust", eq 54.
+
+For numbers, over all rows and outputs, with e = prediction − target:
+
+mse = mean e²      mae = mean |e|      r2 = 1 − Σ e² / Σ (target − mean of its output)²
 """
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field
-from typing import Literal, TypeAlias, final
+from collections.abc import Iterable
+from dataclasses import InitVar, asdict, dataclass, field
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +56,8 @@ class ClassificationReport:
     accuracy: float = field(init=False)
     undefined: tuple[tuple[Measure, int], ...] = field(init=False)
     """(measure, class) of every share that is 0 divided by 0."""
+    names: tuple[str, ...] = ()
+    """Of the classes, in ``report.json``; their numbers unless there is one for each."""
 
     def __post_init__(self, prediction: IntArray1, target: IntArray1) -> None:
         classes = integer("ClassificationReport", "classes", self.classes)
@@ -80,7 +87,7 @@ class ClassificationReport:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def from_scores(cls, scores: Array2, labels: IntArray1) -> ClassificationReport:
+    def from_scores(cls, scores: Array2, labels: IntArray1, names: tuple[str, ...] = ()) -> ClassificationReport:
         """From scores or probabilities (batch, classes): the highest wins, the first of equals."""
         where = "ClassificationReport.from_scores"
         if not is_array(scores) or scores.ndim != 2 or not is_floating(scores.dtype):  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
@@ -90,7 +97,23 @@ class ClassificationReport:
         if lost.any():
             got, cure = f"NaN in row {int(lost.argmax())}", "training diverged, or the input holds NaN"
             raise ArgumentError(explain(where, "scores must be numbers", got, cure), "scores")
-        return cls(host.shape[1], host.argmax(axis=1), labels)
+        return cls(host.shape[1], host.argmax(axis=1), labels, names)
+
+    @property
+    def headline(self) -> str:
+        """The one number to compare by."""
+        return f"accuracy {self.accuracy:.2%}"
+
+    def as_json(self, train: ClassificationReport) -> dict[str, Any]:
+        """As ``report.json`` has it, with the accuracy on the training set."""
+        return {
+            "classes": self.classes,
+            "names": list(self.names) if len(self.names) == self.classes else [str(label) for label in range(self.classes)],
+            **{name: getattr(self, name).tolist() for name in ("confusion", "precision", "recall", "f1", "support")},
+            "accuracy": self.accuracy,
+            "split": "test",
+            "train_accuracy": train.accuracy,
+        }
 
     def __str__(self) -> str:
         """The shares of every class, the accuracy, and the confusion matrix."""
@@ -116,3 +139,51 @@ class ClassificationReport:
 def accuracy(scores: Array2, labels: IntArray1) -> float:
     """The share of rows whose largest score stands at the row's label (the last part of eq 54)."""
     return ClassificationReport.from_scores(scores, labels).accuracy
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegressionReport:
+    """Predicted numbers beside true ones; ``str(report)`` is a table to print.
+
+    Where an output's targets are all equal there is nothing to explain: ``r2`` is then 1 if every prediction is right, else 0.
+    """
+
+    samples: int
+    mse: float
+    mae: float
+    r2: float
+
+    @classmethod
+    def from_batches(cls, batches: Iterable[tuple[Any, Any]]) -> RegressionReport:
+        """From each batch's predictions and targets, of one shape (batch, ...); added up in float64."""
+        samples, numbers, squared, absolute, spread = 0, 0, 0.0, 0.0, 0.0
+        mean: Any = 0.0
+        for given in batches:
+            prediction, target = (np.asarray(to_numpy(array), np.float64) for array in given)
+            if prediction.shape != target.shape or not len(target):
+                rule, got = "needs a prediction for each target, and at least one", f"{prediction.shape} and {target.shape}"
+                raise ArgumentError(explain("RegressionReport", rule, got))
+            error, centre, rows = prediction - target, target.mean(axis=0), len(target)
+            squared += float(np.square(error).sum())
+            absolute += float(np.abs(error).sum())
+            # Two sets' spreads joined: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae" (1979), eq 2.1.
+            shift = centre - mean
+            spread += float(np.square(target - centre).sum() + np.square(shift).sum() * samples * rows / (samples + rows))
+            mean = mean + shift * rows / (samples + rows)
+            samples, numbers = samples + rows, numbers + target.size
+        if not numbers:
+            raise ArgumentError(explain("RegressionReport", "needs a prediction for each target, and at least one", "none"))
+        return cls(samples, squared / numbers, absolute / numbers, 1.0 - squared / spread if spread else float(not squared))
+
+    @property
+    def headline(self) -> str:
+        """The one number to compare by."""
+        return f"R² {self.r2:.4f}"
+
+    def as_json(self, train: RegressionReport) -> dict[str, Any]:
+        """As ``report.json`` has it, with the R² on the training set."""
+        return {"task": "regression", **asdict(self), "split": "test", "train_r2": train.r2}
+
+    def __str__(self) -> str:
+        return f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sample_run import PICTURES
 
 from typednn.data import digits
-from typednn.training.plots import PICTURES
 
 Command = Callable[..., Any]
 

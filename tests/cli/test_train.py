@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 Command = Callable[..., Any]
@@ -42,6 +43,27 @@ def test_the_papers_format(typednn: Command, files: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "20 to train on" not in done.stderr
     assert "On the test set:" in done.stdout
+
+
+def test_numbers_to_learn(typednn: Command, tmp_path: Path) -> None:
+    """The sum of two numbers, from CSV files, and what the model says then."""
+    rng = np.random.default_rng(0)
+    for name, rows in (("train", 200), ("test", 40), ("new", 3)):
+        x = rng.standard_normal((rows, 2))
+        table = x if name == "new" else np.column_stack([x.sum(axis=1), x])
+        np.savetxt(tmp_path / f"{name}.csv", table, fmt="%.6f", delimiter=",")
+    config = 'format = 1\ninput = [2]\n\n[[layer]]\ntype = "Linear"\nin_features = 2\nout_features = 1\n'
+    (tmp_path / "sum.toml").write_text(config, encoding="utf-8")
+    done = typednn("train", "sum.toml", "train.csv", "test.csv", "--run", "sum", "--epochs", "20", "--set", "task=regression")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^train R² 0\.999\d, test R² 0\.999\d, \d+ s$", done.stdout, re.MULTILINE)
+    assert re.search(r"On the test set:\n\nsamples  40\nMSE      \S+\nMAE      \S+\nR²       0\.999\d\n", done.stdout)
+    assert re.search(r"^epoch 20/20  loss \S+  test loss \S+  mse \S+  mae \S+  r2 0\.999\d  ", done.stderr, re.MULTILINE)
+    assert typednn("eval", "sum").stdout.startswith("samples  40\n")
+    wanted = np.loadtxt(tmp_path / "new.csv", delimiter=",").sum(axis=1)
+    said = [json.loads(line) for line in typednn("predict", "sum", "new.csv", "--json").stdout.splitlines()]
+    assert [line["values"][0] for line in said] == pytest.approx(wanted.tolist(), abs=0.05)
+    assert re.fullmatch(r"(new\.csv\[\d\]  -?\d\S*\n){3}", typednn("predict", "sum", "new.csv").stdout)
 
 
 def test_settings_are_kept(typednn: Command, files: Path, tmp_path: Path) -> None:

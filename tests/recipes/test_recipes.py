@@ -25,11 +25,11 @@ from typednn.recipes import RECIPES, Recipe, Samples, beside_the_paper, find, pa
 from typednn.recipes.plan import plan_for
 from typednn.recipes.published import ACCURACIES, TABLE_I
 from typednn.recipes.recipe import from_json
-from typednn.recipes.running import computed, generator, targets, which
+from typednn.recipes.running import computed, generator, which
 from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened
+from typednn.runs import RunWarning
 from typednn.stack import Stack
-from typednn.training import RunWarning
 
 
 def _pictures(rows: int, seed: int) -> tuple[Any, Any]:
@@ -90,7 +90,8 @@ def test_the_papers_numbers() -> None:
     assert (one.batch_size, one.epochs, one.seed, one.stream, one.generator, one.data) == (600, 10, 42, 6, "pcg32", "mnist")
     assert one.optimizer == {"type": "SGD", "lr": 1.0, "decay": 1e-7}
     assert (one.validation, one.standardise) == (0.0, True)
-    np.testing.assert_array_equal(targets(one, np.array([1]), 10), np.array([[0.01, 0.91] + [0.01] * 8], np.float32))
+    targets = one.made_task().targets(np.array([1]), np.zeros((1, 10), np.float32))
+    np.testing.assert_array_equal(targets, np.array([[0.01, 0.91] + [0.01] * 8], np.float32))
 
 
 def test_table_one_beside_ours() -> None:
@@ -323,9 +324,9 @@ def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monk
     train(one, samples, run=tmp_path / "older", progress=False, time_limit=1e-9)
     path = tmp_path / "older" / "recipe.json"
     saved = json.loads(path.read_text(encoding="utf-8"))
-    assert saved["format"] == 2
+    assert saved["format"] == 3
     saved["format"] = 1
-    del saved["recipe"]["fuse"]
+    del saved["recipe"]["fuse"], saved["recipe"]["task"]
     path.write_text(json.dumps(saved), encoding="utf-8")
     rewritten(tmp_path / "older" / "checkpoints" / "step-00000000", lambda state: state.pop("configs"))  # nor did it note these
     monkeypatch.setattr(plan, "load_data", lambda name: samples)

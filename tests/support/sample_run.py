@@ -15,6 +15,8 @@ MODEL = """Chain                                    (batch, 28, 28, 1)
 └── 2 fc      Linear(3456, 10)           (batch, 10)          34,570
 """
 CONFIG = '[model]\nname = "lenet5"\n\n[optimizer]\nname = "Adam"\nlr = 0.001\n'
+# Of a classifier, in the order in which they are drawn.
+PICTURES = ("curves.png", "accuracy.png", "confusion.png", "worst.png", "filters.png", "gradient_norms.png")
 LAYERS = ("conv1", "conv2", "fc1", "fc2", "fc3")
 
 

@@ -33,9 +33,9 @@ from typednn.recipes.catalogue import recipe
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import plan_for, read_plan
 from typednn.recipes.samples import Samples, load_data, read_table
-from typednn.training import checkpoint, recorded, shown, tensorboard
-from typednn.training.html import write_report
-from typednn.training.run import load_weights
+from typednn.reports.html import write_report
+from typednn.runs import checkpoint, recorded, shown, tensorboard
+from typednn.runs.run import load_weights
 
 NUMBERS = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 CSV = b"label,a,b\r\n1,2.5,3\r\n4,-5e2,6\r\n\r\n"

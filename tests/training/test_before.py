@@ -15,7 +15,7 @@ from typednn import config
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.recipes import resume
 from typednn.recipes.using import evaluate_run, predict
-from typednn.training import RunWarning
+from typednn.runs import RunWarning
 
 BEFORE = Path(__file__).resolve().parents[1] / "golden" / "before"
 EXPECTED: dict[str, Any] = json.loads((BEFORE / "expected.json").read_text(encoding="utf-8"))

@@ -23,7 +23,8 @@ from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.optim import Adam
 from typednn.random import PCG32
-from typednn.training import Callback, Evaluation, History, Run, Step, fit, session
+from typednn.runs import Run
+from typednn.training import Callback, Evaluation, History, Step, fit, session
 
 
 @pytest.fixture(autouse=True)

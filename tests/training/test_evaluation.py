@@ -13,6 +13,7 @@ from typednn.layer import Chain
 from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.random import PCG32
+from typednn.tasks import Classification
 from typednn.training import Evaluation, evaluate
 
 
@@ -90,9 +91,9 @@ def test_measured_as_in_one_piece(model: Chain[Array2, Array2, str, *tuple[Any, 
     """The mean weighs a short last batch by its rows; a memory map is read like an array."""
     loss = SoftmaxCrossEntropy()
     scores = model.forward(X)
-    value, accuracy = Evaluation(X, Y, batch_size=batch_size).measure(model, loss.loss)
+    value, metrics = Evaluation(X, Y, batch_size=batch_size).measure(model, loss.loss, Classification())
     assert value == pytest.approx(loss.loss(scores, Y), rel=1e-5)
-    assert accuracy == (scores.argmax(axis=1) == Y).mean()
+    assert metrics == {"accuracy": (scores.argmax(axis=1) == Y).mean()}
     assert _modes(model) == [True] * 4
 
 
@@ -100,14 +101,21 @@ def test_measured_from_memory_maps(model: Chain[Array2, Array2, str, *tuple[Any,
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", Y)
     x, y = (np.load(tmp_path / name, mmap_mode="r") for name in ("x.npy", "y.npy"))
-    assert Evaluation(x, y).measure(model, SoftmaxCrossEntropy().loss) == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy().loss)
+    loss, task = SoftmaxCrossEntropy().loss, Classification()
+    assert Evaluation(x, y).measure(model, loss, task) == Evaluation(X, Y).measure(model, loss, task)
     np.testing.assert_array_equal(evaluate(model, x), evaluate(model, X))
 
 
 def test_accuracy_needs_labels(model: Chain[Array2, Array2, str, *tuple[Any, ...]]) -> None:
     targets = np.eye(2, dtype=np.float32)[Y]
-    assert Evaluation(X, targets).measure(model, MSE().loss)[1] is None
-    assert Evaluation(X, targets, Y).measure(model, MSE().loss)[1] == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy().loss)[1]
+    task = Classification()
+    value, metrics = Evaluation(X, targets, batch_size=5).measure(model, MSE().loss, task)
+    assert value == pytest.approx(MSE().loss(model.forward(X), targets), rel=1e-5), "of all batches, though the task looks at none"
+    assert metrics == {}
+    assert (
+        Evaluation(X, targets, Y).measure(model, MSE().loss, task)[1]
+        == Evaluation(X, Y).measure(model, SoftmaxCrossEntropy().loss, task)[1]
+    )
 
 
 def test_rows_must_pair() -> None:

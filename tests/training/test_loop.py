@@ -24,7 +24,8 @@ from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, CosineLR, accumulate, clip_grad_norm
 from typednn.random import PCG32
-from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Run, Step, fit
+from typednn.runs import Run
+from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Step, fit
 
 Model = Chain[Array2, Array2, str, *tuple[Any, ...]]
 
@@ -205,6 +206,127 @@ def test_the_rate_told_is_the_optimizers_own() -> None:
     for _ in range(2):
         _fit(model, x, y, epochs=1, optimizer=optimizer, callbacks=[told])
     assert [step.lr for step in told.steps] == [schedule(step) for step in range(14)]
+
+
+def test_the_rate_of_an_optimizer_that_was_never_bound() -> None:
+    """It counts by array; a schedule goes on likewise."""
+    x, y = _data()
+    told, model, schedule = Told(), _model(), CosineLR(0.1, total_steps=14)
+    optimizer = Adam(schedule)
+    assert optimizer.steps == 0
+    for _ in range(2):
+        _fit(model, x, y, epochs=1, optimizer=optimizer, callbacks=[told])
+    assert optimizer.steps == 14
+    assert [step.lr for step in told.steps] == [schedule(step) for step in range(14)]
+
+
+# --- what is done to the gradient ----------------------------------------------------------------------------------
+
+
+def test_a_transform_comes_between_backward_and_update() -> None:
+    """As written out by hand: the gradient doubled, then clipped."""
+    x, y = _data(40)
+
+    def batches() -> Any:
+        return Loader(x, y, batch_size=8, rng=PCG32(1))
+
+    mine, by_hand, loss, optimizer = _model(), _model(), SoftmaxCrossEntropy(), SGD(0.1)
+    fit(mine, loss, SGD(0.1), batches(), epochs=1, transform=lambda grad: grad * 2.0, clip_grad_norm=0.5, progress=False)
+    for batch in batches().batches():
+        grad = by_hand.backward(loss.loss_grad(by_hand.forward(batch.x), batch.y))
+        by_hand.update(optimizer, clip_grad_norm(grad * 2.0, 0.5))
+    for one, other in zip(mine.parameters(), by_hand.parameters(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_transforms_go_in_order() -> None:
+    x, y = _data(40)
+    seen: list[tuple[str, float]] = []
+
+    def noting(name: str, factor: float) -> Any:
+        def transform(grad: Any) -> Any:
+            seen.append((name, grad.norm()))
+            return grad * factor
+
+        return transform
+
+    loader = Loader(x, y, batch_size=40, shuffle=False)
+    fit(_model(), SoftmaxCrossEntropy(), SGD(0.1), loader, epochs=1, transform=[noting("a", 3.0), noting("b", 1.0)], progress=False)
+    assert [name for name, _ in seen] == ["a", "b"]
+    assert seen[1][1] == pytest.approx(3.0 * seen[0][1])
+
+
+# --- ended by a callback -------------------------------------------------------------------------------------------
+
+
+class Ending(Callback):
+    """Gives a reason from one of its calls on, which a checkpoint counts too."""
+
+    def __init__(self, hook: str, at: int) -> None:
+        self.hook, self.at, self.calls = hook, at, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"calls": self.calls}
+
+    def load_state_dict(self, state: dict[str, Any], /) -> None:
+        self.calls = state["calls"]
+
+    def _reason(self, hook: str) -> str | None:
+        self.calls += hook == self.hook
+        return f"enough of {hook}" if hook == self.hook and self.calls >= self.at else None
+
+    def on_step(self, step: Step) -> str | None:
+        return self._reason("on_step")
+
+    def on_evaluation(self, measured: Measured) -> str | None:
+        return self._reason("on_evaluation")
+
+    def on_epoch(self, epoch: Epoch) -> str | None:
+        return self._reason("on_epoch")
+
+
+@pytest.mark.parametrize(
+    ("hook", "at", "steps"),
+    [("on_step", 3, 3), ("on_step", 7, 7), ("on_epoch", 2, 14), ("on_evaluation", 1, 5)],
+)
+def test_a_callback_ends_a_training(hook: str, at: int, steps: int) -> None:
+    """After the step that is done; callbacks behind it are told of that step too."""
+    x, y = _data()
+    told = Told()
+    history = _fit(_model(), x, y, epochs=4, callbacks=[Ending(hook, at), told], validation=Evaluation(x, y), evaluate_every=5)
+    assert (history.stopped, history.steps) == (f"enough of {hook}", steps)
+    assert [step.step for step in told.steps] == list(range(1, steps + 1))
+
+
+def test_a_callback_goes_on_where_it_was(tmp_path: Path) -> None:
+    """It counts on as if there had been no break; one in the place of another class begins anew."""
+    x, y = _data()
+    model = _model()
+    with Run.create(tmp_path / "run", "", model) as run:
+        _fit(model, x, y, epochs=1, run=run, callbacks=[Told(), Ending("on_step", 10)])
+    other, same = Ending("on_step", 10), Ending("on_step", 10)
+    with Run.open(tmp_path / "run") as run:
+        history = _fit(_model(), x, y, epochs=3, run=run, callbacks=[other, same])
+    assert (history.stopped, history.steps) == ("enough of on_step", 10)
+    assert (other.calls, same.calls) == (3, 10)
+
+
+def test_a_run_that_a_callback_ended_goes_on(tmp_path: Path) -> None:
+    """It was saved where it ended; resumed without the callback, it ends with the bits of one that went through."""
+    x, y = _data()
+
+    def trained(folder: Path, *callbacks: Callback) -> tuple[History, Any]:
+        model = _model()
+        with Run.open(folder) if folder.exists() else Run.create(folder, "", model) as run:
+            return _fit(model, x, y, epochs=3, run=run, callbacks=callbacks), model
+
+    ended, _ = trained(tmp_path / "run", Ending("on_step", 9))
+    assert (ended.stopped, ended.steps) == ("enough of on_step", 9)
+    through, model = trained(tmp_path / "run")
+    _, undisturbed = trained(tmp_path / "other")
+    assert (through.stopped, through.steps) == ("", 21)
+    for one, other in zip(model.parameters(), undisturbed.parameters(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_best_is_the_first_that_nothing_beats() -> None:

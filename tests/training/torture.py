@@ -38,8 +38,9 @@ def train(folder: Path, pause: float, slow: float) -> None:
     from typednn.losses import SoftmaxCrossEntropy
     from typednn.optim import Adam, CosineLR
     from typednn.random import PCG32
-    from typednn.training import Callback, EarlyStopping, Evaluation, Every, Run, Step, fit
-    from typednn.training import checkpoint as checkpoint_module
+    from typednn.runs import Run
+    from typednn.runs import checkpoint as checkpoint_module
+    from typednn.training import Callback, EarlyStopping, Evaluation, Every, Step, fit
 
     class Pause(Callback):
         def on_step(self, step: Step) -> None:

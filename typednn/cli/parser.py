@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, NoReturn, final
 
-from typednn import __version__
+from typednn.version import __version__
 
 # Each command and the module of its function, so that `--help` imports none of them.
 COMMANDS: Final = {
@@ -42,6 +42,7 @@ examples:
   typednn train lenet5 --set optimizer.lr=0.02 --set batch_size=128
   typednn train lenet5-paper --data mnist       the paper's experiment, its Table I beside ours
   typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label first, then the inputs
+  typednn train model.toml train.csv test.csv --set task=regression   the first column holds numbers to learn
   typednn train model.toml --data pictures/ --report
 
 data: mnist, fashion-mnist, cifar-10 (downloaded unless found), digits (scikit-learn's), spiral; or a folder that holds the files

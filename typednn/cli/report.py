@@ -5,8 +5,8 @@ from pathlib import Path
 
 from typednn.cli.output import hint, say
 from typednn.errors import MissingExtra
-from typednn.training.canvas import matplotlib
-from typednn.training.html import write_report
+from typednn.reports.canvas import matplotlib
+from typednn.reports.html import write_report
 
 
 def report(options: Namespace) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from typednn.cli.output import hint, say
 from typednn.errors import ArgumentError, explain
-from typednn.recipes import beside_published, find, parsed_settings
+from typednn.recipes import Recipe, beside_published, find, parsed_settings
 from typednn.recipes import resume as go_on
 from typednn.recipes import train as learn
 from typednn.recipes.plan import FILE
@@ -24,7 +24,7 @@ def train(options: Namespace) -> int:
     if options.epochs is not None:
         settings["epochs"] = options.epochs
     recipe = find(options.recipe, options.modules).changed(settings)
-    samples, source = _data(options, recipe.data)
+    samples, source = _data(options, recipe)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
         hint(f"{recipe.name}: {recipe.about}")
@@ -43,15 +43,16 @@ def new_folder(name: str) -> Path:
     return next(folder for number in count(1) if not (folder := Path("runs", f"{name}-{number}")).exists())
 
 
-def _data(options: Namespace, own: str) -> tuple[Samples, dict[str, str]]:
+def _data(options: Namespace, recipe: Recipe) -> tuple[Samples, dict[str, str]]:
     files: list[str] = options.files
     if files and options.data is not None:
         raise ArgumentError(explain("train", "takes --data or two CSV files", "both", "leave one out"))
     if len(files) not in (0, 2):
         raise ArgumentError(explain("train", "takes two CSV files, train.csv and test.csv", str(len(files)), "or --data NAME_OR_DIR"))
     if files:
-        return load_tables(*files), {part: str(Path(file).resolve()) for part, file in zip(("train", "test"), files, strict=True)}
-    name: str = own if options.data is None else options.data
+        found = {part: str(Path(file).resolve()) for part, file in zip(("train", "test"), files, strict=True)}
+        return load_tables(files[0], files[1], recipe.made_task()), found
+    name: str = recipe.data if options.data is None else options.data
     samples = load_data(name, hint)
     return samples, found_by(name, samples)
 
@@ -73,7 +74,7 @@ def _tell(result: Trained, options: Namespace, seconds: float) -> None:
         published = beside_published(result.plan.recipe.name, result.train, result.test)
         say((published or f"On the training set:\n\n{result.train}") + "\n")
         say(f"On the test set:\n\n{result.test}\n")
-    say(f"train accuracy {result.train.accuracy:.2%}, test accuracy {result.test.accuracy:.2%}, {seconds:.0f} s")
+    say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s")
     if result.folder is not None and not options.quiet:
         if result.history.stopped:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")

@@ -8,11 +8,9 @@ from typednn.cli.output import hint, say
 from typednn.recipes.using import evaluate_run
 from typednn.recipes.using import predict as answered
 
-_SHOWN = 3
-
 
 def evaluate(options: Namespace) -> int:
-    """Precision, recall, F1 and the confusion matrix."""
+    """What the report says: precision, recall, F1 and the confusion matrix, or the errors of a regression."""
     tested, samples = evaluate_run(options.run, options.data, options.weights)
     hint(f"data: {samples.where}; {len(samples.test_x):,} to test")
     say(str(tested))
@@ -20,7 +18,7 @@ def evaluate(options: Namespace) -> int:
 
 
 def predict(options: Namespace) -> int:
-    """A line per input: file, label, its probability, and the next best."""
+    """A line per input."""
     remarks: set[str] = set()
     for answer in answered(options.run, options.files, invert=options.invert):
         if answer.remark and answer.remark not in remarks:
@@ -29,7 +27,5 @@ def predict(options: Namespace) -> int:
         if options.json:
             say(json.dumps({key: value for key, value in asdict(answer).items() if key != "remark"}))
             continue
-        order = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
-        others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:_SHOWN])
-        say(f"{answer.file}[{answer.index}]  {answer.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else ""))
+        say(str(answer))
     return 0

@@ -147,6 +147,11 @@ class GradientOptimizer(Optimizer):
     def lr(self, rate: float | Schedule) -> None:
         self._configure(replace(self.settings, lr=schedule(type(self).__name__, rate)))
 
+    @property
+    def steps(self) -> int:
+        """How many steps the parameters have had: where schedules stand. Of parameters that were stepped less often, this is not said."""
+        return max((state.step for state in (*self._states.values(), *self._named.values())), default=0)
+
     def _configure(self, common: Settings) -> None:
         """Give every parameter, those that were stepped already too, these settings or its group's."""
         groups = tuple((group.names, group.settings(type(self).__name__, common)) for group in self._given)

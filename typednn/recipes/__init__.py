@@ -11,11 +11,10 @@ from typednn.recipes.published import beside_published, beside_the_paper
 from typednn.recipes.recipe import Recipe, parsed_settings
 from typednn.recipes.running import Trained, resume, train
 from typednn.recipes.samples import Samples, load_data, load_tables
-from typednn.recipes.using import Answer, evaluate_run, predict
+from typednn.recipes.using import evaluate_run, predict
 
 __all__ = [
     "RECIPES",
-    "Answer",
     "Recipe",
     "Samples",
     "Trained",

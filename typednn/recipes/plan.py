@@ -1,6 +1,6 @@
 """Plan: a recipe that met its data. Saved as ``recipe.json`` in the run folder; everything that a run needs to be repeated or used.
 
-``{"format": 2, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
+``{"format": 3, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
 "test": …}, "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes'}``
 """
 
@@ -18,10 +18,10 @@ from typednn.config import loads
 from typednn.config.model_config import ModelConfig
 from typednn.errors import ConfigError, DataError, explain
 from typednn.recipes.recipe import Recipe, from_json
-from typednn.recipes.samples import Samples, Scaling, load_data, load_tables
-from typednn.training.run_files import parsed, read_bytes
+from typednn.recipes.samples import AnyTask, Samples, Scaling, load_data, load_tables
+from typednn.runs.run_files import parsed, read_bytes
 
-FORMAT = 2  # in format 1 no recipe said whether it is fused, and none was
+FORMAT = 3  # in format 1 no recipe said whether it is fused, and none was; before 3 every task was a classification
 FILE = "recipe.json"
 
 
@@ -42,9 +42,14 @@ class Plan:
         """The config, read and checked."""
         return loads(self.config, "config.toml", imports=self.recipe.imports)
 
+    @property
+    def task(self) -> AnyTask:
+        """The recipe's, which knows the names."""
+        return self.recipe.made_task(self.names)
+
     def samples(self) -> Samples:
         """The data again; `DataError` where they are not what the run began with."""
-        found = load_tables(self.data["train"], self.data["test"]) if "train" in self.data else load_data(self.data["name"])
+        found = load_tables(self.data["train"], self.data["test"], self.task) if "train" in self.data else load_data(self.data["name"])
         if checksum_of(found) != self.checksum:
             rule, cure = "must be what the run began with", "bring the old files back, or start a new run"
             raise DataError(explain(f"data {found.name!r}", rule, "other training data", cure))
@@ -99,8 +104,9 @@ def read_plan(folder: Path) -> Plan:
         raise ConfigError(explain(where, f"this typednn reads formats up to {FORMAT}", f"format {version}", "update typednn"), where)
     try:
         config, scaling = str(saved["config"]), saved["scaling"]
+        before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
         return Plan(
-            from_json({"fuse": False, **saved["recipe"]} if version == 1 else saved["recipe"], config),
+            from_json({**before, **saved["recipe"]}, config),
             config,
             {str(key): str(value) for key, value in saved["data"].items()},
             int(saved["checksum"]),
@@ -115,9 +121,9 @@ def read_plan(folder: Path) -> Plan:
 
 
 def checksum_of(samples: Samples) -> int:
-    """CRC-32 of the training inputs as float32 and of the labels, a thousand rows at a time."""
+    """CRC-32 of the training inputs as float32 and of the labels or targets, a thousand rows at a time."""
     checksum = 0
-    for array, dtype in ((samples.x, np.float32), (samples.y, np.int64)):
+    for array, dtype in ((samples.x, np.float32), (samples.y, samples.y.dtype)):
         for start in range(0, len(array), 1000):
             checksum = zlib.crc32(np.ascontiguousarray(array[start : start + 1000], dtype).data, checksum)
     return checksum

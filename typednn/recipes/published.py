@@ -25,9 +25,11 @@ TABLE_I: Final[tuple[tuple[float, ...], ...]] = (
 ACCURACIES: Final[tuple[float, float]] = (0.976, 0.970)
 
 
-def beside_published(recipe: str, train: ClassificationReport, test: ClassificationReport) -> str | None:
+def beside_published(recipe: str, train: object, test: object) -> str | None:
     """What was published of the recipe of this name, with the reports beside it; None where nothing was."""
-    return beside_the_paper(train, test) if recipe == "lenet5-paper" and test.classes == len(TABLE_I) else None
+    if recipe != "lenet5-paper" or not isinstance(train, ClassificationReport) or not isinstance(test, ClassificationReport):
+        return None
+    return beside_the_paper(train, test) if test.classes == len(TABLE_I) else None
 
 
 def beside_the_paper(train: ClassificationReport, test: ClassificationReport) -> str:

@@ -20,14 +20,17 @@ from typednn.config.model_config import ModelConfig
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
+from typednn.tasks import Classification, Regression
 
 AnyModel: TypeAlias = Any  # a Chain, Sequential or Stack of registered layers: what `typednn.config.dumps` writes
 AnyLoss: TypeAlias = CrossEntropy[float] | MSE[float] | SoftmaxCrossEntropy[float]
 LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse"]
 GeneratorName: TypeAlias = Literal["numpy", "pcg32"]
+TaskName: TypeAlias = Literal["classification", "regression"]
 
 _LOSSES = ("softmax_cross_entropy", "cross_entropy", "mse")
 _GENERATORS = ("numpy", "pcg32")
+_TASKS = ("classification", "regression")
 
 
 @final
@@ -39,6 +42,7 @@ class Recipe:
     model             builds it, its parameters not yet filled; of layers that configs know, with its input declared
     optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
     data              a name or a folder, as `typednn.recipes.load_data` takes it
+    task              ``classification`` of labels, or ``regression`` of numbers, whose loss is ``mse``
     least_steps       small data are gone through more often than ``epochs`` times, until there were this many steps; 0 for never
     smoothing         the share of each target that is spread over all classes: 0.1 of ten classes makes 0.91 and 0.01
     standardise       whether inputs get the training data's mean 0 and deviation 1
@@ -56,6 +60,7 @@ class Recipe:
     optimizer: Mapping[str, Any]
     about: str = ""
     data: str = "auto"
+    task: TaskName = "classification"
     epochs: int = 10
     least_steps: int = 0
     batch_size: int = 64
@@ -83,6 +88,10 @@ class Recipe:
                 integer(where, name, getattr(self, name))
         choice(where, "loss", self.loss, _LOSSES)
         choice(where, "generator", self.generator, _GENERATORS)
+        choice(where, "task", self.task, _TASKS)
+        if self.task == "regression" and (self.loss != "mse" or self.smoothing):
+            got = f"loss {self.loss}, smoothing {self.smoothing:g}"
+            raise ArgumentError(explain(where, "a regression has the loss mse, and no smoothing", got), "loss")
         for name in ("smoothing", "validation"):
             number(where, name, getattr(self, name), least=0.0, below=1.0)
         if self.patience is not None and not self.validation:
@@ -132,6 +141,13 @@ class Recipe:
             return MSE()
         return CrossEntropy() if self.loss == "cross_entropy" else SoftmaxCrossEntropy()
 
+    def made_task(self, names: tuple[str, ...] = ()) -> Classification | Regression:
+        """The task; ``names`` are the classes'."""
+        if self.task == "regression":
+            return Regression()
+        scores = self.loss == "softmax_cross_entropy"
+        return Classification(names, not scores or bool(self.smoothing), self.smoothing, scores)
+
     def changed(self, settings: Mapping[str, Any]) -> Recipe:
         """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``; `ArgumentError` for one that there is not."""
         plain: dict[str, Any] = {}
@@ -153,6 +169,8 @@ class Recipe:
                 raise ArgumentError(explain("--set", "expects a setting of the recipe", repr(name), meant(name, known)))
         if "epochs" in plain and "least_steps" not in plain:
             plain["least_steps"] = 0
+        if plain.get("task") == "regression" and "loss" not in plain:
+            plain["loss"] = "mse"
         changed = replace(self, optimizer=table, **plain)
         if table != self.optimizer:
             try:

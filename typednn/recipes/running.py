@@ -13,25 +13,27 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
 from typednn.config.model_config import ModelConfig
-from typednn.data import Loader, one_hot
-from typednn.data.labels import checked_labels
+from typednn.data import Loader
 from typednn.errors import ArgumentError, explain
 from typednn.foreign import Foreign
 from typednn.fusion import fuse
-from typednn.metrics import ClassificationReport
+from typednn.metrics import ClassificationReport, RegressionReport
 from typednn.random import PCG32, Rng
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe
-from typednn.recipes.samples import Labels, Samples, found_by, load_data
+from typednn.recipes.samples import Samples, found_by, load_data
+from typednn.runs import Run, RunWarning
+from typednn.runs.run_files import read_bytes, write_whole
+from typednn.runs.shown import write_shown
 from typednn.stack import Stack
-from typednn.training import Callback, EarlyStopping, Evaluation, History, Run, RunWarning, evaluate, fit
-from typednn.training.run_files import read_bytes, write_whole
-from typednn.training.shown import worst_mistakes, write_shown
+from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
+
+Report: TypeAlias = ClassificationReport | RegressionReport
 
 
 @final
@@ -42,8 +44,8 @@ class Trained:
     plan: Plan
     model: Any
     history: History
-    train: ClassificationReport
-    test: ClassificationReport
+    train: Report
+    test: Report
     folder: Path | None
 
 
@@ -71,7 +73,7 @@ def train(
     plan = plan_for(recipe, samples, source or {"name": samples.name})
     config = plan.model_config()
     model = config.model()
-    _check(recipe, samples, model)
+    _check(plan, samples, model)
     if run is None:
         return _trained(plan, config, samples, None, progress, time_limit, callbacks)
     with Run.create(run, plan.to_text(), model, config=FILE) as opened:
@@ -102,18 +104,17 @@ def _trained(
     time_limit: float | None,
     callbacks: Sequence[Callback],
 ) -> Trained:
-    recipe, scaling = plan.recipe, plan.scaling
+    recipe, scaling, task = plan.recipe, plan.scaling, plan.task
     model = config.model().init(config.rng())
     running, sizes = computed(model, fused=recipe.fuse)
     optimizer: Any = config.optimizer()
     data = samples.shaped(*sizes)
     kept, apart = data.split(recipe.validation, recipe.seed)
     x, y, split = (data.x[apart], data.y[apart], "validation") if recipe.validation else (data.test_x, data.test_y, "test")
-    classes = model.out_features
-    watched: Evaluation[Any, Any] = Evaluation(scaling(x), targets(recipe, y, classes), y, split=split)
+    watched: Evaluation[Any, Any] = Evaluation(scaling(x), y, split=split)
     batches: Any = Loader(
         kept,
-        targets(recipe, data.y[kept], classes),
+        data.y[kept],
         batch_size=recipe.batch_size,
         rng=generator(recipe),
         transform=lambda rows: scaling(data.x[rows]),
@@ -125,6 +126,7 @@ def _trained(
         optimizer.bind(running),
         batches,
         epochs=recipe.epochs,
+        task=task,
         run=run,
         callbacks=callbacks,
         validation=watched,
@@ -137,8 +139,8 @@ def _trained(
         progress=progress,
     )
     scores = evaluate(running, data.test_x, transform=scaling)
-    learned = ClassificationReport.from_scores(evaluate(running, data.x, transform=scaling), data.y)
-    tested = ClassificationReport.from_scores(scores, data.test_y)
+    learned = task.report(evaluate(running, data.x, transform=scaling), data.y)
+    tested = task.report(scores, data.test_y)
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder)
@@ -165,38 +167,11 @@ def _restore_config(run: Run, plan: Plan) -> None:
         write_whole(run.folder / "config.toml", wanted)
 
 
-def write_results(
-    folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: ClassificationReport, train: ClassificationReport | None
-) -> None:
-    """``report.json``, and what pictures are drawn from (`typednn.training.shown`)."""
-    write_whole(folder / "report.json", (json.dumps(as_json(plan, test, train), indent=1) + "\n").encode())
-    images = samples.test_x.ndim == 4 and samples.test_x.shape[3] in (1, 3)
+def write_results(folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: Report, train: Any) -> None:
+    """``report.json``, and what pictures are drawn from (`typednn.runs.shown`); ``train`` is a report as ``test`` is."""
+    write_whole(folder / "report.json", (json.dumps(test.as_json(train), indent=1) + "\n").encode())
     filters = next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None)
-    write_shown(folder, worst_mistakes(samples.test_x, samples.test_y, scores) if images else None, filters)
-
-
-def as_json(plan: Plan, report: ClassificationReport, train: ClassificationReport | None) -> dict[str, Any]:
-    """A report as ``report.json`` has it."""
-    return {
-        "classes": report.classes,
-        "names": list(plan.names) if len(plan.names) == report.classes else [str(label) for label in range(report.classes)],
-        "confusion": report.confusion.tolist(),
-        "precision": report.precision.tolist(),
-        "recall": report.recall.tolist(),
-        "f1": report.f1.tolist(),
-        "support": report.support.tolist(),
-        "accuracy": report.accuracy,
-        "split": "test",
-        "train_accuracy": None if train is None else train.accuracy,
-    }
-
-
-def targets(recipe: Recipe, labels: Labels, classes: int) -> Any:
-    """What the loss compares with: the labels themselves, or rows of smoothed shares."""
-    if recipe.loss == "softmax_cross_entropy" and not recipe.smoothing:
-        return checked_labels("data", "labels", labels, classes)
-    off = recipe.smoothing / classes
-    return one_hot(labels, classes, 1.0 - recipe.smoothing + off, off)
+    write_shown(folder, plan.task.shown(samples.test_x, samples.test_y, scores), filters)
 
 
 def generator(recipe: Recipe) -> Rng:
@@ -209,10 +184,10 @@ def which(recipe: Recipe) -> Literal["best", "latest"]:
     return "best" if recipe.validation and recipe.patience is not None else "latest"
 
 
-def _check(recipe: Recipe, samples: Samples, model: Stack[Any]) -> None:
+def _check(plan: Plan, samples: Samples, model: Stack[Any]) -> None:
     """Before a folder is made: the data must fit the model."""
     samples.shaped(model.in_features)
-    for labels in (samples.y, samples.test_y):
-        checked_labels(f"data {samples.name!r}", "labels", labels, model.out_features)
-    if recipe.validation and len(samples.x) < 2:
+    for y in (samples.y, samples.test_y):
+        plan.task.check(f"data {samples.name!r}", y, model.out_features)
+    if plan.recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))

@@ -28,14 +28,17 @@ from typednn.data import (
     read_image_folder,
 )
 from typednn.data.dataset import moments
-from typednn.data.labels import whole_numbers
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
+from typednn.tasks import Classification, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
+
+AnyTask: TypeAlias = Classification | Regression
+_LABELS = Classification()
 
 NAMES: tuple[str, ...] = ("auto", *DATASETS)
 _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spiral": "three arms of a spiral"}
@@ -44,14 +47,14 @@ _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spira
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Inputs (n, ...) in float32, or in bytes where files hold those, and labels (n); ``where`` says in words what they are."""
+    """Inputs (n, ...) in float32, or in bytes where files hold those, and labels (n) or float32 targets; ``where`` says what they are."""
 
     name: str
     where: str
     x: Inputs
-    y: Labels
+    y: Labels | Floats
     test_x: Inputs
-    test_y: Labels
+    test_y: Labels | Floats
     names: tuple[str, ...] = ()
     """Of the classes; their numbers where there are none."""
 
@@ -155,22 +158,24 @@ def _of_images(folder: Path) -> Samples:
     return Samples(folder.resolve().name, where, x, y, test_x, test_y, train.names)
 
 
-def load_tables(train: str | Path, test: str | Path) -> Samples:
-    """Two CSV files: the label in the first column, a whole number from 0, then the inputs. A first line of words is skipped."""
-    (x, y), (test_x, test_y) = (read_table(path) for path in (train, test))
+def load_tables(train: str | Path, test: str | Path, task: AnyTask = _LABELS) -> Samples:
+    """Two CSV files: what is learned in the first column, then the inputs. A first line of words is skipped.
+
+    Of a classification, which it is unless told, the first column is the label, a whole number from 0; of a regression any number.
+    """
+    (x, y), (test_x, test_y) = (read_table(path, task) for path in (train, test))
     if x.shape[1] != test_x.shape[1]:
         raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{x.shape[1]} and {test_x.shape[1]}"))
     return Samples(Path(train).name, f"{train} and {test}", x, y, test_x, test_y)
 
 
-def read_table(path: str | Path) -> tuple[Floats, Labels]:
-    """Inputs and labels of one such file."""
+def read_table(path: str | Path, task: AnyTask = _LABELS) -> tuple[Floats, Labels | Floats]:
+    """Inputs and targets of one such file."""
     matrix = read_numbers(path)
-    rule, cure = "the first column holds labels, whole numbers from 0", "put the label into the first column"
-    labels = whole_numbers(str(path), rule, matrix[:, 0].astype(np.float64), cure, first=1)
+    targets = task.column(str(path), matrix[:, 0].astype(np.float64))
     if matrix.shape[1] < 2:
         raise DataError(explain(str(path), "a row holds a label and at least one input", "one number"))
-    return np.ascontiguousarray(matrix[:, 1:]), labels
+    return np.ascontiguousarray(matrix[:, 1:]), targets
 
 
 def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:

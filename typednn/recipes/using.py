@@ -5,33 +5,17 @@ print(answers[0].label, answers[0].probabilities[answers[0].label])
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal
 
-import numpy as np
-
-from typednn.data.labels import checked_labels
-from typednn.kernels import softmax
-from typednn.metrics import ClassificationReport
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import Plan, read_plan
-from typednn.recipes.running import computed, which, write_results
-from typednn.recipes.samples import Samples, load_data, read_table
-from typednn.training import Run, evaluate
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the model says to one input: the file, which of its inputs (from 0), the label, its name, the probabilities by name."""
-
-    file: str
-    index: int
-    label: int
-    name: str
-    probabilities: dict[str, float]
-    remark: str = ""
+from typednn.recipes.running import Report, computed, which, write_results
+from typednn.recipes.samples import AnyTask, Samples, load_data, read_table
+from typednn.runs import Run
+from typednn.tasks import Answer, Estimate
+from typednn.training import evaluate
 
 
 def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any]:
@@ -42,40 +26,34 @@ def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) ->
     return plan, model
 
 
-def evaluate_run(
-    run: str | Path, data: str | None = None, weights: Literal["best", "latest"] | None = None
-) -> tuple[ClassificationReport, Samples]:
+def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["best", "latest"] | None = None) -> tuple[Report, Samples]:
     """The report on the run's own test set, which is also written into its folder, or on other data; and those samples."""
     plan, model = opened(run, weights)
-    samples = plan.samples() if data is None else _others(data)
+    samples = plan.samples() if data is None else _others(data, plan.task)
     running, sizes = computed(model, fused=plan.recipe.fuse)
     shaped = samples.shaped(*sizes)
-    checked_labels(f"data {samples.name!r}", "labels", samples.test_y, int(model.out_features))
+    plan.task.check(f"data {samples.name!r}", samples.test_y, int(model.out_features))
     scores = evaluate(running, shaped.test_x, transform=plan.scaling)
-    report = ClassificationReport.from_scores(scores, samples.test_y)
+    report = plan.task.report(scores, samples.test_y)
     if data is None:
-        learned = ClassificationReport.from_scores(evaluate(running, shaped.x, transform=plan.scaling), samples.y)
+        learned = plan.task.report(evaluate(running, shaped.x, transform=plan.scaling), samples.y)
         write_results(Path(run), plan, model, samples, scores, report, learned)
     return report, samples
 
 
-def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = False) -> list[Answer]:
+def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = False) -> list[Answer | Estimate]:
     """What the run's model says to every input in the files: PNG, NPY, CSV without labels, IDX."""
     plan, model = opened(run)
-    answers: list[Answer] = []
+    answers: list[Answer | Estimate] = []
     for file in files:
         inputs, remark = inputs_of(file, plan.shape, invert=invert)
         scores: Any = evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1))
-        shares: Any = softmax.forward(scores) if plan.recipe.loss == "softmax_cross_entropy" else scores
-        for index, row in enumerate(np.asarray(shares, np.float64).tolist()):
-            label = int(np.argmax(row))
-            names = plan.names if len(plan.names) == len(row) else tuple(map(str, range(len(row))))
-            answers.append(Answer(str(file), index, label, names[label], dict(zip(names, row, strict=True)), remark))
+        answers.extend(plan.task.answers(str(file), scores, remark))
     return answers
 
 
-def _others(data: str) -> Samples:
+def _others(data: str, task: AnyTask) -> Samples:
     if Path(data).is_file():
-        x, y = read_table(data)
+        x, y = read_table(data, task)
         return Samples(Path(data).name, data, x, y, x, y)
     return replace(load_data(data), names=())

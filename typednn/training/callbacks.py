@@ -1,32 +1,43 @@
 """What can be hung into a training, and how often things happen in it."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from typednn.arguments import choice, integer, number
 from typednn.errors import ArgumentError, explain
-from typednn.training.state import Epoch, History, Measured, Step
+from typednn.runs.history import Epoch, History, Measured, Step
 
 Metric: TypeAlias = Literal["loss", "accuracy"]
 
 
 class Callback(Protocol):
-    """Called by `fit`; derive from it and write only what you need. An error in one ends the training and travels on."""
+    """Called by `fit`; derive from it and write only what you need. An error in one ends the training and travels on.
 
-    def on_step(self, step: Step) -> None:
+    A text that is returned, other than after the end, ends the training with the step that is done: `History.stopped` is that text.
+    """
+
+    def on_step(self, step: Step) -> str | None:
         """After every update of the weights."""
-        return
+        return None
 
-    def on_evaluation(self, measured: Measured) -> None:
+    def on_evaluation(self, measured: Measured) -> str | None:
         """After every evaluation."""
-        return
+        return None
 
-    def on_epoch(self, epoch: Epoch) -> None:
+    def on_epoch(self, epoch: Epoch) -> str | None:
         """After every pass over the data, and its evaluation."""
-        return
+        return None
 
     def on_end(self, history: History) -> None:
         """Once, when training ends without an error, also by a signal."""
+        return
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it, as JSON, so that a resumed run goes on as one that was not interrupted."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any], /) -> None:
+        """Go on from what `state_dict` gave, if that was anything."""
         return
 
 

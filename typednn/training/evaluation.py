@@ -1,6 +1,6 @@
 """evaluate: a model's answers to many inputs, a batch at a time, nothing kept on the way. Evaluation: data to measure on while training."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, overload
@@ -9,12 +9,13 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from typednn.arguments import integer
-from typednn.arrays import AnyArray, IntArray1, is_integer, namespace
-from typednn.backends import to_device, to_numpy
+from typednn.arrays import AnyArray, IntArray1, namespace
+from typednn.backends import to_device
 from typednn.data.batches import in_order
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
 from typednn.module import Module
+from typednn.tasks import Task
 
 In = TypeVar("In", bound=AnyArray)
 Out = TypeVar("Out", bound=AnyArray)
@@ -54,7 +55,7 @@ def evaluating(model: Module) -> Generator[None, None, None]:
 class Evaluation(Generic[In, Target]):
     """Data to be measured on: inputs and targets, arrays or memory maps, of which a batch is read at a time.
 
-    The accuracy is the share of rows whose largest score is at the label: of ``labels``, or of ``y`` where it holds integers.
+    Where ``y`` holds rows of shares, ``labels`` are what the accuracy is counted by.
     """
 
     x: In
@@ -70,17 +71,24 @@ class Evaluation(Generic[In, Target]):
             got = " and ".join(map(str, sizes))
             raise ArgumentError(explain("Evaluation", "x, y and labels must have as many rows, and at least one", got))
 
-    def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float]) -> tuple[float, float | None]:
-        """The mean loss and the accuracy, if there are labels; the model comes back in its mode."""
-        labels: Any = self.labels if self.labels is not None else self.y if is_integer(self.y.dtype) and self.y.ndim == 1 else None
-        summed, right = 0.0, 0
-        with evaluating(model):
+    def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float], task: Task) -> tuple[float, dict[str, float]]:
+        """The mean loss and the task's metrics; the model comes back in its mode."""
+        summed = 0.0
+        labels: Any = self.labels
+
+        def batches() -> Iterator[tuple[Any, Any]]:
+            nonlocal summed
             for rows in in_order(len(self.x), self.batch_size):
-                scores = model.forward(_taken(self.x, rows, model.device))
-                summed += float(loss(scores, _taken(self.y, rows, model.device))) * len(scores)
-                if labels is not None:
-                    right += int((to_numpy(scores).argmax(axis=1) == to_numpy(_taken(labels, rows, ""))).sum())
-        return summed / len(self.x), None if labels is None else right / len(self.x)
+                prediction, y = model.forward(_taken(self.x, rows, model.device)), _taken(self.y, rows, "")
+                summed += float(loss(prediction, to_device(task.targets(y, prediction), model.device))) * len(prediction)
+                yield prediction, y if labels is None else _taken(labels, rows, "")
+
+        with evaluating(model):
+            measured = batches()
+            metrics = task.metrics(measured)
+            for _ in measured:  # those that the task has left
+                pass
+        return summed / len(self.x), metrics
 
 
 A = TypeVar("A", bound=AnyArray)

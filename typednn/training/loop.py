@@ -1,4 +1,4 @@
-"""fit: the training loop. In its heart it is these lines; the rest counts, watches, shows, saves and goes on where it stopped.
+"""fit: the training loop. The core is these lines; the rest is metrics, evaluation, checkpoints and resume.
 
 for each epoch, for each batch:  prediction = model.forward(x)
                                  grad = model.backward(loss.loss_grad(prediction, y))
@@ -8,9 +8,9 @@ A *step* is one update of the weights. Everything that is not the step itself ha
 After an epoch's last step it happens once the epoch is complete, so that no step is ever saved in two states.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -20,58 +20,22 @@ from typednn.arrays import AnyArray
 from typednn.delegation import foreign_parts
 from typednn.errors import ArgumentError, explain
 from typednn.foreign import adopted, missing_methods
+from typednn.layer import Layer
 from typednn.module import Module
 from typednn.protocols import InputGrad, Optimizer, Part
+from typednn.runs.history import History
+from typednn.runs.run import Run
+from typednn.tasks import Classification, Task, task_of
+from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
 from typednn.training.evaluation import Evaluation
-from typednn.training.run import Run
 from typednn.training.session import Plan, Session
 from typednn.training.signals import stopping
-from typednn.training.state import History
 
 In = TypeVar("In", bound=AnyArray)
 Out = TypeVar("Out", bound=AnyArray)
 Target = TypeVar("Target", bound=np.ndarray[Any, Any])
 G = TypeVar("G", bound=InputGrad[Any])
-Prediction = TypeVar("Prediction")
-Wanted = TypeVar("Wanted", contravariant=True)
-X = TypeVar("X", covariant=True)
-Y = TypeVar("Y", covariant=True)
-
-
-class ValuedLoss(Protocol[Prediction, Wanted]):
-    """A loss whose value is one number, so that it can be shown: any reduction of `typednn.losses` that gives a number."""
-
-    def loss(self, prediction: Prediction, target: Wanted) -> float: ...
-
-    def loss_grad(self, prediction: Prediction, target: Wanted) -> Prediction: ...
-
-
-class BatchLike(Protocol[X, Y]):
-    """Inputs and targets that are looked at together."""
-
-    @property
-    def x(self) -> X: ...
-    @property
-    def y(self) -> Y: ...
-
-
-class Batches(Protocol[X, Y]):
-    """What `fit` reads from: `typednn.data.Loader`, or anything that keeps its laws.
-
-    ``epoch`` epochs are complete, and ``step`` batches of the next were handed out, the one in hand included. ``batches()`` gives the rest;
-    exhausted, it makes ``epoch`` one more and ``step`` 0. ``load_state_dict`` of a ``state_dict`` (JSON) goes on with the same batches.
-    """
-
-    @property
-    def steps_per_epoch(self) -> int: ...
-    @property
-    def epoch(self) -> int: ...
-    @property
-    def step(self) -> int: ...
-    def batches(self) -> Iterator[BatchLike[X, Y]]: ...
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any], /) -> None: ...
 
 
 def fit(
@@ -81,10 +45,12 @@ def fit(
     loader: Batches[In, Target],
     *,
     epochs: int,
+    task: Task | None = None,
     run: Run | None = None,
     callbacks: Sequence[Callback] = (),
     validation: Evaluation[In, Target] | None = None,
     accumulate: int = 1,
+    transform: Callable[[G], G] | Sequence[Callable[[G], G]] = (),
     clip_grad_norm: float | None = None,
     evaluate_every: int | Every | None = None,
     checkpoint_every: int | Every | None = None,
@@ -98,11 +64,13 @@ def fit(
     A model is whatever has ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and ``load_state_dict``.
 
     =====================  ===========================================================================================================
+    task                   what is measured beside the loss; unless told, of `MSE` without labels a regression's, else a classification's
     run                    metrics, events and checkpoints go there; if it has a checkpoint, training goes on from it, bit for bit
     validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and when training is through
     checkpoint_every       each epoch unless told; also at a new best, and when training ends early. ``keep`` newest and the best stay
     accumulate             batches per update: their mean gradient, by rows. The epoch's last update may have fewer
-    clip_grad_norm         the largest norm of the gradient over all parameters
+    transform              a function from gradient to gradient, or several in order, between backward and update
+    clip_grad_norm         the largest norm of the gradient over all parameters, after ``transform``
     time_limit             seconds of this call, after which the step is finished, saved, and ``History.stopped`` is ``"time limit"``
     early_stopping         ``EarlyStopping(patience=3)``; ``History.stopped`` is ``"early stopping"``. The model then has the best weights
     progress               a bar on a terminal and a line per epoch elsewhere, on standard error; False is quiet
@@ -114,7 +82,7 @@ def fit(
     ``SystemExit(143)``; a second one acts at once, and so does the first before this call's first step is done. In the end what the
     layers kept is dropped.
     """
-    trained: Any = adopted(model)
+    trained: Layer[Any, Any, Any] = adopted(model)  # an object that derives from nothing is wrapped, and has the same methods
     if not isinstance(trained, Module):
         got = f"{type(model).__name__}, which has no {' and no '.join(missing_methods(model))}"
         raise ArgumentError(explain("fit", "a model has forward, backward and update", got), "model")
@@ -132,6 +100,7 @@ def fit(
     plan = Plan(
         epochs=integer("fit", "epochs", epochs),
         accumulate=integer("fit", "accumulate", accumulate),
+        transforms=(transform,) if callable(transform) else transform,
         clip=clip_grad_norm,
         evaluate=every("evaluate_every", evaluate_every),
         checkpoint=every("checkpoint_every", checkpoint_every),
@@ -140,11 +109,12 @@ def fit(
         keep=integer("fit", "keep", keep),
         progress=bool(progress),
     )
+    labelled = validation is not None and validation.labels is not None
+    chosen = task or (Classification() if labelled else task_of(loss))
     with ExitStack() as stack:
         stop = stack.enter_context(stopping("finishing the step, then saving; once more ends at once" if progress else ""))
         stack.callback(trained.free_cache)
-        session = Session(trained, loss, optimizer, loader, plan, run, list(callbacks), validation, stop)
-        history = session.train(stack)
+        history = Session(trained, loss, chosen, optimizer, loader, plan, run, list(callbacks), validation, stop).train(stack)
     if stop.signal is not None:
         stop.leave()
     return history

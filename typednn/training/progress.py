@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, final
 
-from typednn.training.state import Epoch, Measured
+from typednn.runs.history import Epoch, Measured
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +64,7 @@ class Display:
         if self._bar is not None:
             self._draw(self._bar, step, f"epoch {epoch.number}/{self.epochs}", f"loss {epoch.loss:.4f}  {speed:,.0f} samples/s")
         line = f"epoch {epoch.number}/{self.epochs}  loss {epoch.loss:.4f}"
-        self.note("  ".join(each for each in (line, "" if measured is None else told(measured), f"{epoch.seconds:.1f} s") if each))
+        self.note("  ".join(each for each in (line, "" if measured is None else summary(measured), f"{epoch.seconds:.1f} s") if each))
 
     def note(self, text: str) -> None:
         """A line of its own."""
@@ -72,7 +72,7 @@ class Display:
             self._console.print(text, soft_wrap=True, markup=False)
 
 
-def told(measured: Measured) -> str:
+def summary(measured: Measured) -> str:
     """``validation loss 0.1234  accuracy 98.76 %``."""
-    accuracy = "" if measured.accuracy is None else f"  accuracy {measured.accuracy:.2%}".replace("%", " %")
-    return f"{measured.split} loss {measured.loss:.4f}{accuracy}"
+    shown = {name: f"{100 * value:.2f} %" if name == "accuracy" else f"{value:.4g}" for name, value in measured.metrics.items()}
+    return "  ".join([f"{measured.split} loss {measured.loss:.4f}", *(f"{name} {text}" for name, text in shown.items())])

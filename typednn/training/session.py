@@ -4,27 +4,33 @@ import math
 import time
 import warnings
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, final
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, final
 
 import numpy as np
 
 from typednn.backends import read_together, to_device, to_numpy
 from typednn.errors import ArgumentError, StateError, explain
 from typednn.gradients import Gradient
+from typednn.layer import Layer
 from typednn.module import Module
 from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
+from typednn.protocols import Optimizer
+from typednn.runs.environment import differences
+from typednn.runs.history import Best, Epoch, History, Measured, Step
+from typednn.runs.run import Run, RunWarning, restore
+from typednn.runs.state import TrainingState
+from typednn.tasks import Task
+from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every
-from typednn.training.environment import differences
 from typednn.training.evaluation import Evaluation
+from typednn.training.events import Events
 from typednn.training.finite import finite_each, finite_gradient, finite_rows, place_in_forward, place_in_gradient
-from typednn.training.progress import Display, told
-from typednn.training.run import Run, RunWarning, restore
+from typednn.training.progress import Display, summary
 from typednn.training.signals import Stop
-from typednn.training.state import Best, Epoch, History, Measured, Step, TrainingState, generator_states
-from typednn.training.tensorboard import Events
 
 _NORMS = 50  # steps between two looks at the gradients' norms
 _UNREAD = 0.25  # seconds between two looks at what steps on a device have left there
@@ -37,6 +43,7 @@ class Plan:
 
     epochs: int
     accumulate: int
+    transforms: Sequence[Callable[[Any], Any]]  # of the gradient, in order
     clip: float | None
     evaluate: Every
     checkpoint: Every
@@ -47,13 +54,15 @@ class Plan:
 
 
 @dataclass(slots=True)
-class _Taken:
-    """A step under way, or taken and not told yet. On a device ``loss`` (Σ loss·rows) and ``looks`` are arrays that nobody has read."""
+class _Pending:
+    """A step under way, or done and not reported yet. On a device ``loss`` (Σ loss·rows) and ``finite`` are arrays that nobody has read."""
 
     loss: Any = 0.0
     rows: int = 0
     batches: int = 0
-    looks: list[Any] = field(default_factory=list[Any])  # whether each row of each batch is finite, then the loss and each derivative
+    grad: Any = None  # the sum over the batches, so that any number of them needs the memory of two
+    finite: list[Any] = field(default_factory=list[Any])  # whether each row of each batch is finite, then the loss and each derivative
+    derivatives: list[str] = field(default_factory=list[str])  # the names of the last
     step: int = 0
     rate: float | None = None
     seconds: float = 0.0
@@ -61,60 +70,55 @@ class _Taken:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class Session:
-    """Everything that changes while training, beside the weights."""
+    """What `fit` was given, where the training stands (``state``), and what belongs to this call alone."""
 
-    def __init__(
-        self,
-        model: Any,
-        loss: Any,
-        optimizer: Any,
-        loader: Any,
-        plan: Plan,
-        run: Run | None,
-        callbacks: list[Callback],
-        validation: Evaluation[Any, Any] | None,
-        stop: Stop,
-    ) -> None:
-        self.model: Any = model
-        self.loss: Any = loss
-        self.optimizer: Any = optimizer
-        self.loader: Any = loader
-        self.plan: Plan = plan
-        self.run: Run | None = run
-        self.callbacks: list[Callback] = callbacks
-        self.validation: Evaluation[Any, Any] | None = validation
-        self.stop: Stop = stop
-        # Results stay on a device until those of several steps are read at once. A loss from outside, and clipping, read theirs each step.
-        self.apart: bool = model.device != "cpu" and hasattr(loss, "loss_array") and plan.clip is None
-        self.at_once: bool = not self.apart or any(type(each).on_step is not Callback.on_step for each in callbacks)
-        self.state: TrainingState = TrainingState(origin=loader.epoch)
-        self.grad: Any = None  # of the step under way
-        self.part: _Taken = _Taken()  # the step under way
-        self.taken: list[_Taken] = []
-        self.derivatives: list[str] = []  # the names of those that ``looks`` looked at
-        self.saved: int = -1  # the step of the newest checkpoint
-        self.reason: str | None = None  # why training ends, "" where it is through
-        self.events: Events | None = None
-        self.lr_offset: int = 0
-        self.best_weights: dict[str, Any] | None = None  # where no checkpoint holds them
+    model: Layer[Any, Any, Any]
+    loss: ValuedLoss[Any, Any]
+    task: Task
+    optimizer: Optimizer
+    loader: Batches[Any, Any]
+    plan: Plan
+    run: Run | None
+    callbacks: list[Callback]
+    validation: Evaluation[Any, Any] | None
+    stop: Stop
+    state: TrainingState = field(init=False)
+    part: _Pending = field(default_factory=_Pending)  # the step under way
+    pending: list[_Pending] = field(default_factory=list[_Pending])
+    loss_array: Callable[[Any, Any], Any] | None = None
+    """Where results stay on a device until those of several steps are read at once. A loss from outside, and clipping, read each step."""
+    check_target: Callable[[Any, int], object] | None = None
+    at_once: bool = field(init=False)
+    events: Events | None = None
+    display: Display = field(init=False)
+    callback_reason: str = ""  # why one wants training to end
+    reason: str | None = None  # why training ends, "" where it is through
+    best_weights: dict[str, Any] | None = None  # where no checkpoint holds them
+    clock: float = 0.0  # when the time was last counted
+    last_report: float = 0.0
+    deadline: float = math.inf
+
+    def __post_init__(self) -> None:
+        self.state = TrainingState(origin=self.loader.epoch)
+        if self.model.device != "cpu" and self.plan.clip is None:
+            self.loss_array, self.check_target = getattr(self.loss, "loss_array", None), getattr(self.loss, "check_target", None)
+        self.at_once = self.loss_array is None or any(type(each).on_step is not Callback.on_step for each in self.callbacks)
 
     def train(self, stack: ExitStack) -> History:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
-        self._resume()
-        now = time.perf_counter()
-        self.last_step: float = now
-        self.deadline: float = math.inf if self.plan.time_limit is None else now + self.plan.time_limit
-        # As if the run's earlier processes had run without a break before this one.
-        self.began: float = now - self.state.total_seconds
-        self.epoch_began: float = now - self.state.seconds
-        if self.events is not None:
-            stack.callback(self.events.close)
+        if self.run is not None:
+            self._resume(self.run)
+        self.clock = self.last_report = time.perf_counter()
+        self.deadline = math.inf if self.plan.time_limit is None else self.clock + self.plan.time_limit
         steps = -(-self.loader.steps_per_epoch // self.plan.accumulate)
         display = Display(shown=self.plan.progress, total=steps * self.plan.epochs, done=self.state.step, epochs=self.plan.epochs)
-        self.display: Display = stack.enter_context(display)
-        if self.events is not None and self.events.missing:
-            display.note(self.events.missing)
+        self.display = stack.enter_context(display)
+        if self.events is not None:
+            stack.callback(self.events.close)
+            if self.events.missing:
+                display.note(self.events.missing)
         while not self._ends():
             self._epoch()
         self._finish()
@@ -141,12 +145,13 @@ class Session:
 
     def _batch(self, x: Any, y: Any) -> None:
         prediction = self.model.forward(x)
-        if self.apart and hasattr(self.loss, "check_target"):
-            self.loss.check_target(y, prediction.shape[1])  # where the labels were made: on the device this would wait
+        y = self.task.targets(y, prediction)
+        if self.loss_array is not None and self.check_target is not None:
+            self.check_target(y, prediction.shape[1])  # where the labels were made: on the device this would wait
         y = to_device(y, self.model.device)
-        if self.apart:
-            value = self.loss.loss_array(prediction, y)
-            self.part.looks.append(finite_rows(x))
+        if self.loss_array is not None:
+            value = self.loss_array(prediction, y)
+            self.part.finite.append(finite_rows(x))
         else:
             value = float(self.loss.loss(prediction, y))
             if not math.isfinite(value):
@@ -157,50 +162,59 @@ class Session:
                 cure = "derive it from Gradient, or leave accumulate out"
                 raise ArgumentError(explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate")
             grad = grad * float(len(x))
-        self.grad = grad if self.grad is None else self.grad + grad  # a sum, so that any number of batches needs the memory of two
+        self.part.grad = grad if self.part.grad is None else self.part.grad + grad
         self.part.batches += 1
         self.part.rows += len(x)
         self.part.loss += value * len(x)
 
     def _update(self) -> None:
-        grad, self.grad = self.grad, None
-        part, self.part = self.part, _Taken()
+        part, self.part = self.part, _Pending()
+        grad, part.grad = part.grad, None
         if self.plan.accumulate > 1:
             grad = grad * (1.0 / part.rows)
-        if self.apart:
+        if self.loss_array is not None:
             gradients = self.model.named_gradients(grad)
-            self.derivatives = list(gradients)
-            part.looks.append(finite_each([part.loss, *gradients.values()]))
+            part.derivatives = list(gradients)
+            part.finite.append(finite_each([part.loss, *gradients.values()]))
         elif not finite_gradient(self.model, grad):
             self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
         if (self.state.step + 1) % _NORMS == 0 or self.state.step == 0:
             part.norms = gradient_norms(self.model, grad)
+        for transform in self.plan.transforms:
+            grad = transform(grad)
         if self.plan.clip is not None:
             grad = clip_grad_norm(grad, self.plan.clip)
         if isinstance(self.optimizer, GradientOptimizer):
-            part.rate = self.optimizer.settings.lr(self.state.step + self.lr_offset)
+            part.rate = self.optimizer.settings.lr(self.optimizer.steps)
         self.stop.at_once = False
         self.model.update(self.optimizer, grad)
         self.state.step += 1
-        now = time.perf_counter()
-        part.step, part.seconds = self.state.step, now - self.began
-        self.taken.append(part)
-        if self.at_once or part.norms is not None or now - self.last_step >= _UNREAD:
-            self._tell()
+        part.step, part.seconds = self.state.step, self._seconds()
+        self.pending.append(part)
+        if self.at_once or part.norms is not None or self.clock - self.last_report >= _UNREAD:
+            self._report()
 
-    def _tell(self) -> None:
-        """Look at what was taken, write it, show it and tell the callbacks; a device is waited for once."""
-        taken, self.taken = self.taken, []
-        if self.apart and taken:
-            numbers = iter(read_together([array for each in taken for array in (each.loss, *each.looks)]))
-            for each in taken:
-                (each.loss,), *each.looks = next(numbers), *(next(numbers) for _ in each.looks)
+    def _seconds(self) -> float:
+        """Count the time up to now; the seconds of the training, earlier processes of the run included."""
         now = time.perf_counter()
-        speed = sum([each.rows for each in taken]) / max(now - self.last_step, 1e-9)
-        self.last_step = now
-        for each in taken:
-            if self.apart:
-                self._look(each)
+        self.state.seconds += now - self.clock
+        self.state.total_seconds += now - self.clock
+        self.clock = now
+        return self.state.total_seconds
+
+    def _report(self) -> None:
+        """Write, show and give to the callbacks the steps that are pending; a device is waited for once."""
+        pending, self.pending = self.pending, []
+        if self.loss_array is not None and pending:
+            numbers = iter(read_together([array for each in pending for array in (each.loss, *each.finite)]))
+            for each in pending:
+                (each.loss,), *each.finite = next(numbers), *(next(numbers) for _ in each.finite)
+        now = time.perf_counter()
+        speed = sum([each.rows for each in pending]) / max(now - self.last_report, 1e-9)
+        self.last_report = now
+        for each in pending:
+            if self.loss_array is not None:
+                self._check_finite(each)
             self.state.loss_sum += each.loss
             self.state.rows += each.rows
             done = Step(each.step, self.number, each.loss / each.rows, each.rate, speed, each.seconds, each.norms)
@@ -208,20 +222,25 @@ class Session:
                 # Not asdict, which copies: this is once a step.
                 line = {name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None}
                 self.run.write_metrics({"kind": "step", **line})
-            for callback in self.callbacks:
-                callback.on_step(done)
+            self._call("on_step", done)
             self.display.step(each.step, self.number, self.state.loss_sum / self.state.rows, speed)
 
-    def _look(self, taken: _Taken) -> None:
+    def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], value: Step | Measured | Epoch) -> None:
+        """Call it of every callback; the first of them that gives a reason ends the training."""
+        for callback in self.callbacks:
+            reason: str | None = getattr(callback, name)(value)
+            self.callback_reason = self.callback_reason or reason or ""
+
+    def _check_finite(self, done: _Pending) -> None:
         """Stop where a step on a device was not finite."""
-        *batches, (_, *derivatives) = taken.looks
-        if not math.isfinite(taken.loss):
+        *batches, (_, *derivatives) = done.finite
+        if not math.isfinite(done.loss):
             places = [f"in the data: row {rows.index(0)} of the batch" for rows in batches if 0 in rows]
             places += [f"on {self.model.device!r}, where a layer is not named: the weights have gone on"]
-            self._diverged(taken.step, "the loss", str(taken.loss / taken.rows), places[0])
-        broken = [name for name, fine in zip(self.derivatives, derivatives, strict=True) if not fine]
+            self._diverged(done.step, "the loss", str(done.loss / done.rows), places[0])
+        broken = [name for name, fine in zip(done.derivatives, derivatives, strict=True) if not fine]
         if broken:
-            self._diverged(taken.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
+            self._diverged(done.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
 
     @property
     def number(self) -> int:
@@ -235,11 +254,12 @@ class Session:
     # ------------------------------------------------------------------ between steps
 
     def _end_epoch(self) -> None:
-        self._tell()
-        state, now = self.state, time.perf_counter()
-        epoch = Epoch(self.number, state.loss_sum / max(state.rows, 1), now - self.epoch_began)
+        self._report()
+        self._seconds()
+        state = self.state
+        epoch = Epoch(self.number, state.loss_sum / max(state.rows, 1), state.seconds)
         speed = state.rows / max(epoch.seconds, 1e-9)
-        state.loss_sum, state.rows, self.epoch_began = 0.0, 0, now
+        state.loss_sum, state.rows, state.seconds = 0.0, 0, 0.0
         state.epochs.append(epoch)
         measured = self._between(epoch)
         self.display.epoch(epoch, state.step, measured, speed)
@@ -252,31 +272,29 @@ class Session:
         if self.validation is not None and (through or self.plan.evaluate.due(step, complete)):
             measured = self._evaluate(self.validation, complete or self.number)
             if epoch is None:
-                self.display.note(f"step {step}  {told(measured)}")
+                self.display.note(f"step {step}  {summary(measured)}")
         if epoch is not None:
-            for callback in self.callbacks:
-                callback.on_epoch(epoch)
+            self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
         if self.run is not None and (better or through or self.plan.checkpoint.due(step, complete)):
             self._save(self.run)
-        if not self.taken:
-            self.last_step = time.perf_counter()
+        if not self.pending:
+            self.last_report = time.perf_counter()
         return measured
 
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
-        self._tell()
+        self._report()
         state, rule = self.state, self.plan.early_stopping
-        value, accuracy = validation.measure(self.model, self.loss.loss)
+        value, metrics = validation.measure(self.model, self.loss.loss, self.task)
         if not math.isfinite(value):
             place = place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device))
             self._diverged(state.step + 1, f"the {validation.split} loss", str(value), place)
-        measured = Measured(state.step, epoch, validation.split, value, accuracy)
+        measured = Measured(state.step, epoch, validation.split, value, metrics)
         state.evaluations.append(measured)
         if self.run is not None:
-            self.run.write_metrics({"kind": "evaluation", **asdict(measured)})
-        for callback in self.callbacks:
-            callback.on_evaluation(measured)
-        metric = "loss" if accuracy is None else "accuracy" if rule is None else rule.metric
+            self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
+        self._call("on_evaluation", measured)
+        metric = "loss" if measured.accuracy is None else "accuracy" if rule is None else rule.metric
         worth = measured.value(metric)
         if rule is not None:
             improved = state.watched is None or worth > state.watched + rule.min_delta
@@ -295,6 +313,7 @@ class Session:
             "early stopping": rule is not None and self.state.waited >= rule.patience,
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,
+            self.callback_reason or "a callback": bool(self.callback_reason),
         }
         if self.reason is None:
             self.reason = next((reason for reason, holds in reasons.items() if holds), None)
@@ -305,9 +324,9 @@ class Session:
 
         The last weights, and the optimizer that belongs to them, are in the last checkpoint.
         """
-        self._tell()
+        self._report()
         step, best, rule = self.state.step, self.state.best, self.plan.early_stopping
-        if self.run is not None and step != self.saved:
+        if self.run is not None and not self.run.folder_of(step).is_dir():
             self._save(self.run)
         if self.reason:
             saved = "" if self.run is None else f"; saved, resume it from {self.run.folder}"
@@ -320,45 +339,39 @@ class Session:
                 self.model.load_state_dict(self.best_weights)
 
     def history(self) -> History:
-        """What was told so far, earlier processes of the run included."""
+        """What was measured so far, earlier processes of the run included."""
         state = self.state
         return History(tuple(state.epochs), tuple(state.evaluations), state.best, state.step, self.reason or "")
 
     # ------------------------------------------------------------------ saving and going on
 
     def _save(self, run: Run) -> None:
-        self._tell()
+        self._report()
         if self.events is not None:
             self.events.flush()
-        now = time.perf_counter()
-        self.state.seconds, self.state.total_seconds = now - self.epoch_began, now - self.began
-        self.state.loader, self.state.generators = self.loader.state_dict(), generator_states(self.model)
-        self.state.metrics_bytes = run.metrics_bytes
-        run.save(self.state, self.model, self.optimizer, keep=self.plan.keep)
-        self.saved = self.state.step
+        self._seconds()
+        self.state.callbacks = [{type(each).__qualname__: each.state_dict()} for each in self.callbacks]
+        run.save(self.state, self.model, self.optimizer, self.loader, keep=self.plan.keep)
 
-    def _resume(self) -> None:
-        if self.run is not None:
-            self.run.require_lock()
-            bind(self.optimizer, self.model)
-            found = self.run.latest()
-            if found is not None:
-                changed = "; ".join(differences(found.environment, self.run.environment, str(self.model.dtype)))
-                if changed:
-                    text = f"{self.run.folder}: the bits may differ from an uninterrupted run's: {changed}"
-                    warnings.warn(RunWarning(text), stacklevel=4)
-                restore(found, self.model, self.optimizer, self.loader)
-                self.state, self.saved = found.state, found.state.step
-                self.run.settle(found.state.best, keep=self.plan.keep)
-            self.run.start_metrics(self.state.metrics_bytes)
-            self.events = Events(self.run.path("events"), self.state.step)
-            self.callbacks.insert(0, self.events)
-        if isinstance(self.optimizer, GradientOptimizer):
-            try:
-                counts = [value for value in self.optimizer.state_dict().values() if isinstance(value, int)]
-            except StateError:  # bound to no model: it counts by array
-                counts = []
-            self.lr_offset = counts[0] - self.state.step if counts else 0
+    def _resume(self, run: Run) -> None:
+        """Put everything to where the run's newest checkpoint has it; without one, metrics and events begin."""
+        run.require_lock()
+        bind(self.optimizer, self.model)
+        found = run.latest()
+        if found is not None:
+            changed = "; ".join(differences(found.environment, run.environment, str(self.model.dtype)))
+            if changed:
+                text = f"{run.folder}: the bits may differ from an uninterrupted run's: {changed}"
+                warnings.warn(RunWarning(text), stacklevel=4)
+            restore(found, self.model, self.optimizer, self.loader)
+            self.state = found.state
+            run.settle(found.state.best, keep=self.plan.keep)
+        run.start_metrics(self.state.metrics_bytes)
+        self.events = Events(run.path("events"), self.state.step)
+        self.callbacks.insert(0, self.events)
+        for callback, saved in zip(self.callbacks, self.state.callbacks, strict=False):
+            if state := saved.get(type(callback).__qualname__):
+                callback.load_state_dict(state)
 
 
 def bind(optimizer: object, model: Module) -> None:

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from tests.support.damage import WRONG, places, put, rewritten
 from typednn.errors import CheckpointError, TypednnError
-from typednn.training.checkpoint import checkpoints, clean, read_checkpoint, rotate, write_checkpoint
-from typednn.training.state import Best, Epoch, Measured, TrainingState
+from typednn.runs.checkpoint import checkpoints, clean, read_checkpoint, rotate, write_checkpoint
+from typednn.runs.history import Best, Epoch, Measured
+from typednn.runs.state import TrainingState
 
 WEIGHTS = {
     "fc.weight": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -40,7 +41,12 @@ def _state(step: int = 4, **changes: Any) -> TrainingState:
         "seconds": 1.5,
         "total_seconds": 2.5,
         "epochs": [Epoch(1, 0.5, 1.0)],
-        "evaluations": [Measured(4, 1, "validation", 0.25, None), Measured(4, 1, "test", 0.25, 0.5)],
+        "callbacks": [{"Ending": {"calls": 3}}, {"Told": {}}],
+        "evaluations": [
+            Measured(4, 1, "validation", 0.25),
+            Measured(4, 1, "test", 0.25, {"accuracy": 0.5}),
+            Measured(4, 1, "test", 2.0, {"mae": 1.0, "r2": -0.5}),
+        ],
         "best": Best(4, "loss", -0.25),
         "waited": 2,
         "watched": -0.25,

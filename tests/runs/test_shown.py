@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from sample_run import sample_arrays, sample_run
+from sample_run import PICTURES, sample_arrays, sample_run
 
 from typednn.errors import DataError
-from typednn.training.plots import PICTURES, write_plots
-from typednn.training.shown import FILE, Mistakes, read_shown, worst_mistakes, write_shown
+from typednn.reports.plots import write_plots
+from typednn.runs.shown import FILE, ROWS, Mistakes, Residuals, read_shown, worst_mistakes, write_shown
 
 pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
 
@@ -68,3 +68,32 @@ def test_kept_arrays_that_were_damaged_are_one_error_after_the_rest(tmp_path: Pa
         write_plots(run)
     assert (run / "plots" / "confusion.png").exists()
     assert not (run / "plots" / "worst.png").exists()
+
+
+def test_residuals_are_kept(tmp_path: Path) -> None:
+    """Of many inputs an even choice, the first and the last among them; one output is a column."""
+    run = sample_run(tmp_path / "run", steps=20)
+    numbers = np.arange(20_000, dtype=np.float32)
+    write_shown(run, Residuals.of(numbers + 1, numbers), None)
+    shown, filters = read_shown(run)
+    assert isinstance(shown, Residuals)
+    assert filters is None
+    assert shown.targets.shape == shown.predictions.shape == (ROWS, 1)
+    assert (shown.targets[0, 0], shown.targets[-1, 0]) == (0, 19_999)
+    assert (shown.predictions - shown.targets == 1).all()
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"residuals.targets": np.zeros((3, 1))},
+        {"residuals.targets": np.zeros((3, 1)), "residuals.predictions": np.zeros((2, 1))},
+        {"residuals.targets": np.zeros(3), "residuals.predictions": np.zeros(3)},
+        {"residuals.targets": np.zeros((3, 1)), "residuals.predictions": np.zeros((3, 1), np.float32)},
+        {"residuals.targets": np.zeros((0, 1)), "residuals.predictions": np.zeros((0, 1))},
+    ],
+)
+def test_residuals_that_are_none(tmp_path: Path, arrays: dict[str, Any]) -> None:
+    (tmp_path / FILE).write_bytes(safetensors.numpy.save(arrays))
+    with pytest.raises(DataError, match="residuals that do not fit each other"):
+        read_shown(tmp_path)

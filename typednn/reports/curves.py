@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.training.canvas import (
+from typednn.reports.canvas import (
     PALETTE,
     POINTS,
     STYLES,
@@ -24,7 +24,7 @@ from typednn.training.canvas import (
     step_axis,
     thinned,
 )
-from typednn.training.recorded import SPLITS, Metrics, Numbers
+from typednn.runs.recorded import SPLITS, Metrics, Numbers
 
 _SPLIT_COLOURS = {"train": PALETTE[0], "validation": PALETTE[1], "test": PALETTE[2]}
 _MARKERS = {"train": "o", "validation": "s", "test": "D"}

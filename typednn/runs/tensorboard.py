@@ -9,25 +9,22 @@ extra ``typednn[tensorboard]`` installs. TensorBoard itself is needed only to lo
 import os
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, final
 
 from typednn.arguments import integer
-from typednn.errors import ArgumentError, MissingExtra, StateError, explain, optional
+from typednn.errors import ArgumentError, StateError, explain, optional
 from typednn.files import sync_folder
-from typednn.training.callbacks import Callback
-from typednn.training.run_files import writing
-from typednn.training.state import History, Measured, Step
+from typednn.runs.run_files import writing
 
 _PREFIX = "events.out.tfevents."
 _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
 _HEADER = _LENGTH.size + _CHECKSUM.size
 _STEPS = 2**63
-_INTERVAL = 10  # steps between two points of a curve: a screen has no more
 
 
 @final
@@ -95,51 +92,6 @@ class EventWriter(AbstractContextManager["EventWriter"]):
     def _check_open(self) -> None:
         if self._file.closed:
             raise StateError(explain("EventWriter", "must be open", "a closed one", "make a new EventWriter: it begins a new file"))
-
-
-@final
-class Events(Callback):
-    """A run's events: losses and rate by step, evaluations, gradient norms by layer.
-
-    Goes on in ``folder`` after ``step``, dropping what it holds beyond. Without the extra it writes nothing, and `missing` says so.
-    """
-
-    def __init__(self, folder: Path, step: int) -> None:
-        self.missing: str = ""
-        self._writer: EventWriter | None = None
-        try:
-            truncate(folder, step)
-            self._writer = EventWriter(folder)
-        except MissingExtra as error:
-            self.missing = f"no TensorBoard events: {error}"
-
-    def on_step(self, step: Step) -> None:
-        if step.step % _INTERVAL == 0 or step.gradient_norms is not None:
-            norms = {f"gradient_norms/{layer}": norm for layer, norm in (step.gradient_norms or {}).items()}
-            self._write(step.step, {"train/loss": step.loss, "train/lr": step.lr, **norms})
-
-    def on_evaluation(self, measured: Measured) -> None:
-        self._write(measured.step, {f"{measured.split}/loss": measured.loss, f"{measured.split}/accuracy": measured.accuracy})
-
-    def _write(self, step: int, values: Mapping[str, float | None]) -> None:
-        """What is known of ``values``, by tag."""
-        for tag, value in values.items():
-            if self._writer is not None and value is not None:
-                self._writer.scalar(tag, value, step)
-
-    def on_end(self, history: History) -> None:
-        self.close()
-
-    def flush(self) -> None:
-        """Bring what was written onto the disk: done before each checkpoint."""
-        if self._writer is not None:
-            self._writer.flush()
-
-    def close(self) -> None:
-        """End the file."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
 
 
 def truncate(folder: str | os.PathLike[str], step: int) -> int:
@@ -212,6 +164,6 @@ def _tensorboardx() -> tuple[Any, Any]:
     """The message types and the checksum of tensorboardX."""
     rule, cure = "TensorBoard events need the package tensorboardX", "install it with: pip install 'typednn[tensorboard]'"
     messages, records = (
-        optional(f"tensorboardX.{module}", "typednn.training.tensorboard", rule, cure) for module in ("proto.event_pb2", "record_writer")
+        optional(f"tensorboardX.{module}", "typednn.runs.tensorboard", rule, cure) for module in ("proto.event_pb2", "record_writer")
     )
     return messages, records

@@ -21,7 +21,7 @@ import shutil
 import stat
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,8 @@ import safetensors.numpy
 from typednn.backends import to_numpy
 from typednn.errors import CheckpointError, explain
 from typednn.files import sync_folder
-from typednn.training.run_files import parsed, write_file
-from typednn.training.state import Json, TrainingState, count, inner, part
+from typednn.runs.run_files import parsed, write_file
+from typednn.runs.state import Json, TrainingState, count, inner, part
 
 FORMAT = "typednn checkpoint"
 VERSION = 1
@@ -73,9 +73,9 @@ def storing(where: Path, cure: str = "") -> Generator[None, None, None]:
             errno.EPERM: "choose a folder that can be written, or change its permissions",
             errno.EIO: "the disk may be failing: choose another",
         }
-        told = "; ".join(text for text in (known.get(error.errno or 0, ""), cure) if text)
+        cures = "; ".join(text for text in (known.get(error.errno or 0, ""), cure) if text)
         got = f"{error.strerror or type(error).__name__} (errno {error.errno})"
-        raise CheckpointError(explain(str(where), "must be written", got, told)) from None
+        raise CheckpointError(explain(str(where), "must be written", got, cures)) from None
 
 
 def _forget(path: Path) -> None:
@@ -116,7 +116,7 @@ def write_checkpoint(
             table = {
                 "format": FORMAT,
                 "version": VERSION,
-                **asdict(state),
+                **state.as_json(),
                 "optimizer": {"name": optimizer_name, "steps": {key: value for key, value in optimizer.items() if isinstance(value, int)}},
                 "model": model,
                 "environment": dict(environment or {}),
@@ -189,9 +189,9 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     if version > VERSION:
         cure = "update typednn, or go on with the version that wrote it"
         raise CheckpointError(explain(where, f"this typednn reads versions up to {VERSION}", f"version {version}", cure))
-    told = state.pop("checksum", None)
-    if told != _checksum(state):
-        raise _damaged(where, f"its checksum must be {str(told)[:12]}…", "another: a bit or more has changed")
+    expected = state.pop("checksum", None)
+    if expected != _checksum(state):
+        raise _damaged(where, f"its checksum must be {str(expected)[:12]}…", "another: a bit or more has changed")
     named, step = _NAME.fullmatch(folder.name), count(where, state, "step")
     if named and int(named[1]) != step:
         cure = "the folder was renamed or copied: give it its own name back"
@@ -226,12 +226,12 @@ def _content(path: Path) -> bytes:
         raise _damaged(str(path), "must be readable", error.strerror or type(error).__name__) from None
 
 
-def _arrays(path: Path, told: Json) -> dict[str, Any]:
+def _arrays(path: Path, expected: Json) -> dict[str, Any]:
     content = _content(path)
-    if len(content) != told.get("bytes"):
-        raise _damaged(str(path), f"must have {told.get('bytes')} bytes", str(len(content)))
-    if hashlib.sha256(content).hexdigest() != told.get("sha256"):
-        raise _damaged(str(path), f"its SHA-256 must be {str(told.get('sha256'))[:12]}…", "another: a bit or more has changed")
+    if len(content) != expected.get("bytes"):
+        raise _damaged(str(path), f"must have {expected.get('bytes')} bytes", str(len(content)))
+    if hashlib.sha256(content).hexdigest() != expected.get("sha256"):
+        raise _damaged(str(path), f"its SHA-256 must be {str(expected.get('sha256'))[:12]}…", "another: a bit or more has changed")
     try:
         loaded: dict[str, Any] = safetensors.numpy.load(content)
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:

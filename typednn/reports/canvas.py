@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from typednn.errors import optional
-from typednn.training.recorded import Numbers
+from typednn.runs.recorded import Numbers
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
 POINTS = 1000
-_GREATEST = 1e30  # beyond it, the spaces that an axis leaves at its ends overflow
+GREATEST = 1e30  # beyond it, the spaces that an axis leaves at its ends overflow
 _DPI = 150
 _SETTINGS: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
@@ -39,7 +39,7 @@ _SETTINGS: dict[str, Any] = {
 def matplotlib() -> Any:
     """The package, without pyplot; `MissingExtra` where it is not installed."""
     cure = "install it with: pip install 'typednn[plots]'"
-    return optional("matplotlib", "typednn.training.plots", "pictures need the package matplotlib", cure)
+    return optional("matplotlib", "typednn.reports.plots", "pictures need the package matplotlib", cure)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def label(text: str, limit: int = 24) -> str:
 def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """(x, mean, least, greatest) of at most ``points`` groups of neighbours, of the finite ``y`` alone, brought within ±1e30."""
     finite = np.isfinite(y)
-    x, y = x[finite], np.clip(y[finite], -_GREATEST, _GREATEST)
+    x, y = x[finite], np.clip(y[finite], -GREATEST, GREATEST)
     if len(x) <= points:
         return x, y, y, y
     starts = np.linspace(0, len(x), points, endpoint=False).astype(np.int64)

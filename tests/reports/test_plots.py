@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_run import confusion_of, metrics_lines, sample_arrays, sample_run, write_metrics
+from sample_run import PICTURES, confusion_of, metrics_lines, sample_arrays, sample_run, write_metrics
 
 from typednn.errors import ArgumentError, DataError, MissingExtra
-from typednn.training import canvas, curves, grids
-from typednn.training.canvas import label, smoothed, thinned
-from typednn.training.curves import accuracy_curve, gradient_norm_curves, loss_curve
-from typednn.training.grids import confusion_picture, filter_picture, worst_picture
-from typednn.training.plots import PICTURES, write_plots
-from typednn.training.recorded import Metrics, read_metrics
-from typednn.training.shown import worst_mistakes
+from typednn.reports import canvas, curves, grids
+from typednn.reports.canvas import label, smoothed, thinned
+from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
+from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
+from typednn.reports.plots import write_plots
+from typednn.runs.recorded import Metrics, read_metrics
+from typednn.runs.shown import worst_mistakes
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra typednn[plots]")
 agg: Any = pytest.importorskip("matplotlib.backends.backend_agg")
@@ -410,7 +410,7 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_module_loads_nothing_optional() -> None:
-    program = "import sys, typednn.training.plots, typednn.training.html; raise SystemExit('matplotlib' in sys.modules)"
+    program = "import sys, typednn.reports.plots, typednn.reports.html; raise SystemExit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-W", "error", "-c", program], check=False).returncode == 0
 
 

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from typednn import __version__
 from typednn.engines import blas, fast, get_threads, processor
-from typednn.training.state import Json
+from typednn.runs.state import Json
+from typednn.version import __version__
 
 _REASON = re.compile(r" \([^)]*\)")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -48,14 +48,14 @@ def _deciding(said: Mapping[str, Any], dtype: str) -> Json:
     engine, threads = str(said.get("engine", "")), said.get("threads")
     deciding: Json = {**said, "python": ".".join(str(said.get("python", "")).split(".")[:2]), "engine": _REASON.sub("", engine)}
     if isinstance(threads, dict):
-        told = cast("Json", threads)
+        counts = cast("Json", threads)
         compiled = engine.startswith("Halide")
         deciding.pop("threads")
         if compiled:
-            deciding["the kernels' number of threads"] = told.get("kernels")
+            deciding["the kernels' number of threads"] = counts.get("kernels")
         if dtype != "float32" or not compiled or "OpenBLAS multiplies" not in engine:
             names = ("MKL_NUM_THREADS" if "mkl" in engine.lower() else "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-            asked = next((int(told[name]) for name in names if str(told.get(name, "")).isdecimal() and int(told[name])), math.inf)
-            cores = told.get("cores")
-            deciding["the number of threads of NumPy's products"] = min(asked, cores) if isinstance(cores, int) else asked
+            wanted = next((int(counts[name]) for name in names if str(counts.get(name, "")).isdecimal() and int(counts[name])), math.inf)
+            cores = counts.get("cores")
+            deciding["the number of threads of NumPy's products"] = min(wanted, cores) if isinstance(cores, int) else wanted
     return deciding

@@ -30,8 +30,9 @@ from typednn.layers import Linear, ReLU, Tanh
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam
 from typednn.random import PCG32
-from typednn.training import Callback, EarlyStopping, Evaluation, History, Run, RunLocked, RunWarning, Step, fit
-from typednn.training.environment import differences, environment
+from typednn.runs import Run, RunLocked, RunWarning
+from typednn.runs.environment import differences, environment
+from typednn.training import Callback, EarlyStopping, Evaluation, History, Step, fit
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Model = Chain[Array2, Array2, str, *tuple[Any, ...]]
@@ -181,7 +182,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         message = rf"one process at a time trains in a run folder, got a lock held by process {os.getpid()}; wait for it to end, or end it"
         with pytest.raises(RunLocked, match=message):
             Run.open(run.folder)
-        script = "import sys; from typednn.training import Run; Run.open(sys.argv[1])"
+        script = "import sys; from typednn.runs import Run; Run.open(sys.argv[1])"
         done = subprocess.run([sys.executable, "-c", script, run.folder], cwd=REPOSITORY, capture_output=True, text=True, check=False)
         assert "RunLocked" in done.stderr
         with Run.open(run.folder, lock=False) as looking, pytest.raises(StateError, match="training needs the run's lock"):
@@ -422,7 +423,7 @@ def test_weights_of_another_shape_under_the_same_print(tmp_path: Path) -> None:
     with Run.open(run) as opened:
         found = opened.checkpoint()
         found.weights["0.weight"] = found.weights["0.weight"][:3]
-        from typednn.training.run import load_weights
+        from typednn.runs.run import load_weights
 
         with pytest.raises(CheckpointError, match=r"of another model: .*'0.weight' has shape \(3, 4\), the model \(8, 4\)"):
             load_weights(found, _model())

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.errors import ArgumentError, DataError, MissingExtra, StateError
-from typednn.training import tensorboard
-from typednn.training.tensorboard import EventWriter, truncate
+from typednn.runs import tensorboard
+from typednn.runs.tensorboard import EventWriter, truncate
 
 event_pb2 = pytest.importorskip("tensorboardX.proto.event_pb2", reason="needs the extra typednn[tensorboard]")
 

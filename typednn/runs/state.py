@@ -1,14 +1,10 @@
-"""What is told about a training, and what must be saved so that it can go on bit for bit.
-
-``Step``, ``Epoch``, ``Measured`` and ``History`` are what callbacks and callers see. ``TrainingState`` is everything beside weights and
-optimizer: where the data stands, the sums of the epoch under way, the best so far, how many bytes of metrics belong to it.
-"""
+"""TrainingState: what is saved beside weights and optimizer, so that a training goes on bit for bit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -17,75 +13,13 @@ from typednn.data.generator_state import generator_state, restore_generator
 from typednn.errors import CheckpointError, StateDictError, explain
 from typednn.module import Module
 from typednn.random import PCG32
-from typednn.training.run_files import as_number
+from typednn.runs.history import Best, Epoch, Measured
+from typednn.runs.run_files import as_number
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
 _TOO_LARGE = 1 << 63
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One update of the weights; ``step`` and ``epoch`` count from 1, ``loss`` is the mean over the rows that the step read."""
-
-    step: int
-    epoch: int
-    loss: float
-    lr: float | None
-    samples_per_second: float
-    seconds: float
-    """Since training began, earlier processes of the same run included."""
-    gradient_norms: dict[str, float] | None = None
-    """By layer; every fiftieth step has it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """One pass over the data: its number from 1, the mean loss on the way, the seconds it took."""
-
-    number: int
-    loss: float
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One evaluation; ``accuracy`` is None where there are no labels to be right about."""
-
-    step: int
-    epoch: int
-    split: str
-    loss: float
-    accuracy: float | None
-
-    def value(self, metric: str) -> float:
-        """The number that is compared: higher is better."""
-        return -self.loss if metric == "loss" or self.accuracy is None else self.accuracy
-
-
-@dataclass(frozen=True, slots=True)
-class Best:
-    """The evaluation that nothing has beaten: at which step, by which metric, and its value (a loss is negated: higher is better)."""
-
-    step: int
-    metric: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Every epoch and evaluation in order, and why training ended: ``""`` when it was through."""
-
-    epochs: tuple[Epoch, ...]
-    evaluations: tuple[Measured, ...] = ()
-    best: Best | None = None
-    steps: int = 0
-    stopped: str = ""
-
-    @property
-    def losses(self) -> list[float]:
-        """The mean loss of every epoch."""
-        return [epoch.loss for epoch in self.epochs]
+_MEASURED = ("step", "epoch", "split", "loss")  # what an evaluation's row holds beside metrics
 
 
 @dataclass(slots=True)
@@ -106,6 +40,11 @@ class TrainingState:
     best: Best | None = None
     waited: int = 0  # evaluations since the last that early stopping took for an improvement
     watched: float | None = None  # the value that early stopping compares with
+    callbacks: list[Json] = field(default_factory=list[Json])  # of each in order, its state by its class's name
+
+    def as_json(self) -> Json:
+        """What `from_json` reads."""
+        return asdict(self) | {"evaluations": [measured.as_json() for measured in self.evaluations]}
 
     @classmethod
     def from_json(cls, where: str, table: Json) -> TrainingState:
@@ -131,13 +70,17 @@ class TrainingState:
                     count(where, row, "epoch"),
                     part(where, row, "split", str),
                     real(where, row, "loss"),
-                    None if row.get("accuracy") is None else real(where, row, "accuracy"),
+                    {name: real(where, row, name) for name in row if name not in _MEASURED and row[name] is not None},
                 )
                 for row in rows(where, table, "evaluations")
             ],
             best=None if best is None else Best(count(where, best, "step"), part(where, best, "metric", str), real(where, best, "value")),
             waited=count(where, table, "waited"),
             watched=None if table.get("watched") is None else real(where, table, "watched"),
+            callbacks=[
+                {name: inner(where, row, name) for name in row}
+                for row in rows(where, {"callbacks": [], **table}, "callbacks")  # checkpoints of before have none
+            ],
         )
 
 

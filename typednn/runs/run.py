@@ -3,7 +3,7 @@
     RUN/config.toml      what was trained, as it was written (or recipe.json)     RUN/model.txt   the model as printed
     RUN/environment.json versions, machine, threads, engine                       RUN/lock        pid of the process that writes
     RUN/metrics.jsonl    a line per step and per evaluation                       RUN/events/     TensorBoard
-    RUN/checkpoints/     `typednn.training.checkpoint`; best.json names the best
+    RUN/checkpoints/     `typednn.runs.checkpoint`; best.json names the best
 
 The config is written last, so a folder with a config is a whole run. One process writes: `Run.create` and `Run.open` take the lock, by
 ``flock``, which ends with the process, however it ends (POSIX). A checkpoint knows the configs that it was trained by: beside others it
@@ -28,10 +28,11 @@ from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
 from typednn.files import sync_folder
 from typednn.module import Module
-from typednn.training.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
-from typednn.training.environment import environment
-from typednn.training.run_files import read_bytes, reason, replace_file
-from typednn.training.state import Best, Json, TrainingState, restore_generators
+from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
+from typednn.runs.environment import environment
+from typednn.runs.history import Best
+from typednn.runs.run_files import read_bytes, reason, replace_file
+from typednn.runs.state import Json, TrainingState, generator_states, restore_generators
 
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
@@ -155,8 +156,8 @@ class Run(AbstractContextManager["Run"]):
         self._locks = (file, folder)
         self._by_file = bool(refused)
         if len(refused) == len(self._locks):
-            told = f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
-            warnings.warn(RunWarning(f"{self.folder}: {told}"), stacklevel=3)
+            text = f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
+            warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=3)
 
     def require_lock(self) -> None:
         """`StateError` unless this is the one process that may write."""
@@ -191,8 +192,8 @@ class Run(AbstractContextManager["Run"]):
                 raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
             found = os.fstat(self._metrics).st_size
             if found < size:
-                told = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
-                warnings.warn(RunWarning(f"{self.folder}: {told}"), stacklevel=2)
+                text = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
+                warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=2)
                 size = path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
@@ -211,9 +212,17 @@ class Run(AbstractContextManager["Run"]):
 
     # ------------------------------------------------------------------ checkpoints
 
-    def save(self, state: TrainingState, model: Module, optimizer: Any, *, keep: int = 3) -> Path:
-        """A checkpoint of ``state``; then `best.json`, and older ones make room. An error leaves the earlier checkpoints whole."""
+    def folder_of(self, step: int) -> Path:
+        """The place of the checkpoint of that step."""
+        return self.checkpoint_folder / f"step-{step:08d}"
+
+    def save(self, state: TrainingState, model: Module, optimizer: Any, loader: Any, *, keep: int = 3) -> Path:
+        """A checkpoint; then `best.json`, and older ones make room. An error leaves the earlier checkpoints whole.
+
+        Into ``state`` goes where loader, generators and metrics stand: `restore` and `start_metrics` put these back.
+        """
         self.require_lock()
+        state.loader, state.generators, state.metrics_bytes = loader.state_dict(), generator_states(model), self.metrics_bytes
         if self._metrics is not None:
             with storing(self.folder / "metrics.jsonl"):
                 os.fsync(self._metrics)
@@ -234,10 +243,10 @@ class Run(AbstractContextManager["Run"]):
         """What follows a checkpoint: `best.json` names the best, older ones make room. Resuming makes up for it where it failed."""
         path = self.checkpoint_folder / "best.json"
         with storing(path, "the checkpoints are whole: resuming writes it"):
-            if best is None or not (self.checkpoint_folder / f"step-{best.step:08d}").is_dir():
+            if best is None or not self.folder_of(best.step).is_dir():
                 path.unlink(missing_ok=True)
             else:
-                content = _pretty({"name": f"step-{best.step:08d}", "metric": best.metric, "value": best.value})
+                content = _pretty({"name": self.folder_of(best.step).name, "metric": best.metric, "value": best.value})
                 if not path.is_file() or path.read_bytes() != content:
                     replace_file(path, content)
         rotate(self.checkpoint_folder, keep, None if best is None else best.step)
@@ -250,17 +259,17 @@ class Run(AbstractContextManager["Run"]):
     def _read(self, folder: Path) -> Checkpoint:
         """The checkpoint in ``folder``; one that was written beside other configs is as good as damaged."""
         found, mine = read_checkpoint(folder), self._configs()
-        for name, told in found.configs.items():
-            if mine.get(name) != told:
+        for name, expected in found.configs.items():
+            if mine.get(name) != expected:
                 got = "another, or a damaged one" if name in mine else "none"
-                rule = f"{folder.name} was trained by a {name} of SHA-256 {str(told)[:12]}…"
+                rule = f"{folder.name} was trained by a {name} of SHA-256 {str(expected)[:12]}…"
                 raise CheckpointError(explain(str(self.folder / name), rule, got, "bring that file back, or start a new run"), damaged=True)
         return found
 
     def latest(self) -> Checkpoint | None:
         """The newest checkpoint that is whole, None where there is none at all.
 
-        A damaged one, one of another step than its name says, and one of another run are told in a `RunWarning`, and put aside as
+        A damaged one, one of another step than its name says, and one of another run are named in a `RunWarning`, and put aside as
         ``damaged-…``; the one before is taken. Where none is left, the newest's error is raised. A newer format is refused, never
         passed over.
         """
@@ -294,7 +303,7 @@ class Run(AbstractContextManager["Run"]):
             cure = "train first: one is written at the end of each epoch"
             raise CheckpointError(explain(str(self.folder), "must hold a checkpoint", "none", cure))
         best = newest.state.best
-        folder = self.checkpoint_folder / f"step-{best.step:08d}" if best is not None else newest.folder
+        folder = self.folder_of(best.step) if best is not None else newest.folder
         return self._read(folder) if which == "best" and folder != newest.folder and folder.is_dir() else newest
 
     def load_weights(self, model: Module, which: Which = "best") -> Checkpoint:

@@ -8,9 +8,9 @@ import numpy as np
 
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, explain
-from typednn.training.canvas import PALETTE, drawing, figure, label, matplotlib, png
-from typednn.training.recorded import Numbers
-from typednn.training.shown import AnyNumbers, Mistakes
+from typednn.reports.canvas import PALETTE, drawing, figure, label, matplotlib, png
+from typednn.runs.recorded import Numbers
+from typednn.runs.shown import AnyNumbers, Mistakes
 
 _NUMBERED = 100
 _FILTERS = 64

@@ -2,15 +2,16 @@
 
     worst.images, worst.labels, worst.probabilities   the worst mistakes, the worst first: rows of inputs, labels, shares by class
     worst.counts                                      how many inputs were misclassified, and how many there were
+    residuals.predictions, residuals.targets          a regression's numbers, of `ROWS` inputs at most, beside the true ones
     filters                                           weights of the first layer that has filters
 
-Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.training.plots` draws when it is asked to.
+Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.reports.plots` draws when it is asked to.
 """
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,13 @@ import safetensors.numpy
 from typednn.arguments import integer
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.training.run_files import existing_run, read_bytes, write_whole
+from typednn.runs.run_files import existing_run, read_bytes, write_whole
 
 AnyNumbers: TypeAlias = npt.NDArray[Any]
 Numbers: TypeAlias = npt.NDArray[np.float64]
 
 FILE = "pictures.safetensors"
+ROWS = 5000
 
 
 @final
@@ -38,6 +40,21 @@ class Mistakes:
     probabilities: Numbers
     wrong: int
     total: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Residuals:
+    """Numbers that a regression predicted, and the true ones, (batch, outputs)."""
+
+    predictions: Numbers
+    targets: Numbers
+
+    @classmethod
+    def of(cls, predictions: AnyNumbers, targets: AnyNumbers) -> Self:
+        """Of `ROWS` rows at most, evenly chosen."""
+        rows = np.unique(np.linspace(0, len(targets) - 1, ROWS).astype(np.int64))
+        return cls(*(np.asarray(array, np.float64)[rows].reshape(len(rows), -1) for array in (predictions, targets)))
 
 
 def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *, count: int = 25) -> Mistakes:
@@ -59,19 +76,21 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
     return Mistakes(tiles, truth[worst], probabilities[worst], len(wrong), len(truth))
 
 
-def write_shown(run_folder: str | os.PathLike[str], mistakes: Mistakes | None, filters: AnyNumbers | None) -> None:
+def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None) -> None:
     """Keep them in the run folder, as they are needed when pictures are drawn; a `DataError` where it cannot be written."""
     arrays: dict[str, AnyNumbers] = {}
-    if mistakes is not None:
-        counts = np.array([mistakes.wrong, mistakes.total], np.int64)
-        arrays = {"images": mistakes.images, "labels": mistakes.labels, "probabilities": mistakes.probabilities, "counts": counts}
+    if isinstance(shown, Mistakes):
+        counts = np.array([shown.wrong, shown.total], np.int64)
+        arrays = {"images": shown.images, "labels": shown.labels, "probabilities": shown.probabilities, "counts": counts}
         arrays = {f"worst.{name}": np.ascontiguousarray(array) for name, array in arrays.items()}
+    elif shown is not None:
+        arrays = {"residuals.predictions": shown.predictions, "residuals.targets": shown.targets}
     if filters is not None:
         arrays["filters"] = np.ascontiguousarray(filters)
     write_whole(existing_run("write_shown", run_folder) / FILE, safetensors.numpy.save(arrays))
 
 
-def read_shown(run_folder: Path) -> tuple[Mistakes | None, AnyNumbers | None]:
+def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumbers | None]:
     """What `write_shown` kept, None for what it was not given; a `DataError` where the file is damaged."""
     content = read_bytes(run_folder, FILE)
     if content is None:
@@ -83,6 +102,12 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | None, AnyNumbers | None]:
     filters = arrays.get("filters")
     if filters is not None and (filters.ndim not in (2, 4) or not is_number(filters.dtype) or not filters.size):
         raise _damaged(f"filters {described(filters)}")
+    residuals = [arrays[name] for name in ("residuals.predictions", "residuals.targets") if name in arrays]
+    if residuals:
+        kinds = {(array.ndim, array.dtype.str, array.shape) for array in residuals}
+        if len(residuals) != 2 or len(kinds) != 1 or residuals[0].ndim != 2 or residuals[0].dtype != np.float64 or not residuals[0].size:
+            raise _damaged("residuals that do not fit each other")
+        return Residuals(*residuals), filters
     names = [f"worst.{name}" for name in ("images", "labels", "probabilities", "counts")]
     if not any(name in arrays for name in names):
         return None, filters

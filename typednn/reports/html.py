@@ -9,20 +9,23 @@ import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from typednn.errors import DataError, MissingExtra, explain
-from typednn.training.plots import write_plots
-from typednn.training.recorded import Metrics, Scores, read_metrics, read_scores
-from typednn.training.run_files import as_list, as_object, attempted, existing_run, read_bytes, read_json, read_text, write_whole
+from typednn.reports.plots import write_plots
+from typednn.runs.recorded import Metrics, RegressionScores, Scores, read_metrics, read_scores
+from typednn.runs.run_files import as_list, as_object, attempted, existing_run, read_bytes, read_json, read_text, write_whole
+
+AnyScores: TypeAlias = Scores | RegressionScores
 
 _PICTURES = {
     "curves.png": ("Curves", "Loss of every training step, smoothed, with each evaluation"),
     "accuracy.png": ("Accuracy", "Share of right answers at each evaluation"),
     "confusion.png": ("Confusion matrix", "True classes in rows, predicted ones in columns"),
     "worst.png": ("Worst mistakes", "Misclassified images, the least probable true class first"),
+    "residuals.png": ("Residuals", "Predicted beside true numbers, and what is left between them"),
     "filters.png": ("First-layer filters", "Weights of the first layer"),
     "gradient_norms.png": ("Gradient norms", "Length of each layer's gradient, logarithmic"),
 }
@@ -95,14 +98,16 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _page(title: str, folder: Path, metrics: Metrics, scores: Scores | None, pictures: dict[str, str], remarks: list[str]) -> str:
+def _page(title: str, folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
     model = _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
     config, environment = _config(folder, remarks), _environment(folder, remarks)
+    if isinstance(scores, RegressionScores):
+        accuracy, own = "", _errors(scores, pictures)
+    else:
+        accuracy, own = pictures["accuracy.png"], _classes(scores, pictures)
     sections = [
-        section("curves", "Curves", pictures["curves.png"] + pictures["accuracy.png"] + _evaluations(metrics)),
-        section("classes", "Classes", _per_class(scores)),
-        section("confusion", "Confusion matrix", pictures["confusion.png"]),
-        section("worst", "Worst mistakes", pictures["worst.png"]),
+        section("curves", "Curves", pictures["curves.png"] + accuracy + _evaluations(metrics)),
+        *own,
         section("filters", "First-layer filters", pictures["filters.png"]),
         section("gradients", "Gradient norms", pictures["gradient_norms.png"]),
         section("model", "Model", model),
@@ -124,14 +129,13 @@ def _page(title: str, folder: Path, metrics: Metrics, scores: Scores | None, pic
     )
 
 
-def _tiles(metrics: Metrics, scores: Scores | None) -> str:
+def _tiles(metrics: Metrics, scores: AnyScores | None) -> str:
     """The few numbers that a reader wants first."""
     steps, epochs, losses, _, *timings = metrics.steps
     speeds, seconds = (series[np.isfinite(series)] for series in timings)
     found: dict[str, str] = {}
     if scores is not None:
-        found[f"{scores.split} accuracy"] = f"{100 * scores.accuracy:.2f} %"
-        found["train accuracy"] = "" if scores.train_accuracy is None else f"{100 * scores.train_accuracy:.2f} %"
+        found |= scores.headline()
     if len(steps):
         found["steps"] = f"{steps[-1]:,.0f}"
         found["epochs"] = f"{epochs[-1]:,.0f}" if np.isfinite(epochs[-1]) else ""
@@ -156,12 +160,30 @@ def _evaluations(metrics: Metrics) -> str:
     rows = sorted(found, key=lambda row: row[0])
     if not rows:
         return note("No evaluation was recorded.")
+    head = ["step", "split", "loss", *(["accuracy"] if any(np.isfinite(row[3]) for row in rows) else [])]
     cells = [
-        [f"{at:,.0f}", split, f"{loss:.4g}", "–" if np.isnan(accuracy) else f"{100 * accuracy:.2f} %"]
+        [f"{at:,.0f}", split, f"{loss:.4g}", "–" if np.isnan(accuracy) else f"{100 * accuracy:.2f} %"][: len(head)]
         for at, split, loss, accuracy in rows[-_LAST:]
     ]
     words = f"The last {_LAST} of {len(rows):,} evaluations" if len(rows) > _LAST else "Evaluations"
-    return table(["step", "split", "loss", "accuracy"], cells, words)
+    return table(head, cells, words)
+
+
+def _errors(scores: RegressionScores, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
+    """What a regression's page has of its own."""
+    report = scores.report
+    cells = [[f"{report.samples:,}", f"{report.mse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]]
+    found = table(["samples", "mean squared error", "mean absolute error", "R²"], cells, f"On the {scores.split} split")
+    return [section("errors", "Errors", found), section("residuals", "Residuals", pictures["residuals.png"])]
+
+
+def _classes(scores: Scores | None, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
+    """What a classifier's page has of its own."""
+    return [
+        section("classes", "Classes", _per_class(scores)),
+        section("confusion", "Confusion matrix", pictures["confusion.png"]),
+        section("worst", "Worst mistakes", pictures["worst.png"]),
+    ]
 
 
 def _per_class(scores: Scores | None) -> str:

@@ -5,6 +5,7 @@
     gradient_norms.png   length of each layer's gradient from metrics.jsonl
     confusion.png        what was taken for what         from report.json
     worst.png            the worst mistakes              from pictures.safetensors, or images, labels and scores
+    residuals.png        what a regression leaves        from pictures.safetensors
     filters.png          weights of the first layer      from pictures.safetensors, or filters
 
 The same measurements give the same bytes. `docs/reports.md` says how to read each.
@@ -18,14 +19,13 @@ from typing import Any
 import numpy.typing as npt
 
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.training.canvas import matplotlib
-from typednn.training.curves import accuracy_curve, gradient_norm_curves, loss_curve
-from typednn.training.grids import confusion_picture, filter_picture, worst_picture
-from typednn.training.recorded import read_metrics, read_scores
-from typednn.training.run_files import attempted, existing_run, write_whole
-from typednn.training.shown import read_shown, worst_mistakes
-
-PICTURES = ("curves.png", "accuracy.png", "confusion.png", "worst.png", "filters.png", "gradient_norms.png")
+from typednn.reports.canvas import matplotlib
+from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
+from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
+from typednn.reports.residuals import residual_picture
+from typednn.runs.recorded import Scores, read_metrics, read_scores
+from typednn.runs.run_files import attempted, existing_run, write_whole
+from typednn.runs.shown import Mistakes, Residuals, read_shown, worst_mistakes
 
 
 def write_plots(
@@ -36,7 +36,7 @@ def write_plots(
     scores: npt.NDArray[Any] | None = None,
     filters: npt.NDArray[Any] | None = None,
 ) -> list[Path]:
-    """Draw all that the run folder and the arrays allow; the files that were written, in the order of `PICTURES`.
+    """Draw all that the run folder and the arrays allow; the files that were written.
 
     ``images``, ``labels`` and ``scores`` (those of `worst_mistakes`) come together or not at all; ``filters`` is a first layer's
     weight. Without them the run's own are drawn. What is missing is not drawn, and older pictures of it stay. A damaged
@@ -49,22 +49,24 @@ def write_plots(
     matplotlib()
     damages: list[str] = []
     report = attempted(damages, read_scores, folder)
-    mistakes, kept = attempted(damages, read_shown, folder) or (None, None)
+    shown, kept = attempted(damages, read_shown, folder) or (None, None)
     filters = kept if filters is None else filters
     if images is not None and labels is not None and scores is not None:
-        mistakes = worst_mistakes(images, labels, scores)
+        shown = worst_mistakes(images, labels, scores)
     metrics = read_metrics(folder)
+    names = report.names if isinstance(report, Scores) else None
     makers: dict[str, Callable[[], bytes | None]] = {
         "curves.png": lambda: loss_curve(metrics),
         "accuracy.png": lambda: accuracy_curve(metrics),
-        "confusion.png": lambda: None if report is None else confusion_picture(report.confusion, report.names),
-        "worst.png": lambda: None if mistakes is None else worst_picture(mistakes, None if report is None else report.names),
+        "confusion.png": lambda: confusion_picture(report.confusion, report.names) if isinstance(report, Scores) else None,
+        "worst.png": lambda: worst_picture(shown, names) if isinstance(shown, Mistakes) else None,
+        "residuals.png": lambda: residual_picture(shown) if isinstance(shown, Residuals) else None,
         "filters.png": lambda: None if filters is None else filter_picture(filters),
         "gradient_norms.png": lambda: gradient_norm_curves(metrics),
     }
     written: list[Path] = []
-    for name in PICTURES:
-        drawn = makers[name]()
+    for name, make in makers.items():
+        drawn = make()
         if drawn is not None:
             if (folder / "plots").is_symlink():
                 raise DataError(explain("plots", "must be a folder of the run", "a link", "put a folder in its place"))

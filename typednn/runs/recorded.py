@@ -10,7 +10,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.errors import DataError, explain
-from typednn.training.run_files import as_list, as_number, as_object, is_inside, parsed, read_json, reason
+from typednn.metrics import RegressionReport
+from typednn.runs.run_files import as_list, as_number, as_object, is_inside, parsed, read_json, reason
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -60,6 +61,26 @@ class Scores:
     split: str
     train_accuracy: float | None
 
+    def headline(self) -> dict[str, str]:
+        """The numbers that a reader wants first."""
+        train = {} if self.train_accuracy is None else {"train accuracy": f"{100 * self.train_accuracy:.2f} %"}
+        return {f"{self.split} accuracy": f"{100 * self.accuracy:.2f} %"} | train
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RegressionScores:
+    """``report.json`` of a regression, on the ``split``."""
+
+    report: RegressionReport
+    split: str
+    train_r2: float | None
+
+    def headline(self) -> dict[str, str]:
+        """The numbers that a reader wants first."""
+        train = {} if self.train_r2 is None else {"train R²": f"{self.train_r2:.4f}"}
+        return {f"{self.split} R²": f"{self.report.r2:.4f}"} | train
+
 
 def _packed() -> array[float]:
     """For numbers row by row, the step first, in eight bytes each."""
@@ -98,25 +119,49 @@ def read_metrics(run_folder: Path) -> Metrics:
     except OSError as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
     left_out = f"{unusable:,} of {number:,} lines are not what they should be and were left out, the first is line {first_unusable:,}"
-    said = (
+    remarks = (
         (unusable, f"{name}: {left_out}"),
         (last_is_cut, f"{name}: the last line is cut off, as by a killed process, and was left out"),
         (not any((steps, *evaluations.values())), f"{name} holds no measurement yet"),
     )
-    taken = {split: _series(kept, 3) for split, kept in evaluations.items() if kept}
+    known = {split: _series(kept, 3) for split, kept in evaluations.items() if kept}
     return Metrics(
         _series(steps, 6),
-        taken,
+        known,
         {layer: _series(kept, 2) for layer, kept in norms.items()},
-        tuple(remark for holds, remark in said if holds),
+        tuple(remark for holds, remark in remarks if holds),
     )
 
 
-def read_scores(run_folder: Path) -> Scores | None:
+def read_scores(run_folder: Path) -> Scores | RegressionScores | None:
     """``report.json``, None where it is missing; a `DataError` where its parts do not fit each other."""
     found = read_json(run_folder, "report.json")
     if found is None:
         return None
+    if found.get("task", "classification") not in ("classification", "regression"):
+        raise _wrong("task", "classification or regression")
+    return _regression(found) if found.get("task") == "regression" else _classification(found)
+
+
+def _regression(found: dict[str, Any]) -> RegressionScores:
+    samples, split = found.get("samples"), found.get("split", "test")
+    if type(samples) is not int or not 0 < samples < 2**53:
+        raise _wrong("samples", "a number of samples")
+    if not isinstance(split, str):
+        raise _wrong("split", "a string")
+    trained = None if found.get("train_r2") is None else _finite(found, "train_r2")
+    report = RegressionReport(samples, _finite(found, "mse", 0.0), _finite(found, "mae", 0.0), _finite(found, "r2"))
+    return RegressionScores(report, split, trained)
+
+
+def _finite(found: dict[str, Any], key: str, least: float = -inf) -> float:
+    value = as_number(found.get(key))
+    if value is None or not isfinite(value) or value < least:
+        raise _wrong(key, "a finite number" + ("" if least == -inf else f" from {least:g}"))
+    return value
+
+
+def _classification(found: dict[str, Any]) -> Scores:
     classes = found.get("classes")
     if not isinstance(classes, int) or isinstance(classes, bool) or not 1 <= classes <= CLASS_LIMIT:
         raise _wrong("classes", f"an integer from 1 to {CLASS_LIMIT}")

@@ -1,0 +1,1 @@
+"""Reports: a run's pictures, and its page."""

@@ -1,0 +1,26 @@
+"""A regression's picture, as PNG: predicted beside true numbers, and what is left between them."""
+
+from typing import Any
+
+import numpy as np
+
+from typednn.reports.canvas import GREATEST, PALETTE, drawing, figure, png
+from typednn.runs.shown import Residuals
+
+
+def residual_picture(residuals: Residuals) -> bytes:
+    """Left: the prediction over the truth; on the diagonal it is right. Right: the residual, true − predicted, over the prediction."""
+    finite = np.isfinite(residuals.predictions) & np.isfinite(residuals.targets)
+    predicted, true = (np.clip(array[finite], -GREATEST, GREATEST) for array in (residuals.predictions, residuals.targets))
+    with drawing():
+        drawn = figure(9.0, 4.4)
+        left, right = drawn.subplots(1, 2)
+        dots: dict[str, Any] = {"color": PALETTE[0], "marker": ".", "linewidth": 0, "alpha": 0.5, "markersize": 5}
+        left.plot(true, predicted, **dots)
+        ends = [true.min(), true.max()] if len(true) else [0.0, 1.0]
+        left.plot(ends, ends, color=PALETTE[6], linewidth=1.0)
+        left.set(title="Predicted and true", xlabel="true", ylabel="predicted")
+        right.plot(predicted, true - predicted, **dots)
+        right.axhline(0.0, color=PALETTE[6], linewidth=1.0)
+        right.set(title="Residuals", xlabel="predicted", ylabel="true − predicted")
+        return png(drawn)

@@ -1,0 +1,93 @@
+"""Classification: each sample belongs to one of several classes; ``y`` holds their numbers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arrays import is_integer
+from typednn.backends import to_numpy
+from typednn.data import one_hot
+from typednn.data.labels import checked_labels, whole_numbers
+from typednn.kernels import softmax
+from typednn.metrics import ClassificationReport
+from typednn.runs.shown import Mistakes, worst_mistakes
+from typednn.tasks.task import RecipeTask
+
+_NAMED = 3  # classes in an answer's line
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a classifier says to one input: the file, which of its inputs (from 0), the label, its name, the probabilities by name."""
+
+    file: str
+    index: int
+    label: int
+    name: str
+    probabilities: dict[str, float]
+    remark: str = ""
+
+    def __str__(self) -> str:
+        """The name, its probability, and the next best."""
+        order = sorted(self.probabilities.items(), key=lambda pair: -pair[1])
+        others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:_NAMED])
+        return f"{self.file}[{self.index}]  {self.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else "")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Classification(RecipeTask[ClassificationReport, Answer]):
+    """``names`` are the classes'. ``rows``: whether the loss reads a row of shares per sample; then ``smoothing`` of each is spread.
+
+    ``scores``: whether outputs are scores, of which a softmax makes probabilities.
+    """
+
+    names: tuple[str, ...] = ()
+    rows: bool = False
+    smoothing: float = 0.0
+    scores: bool = True
+
+    def targets(self, y: Any, prediction: Any) -> Any:
+        if not self.rows:
+            return y
+        classes = prediction.shape[1]
+        off = self.smoothing / classes
+        return one_hot(y, classes, 1.0 - self.smoothing + off, off)
+
+    def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
+        """The accuracy: the share of rows whose largest score is at the label. Nothing where ``y`` holds no labels."""
+        right = total = 0
+        for scores, labels in batches:
+            if not is_integer(labels.dtype) or labels.ndim != 1:
+                return {}
+            right += int((to_numpy(scores).argmax(axis=1) == to_numpy(labels)).sum())
+            total += len(labels)
+        return {"accuracy": right / total}
+
+    def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        rule, cure = "the first column holds labels, whole numbers from 0", "put the label into the first column"
+        return whole_numbers(where, rule, column, cure, first=1)
+
+    def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
+        checked_labels(where, "labels", y, outputs)
+
+    def report(self, prediction: Any, y: npt.NDArray[Any]) -> ClassificationReport:
+        return ClassificationReport.from_scores(prediction, y, self.names)
+
+    def shown(self, x: npt.NDArray[Any], y: npt.NDArray[Any], prediction: Any) -> Mistakes | None:
+        """The worst mistakes, of images."""
+        return worst_mistakes(x, y, prediction) if x.ndim == 4 and x.shape[3] in (1, 3) else None
+
+    def answers(self, file: str, prediction: Any, remark: str) -> list[Answer]:
+        shares: Any = softmax.forward(prediction) if self.scores else prediction
+        classes = prediction.shape[1]
+        names = self.names if len(self.names) == classes else tuple(map(str, range(classes)))
+        labels = [(row, int(np.argmax(row))) for row in np.asarray(shares, np.float64).tolist()]
+        return [
+            Answer(file, index, label, names[label], dict(zip(names, row, strict=True)), remark)
+            for index, (row, label) in enumerate(labels)
+        ]

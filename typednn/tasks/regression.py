@@ -1,0 +1,60 @@
+"""Regression: each sample has one number, or several, that the model should come close to; ``y`` holds them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.errors import ArgumentError, explain
+from typednn.metrics import RegressionReport
+from typednn.runs.shown import Residuals
+from typednn.tasks.task import RecipeTask
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a regression says to one input: the file, which of its inputs (from 0), a number for each output."""
+
+    file: str
+    index: int
+    values: tuple[float, ...]
+    remark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}[{self.index}]  " + "  ".join(f"{value:.6g}" for value in self.values)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Regression(RecipeTask[RegressionReport, Estimate]):
+    """``y`` (batch) for a model of one output, or (batch, outputs)."""
+
+    def targets(self, y: Any, prediction: Any) -> Any:
+        return y[:, None] if y.ndim == 1 and prediction.ndim == 2 else y
+
+    def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
+        """Mean squared error, mean absolute error, R² (`typednn.metrics.RegressionReport`)."""
+        report = RegressionReport.from_batches((prediction, self.targets(y, prediction)) for prediction, y in batches)
+        return {"mse": report.mse, "mae": report.mae, "r2": report.r2}
+
+    def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+        return np.asarray(column, np.float32)
+
+    def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
+        found = 1 if y.ndim == 1 else y.shape[1]
+        if found != outputs:
+            cure = "give the model as many outputs"
+            raise ArgumentError(explain(where, f"the model gives {outputs} numbers per sample", f"{found} to learn", cure))
+
+    def report(self, prediction: Any, y: npt.NDArray[Any]) -> RegressionReport:
+        return RegressionReport.from_batches([(prediction, self.targets(y, prediction))])
+
+    def shown(self, x: npt.NDArray[Any], y: npt.NDArray[Any], prediction: Any) -> Residuals:
+        return Residuals.of(prediction, self.targets(y, prediction))
+
+    def answers(self, file: str, prediction: Any, remark: str) -> list[Estimate]:
+        rows = np.asarray(prediction, np.float64).tolist()
+        return [Estimate(file, index, tuple(row), remark) for index, row in enumerate(rows)]

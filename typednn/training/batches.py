@@ -1,0 +1,46 @@
+"""What `fit` takes: a loss with a value, and batches of inputs and targets, in an order that can be saved."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from typing_extensions import TypeVar
+
+Prediction = TypeVar("Prediction")
+Wanted = TypeVar("Wanted", contravariant=True)
+X = TypeVar("X", covariant=True)
+Y = TypeVar("Y", covariant=True)
+
+
+class ValuedLoss(Protocol[Prediction, Wanted]):
+    """A loss whose value is one number, so that it can be shown: any reduction of `typednn.losses` that gives a number."""
+
+    def loss(self, prediction: Prediction, target: Wanted) -> float: ...
+
+    def loss_grad(self, prediction: Prediction, target: Wanted) -> Prediction: ...
+
+
+class BatchLike(Protocol[X, Y]):
+    """Inputs and targets that are looked at together."""
+
+    @property
+    def x(self) -> X: ...
+    @property
+    def y(self) -> Y: ...
+
+
+class Batches(Protocol[X, Y]):
+    """What `fit` reads from: `typednn.data.Loader`, or anything that keeps its laws.
+
+    ``epoch`` epochs are complete, and ``step`` batches of the next were handed out, the one in hand included. ``batches()`` gives the rest;
+    exhausted, it makes ``epoch`` one more and ``step`` 0. ``load_state_dict`` of a ``state_dict`` (JSON) goes on with the same batches.
+    """
+
+    @property
+    def steps_per_epoch(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    def batches(self) -> Iterator[BatchLike[X, Y]]: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any], /) -> None: ...

@@ -1,0 +1,58 @@
+"""Events: a training's measurements as TensorBoard events, written on the way."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import final
+
+from typednn.errors import MissingExtra
+from typednn.runs.history import History, Measured, Step
+from typednn.runs.tensorboard import EventWriter, truncate
+from typednn.training.callbacks import Callback
+
+_INTERVAL = 10  # steps between two points of a curve: a screen has no more
+
+
+@final
+class Events(Callback):
+    """A run's events: losses and rate by step, evaluations, gradient norms by layer.
+
+    Goes on in ``folder`` after ``step``, dropping what it holds beyond. Without the extra it writes nothing, and `missing` says so.
+    """
+
+    def __init__(self, folder: Path, step: int) -> None:
+        self.missing: str = ""
+        self._writer: EventWriter | None = None
+        try:
+            truncate(folder, step)
+            self._writer = EventWriter(folder)
+        except MissingExtra as error:
+            self.missing = f"no TensorBoard events: {error}"
+
+    def on_step(self, step: Step) -> None:
+        if step.step % _INTERVAL == 0 or step.gradient_norms is not None:
+            norms = {f"gradient_norms/{layer}": norm for layer, norm in (step.gradient_norms or {}).items()}
+            self._write(step.step, {"train/loss": step.loss, "train/lr": step.lr, **norms})
+
+    def on_evaluation(self, measured: Measured) -> None:
+        values = {"loss": measured.loss, **measured.metrics}
+        self._write(measured.step, {f"{measured.split}/{name}": value for name, value in values.items()})
+
+    def _write(self, step: int, values: Mapping[str, float | None]) -> None:
+        """What is known of ``values``, by tag."""
+        for tag, value in values.items():
+            if self._writer is not None and value is not None:
+                self._writer.scalar(tag, value, step)
+
+    def on_end(self, history: History) -> None:
+        self.close()
+
+    def flush(self) -> None:
+        """Bring what was written onto the disk: done before each checkpoint."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """End the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
