@@ -1,6 +1,7 @@
 """Recipes: what they are, how they change, and that the paper's is the paper's."""
 
 import errno
+import functools
 import json
 import os
 from dataclasses import replace
@@ -13,9 +14,10 @@ import safetensors.numpy
 
 from tests.support.damage import rewritten
 from tests.support.paper import LENET5
-from typednn import fuse
-from typednn.config import loads
+from typednn import Input, fuse
+from typednn.config import dumps, loads
 from typednn.errors import ArgumentError, CheckpointError, DataError
+from typednn.layers import Flatten, Linear
 from typednn.losses import CrossEntropy
 from typednn.metrics import ClassificationReport
 from typednn.models import lenet5
@@ -27,7 +29,7 @@ from typednn.recipes.published import ACCURACIES, TABLE_I
 from typednn.recipes.recipe import from_json
 from typednn.recipes.running import computed, generator, which
 from typednn.recipes.samples import Scaling
-from typednn.recipes.using import opened
+from typednn.recipes.using import opened, predict
 from typednn.runs import RunWarning
 from typednn.stack import Stack
 
@@ -315,6 +317,34 @@ def test_what_runs_for_a_model() -> None:
     within = f'format = 1\ninput = [4]\n{linear}[[layer]]\ntype = "Stack"\ninput = [2, 2]\nlayers = [{{ type = "ReLU" }}]\n'
     nested = loads(within).model()
     assert computed(nested, fused=True) == (nested, (4,))
+
+
+def test_a_model_is_built_once(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a config, for a run and when that is resumed; a recipe in code is built a second time, from the config that is written."""
+    built: list[object] = []
+    construct = Linear.__init__
+
+    @functools.wraps(construct)
+    def counted(self: Any, *arguments: Any, **named: Any) -> None:
+        built.append(self)
+        construct(self, *arguments, **named)
+
+    monkeypatch.setattr(Linear, "__init__", counted)
+    (tmp_path / "model.toml").write_text(dumps(Input(28, 28, 1) >> Flatten() >> Linear(784, 10)))
+    built.clear()
+    one = replace(find(str(tmp_path / "model.toml")), epochs=1)
+    train(one, "digits", run=tmp_path / "run")
+    assert len(built) == 1
+    resume(tmp_path / "run")
+    assert len(built) == 2
+    predict(tmp_path / "run", [])
+    assert len(built) == 3
+    again = train(one, samples)  # another training has a model of its own
+    assert len(built) == 4
+    assert again.model.parameters()[0] is not train(one, samples).model.parameters()[0]
+    built.clear()
+    train(Recipe("own", lambda: Input(28, 28, 1) >> Flatten() >> Linear(784, 10), {"type": "SGD", "lr": 0.1}), samples)
+    assert len(built) == 2
 
 
 def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,28 +29,36 @@ _KEYS = ("format", "input", "shared", "layer", "optimizer", "init")
 class ModelConfig:
     """What `load` gives. Each call of `model`, `optimizer` and `rng` gives a new one; nothing is allocated before ``init``.
 
-    The model is built when the config is read, which is how it is checked; the first call of `model` gives that one.
+    The model is built when the config is read, which is how it is checked; the first call of `model` gives that one. ``model`` is what the
+    config was written from, if that is at hand: it is not built again.
 
     ``source`` is the config's name, ``input`` the declared sample, ``batch`` the size that the paper's format names, or None.
     """
 
-    def __init__(self, source: Source, tree: Item) -> None:
+    def __init__(self, source: Source, tree: Item, model: Stack | None = None) -> None:
         self._source = source
         self._tables = tree.table or {}
         self.source: str = source.name
         self.batch: int | None = self._tables["batch"].value if "batch" in self._tables else None
         self.input: Input[Any] = _input(source, self._tables.get("input"))
-        self._checked: Stack | None = self._built()
-        table = self._table("optimizer")
+        self._model: Stack | None = model
+        checked, table = self.checked, self._table("optimizer")
         if table is not None:
-            build_optimizer(source, table, self._checked)
+            build_optimizer(source, table, checked)
         if "init" in self._tables:
             self.rng()
 
     def model(self) -> Stack:
         """The model, its parameters not yet filled: ``config.model().init(config.rng())``."""
-        model, self._checked = self._checked, None
-        return self._built() if model is None else model
+        model, self._model = self.checked, None
+        return model
+
+    @property
+    def checked(self) -> Stack:
+        """The model that the next call of `model` gives, to look at."""
+        if self._model is None:
+            self._model = self._built()
+        return self._model
 
     def _built(self) -> Stack:
         model = build_stack(self._source, _layers(self._source, self._tables.get("layer")), self.input)
@@ -91,15 +99,18 @@ def load(path: str | os.PathLike[str], imports: Sequence[str] = ()) -> ModelConf
     return _checked(read(path))
 
 
-def loads(text: str, name: str = "<config>", imports: Sequence[str] = ()) -> ModelConfig:
-    """As `load`, from a text; ``name`` is what complaints call it, and tells the format as a file's name does."""
+def loads(text: str, name: str = "<config>", imports: Sequence[str] = (), model: Stack | None = None) -> ModelConfig:
+    """As `load`, from a text; ``name`` is what complaints call it, and tells the format as a file's name does.
+
+    ``model`` is what the text was written from, where that is at hand: it is not built again.
+    """
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
         source = Source(name, text.encode(errors="replace").decode())
         raise source.error(source.place_of(error.start), f"character {text[error.start]!a} is not Unicode text") from None
     _import(imports)
-    return _checked(decoded(name, data))
+    return _checked(decoded(name, data), model)
 
 
 def _import(modules: Sequence[str]) -> None:
@@ -114,9 +125,9 @@ def _import(modules: Sequence[str]) -> None:
             raise ConfigError(printable(f"import {module}: {type(error).__name__}: {error}")) from error
 
 
-def _checked(source: Source) -> ModelConfig:
+def _checked(source: Source, model: Stack | None = None) -> ModelConfig:
     if Path(source.name).suffix.lower() != ".toml" and is_paper_format(source.text):
-        return ModelConfig(source, read_paper_format(source))
+        return ModelConfig(source, read_paper_format(source), model)
     tree = read_toml(source)
     tables = tree.table or {}
     version = tables.get("format")
@@ -129,7 +140,7 @@ def _checked(source: Source) -> ModelConfig:
     for key, item in tables.items():
         if key not in _KEYS:
             raise source.error(item.key, f"unknown key {key!r}; {meant(key, _KEYS)}")
-    return ModelConfig(source, tree)
+    return ModelConfig(source, tree, model)
 
 
 def _input(source: Source, item: Item | None) -> Input[Any]:

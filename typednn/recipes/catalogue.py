@@ -82,7 +82,7 @@ def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
     trained as the paper does: its batch size, ten epochs, smoothed targets.
     """
     config = load(path, imports)
-    model, optimizer = config.model(), config.optimizer()
+    model, optimizer = config.checked, config.optimizer()
     paper = config.batch is not None
     text = "" if paper else Path(path).read_text(encoding="utf-8-sig")
     init: dict[str, Any] = {"seed": 42, "generator": "pcg32", "stream": 6} if paper else tomllib.loads(text).get("init", {})
@@ -102,6 +102,7 @@ def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
         generator=init.get("generator", "numpy") if init else "pcg32",
         stream=init.get("stream") or 0,
         imports=tuple(imports),
+        described=config,
     )
 
 

@@ -14,7 +14,6 @@ from typing import Any, final
 
 import numpy as np
 
-from typednn.config import loads
 from typednn.config.model_config import ModelConfig
 from typednn.errors import ConfigError, DataError, explain
 from typednn.recipes.recipe import Recipe, from_json
@@ -40,7 +39,7 @@ class Plan:
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
-        return loads(self.config, "config.toml", imports=self.recipe.imports)
+        return self.recipe.read(self.config, "config.toml")
 
     @property
     def task(self) -> AnyTask:

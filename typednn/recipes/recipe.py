@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias, cast, final, get_type_hints
 
 from typednn.arguments import choice, integer, number
@@ -52,6 +52,7 @@ class Recipe:
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
     fuse              whether neighbouring layers run as one kernel (`typednn.fuse`): the same results, to rounding, sooner
     imports           modules that register the model's layers
+    described         the config that ``model`` is read from, if it is: then the model that was checked there is the one that is trained
     ================  ============================================================================================================
     """
 
@@ -78,6 +79,7 @@ class Recipe:
     checkpoint_every: int | None = None
     fuse: bool = True
     imports: tuple[str, ...] = ()
+    described: ModelConfig | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         where = f"recipe {self.name!r}"
@@ -123,7 +125,7 @@ class Recipe:
             raise ArgumentError(
                 explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(groups), cure), "optimizer"
             )
-        lines = [dumps(self.model()), "[optimizer]", *_pairs(table)]
+        lines = [dumps(self.described.checked if self.described else self.model()), "[optimizer]", *_pairs(table)]
         for group in groups:
             lines += ["", "[[optimizer.group]]", *_pairs(group)]
         lines += ["", "[init]", f"seed = {self.seed}", f"generator = {written(self.generator)}"]
@@ -133,7 +135,11 @@ class Recipe:
 
     def checked(self, steps: int = 1000) -> ModelConfig:
         """The config, read back: model, optimizer and generator that are known to fit."""
-        return loads(self.config(steps), f"recipe {self.name}", imports=self.imports)
+        return self.read(self.config(steps), f"recipe {self.name}")
+
+    def read(self, config: str, name: str) -> ModelConfig:
+        """What `config` has written."""
+        return loads(config, name, self.imports, self.described.model() if self.described else None)
 
     def made_loss(self) -> AnyLoss:
         """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores, over samples."""
@@ -187,7 +193,7 @@ class Recipe:
         }
 
 
-_FIXED = ("name", "about", "model", "optimizer", "imports")
+_FIXED = ("name", "about", "model", "optimizer", "imports", "described")
 CHANGEABLE: tuple[str, ...] = tuple(one.name for one in fields(Recipe) if one.name not in _FIXED)
 
 
@@ -197,7 +203,7 @@ def from_json(saved: Mapping[str, Any], config: str) -> Recipe:
     try:
         imports = tuple(map(str, saved["imports"]))
         read = loads(config, "config.toml", imports=imports)
-        bare = Recipe(str(saved["name"]), read.model, dict(saved["optimizer"]), about=str(saved["about"]), imports=imports)
+        bare = Recipe(str(saved["name"]), read.model, dict(saved["optimizer"]), about=str(saved["about"]), imports=imports, described=read)
         return bare.changed({name: saved[name] for name in CHANGEABLE})
     except (KeyError, TypeError, ArgumentError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else str(error)

@@ -75,10 +75,10 @@ def train(
     model = config.model()
     _check(plan, samples, model)
     if run is None:
-        return _trained(plan, config, samples, None, progress, time_limit, callbacks)
+        return _trained(plan, config, model, samples, None, progress, time_limit, callbacks)
     with Run.create(run, plan.to_text(), model, config=FILE) as opened:
         write_whole(opened.folder / "config.toml", plan.config.encode())
-        return _trained(plan, config, samples, opened, progress, time_limit, callbacks)
+        return _trained(plan, config, model, samples, opened, progress, time_limit, callbacks)
 
 
 def resume(
@@ -92,12 +92,14 @@ def resume(
     plan = read_plan(Path(run))
     with Run.open(run) as opened:
         _restore_config(opened, plan)
-        return _trained(plan, plan.model_config(), plan.samples(), opened, progress, time_limit, callbacks)
+        config = plan.model_config()
+        return _trained(plan, config, config.model(), plan.samples(), opened, progress, time_limit, callbacks)
 
 
 def _trained(
     plan: Plan,
     config: ModelConfig,
+    model: Stack[Any],
     samples: Samples,
     run: Run | None,
     progress: bool | Literal["auto"],
@@ -105,7 +107,7 @@ def _trained(
     callbacks: Sequence[Callback],
 ) -> Trained:
     recipe, scaling, task = plan.recipe, plan.scaling, plan.task
-    model = config.model().init(config.rng())
+    model.init(config.rng())
     running, sizes = computed(model, fused=recipe.fuse)
     optimizer: Any = config.optimizer()
     data = samples.shaped(*sizes)
