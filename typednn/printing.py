@@ -34,8 +34,8 @@ def arguments(module: Stateful) -> Iterator[str]:
             yield f"{name}={value!r}"
 
 
-def table(model: Any) -> str:
-    """One line per module: name, layer, shapes, count; a shared parameter is counted where it stands first."""
+def rows(model: Any) -> list[tuple[str, str, str, str]]:
+    """For each module its name, layer, shapes, count; a shared parameter is counted where it stands first."""
     lines: list[tuple[str, str, str, str]] = []
     first: dict[int, tuple[str, str]] = {}
     for path, module in model.named_modules():
@@ -55,6 +55,12 @@ def table(model: Any) -> str:
         layer = repr(module) if next(module.children(), None) is None else type(module).__name__
         depth = path.count(".") + 1 if path else 0
         lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)))
+    return lines
+
+
+def table(model: Any) -> str:
+    """`rows` in columns, and how many parameters there are in all."""
+    lines = rows(model)
     widths = [max(len(line[column]) for line in lines) for column in range(4)]
     table = [
         f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()

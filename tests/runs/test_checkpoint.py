@@ -56,7 +56,7 @@ def _state(step: int = 4, **changes: Any) -> TrainingState:
 
 def _write(folder: Path, step: int = 4, **changes: Any) -> Path:
     return write_checkpoint(
-        folder, _state(step, **changes), WEIGHTS, OPTIMIZER, optimizer_name="SGD", model="Linear", environment={"python": "3"}
+        folder, _state(step, **changes), WEIGHTS, OPTIMIZER, optimizer_name="SGD", model=[["0", "Linear"]], environment={"python": "3"}
     )
 
 
@@ -65,7 +65,7 @@ def test_what_was_written_is_read(tmp_path: Path, changes: dict[str, Any]) -> No
     found = read_checkpoint(_write(tmp_path, **changes))
     assert found.state == _state(**changes)
     assert found.folder == tmp_path / "step-00000004"
-    assert (found.optimizer_name, found.model, found.environment) == ("SGD", "Linear", {"python": "3"})
+    assert (found.optimizer_name, found.model, found.environment) == ("SGD", [["0", "Linear"]], {"python": "3"})
     assert {name: (a.dtype, a.shape, a.tobytes()) for name, a in found.weights.items()} == {
         name: (a.dtype, a.shape, a.tobytes()) for name, a in WEIGHTS.items()
     }
@@ -279,8 +279,8 @@ def _refused(path: Path, message: str) -> None:
 
 def test_a_newer_version_is_refused_and_not_called_damaged(tmp_path: Path) -> None:
     folder = _write(tmp_path)
-    rewritten(folder, lambda table: table.update(version=2))
-    with pytest.raises(CheckpointError, match="this typednn reads versions up to 1, got version 2; update typednn") as raised:
+    rewritten(folder, lambda table: table.update(version=3))
+    with pytest.raises(CheckpointError, match="this typednn reads versions up to 2, got version 3; update typednn") as raised:
         read_checkpoint(folder)
     assert not raised.value.damaged
 

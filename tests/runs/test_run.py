@@ -418,6 +418,16 @@ def test_a_checkpoint_of_something_else(tmp_path: Path, changes: dict[str, Any],
     assert _names(run) == ["best.json", "step-00000007"]
 
 
+def test_a_checkpoint_of_version_1_holds_the_model_as_it_printed(tmp_path: Path) -> None:
+    """It is compared with that, whatever class of chain it was."""
+    run = _trained(tmp_path / "run", epochs=1)
+    rewritten(run / "checkpoints" / "step-00000007", lambda table: table.update(version=1, model=str(fuse(_model()))))
+    with Run.open(run) as opened:
+        with pytest.raises(CheckpointError, match=r"is of a model with '1 ReLU\(\)', got '1 Tanh\(\)'"):
+            opened.load_weights(_model(between=Tanh()))
+        _fit(opened, epochs=2)
+
+
 def test_weights_of_another_shape_under_the_same_print(tmp_path: Path) -> None:
     run = _trained(tmp_path / "run", epochs=1)
     with Run.open(run) as opened:
@@ -588,7 +598,7 @@ def test_when_all_are_damaged_it_does_not_start_over(tmp_path: Path) -> None:
 def test_a_newer_checkpoint_is_refused_not_passed_over(tmp_path: Path) -> None:
     run = _trained(tmp_path / "run")
     path = run / "checkpoints" / "step-00000021" / "state.json"
-    path.write_text(path.read_text().replace('"version": 1,', '"version": 7,'))
+    path.write_text(path.read_text().replace('"version": 2,', '"version": 7,'))
     with Run.open(run) as opened, pytest.raises(CheckpointError, match="got version 7; update typednn"):
         _fit(opened)
     assert len(_names(run)) == 4

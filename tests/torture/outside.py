@@ -35,7 +35,7 @@ from typednn.recipes.plan import plan_for, read_plan
 from typednn.recipes.samples import Samples, load_data, read_table
 from typednn.reports.html import write_report
 from typednn.runs import checkpoint, recorded, shown, tensorboard
-from typednn.runs.run import load_weights
+from typednn.runs.run import load_weights, structure
 
 NUMBERS = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 CSV = b"label,a,b\r\n1,2.5,3\r\n4,-5e2,6\r\n\r\n"
@@ -181,7 +181,7 @@ def _state() -> checkpoint.TrainingState:
 def _checkpoint_beside(folder: Path) -> None:
     if not (folder / "step-00000003" / "state.json").exists():
         model = _model()
-        checkpoint.write_checkpoint(folder, _state(), model.state_dict(), _optimizer(model).state_dict(), model=str(model))
+        checkpoint.write_checkpoint(folder, _state(), model.state_dict(), _optimizer(model).state_dict(), model=structure(model))
 
 
 def _checkpoint_file(name: str) -> bytes:

@@ -19,11 +19,11 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import safetensors
@@ -36,7 +36,7 @@ from typednn.runs.run_files import parsed, write_file
 from typednn.runs.state import Json, TrainingState, count, inner, part
 
 FORMAT = "typednn checkpoint"
-VERSION = 1
+VERSION = 2  # in version 1 the model stood as it prints
 WEIGHTS, OPTIMIZER, STATE = "weights.safetensors", "optimizer.safetensors", "state.json"
 _NAME = re.compile(r"step-(\d{8,15})")
 _KINDS = {stat.S_IFLNK: "a link to elsewhere", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
@@ -51,7 +51,7 @@ class Checkpoint:
     weights: dict[str, Any]
     optimizer: dict[str, Any]  # arrays and step counts, as its ``load_state_dict`` takes them
     optimizer_name: str
-    model: str
+    model: list[list[str]] | str  # `typednn.runs.run.structure`; of version 1, as it prints
     environment: Json
     configs: Json  # SHA-256 by name of the run's configs, as they were; empty where the typednn that wrote it did not say
 
@@ -96,7 +96,7 @@ def write_checkpoint(
     optimizer: Mapping[str, Any],
     *,
     optimizer_name: str = "",
-    model: str = "",
+    model: Sequence[Sequence[str]] = (),
     environment: Mapping[str, Any] | None = None,
     configs: Mapping[str, str] | None = None,
 ) -> Path:
@@ -118,7 +118,7 @@ def write_checkpoint(
                 "version": VERSION,
                 **state.as_json(),
                 "optimizer": {"name": optimizer_name, "steps": {key: value for key, value in optimizer.items() if isinstance(value, int)}},
-                "model": model,
+                "model": [[*row] for row in model],
                 "environment": dict(environment or {}),
                 "configs": dict(configs or {}),
                 "files": files,
@@ -208,10 +208,18 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         weights,
         {**{key: count(where, steps, key) for key in steps}, **arrays},
         part(where, optimizer, "name", str),
-        part(where, state, "model", str),
+        _structure(where, state),
         inner(where, state, "environment"),
         inner(where, {"configs": {}, **state}, "configs"),
     )
+
+
+def _structure(where: str, state: Json) -> list[list[str]] | str:
+    model: Any = state.get("model")
+    if isinstance(model, str):
+        return model
+    lists: Any = [part(where, {"model": row}, "model", list) for row in cast("list[object]", part(where, state, "model", list))]
+    return [[part(where, {"model": word}, "model", str) for word in row] for row in lists]
 
 
 def _content(path: Path) -> bytes:

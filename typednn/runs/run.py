@@ -27,7 +27,9 @@ import numpy as np
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
 from typednn.files import sync_folder
+from typednn.layer import Parts
 from typednn.module import Module
+from typednn.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.runs.environment import environment
 from typednn.runs.history import Best
@@ -37,7 +39,7 @@ from typednn.runs.state import Json, TrainingState, generator_states, restore_ge
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
 _LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_CHAINS = ("Chain", "Sequential", "Stack", "Fused")
+_CHAINS = ("Sequential", "Stack", "Fused")
 
 
 class RunLocked(StateError):
@@ -232,7 +234,7 @@ class Run(AbstractContextManager["Run"]):
             model.state_dict(),
             optimizer.state_dict(),
             optimizer_name=type(optimizer).__name__,
-            model=str(model),
+            model=structure(model),
             environment=self.environment,
             configs=self._configs(),
         )
@@ -314,19 +316,30 @@ class Run(AbstractContextManager["Run"]):
 
 
 def check_model(found: Checkpoint, model: Module) -> None:
-    """A `CheckpointError` where the checkpoint is of a model that prints otherwise, with the first line that differs.
-
-    A chain may be a `Chain`, a `Sequential`, a `Stack` or fused: the same parts have the same parameters and results.
-    """
-    theirs, mine = _lines(found.model), _lines(str(model))
+    """A `CheckpointError` where the checkpoint is of a model with other layers, with the first that differs."""
+    theirs, mine = _lines(found.model), _lines(structure(model))
     if found.model and theirs != mine:
         their, my = next((a, b) for a, b in zip([*theirs, ""], [*mine, ""], strict=False) if a != b)
         raise CheckpointError(explain(str(found.folder), f"is of a model with {their!r}", repr(my), "use the config it was trained with"))
 
 
-def _lines(printed: str) -> list[str]:
-    """A printed model's lines, the words without their columns."""
-    words = (line.split() for line in printed.splitlines())
+def structure(model: Module) -> list[list[str]]:
+    """Of each module its name, what it is, its parameters' shapes, and their count.
+
+    A chain is a ``Chain``, of whatever class and fused or not: the same parts have the same parameters and results.
+    """
+    modules = (module for _, module in model.named_modules())
+    return [
+        [name, "Chain" if isinstance(module, Parts) else kind, *rest]
+        for (name, kind, *rest), module in zip(rows(model), modules, strict=True)
+    ]
+
+
+def _lines(model: list[list[str]] | str) -> list[str]:
+    """A line for each module. Before version 2 a checkpoint held the model as it prints, its total in the last line."""
+    if not isinstance(model, str):
+        return [" ".join(" ".join(row).split()) for row in model]
+    words = [line.split() for line in model.splitlines()[:-1]]
     return [" ".join([*line[:-1], "Chain"] if line and line[-1] in _CHAINS else line) for line in words]
 
 
