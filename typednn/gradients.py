@@ -152,8 +152,7 @@ class Gradient:
 
     def __reduce__(self) -> Any:
         """A copy, and what is read from a file of them, knows its shared leaves by name, without the model."""
-        lacks_input = is_deferred(self) and self._later is None
-        names = [field.name for field in dataclasses.fields(cast("Any", self)) if not (lacks_input and field.name == "input")]
+        names = [field.name for field in dataclasses.fields(cast("Any", self)) if field.name != "input" or not lacks_input(self)]
         return _rebuilt, (type(self), {name: getattr(self, name) for name in names}, self.shared_leaves())
 
 
@@ -168,6 +167,11 @@ def deferred(kind: type[AnyGradient], later: Callable[[], Any] | None, **others:
         object.__setattr__(gradient, name, value)
     object.__setattr__(gradient, "_later", later)
     return gradient
+
+
+def lacks_input(gradient: Any) -> bool:
+    """Whether there is no derivative by the input, as of a part that runs in one kernel with its neighbours."""
+    return is_deferred(gradient) and gradient._later is None
 
 
 def is_deferred(gradient: object) -> bool:

@@ -13,6 +13,7 @@ from typednn.backends import to_device, to_numpy
 from typednn.checks import array_hints
 from typednn.errors import ArgumentError, CheckError, TypednnError, explain
 from typednn.fields import named_dtypes
+from typednn.gradients import lacks_input
 from typednn.module import Module
 
 T = TypeVar("T")
@@ -129,6 +130,8 @@ def arrays_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from arrays_in(part, f"{path}{place}.")
     elif is_dataclass(value):
         for field in fields(value):
+            if field.name == "input" and lacks_input(value):
+                continue
             yield from arrays_in(getattr(value, field.name), f"{path}{field.name}.")
 
 
