@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any, ClassVar, TypeAlias, cast
 
 from typednn.arrays import AnyArray, is_array
-from typednn.checks import array_hints, attribute_lookup, contract_of
+from typednn.contracts.checks import array_hints, attribute_lookup, contract_of
 from typednn.errors import DefinitionError, StackError, StateError, explain
-from typednn.fields import Field, InnerField, StoredField, declared_fields
-from typednn.gradients import named_leaves
 from typednn.kernels.pointwise import add
+from typednn.module.fields import Field, InnerField, StoredField, declared_fields
+from typednn.module.gradients import named_leaves
+from typednn.module.state import CallState, Cell, Stateful, Storage
 from typednn.shapes import Flow, parse
-from typednn.state import CallState, Cell, Stateful, Storage
 
 # One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Node]"

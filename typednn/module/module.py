@@ -1,7 +1,7 @@
-"""Module: everything that follows from walking a layer's fields (`typednn.tree`).
+"""Module: everything that follows from walking a layer's fields (`typednn.module.tree`).
 
 A layer is plain data: parameters, buffers, kept values and sublayers, each declared in the class body
-(`typednn.fields`). From the walk over them, in the order of declaration, come names, counts, gradients, saved
+(`typednn.module.fields`). From the walk over them, in the order of declaration, come names, counts, gradients, saved
 state, initialisation, devices, printing and the default ``update``: for hand-written models and stacks alike.
 Constructors take sizes and allocate nothing.
 """
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from typednn import calls, delegation, printing, sharing, updates
 from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
-from typednn.checks import enforced
+from typednn.contracts.checks import enforced
+from typednn.contracts.protocols import Enforced
 from typednn.errors import ArgumentError, LocatedError, StateDictError, explain
-from typednn.fields import StoredField
-from typednn.protocols import Enforced
+from typednn.module import calls, delegation, printing, sharing, updates
+from typednn.module.fields import StoredField
+from typednn.module.state import CallState, Cell, Placement, Storage
+from typednn.module.tree import Node, modules_in, summed
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
-from typednn.state import CallState, Cell, Placement, Storage
-from typednn.tree import Node, modules_in, summed
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))

@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from typednn import delegation
-from typednn.fields import Field, StoredField
-from typednn.state import Stateful
+from typednn.module import delegation
+from typednn.module.fields import Field, StoredField
+from typednn.module.state import Stateful
 
 # Printing a stack asks for the same few again and again; bounded, so that classes made at run time can go.
 _constructor = functools.lru_cache(maxsize=256)(inspect.signature)

@@ -4,9 +4,9 @@
 order, in one scope, so that ``batch`` means the same number everywhere and ``{self.x}`` is the instance's own
 size. What this module adds:
 
-* **Nothing escapes.** A class that implements a Protocol of `typednn.protocols` has its methods wrapped when it
-  is defined (`typednn.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about the
-  rank is a `DefinitionError` there and then; jaxtyping alone would silently check nothing.
+* **Nothing escapes.** A class that implements a Protocol of `typednn.contracts.protocols` has its methods wrapped when it
+  is defined (`typednn.contracts.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about
+  the rank is a `DefinitionError` there and then; jaxtyping alone would silently check nothing.
 * **A kind of call is judged once** (mode ``"cached"``, the default): the class and dtype of every array, the class of anything else. Of a
   kind seen before, only the sizes are compared, by code that is made from the annotations (`typednn.shapes.compiled`); what it does not
   let through is judged. ``"full"`` judges every call anew, ``"off"`` none. `set_checks` switches at run time, the environment variable
@@ -34,10 +34,10 @@ from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignor
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
-from typednn.cures import rank_cure
+from typednn.contracts.judgement import is_bearable
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
-from typednn.judgement import is_bearable
 from typednn.shapes.compiled import Scope, comparison, outcome
+from typednn.shapes.cures import rank_cure
 
 Mode = Literal["full", "cached", "off"]
 

@@ -10,7 +10,7 @@ give. ``tuple[Layer[…], ...]`` and ``list[Layer[…]]`` hold several, each rea
 
 A type checker sees the array alone. At run time each becomes a descriptor: reading a parameter that was never
 filled, or a kept value that no forward left, raises the error that says so. Parameters and buffers live in
-`typednn.state.Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is replaced.
+`typednn.module.state.Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is replaced.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
-from typednn.checks import attribute_lookup, check_hint, is_array_hint, judge
+from typednn.contracts.checks import attribute_lookup, check_hint, is_array_hint, judge
 from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, StackError, explain
-from typednn.state import CELLS, Cell, Stateful
+from typednn.module.state import CELLS, Cell, Stateful
 
 T = TypeVar("T")
 

@@ -24,8 +24,8 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
-from typednn.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
-from typednn.derivatives import checked_backward, gradient_fields
+from typednn.contracts.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
+from typednn.contracts.derivatives import checked_backward, gradient_fields
 from typednn.errors import ArgumentError, StateError, explain
 from typednn.kernels.pointwise import add, scaled
 
