@@ -120,22 +120,20 @@ def check_hint(where: str, hint: Any) -> Any:
             # A call could give another size each time, and the shape algebra, which reads the same text, runs no code.
             if re.search(r"[\w\])]\s*\(", re.sub(r"\b(min|max|abs)\s*\(", "((", hole)):
                 raise DefinitionError(explain(where, "braces read attributes", f"a call in {{{hole}}}", "keep the size in an attribute"))
-        promised = getattr(hint.array_type, "rank", None)
-        written = shapes.rank(hint.dim_str)
-        if promised is not None and written is not None and promised != written:
-            raise DefinitionError(
-                explain(
-                    where,
-                    f"{hint.array_type.__name__} promises {promised} axes",
-                    f"{written} axes in the string {hint.dim_str!r}",
-                    f"write Array{written} or name {promised} axes",
-                )
-            )
+        check_rank(where, hint.array_type, hint.dim_str, f"the string {hint.dim_str!r}")
     else:
         for argument in get_args(hint):
             if not isinstance(argument, (list, tuple)):
                 check_hint(where, argument)
     return hint
+
+
+def check_rank(where: str, array_type: Any, axes: str, place: str) -> None:
+    """`DefinitionError` where ``array_type`` promises another number of axes than the string ``axes`` names."""
+    promised, written = getattr(array_type, "rank", None), shapes.rank(axes)
+    if promised is not None and written is not None and promised != written:
+        rule, got = f"{array_type.__name__} promises {promised} axes", f"{written} axes in {place}"
+        raise DefinitionError(explain(where, rule, got, f"write Array{written} or name {promised} axes"))
 
 
 def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:

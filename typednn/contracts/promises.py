@@ -137,12 +137,12 @@ def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
 
 def _all_arrays(hint: Any) -> bool:
     """Whether ``hint`` is an array with axes, or a choice between several."""
-    return is_array_hint(hint) or (bool(get_args(hint)) and array_hints(hint) != [] and all(map(is_array_hint, get_args(hint))))
+    return all(map(is_array_hint, get_args(hint) or (hint,)))
 
 
 def _is_array_type(argument: Any) -> bool:
     """Whether a type argument is an array type of typednn, or a choice between several."""
-    return hasattr(argument, "rank") or (bool(get_args(argument)) and all(hasattr(option, "rank") for option in get_args(argument)))
+    return all(hasattr(option, "rank") for option in get_args(argument) or (argument,))
 
 
 def type_arguments(cls: type, base: type) -> dict[Any, Any]:

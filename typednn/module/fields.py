@@ -26,7 +26,7 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
-from typednn.contracts.checks import attribute_lookup, check_hint, is_array_hint, judge
+from typednn.contracts.checks import attribute_lookup, check_hint, check_rank, is_array_hint, judge
 from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, StackError, explain
 from typednn.module.state import CELLS, Cell, Stateful
 
@@ -168,10 +168,7 @@ class InnerField:
             rule, cure = "a layer inside says what it reads and what it must give", 'such as "batch *shape -> batch *shape"'
             raise DefinitionError(explain(self.where, rule, repr(self.contract), cure))
         for text, array_type in zip((reads, gives), get_args(self.hint), strict=False):
-            promised, written = getattr(array_type, "rank", None), shapes.rank(text)
-            if promised is not None and written is not None and promised != written:
-                rule, got = f"{array_type.__name__} promises {promised} axes", f"{written} axes in {text!r}"
-                raise DefinitionError(explain(self.where, rule, got, f"write Array{written} or name {promised} axes"))
+            check_rank(self.where, array_type, text, repr(text))
             for slot in shapes.parse(text):
                 if text is gives:
                     bound.add(slot.key)

@@ -63,12 +63,11 @@ class Module(Node, Enforced):
         """Every stored field of the given kinds once, under its first name: shared cells are not repeated."""
         seen: set[int] = set()
         for path, module in self.named_modules():
-            for name, field in type(module).fields.items():
-                if isinstance(field, StoredField) and field.kind in kinds and not field.absent(module):
-                    cell = field.cell(module)
-                    if id(cell) not in seen:
-                        seen.add(id(cell))
-                        yield (f"{path}.{name}" if path else name), module, field, cell
+            for name, field in module.stored_fields():
+                cell = field.cell(module)
+                if field.kind in kinds and id(cell) not in seen:
+                    seen.add(id(cell))
+                    yield (f"{path}.{name}" if path else name), module, field, cell
 
     # ------------------------------------------------------------------ parameters and their gradients
 
@@ -250,9 +249,8 @@ class Module(Node, Enforced):
 
     def shared(self) -> Self:
         """A second instance on the same parameter arrays with kept values of its own: use it where a layer is used twice."""
-        for field in type(self).fields.values():
-            if isinstance(field, StoredField) and not field.absent(self):
-                field.cell(self).shared = True
+        for _, field in self.stored_fields():
+            field.cell(self).shared = True
         twin = type(self).__new__(type(self))
         for name, value in vars(self).items():
             if name not in vars(twin):

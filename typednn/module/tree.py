@@ -92,6 +92,11 @@ class Node(Stateful):
         """The dotted path of a module below this one, or an empty string."""
         return next((path for path, candidate in self.named_modules() if candidate is module), "")
 
+    def stored_fields(self) -> Iterator[tuple[str, StoredField]]:
+        """This module's own parameters and buffers, without those that are switched off (``bias=False``)."""
+        fields = type(self).fields.items()
+        return ((name, field) for name, field in fields if isinstance(field, StoredField) and not field.absent(self))
+
     def held_parameters(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters, without its sublayers' and those that are switched off (``bias=False``)."""
         return ((name, field) for name, field in self.learnt if name not in self.__typednn_storage__.absent)
