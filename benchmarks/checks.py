@@ -53,7 +53,8 @@ from benchmarks.trivial import (
     PlainStep,
     ReLU,
 )
-from typednn.checks import Mode, checking
+from typednn import checking
+from typednn.contracts.checks import Mode
 from typednn.engines import counting
 from typednn.models import lenet5
 

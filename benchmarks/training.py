@@ -31,8 +31,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks import machine
-from typednn import Input
-from typednn.checks import checking
+from typednn import Input, checking
 from typednn.data import Loader
 from typednn.layers import Linear, ReLU
 from typednn.losses import SoftmaxCrossEntropy

@@ -17,14 +17,12 @@ from typing import Any, final
 import numpy as np
 from jaxtyping import Float
 
-from typednn import Input, Layer, S, config
+from typednn import Gradient, Input, Layer, Optimizer, S, config
 from typednn.arrays import Array2
-from typednn.gradients import Gradient
 from typednn.layers import Linear, ReLU, Sigmoid
 from typednn.layers.linear import LinearGrad
 from typednn.losses import MSE
 from typednn.optim import SGD
-from typednn.protocols import Optimizer
 from typednn.random import PCG32
 
 INPUTS: Array2 = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float32)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from typednn import Array2, Gradient, Layer, Optimizer, S
-from typednn.fields import Kept, Parameter
+from typednn import Array2, Gradient, Kept, Layer, Optimizer, Parameter, S
 from typednn.layers import Linear, Tanh
 from typednn.layers.linear import LinearGrad
 from typednn.losses import SoftmaxCrossEntropy

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from hypothesis import strategies as st
 from more_layers import Embedding, MaskedGate, tokens
 
+from typednn import Module
 from typednn.layer import Input, Sequential
 from typednn.layers import (
     Conv2d,
@@ -30,7 +31,6 @@ from typednn.layers import (
     Tanh,
 )
 from typednn.models import LeNet5
-from typednn.module import Module
 from typednn.testing import Subject
 
 Shape = tuple[int, ...]

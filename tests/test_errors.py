@@ -10,16 +10,15 @@ import pytest
 from jaxtyping import Float
 
 from tests.layer_cases import CASES
-from typednn import Array2, Input, layers, losses
+from typednn import Array2, ElementwiseGrad, Input, layers, losses
 from typednn.config.arguments import constructor, hints_of, layers_wanted
 from typednn.config.registry import INITIALISERS, LAYERS, OPTIMIZERS, SCHEDULES
 from typednn.data import batches, one_hot
 from typednn.errors import ArgumentError, ConfigError, DataError, ShapeError, StackError
-from typednn.gradients import ElementwiseGrad
 from typednn.layer import Layer, Sequential
 from typednn.layers import Conv2d, Linear, MaxPool2d, ReLU, Residual
+from typednn.module.printing import constructor_arguments
 from typednn.optim import SGD, Adam, AdamW, Group, clip_grad_norm
-from typednn.printing import constructor_arguments
 from typednn.random import PCG32, initialiser
 from typednn.shapes import Flow
 from typednn.stack import Stack

@@ -15,6 +15,7 @@ from typednn import (
     Array2,
     Array3,
     Chain,
+    ChainGrad,
     DynLayer,
     Elementwise,
     ElementwiseGrad,
@@ -24,11 +25,10 @@ from typednn import (
     Kept,
     Layer,
     Module,
+    checking,
 )
-from typednn.checks import checking
 from typednn.errors import ArgumentError, LayerReused, NotForwarded, NotInitialised, ShapeError, StackError
 from typednn.gradient_check import gradcheck
-from typednn.gradients import ChainGrad
 from typednn.layer import A, FirstLayer, MultiInput, Sequential
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Sigmoid, Softmax, Tanh
 from typednn.optim import SGD, Adam

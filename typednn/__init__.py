@@ -24,13 +24,11 @@ if TYPE_CHECKING:
 
     from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, runs, shapes, testing, training
     from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
-    from typednn.calls import Call, observing
-    from typednn.checks import checking, get_checks, set_checks
+    from typednn.contracts.checks import checking, get_checks, set_checks
+    from typednn.contracts.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
-    from typednn.fields import Buffer, Kept, Parameter
     from typednn.fusion import fuse
     from typednn.gradient_check import gradcheck
-    from typednn.gradients import ChainGrad, ElementwiseGrad, Gradient
     from typednn.layer import (
         Chain,
         Elementwise,
@@ -45,8 +43,10 @@ if TYPE_CHECKING:
         S,
         Sequential,
     )
-    from typednn.module import Module
-    from typednn.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
+    from typednn.module.calls import Call, observing
+    from typednn.module.fields import Buffer, Kept, Parameter
+    from typednn.module.gradients import ChainGrad, ElementwiseGrad, Gradient
+    from typednn.module.module import Module
     from typednn.stack import Dyn, DynGrad, Stack
 
 # An idle worker of OpenBLAS gives its core back to the kernels' threads soon. It is read when the library is loaded, so it is set
@@ -56,16 +56,16 @@ if "numpy" not in sys.modules:
 
 _HOMES = {
     "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",
-    "calls": "Call observing",
-    "checks": "checking get_checks set_checks",
+    "module.calls": "Call observing",
+    "contracts.checks": "checking get_checks set_checks",
     "errors": "TypednnError",
-    "fields": "Buffer Kept Parameter",
+    "module.fields": "Buffer Kept Parameter",
     "fusion": "fuse",
     "gradient_check": "gradcheck",
-    "gradients": "ChainGrad ElementwiseGrad Gradient",
+    "module.gradients": "ChainGrad ElementwiseGrad Gradient",
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",
-    "module": "Module",
-    "protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
+    "module.module": "Module",
+    "contracts.protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
     "stack": "Dyn DynGrad Stack",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -23,8 +23,8 @@ from typednn.arguments import integer, number
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, TypednnError, explain
-from typednn.module import Module
-from typednn.state import Stateful
+from typednn.module.module import Module
+from typednn.module.state import Stateful
 
 _KINK = 1e-3
 _BOOKKEEPING = frozenset(Stateful.__annotations__)  # what every module has, beside what its class declares

@@ -26,15 +26,15 @@ from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn import arrays
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
-from typednn.cures import rank_cure
+from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
-from typednn.fields import Kept
-from typednn.foreign import Foreign, adopted, identity, missing_methods
-from typednn.gradients import ChainGrad, ElementwiseGrad
-from typednn.module import Module
-from typednn.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
+from typednn.module.fields import Kept
+from typednn.module.foreign import Foreign, adopted, identity, missing_methods
+from typednn.module.gradients import ChainGrad, ElementwiseGrad
+from typednn.module.module import Module
+from typednn.module.updates import inherited, update_parts
 from typednn.shapes import Flow
-from typednn.updates import inherited, update_parts
+from typednn.shapes.cures import rank_cure
 
 In = TypeVar("In")
 Out = TypeVar("Out")

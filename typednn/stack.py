@@ -17,9 +17,8 @@ from typing import Any, TypeAlias, final
 from jaxtyping import Float
 
 from typednn.arrays import Array2
+from typednn.contracts.protocols import DynLayer, Optimizer
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
-from typednn.foreign import Foreign, adopted
-from typednn.gradients import Gradient
 from typednn.layer import (
     AnyChainGrad,
     Chain,
@@ -37,8 +36,9 @@ from typednn.layer import (
     run,
     run_back,
 )
-from typednn.module import Module
-from typednn.protocols import DynLayer, Optimizer
+from typednn.module.foreign import Foreign, adopted
+from typednn.module.gradients import Gradient
+from typednn.module.module import Module
 from typednn.shapes import Axis, Dim, Flow
 
 AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | Foreign"

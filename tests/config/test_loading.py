@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import Array2, Gradient, Layer, layers
+from typednn import Array2, Gradient, Layer, Module, layers
 from typednn.config import ConfigError, dumps, load, loads, register
 from typednn.config.arguments import constructor, hints_of
 from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError
 from typednn.layers import Linear, Tanh
-from typednn.module import Module
 from typednn.shapes import Flow
 
 ROWS = "format = 1\ninput = [4]\n"
@@ -28,7 +27,7 @@ LAYERS_OF_A_USER = '''
 from typednn.config import register
 from typednn.layers import Linear
 from typednn.layer import A, Elementwise
-from typednn.gradients import ElementwiseGrad
+from typednn import ElementwiseGrad
 from jaxtyping import Float
 
 @register("Twice")

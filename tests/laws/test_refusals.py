@@ -7,10 +7,12 @@ import pytest
 import strict_array
 
 from tests.layer_cases import CASES, LayerCase
-from typednn import calls, checking, checks, derivatives, fields, gradients, updates
+from typednn import checking
 from typednn.backends import to_device
+from typednn.contracts import checks, derivatives
 from typednn.engines import using
 from typednn.errors import ShapeError
+from typednn.module import calls, fields, gradients, updates
 from typednn.shapes import Flow
 from typednn.testing import LAYER_LAWS, refusals
 

@@ -11,9 +11,9 @@ import pytest
 from two_calls import Twice
 
 from tests.layer_cases import LayerCase
+from typednn import Gradient
 from typednn.backends import to_numpy
 from typednn.errors import CheckError, LayerReused, NotForwarded, NotInitialised, StateDictError
-from typednn.gradients import Gradient
 from typednn.layers import Linear
 from typednn.optim import clip_grad_norm
 from typednn.testing import LAYER_LAWS

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import Array1, Array2, Gradient, Kept, Layer, Loss, Parameter, S, testing
+from typednn import Array1, Array2, Gradient, Kept, Layer, Loss, Module, Parameter, S, testing
 from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError, MissingExtra
 from typednn.layers import Linear
-from typednn.module import Module
 from typednn.optim import SGD
 from typednn.testing import LAYER_LAWS, LOSS_LAWS, OPTIMIZER_LAWS, LawBroken, check_layer, check_loss, check_optimizer
 

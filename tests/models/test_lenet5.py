@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from typednn import Optimizer
 from typednn.arrays import AnyArray, Array2, Array4
 from typednn.errors import LayerReused, NotForwarded, ShapeError
 from typednn.layer import Layer
@@ -13,7 +14,6 @@ from typednn.layers import MaxPool2d
 from typednn.losses import CrossEntropy, SoftmaxCrossEntropy
 from typednn.models import LeNet5, LeNet5Grad, lenet5
 from typednn.optim import SGD, Adam
-from typednn.protocols import Optimizer
 from typednn.random import PCG32, HeNormal, Zeros
 
 AnyModel = Layer[Array4, Array2, Any]

@@ -1,9 +1,11 @@
 """The import contract of pyproject.toml holds, and would notice each kind of breach."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,7 @@ def test_every_contract_is_kept(project_copy: Path) -> None:
 
 FLOORS = "Each floor imports only what stands below it"
 CIRCLES = "No modules import each other in a circle"
+MODULE = "Within what a module is, each file imports only what stands below it"
 LAYERS = "No layer imports another layer"
 CUPY = "Only the CuPy backend imports CuPy"
 PEERS = "The library needs no peer"
@@ -43,11 +46,14 @@ PEERS = "The library needs no peer"
     ("file", "line", "contract"),
     [
         pytest.param("errors.py", "import typednn.layers.linear", FLOORS, id="upwards"),
-        pytest.param("errors.py", "def later():\n    import typednn.arrays", FLOORS, id="upwards inside a function"),
+        pytest.param("errors.py", "def later():\n    import typednn.contracts.checks", FLOORS, id="upwards inside a function"),
         pytest.param("errors.py", "import typednn", FLOORS, id="the package as a whole"),
         pytest.param("utils.py", "", FLOORS, id="module without a floor"),
         pytest.param("shapes/axes.py", "import typednn.shapes.flow", CIRCLES, id="in a circle"),
         pytest.param("shapes/axes.py", "if TYPE_CHECKING:\n    import typednn.shapes.flow", CIRCLES, id="in a circle, for checkers"),
+        pytest.param("errors.py", "import typednn.arrays", CIRCLES, id="in a circle on one floor"),
+        pytest.param("mypy_plugin/types.py", "import typednn.contracts", FLOORS, id="sideways"),
+        pytest.param("module/state.py", "import typednn.module.tree", MODULE, id="upwards within a package"),
         pytest.param("layers/linear.py", "import typednn.layers.relu", LAYERS, id="layer to layer"),
         pytest.param("random.py", "import cupy", CUPY, id="cupy outside its backend"),
         pytest.param("layers/linear.py", "import torch", PEERS, id="peer"),
@@ -61,7 +67,31 @@ def test_breach_is_noticed(project_copy: Path, file: str, line: str, contract: s
     assert f"{contract} BROKEN" in said
 
 
+def _contract(name: str) -> list[str]:
+    """The rows of a contract of pyproject.toml, highest first."""
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    rows: list[str] = next(contract for contract in contracts if contract["id"] == name)["layers"]
+    return rows
+
+
+def _table(header: str) -> list[list[str]]:
+    """The cells below ``header`` in docs/design.md."""
+    below = (REPOSITORY / "docs" / "design.md").read_text(encoding="utf-8").partition(f"| {header} |")[2]
+    lines = below.partition("\n\n")[0].splitlines()[2:]
+    assert lines, f"docs/design.md has no table of {header}"
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
 def test_contract_names_only_floors_that_exist() -> None:
-    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
-    floors = text.partition("layers = [\n")[2].partition("]")[0]
-    assert "(" not in floors, "a floor in parentheses may be missing, and so hides a misspelt one"
+    assert "(" not in "".join(_contract("floors")), "a floor in parentheses may be missing, and so hides a misspelt one"
+
+
+def test_the_page_draws_the_floors_of_the_contract() -> None:
+    drawn = [re.findall("`(.*?)`", packages) for _, packages, _ in _table("floor")]
+    assert drawn == [re.split(" [:|] ", row) for row in _contract("floors")], "docs/design.md and pyproject.toml: same floors, same order"
+
+
+def test_the_page_names_files_that_exist() -> None:
+    named = [file.replace("<op>", "*") for _, files in _table("for") for file in re.findall("`([^`]*[.][^`]*)`", files)]
+    assert named
+    assert [file for file in named if not list((REPOSITORY / "typednn").glob(file))] == []

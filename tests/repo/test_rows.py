@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 
 from tests.layer_cases import CASES
-from typednn import layers, losses, optim
+from typednn import Module, layers, losses, optim
 from typednn.config.registry import LAYERS
-from typednn.module import Module
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = {path.stem for path in (ROOT / "typednn" / "layers").glob("*.py") if path.stem != "__init__"}

@@ -11,7 +11,7 @@ import pytest
 from jaxtyping import Float
 
 from typednn.arrays import AnyArray
-from typednn.checks import judged_place
+from typednn.contracts.checks import judged_place
 from typednn.errors import DefinitionError
 from typednn.shapes import Dim, evaluate
 from typednn.shapes.compiled import comparison, outcome

@@ -5,10 +5,9 @@ from typing import Any
 
 from jaxtyping import Shaped
 
+from typednn import Gradient, Module
 from typednn.arrays import AnyArray
-from typednn.gradients import Gradient
 from typednn.layer import MultiInput
-from typednn.module import Module
 
 
 @dataclass(frozen=True, slots=True)

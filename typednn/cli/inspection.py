@@ -16,7 +16,7 @@ from typednn.config.registry import LAYERS
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.gradient_check import gradcheck as compared
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.shapes import Flow

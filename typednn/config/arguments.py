@@ -19,9 +19,9 @@ from beartype.roar import BeartypeException
 from typednn.config.registry import INITIALISERS, SCHEDULES
 from typednn.config.source import Item, Place, Source
 from typednn.config.values import written
+from typednn.contracts.judgement import is_bearable
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
-from typednn.judgement import is_bearable
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.optim import Schedule
 from typednn.random import Initialiser
 

@@ -12,9 +12,9 @@ from typednn.config.registry import INITIALISERS, OPTIMIZERS, SCHEDULES, registe
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, Input, Parts
-from typednn.module import Module
+from typednn.module.module import Module
+from typednn.module.printing import constructor_arguments
 from typednn.optim import ConstantLR, GradientOptimizer
-from typednn.printing import constructor_arguments
 from typednn.stack import Stack
 
 _RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES).items()}

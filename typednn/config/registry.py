@@ -15,11 +15,11 @@ from typing import Any, Final, TypeVar
 
 import typednn.layers
 import typednn.optim
+from typednn.contracts.protocols import DynLayer
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, ElementwiseChain, PositionwiseChain, Sequential
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.optim import ConstantLR, CosineLR, GradientOptimizer, StepLR
-from typednn.protocols import DynLayer
 from typednn.random import (
     Constant,
     HeNormal,

@@ -9,7 +9,7 @@ from typednn.config.arguments import Arguments, shortened, type_of
 from typednn.config.registry import OPTIMIZERS
 from typednn.config.source import Item, Source
 from typednn.errors import ArgumentError, explain
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.optim import GradientOptimizer, Group
 from typednn.random import PCG32, Rng
 

@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Self, TypeVar
 
 from typednn.arrays import device_of
-from typednn.calls import is_observed, misplaced
 from typednn.errors import ArgumentError, explain
 from typednn.fusion.segments import Segment, for_inference, segments
-from typednn.gradients import ChainGrad, deferred
 from typednn.layer import AnyChainGrad, Chain, FirstChain, Parts, run, run_back
-from typednn.module import Module
+from typednn.module.calls import is_observed, misplaced
+from typednn.module.gradients import ChainGrad, deferred
+from typednn.module.module import Module
 
 C = TypeVar("C", bound=Parts)
 

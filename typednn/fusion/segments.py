@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, Protocol, cast
 
-from typednn.gradients import ElementwiseGrad, deferred
 from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
@@ -27,8 +26,9 @@ from typednn.layers.pad2d import Pad2d
 from typednn.layers.relu import ReLU
 from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.tanh import Tanh
-from typednn.module import Module
-from typednn.state import Cell
+from typednn.module.gradients import ElementwiseGrad, deferred
+from typednn.module.module import Module
+from typednn.module.state import Cell
 
 _ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activation("sigmoid"), Tanh: Activation("tanh")}
 

@@ -16,10 +16,10 @@ from jaxtyping import Float
 
 from typednn.arguments import integer, pair
 from typednn.arrays import Array1, Array4
-from typednn.fields import Kept, Parameter
-from typednn.gradients import Gradient
 from typednn.kernels import conv2d
 from typednn.layer import Layer, S
+from typednn.module.fields import Kept, Parameter
+from typednn.module.gradients import Gradient
 from typednn.random import Initialiser, Rng
 
 

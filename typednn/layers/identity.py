@@ -4,8 +4,8 @@ from typing import final
 
 from jaxtyping import Float
 
-from typednn.gradients import ElementwiseGrad
 from typednn.layer import A, Elementwise
+from typednn.module.gradients import ElementwiseGrad
 
 
 @final

@@ -11,10 +11,10 @@ from jaxtyping import Float
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray
-from typednn.fields import Kept
-from typednn.gradients import ElementwiseGrad
 from typednn.kernels.pointwise import leaky_relu
 from typednn.layer import A, Elementwise
+from typednn.module.fields import Kept
+from typednn.module.gradients import ElementwiseGrad
 
 
 @final

@@ -14,10 +14,10 @@ from jaxtyping import Float
 
 from typednn.arguments import integer
 from typednn.arrays import Array1, Array2
-from typednn.fields import Kept, Parameter
-from typednn.gradients import Gradient
 from typednn.kernels import linear
 from typednn.layer import Layer, S
+from typednn.module.fields import Kept, Parameter
+from typednn.module.gradients import Gradient
 from typednn.random import Initialiser, Rng
 
 

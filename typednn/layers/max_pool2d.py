@@ -16,10 +16,10 @@ from jaxtyping import Float, Integer
 
 from typednn.arguments import pair
 from typednn.arrays import AnyIntArray, Array4
-from typednn.fields import Kept
-from typednn.gradients import Gradient
 from typednn.kernels import max_pool2d
 from typednn.layer import Layer, S
+from typednn.module.fields import Kept
+from typednn.module.gradients import Gradient
 
 
 @final

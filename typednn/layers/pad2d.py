@@ -16,9 +16,9 @@ from jaxtyping import Float
 from typednn.arguments import choice, integer, number
 from typednn.arrays import Array4
 from typednn.errors import ArgumentError, explain
-from typednn.gradients import Gradient
 from typednn.kernels import pad2d
 from typednn.layer import Layer, S
+from typednn.module.gradients import Gradient
 
 
 @final

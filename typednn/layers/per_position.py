@@ -13,10 +13,10 @@ from jaxtyping import Float
 from typing_extensions import TypeVar
 
 from typednn.arrays import Array2, Array3
-from typednn.fields import Kept
-from typednn.gradients import Gradient
 from typednn.kernels.reshape import reshape
 from typednn.layer import G, Layer, S
+from typednn.module.fields import Kept
+from typednn.module.gradients import Gradient
 
 Inner = TypeVar("Inner", covariant=True)
 

@@ -13,10 +13,10 @@ from jaxtyping import Float
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray, Array1
-from typednn.fields import Kept, Parameter
-from typednn.gradients import ElementwiseGrad, Gradient
 from typednn.kernels import prelu
 from typednn.layer import A, Elementwise
+from typednn.module.fields import Kept, Parameter
+from typednn.module.gradients import ElementwiseGrad, Gradient
 from typednn.random import Constant, Rng
 
 

@@ -13,8 +13,8 @@ from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.arguments import integer
-from typednn.gradients import Gradient
 from typednn.layer import G, In, Layer, S
+from typednn.module.gradients import Gradient
 
 X = TypeVar("X", covariant=True)
 Inner = TypeVar("Inner", covariant=True)

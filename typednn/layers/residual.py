@@ -12,9 +12,9 @@ from typing import Any, Generic, Literal, final
 from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
-from typednn.gradients import Gradient
 from typednn.kernels.pointwise import add
 from typednn.layer import G, In, Layer, S
+from typednn.module.gradients import Gradient
 
 X = TypeVar("X", covariant=True)
 Inner = TypeVar("Inner", covariant=True)

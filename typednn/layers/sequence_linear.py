@@ -14,11 +14,11 @@ from jaxtyping import Float
 
 from typednn.arguments import integer
 from typednn.arrays import AnyArray, Array1, Array2
-from typednn.fields import Kept, Parameter
-from typednn.gradients import ElementwiseGrad, Gradient
 from typednn.kernels import linear
 from typednn.kernels.reshape import reshape
 from typednn.layer import Positionwise, Rows
+from typednn.module.fields import Kept, Parameter
+from typednn.module.gradients import ElementwiseGrad, Gradient
 from typednn.random import Initialiser, Rng
 
 

@@ -12,10 +12,10 @@ from typing import final
 from jaxtyping import Float
 
 from typednn.arrays import Array2
-from typednn.fields import Kept
-from typednn.gradients import Gradient
 from typednn.kernels import softmax
 from typednn.layer import Layer, S
+from typednn.module.fields import Kept
+from typednn.module.gradients import Gradient
 
 
 @final

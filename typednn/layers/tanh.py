@@ -10,10 +10,10 @@ from typing import final
 from jaxtyping import Float
 
 from typednn.arrays import AnyArray
-from typednn.fields import Kept
-from typednn.gradients import ElementwiseGrad
 from typednn.kernels.pointwise import tanh
 from typednn.layer import A, Elementwise
+from typednn.module.fields import Kept
+from typednn.module.gradients import ElementwiseGrad
 
 
 @final

@@ -15,9 +15,9 @@ from typing_extensions import TypeVar
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray, Array2
+from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise import cross_entropy
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
-from typednn.protocols import Loss
 
 Value = TypeVar("Value", default=float)
 

@@ -12,9 +12,9 @@ from jaxtyping import Float
 from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray
+from typednn.contracts.protocols import Loss
 from typednn.kernels.pointwise import mse
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
-from typednn.protocols import Loss
 
 A = TypeVar("A", bound=AnyArray)
 Value = TypeVar("Value", default=float)

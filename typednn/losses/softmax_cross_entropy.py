@@ -17,11 +17,11 @@ from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray, Array2, IntArray1
 from typednn.backends import to_numpy
-from typednn.checks import switch
+from typednn.contracts.checks import switch
+from typednn.contracts.protocols import Loss
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import softmax_cross_entropy
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
-from typednn.protocols import Loss
 
 Value = TypeVar("Value", default=float)
 

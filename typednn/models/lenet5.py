@@ -27,7 +27,6 @@ from jaxtyping import Float
 from typing_extensions import TypeVarTuple
 
 from typednn.arrays import Array2, Array4
-from typednn.gradients import ElementwiseGrad, Gradient
 from typednn.layer import Chain, Input, Layer, S
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU, Softmax
 from typednn.layers.conv2d import Conv2dGrad
@@ -36,6 +35,7 @@ from typednn.layers.linear import LinearGrad
 from typednn.layers.max_pool2d import MaxPool2dGrad
 from typednn.layers.pad2d import Pad2dGrad
 from typednn.layers.softmax import SoftmaxGrad
+from typednn.module.gradients import ElementwiseGrad, Gradient
 from typednn.random import Initialiser, Rng
 
 

@@ -25,7 +25,7 @@ SHAPE = ErrorCode("shape", "Sizes of arrays across typednn layers and annotated 
 KEY = "typednn"
 MARK = "__typednn__"
 
-MODULE = "typednn.module.Module"
+MODULE = "typednn.module.module.Module"
 LAYER = "typednn.layer.Layer"
 FIRST_LAYER = "typednn.layer.FirstLayer"
 INPUT = "typednn.layer.Input"
@@ -35,7 +35,7 @@ CHAIN = "typednn.layer.Chain"
 # What `>>` makes where both sides are of one kind, in the order in which they are asked.
 KINDS = {"typednn.layer.Elementwise": "typednn.layer.ElementwiseChain", "typednn.layer.Positionwise": "typednn.layer.PositionwiseChain"}
 CHAINS = (CHAIN, "typednn.layer.FirstChain", SEQUENTIAL)
-GRADIENT = "typednn.gradients.Gradient"
+GRADIENT = "typednn.module.gradients.Gradient"
 NDARRAY = "numpy.ndarray"
 
 

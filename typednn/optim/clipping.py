@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 from typednn.arguments import number
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, explain
-from typednn.gradients import Gradient
+from typednn.module.gradients import Gradient
 
 G = TypeVar("G", bound=Gradient)
 

@@ -30,12 +30,12 @@ from jaxtyping import Float
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray, device_of, is_floating
 from typednn.backends import to_device, to_numpy
-from typednn.checks import switch
+from typednn.contracts.checks import switch
+from typednn.contracts.protocols import Optimizer
 from typednn.errors import ArgumentError, LocatedError, StateDictError, StateError, explain
 from typednn.kernels.pointwise import add_scaled, shrunk
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.optim.schedule import ConstantLR, Schedule, schedule
-from typednn.protocols import Optimizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from typednn.arguments import number
 from typednn.arrays import namespace
-from typednn.module import Module
+from typednn.module.module import Module
 
 
 def l2_penalty(model: Module, l2: float) -> float:

@@ -20,9 +20,9 @@ import numpy as np
 from typednn.config.model_config import ModelConfig
 from typednn.data import Loader
 from typednn.errors import ArgumentError, explain
-from typednn.foreign import Foreign
 from typednn.fusion import fuse
 from typednn.metrics import ClassificationReport, RegressionReport
+from typednn.module.foreign import Foreign
 from typednn.random import PCG32, Rng
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe

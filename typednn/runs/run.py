@@ -28,8 +28,8 @@ from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
 from typednn.files import sync_folder
 from typednn.layer import Parts
-from typednn.module import Module
-from typednn.printing import rows
+from typednn.module.module import Module
+from typednn.module.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.runs.environment import environment
 from typednn.runs.history import Best

@@ -11,7 +11,7 @@ import numpy as np
 
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.errors import CheckpointError, StateDictError, explain
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.random import PCG32
 from typednn.runs.history import Best, Epoch, Measured
 from typednn.runs.run_files import as_number

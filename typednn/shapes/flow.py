@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
-from typednn.cures import between
 from typednn.errors import StackError
 from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank
+from typednn.shapes.cures import between
 from typednn.shapes.dims import Dim, differ, same
 from typednn.shapes.expressions import Lookup, evaluate, unknown, write
 

@@ -11,13 +11,13 @@ import numpy as np
 from typednn import config
 from typednn.arrays import is_array, is_floating
 from typednn.backends import to_numpy
-from typednn.checks import Mode, array_hints, checking
 from typednn.config.registry import LAYERS
+from typednn.contracts.checks import Mode, array_hints, checking
 from typednn.engines import using
 from typednn.errors import ArgumentError, NotForwarded, NotInitialised, explain
 from typednn.gradient_check import gradcheck
 from typednn.layer import FirstLayer, Input, MultiInput, Sequential
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
 from typednn.testing.drawing import Shapes, for_drawn

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from typednn.arrays import is_floating
-from typednn.checks import Mode, array_hints, checking
+from typednn.contracts.checks import Mode, array_hints, checking
 from typednn.errors import ArgumentError, explain
 from typednn.gradient_check import compare
 from typednn.shapes import rank

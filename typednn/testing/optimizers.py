@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from typednn.contracts.protocols import Optimizer
 from typednn.errors import ArgumentError, explain
 from typednn.layers import Linear
-from typednn.protocols import Optimizer
 from typednn.testing.subject import broken, hold, locked, same, unwritten, values
 
 _SHAPES = ((3, 2), (4,), (1,))

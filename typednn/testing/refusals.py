@@ -10,10 +10,10 @@ import numpy as np
 
 from typednn.arrays import device_of, is_floating
 from typednn.backends import to_device, to_numpy
-from typednn.checks import Mode, array_hints, checking
+from typednn.contracts.checks import Mode, array_hints, checking
 from typednn.errors import StackError
 from typednn.layer import MultiInput
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.optim import SGD
 from typednn.shapes import Flow, parse
 from typednn.testing.subject import Subject, names_of, raises, refused

@@ -10,11 +10,11 @@ import numpy as np
 
 from typednn.arrays import is_array, is_floating
 from typednn.backends import to_device, to_numpy
-from typednn.checks import array_hints
+from typednn.contracts.checks import array_hints
 from typednn.errors import ArgumentError, CheckError, TypednnError, explain
-from typednn.fields import named_dtypes
-from typednn.gradients import lacks_input
-from typednn.module import Module
+from typednn.module.fields import named_dtypes
+from typednn.module.gradients import lacks_input
+from typednn.module.module import Module
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from typednn.backends import to_device
 from typednn.data.batches import in_order
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
-from typednn.module import Module
+from typednn.module.module import Module
 from typednn.tasks import Task
 
 In = TypeVar("In", bound=AnyArray)

@@ -8,9 +8,9 @@ import numpy as np
 
 from typednn.arrays import is_floating, namespace
 from typednn.backends import to_number
-from typednn.calls import Call, observing
-from typednn.gradients import Gradient
-from typednn.module import Module
+from typednn.module.calls import Call, observing
+from typednn.module.gradients import Gradient
+from typednn.module.module import Module
 from typednn.training.evaluation import evaluating
 
 

@@ -17,12 +17,12 @@ from typing_extensions import TypeVar
 
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
-from typednn.delegation import foreign_parts
+from typednn.contracts.protocols import InputGrad, Optimizer, Part
 from typednn.errors import ArgumentError, explain
-from typednn.foreign import adopted, missing_methods
 from typednn.layer import Layer
-from typednn.module import Module
-from typednn.protocols import InputGrad, Optimizer, Part
+from typednn.module.delegation import foreign_parts
+from typednn.module.foreign import adopted, missing_methods
+from typednn.module.module import Module
 from typednn.runs.history import History
 from typednn.runs.run import Run
 from typednn.tasks import Classification, Task, task_of

@@ -12,13 +12,13 @@ from typing import Any, Literal, final
 import numpy as np
 
 from typednn.backends import read_together, to_device, to_numpy
+from typednn.contracts.protocols import Optimizer
 from typednn.errors import ArgumentError, StateError, explain
-from typednn.gradients import Gradient
 from typednn.layer import Layer
-from typednn.module import Module
+from typednn.module.gradients import Gradient
+from typednn.module.module import Module
 from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
-from typednn.protocols import Optimizer
 from typednn.runs.environment import differences
 from typednn.runs.history import Best, Epoch, History, Measured, Step
 from typednn.runs.run import Run, RunWarning, restore

@@ -2,7 +2,7 @@
 
     builtins.len                    a function, by its full name
     typednn.layer.Sequential        a call of this very class
-    (typednn.module.Module)         a call of any class derived from it
+    (typednn.module.module.Module)  a call of any class derived from it
     Array.reshape()                 a method, by the kind of value (`values`) or by its owner's full name
     Array.shape                     an attribute
     Layer >> Layer, Array + Array   an operator between two kinds of values; + stands for all but >> and @

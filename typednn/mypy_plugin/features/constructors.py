@@ -168,5 +168,5 @@ def _function(text: str) -> ast.FunctionDef:
     return function
 
 
-TABLE: dict[str, Analysis] = {"(typednn.module.Module)": constructed}
+TABLE: dict[str, Analysis] = {"(typednn.module.module.Module)": constructed}
 EFFECTS: dict[str, Analysis] = {"super().__init__()": following}

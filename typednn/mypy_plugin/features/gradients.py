@@ -139,5 +139,5 @@ def _product_text(shape: "Shape | None") -> str:
 TABLE: dict[str, Analysis] = {
     "Layer.backward()": backward,
     "Layer.update()": update,
-    "(typednn.gradients.Gradient)": gradient,
+    "(typednn.module.gradients.Gradient)": gradient,
 }

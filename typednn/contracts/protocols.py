@@ -1,7 +1,7 @@
 """What a part of a model can do, and the laws it keeps. One screen; everything else implements these.
 
 The annotations are enforced: a class that derives from one of these is held to them when it is defined and whenever
-its methods are called (`typednn.promises`); ``isinstance`` works on all of them where they are consumed. Parameters
+its methods are called (`typednn.contracts.promises`); ``isinstance`` works on all of them where they are consumed. Parameters
 are positional: an implementer calls them what it likes.
 """
 
@@ -15,7 +15,7 @@ from jaxtyping import Float, Shaped
 from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray, Array2
-from typednn.promises import enforce_class
+from typednn.contracts.promises import enforce_class
 
 In = TypeVar("In", contravariant=True)
 Out = TypeVar("Out", covariant=True)

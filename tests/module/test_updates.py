@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import AnyArray, Array2, Gradient, Layer, fuse
-from typednn.checks import checking
+from typednn import AnyArray, Array2, Gradient, Layer, Optimizer, checking, fuse
 from typednn.errors import CheckError, ShapeError, StateError
 from typednn.layer import Elementwise, Input, Sequential
 from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
 from typednn.optim import SGD, Adam, AdamW, Group
-from typednn.protocols import Optimizer
 from typednn.stack import Dyn, Stack
 
 
@@ -27,7 +25,7 @@ class AffineGrad(Gradient):
 class Affine(Layer[Array2, Array2, AffineGrad]):
     """y = x weightᵀ, with an update of its own that counts itself and limits the weights after the step."""
 
-    from typednn.fields import Kept, Parameter
+    from typednn.module.fields import Kept, Parameter
 
     weight: Parameter[Float[Array2, "3 3"]]
     _x: Kept[Float[Array2, "batch 3"]]

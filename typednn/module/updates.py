@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from typednn.calls import locate
-from typednn.checks import Contract, contracted, judge, signature, switch
-from typednn.derivatives import check_derivative, check_optimizer
+from typednn.contracts.checks import Contract, contracted, judge, signature, switch
+from typednn.contracts.derivatives import check_derivative, check_optimizer
+from typednn.contracts.protocols import Optimizer
 from typednn.errors import LocatedError
 from typednn.kernels.pointwise import add
-from typednn.protocols import Optimizer
-from typednn.tree import Node, Use, summed
+from typednn.module.calls import locate
+from typednn.module.tree import Node, Use, summed
 
 Update = TypeVar("Update", bound=Callable[..., None])
 

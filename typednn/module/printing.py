@@ -8,9 +8,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from typednn import delegation
-from typednn.fields import Field, StoredField
-from typednn.state import Stateful
+from typednn.module import delegation
+from typednn.module.state import Stateful
 
 # Printing a stack asks for the same few again and again; bounded, so that classes made at run time can go.
 _constructor = functools.lru_cache(maxsize=256)(inspect.signature)
@@ -40,18 +39,16 @@ def rows(model: Any) -> list[tuple[str, str, str, str]]:
     first: dict[int, tuple[str, str]] = {}
     for path, module in model.named_modules():
         own: list[str] = []
-        fields: dict[str, Field] = module.fields
         count = 0
-        for name, field in fields.items():
-            if isinstance(field, StoredField) and not field.absent(module):
-                shape = field.shape(module)
-                kind = "buffer " if field.kind == "buffer" else ""
-                where, theirs = first.setdefault(id(field.cell(module)), (path, name))
-                if (where, theirs) == (path, name):
-                    own.append(f"{kind}{name} {shape}")
-                    count += 0 if kind else math.prod(shape)
-                else:
-                    own.append(f"{kind}{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
+        for name, field in module.stored_fields():
+            shape = field.shape(module)
+            kind = "buffer " if field.kind == "buffer" else ""
+            where, theirs = first.setdefault(id(field.cell(module)), (path, name))
+            if (where, theirs) == (path, name):
+                own.append(f"{kind}{name} {shape}")
+                count += 0 if kind else math.prod(shape)
+            else:
+                own.append(f"{kind}{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
         layer = repr(module) if next(module.children(), None) is None else type(module).__name__
         depth = path.count(".") + 1 if path else 0
         lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)))

@@ -2,10 +2,10 @@
 
 Both are objects in attributes that no field of a layer can collide with: ``__typednn_storage__`` and ``__typednn_calls__``.
 
-===========  =====================================================================================
-`Storage`    written by the constructor, `typednn.fields` and `typednn.sharing`; `Module.shared` shares its arrays
-`CallState`  written by `typednn.calls` and kept fields; each instance has its own
-===========  =====================================================================================
+===========  ======================================================================================================================
+`Storage`    written by the constructor, `typednn.module.fields` and `typednn.module.sharing`; `Module.shared` shares its arrays
+`CallState`  written by `typednn.module.calls` and kept fields; each instance has its own
+===========  ======================================================================================================================
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import Precision
-from typednn.checks import Kind
-from typednn.derivatives import Record
+from typednn.contracts.checks import Kind
+from typednn.contracts.derivatives import Record
 from typednn.random import Initialiser
 from typednn.shapes import Flow
 
@@ -79,7 +79,7 @@ class CallState:
 
 
 class Stateful:
-    """What holds such a state: a `typednn.module.Module`."""
+    """What holds such a state: a `typednn.Module`."""
 
     training: bool = True
     __typednn_storage__: Storage

@@ -1,4 +1,4 @@
-"""What happens around a layer's forward and backward, whoever wrote it; around an update it is `typednn.updates`.
+"""What happens around a layer's forward and backward, whoever wrote it; around an update it is `typednn.module.updates`.
 
 ===========  ==============================================================================================
 forward      arguments and result are what the annotations promise; the batch is kept; a layer with parameters
@@ -25,13 +25,13 @@ from typing import Any, Literal, TypeAlias, get_args
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
-from typednn.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
-from typednn.derivatives import GradientContract, Outermost, Record, checked_backward
+from typednn.contracts.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
+from typednn.contracts.derivatives import GradientContract, Outermost, Record, checked_backward
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
-from typednn.fields import not_forwarded
-from typednn.gradients import Gradient, set_shared
-from typednn.state import PLACEMENT
-from typednn.tree import Node
+from typednn.module.fields import not_forwarded
+from typednn.module.gradients import Gradient, set_shared
+from typednn.module.state import PLACEMENT
+from typednn.module.tree import Node
 
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
 _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *output"])

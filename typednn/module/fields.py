@@ -10,7 +10,7 @@ give. ``tuple[Layer[…], ...]`` and ``list[Layer[…]]`` hold several, each rea
 
 A type checker sees the array alone. At run time each becomes a descriptor: reading a parameter that was never
 filled, or a kept value that no forward left, raises the error that says so. Parameters and buffers live in
-`typednn.state.Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is replaced.
+`typednn.module.state.Cell`s, so that two layers can share one array (`Module.shared`) and keep sharing it when it is replaced.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
-from typednn.checks import attribute_lookup, check_hint, is_array_hint, judge
+from typednn.contracts.checks import attribute_lookup, check_hint, check_rank, is_array_hint, judge
 from typednn.errors import DefinitionError, DeviceError, DTypeError, NotForwarded, NotInitialised, ShapeError, StackError, explain
-from typednn.state import CELLS, Cell, Stateful
+from typednn.module.state import CELLS, Cell, Stateful
 
 T = TypeVar("T")
 
@@ -168,10 +168,7 @@ class InnerField:
             rule, cure = "a layer inside says what it reads and what it must give", 'such as "batch *shape -> batch *shape"'
             raise DefinitionError(explain(self.where, rule, repr(self.contract), cure))
         for text, array_type in zip((reads, gives), get_args(self.hint), strict=False):
-            promised, written = getattr(array_type, "rank", None), shapes.rank(text)
-            if promised is not None and written is not None and promised != written:
-                rule, got = f"{array_type.__name__} promises {promised} axes", f"{written} axes in {text!r}"
-                raise DefinitionError(explain(self.where, rule, got, f"write Array{written} or name {promised} axes"))
+            check_rank(self.where, array_type, text, repr(text))
             for slot in shapes.parse(text):
                 if text is gives:
                     bound.add(slot.key)

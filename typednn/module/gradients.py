@@ -19,13 +19,12 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast
 
 import numpy as np
-from jaxtyping import Shaped
 from typing_extensions import TypeVar, TypeVarTuple
 
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
-from typednn.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
-from typednn.derivatives import checked_backward, gradient_fields
+from typednn.contracts.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
+from typednn.contracts.derivatives import ANY_ARRAY, checked_backward, gradient_fields
 from typednn.errors import ArgumentError, StateError, explain
 from typednn.kernels.pointwise import add, scaled
 
@@ -224,7 +223,7 @@ class _Promises:
 
 
 _promises = cache(_Promises)
-_ARRAY_OR_NONE: Any = typing.Optional[Shaped[AnyArray, "..."]]  # noqa: UP045  # to checkers, the left side is no type
+_ARRAY_OR_NONE: Any = ANY_ARRAY | None
 
 
 def _of_any_layer(hint: Any) -> Any:

@@ -17,7 +17,7 @@ from jaxtyping import Shaped
 
 from typednn import shapes
 from typednn.arrays import AnyArray, is_array, is_floating
-from typednn.checks import Contract, Facts, Kind, array_hints, check_hint, contract_of, judge, signature, switch
+from typednn.contracts.checks import Contract, Facts, Kind, array_hints, check_hint, contract_of, judge, signature, switch
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 
 # One object: beartype remembers every annotation that it has judged by, so one made at each judgement would fill the memory.
@@ -149,7 +149,7 @@ class GradientContract(GradientType):
 
         judged: list[tuple[str, Any, Any]] = []  # each derivative by an input, with its name and what forward says of that input
         for place, field in enumerate(self.inputs):
-            if hasattr(gradient, "_later"):  # it is computed when it is read: `typednn.gradients.deferred`
+            if hasattr(gradient, "_later"):  # it is computed when it is read: `typednn.module.gradients.deferred`
                 continue
             name, derivative = f"gradient field {field!r}", getattr(gradient, field)
             facts.note(f"gradient.{field}", derivative)

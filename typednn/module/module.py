@@ -1,7 +1,7 @@
-"""Module: everything that follows from walking a layer's fields (`typednn.tree`).
+"""Module: everything that follows from walking a layer's fields (`typednn.module.tree`).
 
 A layer is plain data: parameters, buffers, kept values and sublayers, each declared in the class body
-(`typednn.fields`). From the walk over them, in the order of declaration, come names, counts, gradients, saved
+(`typednn.module.fields`). From the walk over them, in the order of declaration, come names, counts, gradients, saved
 state, initialisation, devices, printing and the default ``update``: for hand-written models and stacks alike.
 Constructors take sizes and allocate nothing.
 """
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from typednn import calls, delegation, printing, sharing, updates
 from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refuse_beyond_memory
 from typednn.backends import select, to_device, to_numpy
-from typednn.checks import enforced
+from typednn.contracts.checks import enforced
+from typednn.contracts.protocols import Enforced
 from typednn.errors import ArgumentError, LocatedError, StateDictError, explain
-from typednn.fields import StoredField
-from typednn.protocols import Enforced
+from typednn.module import calls, delegation, printing, sharing, updates
+from typednn.module.fields import StoredField
+from typednn.module.state import CallState, Cell, Placement, Storage
+from typednn.module.tree import Node, modules_in, summed
 from typednn.random import Fans, Initialiser, KaimingUniform, Rng, Zeros, initialiser
-from typednn.state import CallState, Cell, Placement, Storage
-from typednn.tree import Node, modules_in, summed
 
 # What a model computes in: those that every op and every file format knows.
 DTYPES = tuple(map(np.dtype, (np.float16, np.float32, np.float64)))
@@ -63,12 +63,11 @@ class Module(Node, Enforced):
         """Every stored field of the given kinds once, under its first name: shared cells are not repeated."""
         seen: set[int] = set()
         for path, module in self.named_modules():
-            for name, field in type(module).fields.items():
-                if isinstance(field, StoredField) and field.kind in kinds and not field.absent(module):
-                    cell = field.cell(module)
-                    if id(cell) not in seen:
-                        seen.add(id(cell))
-                        yield (f"{path}.{name}" if path else name), module, field, cell
+            for name, field in module.stored_fields():
+                cell = field.cell(module)
+                if field.kind in kinds and id(cell) not in seen:
+                    seen.add(id(cell))
+                    yield (f"{path}.{name}" if path else name), module, field, cell
 
     # ------------------------------------------------------------------ parameters and their gradients
 
@@ -250,9 +249,8 @@ class Module(Node, Enforced):
 
     def shared(self) -> Self:
         """A second instance on the same parameter arrays with kept values of its own: use it where a layer is used twice."""
-        for field in type(self).fields.values():
-            if isinstance(field, StoredField) and not field.absent(self):
-                field.cell(self).shared = True
+        for _, field in self.stored_fields():
+            field.cell(self).shared = True
         twin = type(self).__new__(type(self))
         for name, value in vars(self).items():
             if name not in vars(twin):

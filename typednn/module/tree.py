@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any, ClassVar, TypeAlias, cast
 
 from typednn.arrays import AnyArray, is_array
-from typednn.checks import array_hints, attribute_lookup, contract_of
+from typednn.contracts.checks import array_hints, attribute_lookup, contract_of
 from typednn.errors import DefinitionError, StackError, StateError, explain
-from typednn.fields import Field, InnerField, StoredField, declared_fields
-from typednn.gradients import named_leaves
 from typednn.kernels.pointwise import add
+from typednn.module.fields import Field, InnerField, StoredField, declared_fields
+from typednn.module.gradients import named_leaves
+from typednn.module.state import CallState, Cell, Stateful, Storage
 from typednn.shapes import Flow, parse
-from typednn.state import CallState, Cell, Stateful, Storage
 
 # One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Node]"
@@ -91,6 +91,11 @@ class Node(Stateful):
     def path_of(self, module: object) -> str:
         """The dotted path of a module below this one, or an empty string."""
         return next((path for path, candidate in self.named_modules() if candidate is module), "")
+
+    def stored_fields(self) -> Iterator[tuple[str, StoredField]]:
+        """This module's own parameters and buffers, without those that are switched off (``bias=False``)."""
+        fields = type(self).fields.items()
+        return ((name, field) for name, field in fields if isinstance(field, StoredField) and not field.absent(self))
 
     def held_parameters(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters, without its sublayers' and those that are switched off (``bias=False``)."""

@@ -1,4 +1,4 @@
-"""What a model asks of the parts that keep their parameters to themselves (`typednn.foreign`): saving, counting, filling, moving."""
+"""What a model asks of the parts that keep their own parameters (`typednn.module.foreign`): saving, counting, filling, moving."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from typednn.backends import to_numpy
-from typednn.tree import Node
+from typednn.module.tree import Node
 
 
 def foreign_parts(model: Node) -> list[tuple[str, Any]]:

@@ -450,17 +450,17 @@ def test_the_environment_sets_the_mode(value: str | None, printed: str, monkeypa
 
 def test_a_wrong_environment_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TYPEDNN_CHECKS", "yes")
-    result = subprocess.run([sys.executable, "-c", "import typednn.checks"], capture_output=True, text=True, check=False)
+    result = subprocess.run([sys.executable, "-c", "import typednn.contracts.checks"], capture_output=True, text=True, check=False)
     assert "ArgumentError: environment variable TYPEDNN_CHECKS: must be 'full', 'cached' or 'off', got 'yes'" in result.stderr
 
 
 def test_disabling_jaxtyping_is_not_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
     """JAXTYPING_DISABLE would turn every check into a no-op: it is refused, with the switch that is ours."""
     monkeypatch.setenv("JAXTYPING_DISABLE", "1")
-    result = subprocess.run([sys.executable, "-c", "import typednn.checks"], capture_output=True, text=True, check=False)
+    result = subprocess.run([sys.executable, "-c", "import typednn.contracts.checks"], capture_output=True, text=True, check=False)
     assert "TYPEDNN_CHECKS=off" in result.stderr
     monkeypatch.setenv("TYPEDNN_CHECKS", "off")
-    assert subprocess.run([sys.executable, "-c", "import typednn.checks"], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", "import typednn.contracts.checks"], check=False).returncode == 0
     import jaxtyping
 
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
@@ -470,7 +470,7 @@ def test_disabling_jaxtyping_is_not_overlooked(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_is_remembered_does_not_grow_with_sizes() -> None:
     """A kind is a class and a dtype; sizes are compared. Kinds that nobody uses are forgotten."""
-    from typednn import checks
+    from typednn.contracts import checks
 
     layer = ReLU()
     for size in range(1, 50):
@@ -542,7 +542,8 @@ def test_a_copy_knows_the_last_forward() -> None:
 
 def test_a_new_batch_size_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither by beartype and jaxtyping, nor by following the shape through the chain; what does not fit is."""
-    from typednn import checks, derivatives, gradients
+    from typednn.contracts import checks, derivatives
+    from typednn.module import gradients
 
     model = (Input(8, 8, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(18, 2)).init(np.random.default_rng(0))
     loss, optimizer = SoftmaxCrossEntropy(), SGD(0.1)

@@ -8,7 +8,7 @@ when called      the implementer's annotations and the Protocol's, each in one s
                  shaped as the last forward's output, ``grad.input`` as its input, ``grad.weight`` as ``self.weight``
 ===============  =====================================================================================================
 
-A `typednn.module.Module` has wrappers of its own for the calls (`typednn.calls`); the definitions are decided here for both.
+A `typednn.Module` has wrappers of its own for the calls (`typednn.module.calls`); the definitions are decided here for both.
 What is known of an instance between its calls is kept beside it, and goes with it.
 """
 
@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import Any, TypeVar, get_args, get_origin
 
 from typednn import shapes
-from typednn.checks import (
+from typednn.contracts.checks import (
     Contract,
     Facts,
     array_hints,
@@ -35,7 +35,7 @@ from typednn.checks import (
     switch,
     without_markers,
 )
-from typednn.derivatives import GradientContract, GradientType, Record, check_optimizer, checked_backward
+from typednn.contracts.derivatives import GradientContract, GradientType, Record, check_optimizer, checked_backward
 from typednn.errors import DefinitionError, explain
 
 # What a part of a model has. A backward is held to its forward, an update to its backward: in this order.
@@ -137,12 +137,12 @@ def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
 
 def _all_arrays(hint: Any) -> bool:
     """Whether ``hint`` is an array with axes, or a choice between several."""
-    return is_array_hint(hint) or (bool(get_args(hint)) and array_hints(hint) != [] and all(map(is_array_hint, get_args(hint))))
+    return all(map(is_array_hint, get_args(hint) or (hint,)))
 
 
 def _is_array_type(argument: Any) -> bool:
     """Whether a type argument is an array type of typednn, or a choice between several."""
-    return hasattr(argument, "rank") or (bool(get_args(argument)) and all(hasattr(option, "rank") for option in get_args(argument)))
+    return all(hasattr(option, "rank") for option in get_args(argument) or (argument,))
 
 
 def type_arguments(cls: type, base: type) -> dict[Any, Any]:

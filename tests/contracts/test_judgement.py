@@ -13,7 +13,7 @@ import pytest
 FORK_WHILE_JUDGING = """
 import os, signal, sys, threading
 import beartype.door
-from typednn import judgement
+from typednn.contracts import judgement
 
 asked, answer = threading.Event(), threading.Event()
 

@@ -14,11 +14,11 @@ from typing import Any, Self, final
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, is_array
-from typednn.checks import attribute_lookup, is_array_hint
+from typednn.contracts.checks import attribute_lookup, is_array_hint
+from typednn.contracts.promises import METHODS
+from typednn.contracts.protocols import InputGrad, Optimizer
 from typednn.errors import DefinitionError, StackError, explain
-from typednn.module import Module
-from typednn.promises import METHODS
-from typednn.protocols import InputGrad, Optimizer
+from typednn.module.module import Module
 from typednn.shapes import Flow
 
 

@@ -1,6 +1,6 @@
 """Sharing: a parameter that layers of several classes hold, one array in one cell.
 
-It is counted, saved, printed, written to configs and stepped once, where the model holds it first (`typednn.updates`).
+It is counted, saved, printed, written to configs and stepped once, where the model holds it first (`typednn.module.updates`).
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, explain
-from typednn.fields import StoredField
-from typednn.state import Cell
-from typednn.tree import Node
+from typednn.module.fields import StoredField
+from typednn.module.state import Cell
+from typednn.module.tree import Node
 
 
 def tie(layer: Node, other: Any, names: Mapping[str, str]) -> None:
-    """Let ``layer`` hold the cells of ``other``; `typednn.module.Module.tie` says the rest."""
+    """Let ``layer`` hold the cells of ``other``; `typednn.Module.tie` says the rest."""
     where = f"{layer.label()}.tie"
     if not hasattr(other, "held_parameters") or other is layer or not names:
         got = "no parameter's name" if not names else "itself" if other is layer else type(other).__name__

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from typednn import Array2, Chain, Input, Sequential, checking, fuse, gradcheck
 from typednn.data import Loader
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DTypeError, ShapeError, StackError, TypednnError
-from typednn.foreign import Foreign
 from typednn.layers import Linear, PReLU, ReLU
 from typednn.losses import MSE
+from typednn.module.foreign import Foreign
 from typednn.optim import SGD
 from typednn.runs import Run
 from typednn.training import fit

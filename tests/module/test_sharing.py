@@ -10,9 +10,8 @@ import pytest
 from jaxtyping import Float, Int
 from numpy.testing import assert_allclose, assert_array_equal
 
-from typednn import Array2, Array3, FirstLayer, Gradient, IntArray2, Layer, checking, fuse
+from typednn import Array2, Array3, FirstLayer, Gradient, IntArray2, Kept, Layer, Parameter, checking, fuse
 from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, TypednnError
-from typednn.fields import Kept, Parameter
 from typednn.layer import Input, Sequential
 from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
 from typednn.optim import SGD, accumulate, clip_grad_norm

@@ -4,9 +4,9 @@
 order, in one scope, so that ``batch`` means the same number everywhere and ``{self.x}`` is the instance's own
 size. What this module adds:
 
-* **Nothing escapes.** A class that implements a Protocol of `typednn.protocols` has its methods wrapped when it
-  is defined (`typednn.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about the
-  rank is a `DefinitionError` there and then; jaxtyping alone would silently check nothing.
+* **Nothing escapes.** A class that implements a Protocol of `typednn.contracts.protocols` has its methods wrapped when it
+  is defined (`typednn.contracts.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about
+  the rank is a `DefinitionError` there and then; jaxtyping alone would silently check nothing.
 * **A kind of call is judged once** (mode ``"cached"``, the default): the class and dtype of every array, the class of anything else. Of a
   kind seen before, only the sizes are compared, by code that is made from the annotations (`typednn.shapes.compiled`); what it does not
   let through is judged. ``"full"`` judges every call anew, ``"off"`` none. `set_checks` switches at run time, the environment variable
@@ -34,10 +34,10 @@ from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignor
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
-from typednn.cures import rank_cure
+from typednn.contracts.judgement import is_bearable
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
-from typednn.judgement import is_bearable
 from typednn.shapes.compiled import Scope, comparison, outcome
+from typednn.shapes.cures import rank_cure
 
 Mode = Literal["full", "cached", "off"]
 
@@ -120,22 +120,20 @@ def check_hint(where: str, hint: Any) -> Any:
             # A call could give another size each time, and the shape algebra, which reads the same text, runs no code.
             if re.search(r"[\w\])]\s*\(", re.sub(r"\b(min|max|abs)\s*\(", "((", hole)):
                 raise DefinitionError(explain(where, "braces read attributes", f"a call in {{{hole}}}", "keep the size in an attribute"))
-        promised = getattr(hint.array_type, "rank", None)
-        written = shapes.rank(hint.dim_str)
-        if promised is not None and written is not None and promised != written:
-            raise DefinitionError(
-                explain(
-                    where,
-                    f"{hint.array_type.__name__} promises {promised} axes",
-                    f"{written} axes in the string {hint.dim_str!r}",
-                    f"write Array{written} or name {promised} axes",
-                )
-            )
+        check_rank(where, hint.array_type, hint.dim_str, f"the string {hint.dim_str!r}")
     else:
         for argument in get_args(hint):
             if not isinstance(argument, (list, tuple)):
                 check_hint(where, argument)
     return hint
+
+
+def check_rank(where: str, array_type: Any, axes: str, place: str) -> None:
+    """`DefinitionError` where ``array_type`` promises another number of axes than the string ``axes`` names."""
+    promised, written = getattr(array_type, "rank", None), shapes.rank(axes)
+    if promised is not None and written is not None and promised != written:
+        rule, got = f"{array_type.__name__} promises {promised} axes", f"{written} axes in {place}"
+        raise DefinitionError(explain(where, rule, got, f"write Array{written} or name {promised} axes"))
 
 
 def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:

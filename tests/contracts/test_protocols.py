@@ -29,8 +29,8 @@ from typednn import (
     S,
     Update,
     checking,
-    promises,
 )
+from typednn.contracts import promises
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError
 from typednn.layers import Linear
 from typednn.optim import SGD

@@ -10,11 +10,12 @@ import strict_array
 from jaxtyping import Float
 from typing_extensions import TypeVar
 
-from typednn import Array1, Array2, Gradient, Input, Kept, Layer, checking, fuse, gradients
+from typednn import Array1, Array2, Gradient, Input, Kept, Layer, checking, fuse
 from typednn.arrays import AnyArray
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError
-from typednn.gradients import ChainGrad, ElementwiseGrad
 from typednn.layers import Conv2dGrad, Linear, LinearGrad, ReLU
+from typednn.module import gradients
+from typednn.module.gradients import ChainGrad, ElementwiseGrad
 from typednn.optim import SGD
 
 strict_array.register()
