@@ -164,14 +164,14 @@ def timed(contestants: Mapping[str, Contestant], seconds: float) -> tuple[dict[s
 
 def checked_calls(step: Callable[[], None]) -> int:
     """How many calls of checked methods a step makes."""
-    places = {"checks.py": {"checked"}, "calls.py": {"called", "backward"}, "updates.py": {"checked_uses"}}
+    places = {"contracts/checks.py": {"checked"}, "module/calls.py": {"called", "backward"}, "module/updates.py": {"checked_uses"}}
     calls = 0
 
     def profile(frame: Any, event: str, _: Any) -> None:
         nonlocal calls
         if event == "call":
-            path = Path(frame.f_code.co_filename)
-            calls += path.parent.name == "typednn" and frame.f_code.co_name in places.get(path.name, ())
+            place = "/".join(Path(frame.f_code.co_filename).parts[-2:])
+            calls += frame.f_code.co_name in places.get(place, ())
 
     step()
     sys.setprofile(profile)
