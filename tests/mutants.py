@@ -81,7 +81,7 @@ MUTANTS = [
     mutant(
         "With the plugin mypy says so in the editor, and typednn check to those who use another checker",
         "typednn/mypy_plugin/body.py",
-        "        self._tell(lambda: self.api.fail(text, context, code=SHAPE))\n",
+        "        self._report(lambda: self.api.fail(text, context, code=SHAPE))\n",
         "",
         "tests/cli/test_check.py::test_a_wrong_size",
     ),

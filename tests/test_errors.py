@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from tests.layer_cases import CASES
 from typednn import Array2, ElementwiseGrad, Input, layers, losses
-from typednn.config.arguments import constructor, hints_of, layers_wanted
+from typednn.config.arguments import constructor, hints_of, layers_expected
 from typednn.config.registry import INITIALISERS, LAYERS, OPTIMIZERS, SCHEDULES
 from typednn.data import batches, one_hot
 from typednn.errors import ArgumentError, ConfigError, DataError, ShapeError, StackError
@@ -40,7 +40,7 @@ WRONG: dict[str, Any] = {"groups": [3], "layers": []}  # for any other argument,
 
 def _is_checked(kind: str, name: str, hint: object) -> bool:
     """Not a flag, for which anything will do; not a layer, as what is none is a StackError; not what >> hands over."""
-    return name != "bias" and layers_wanted(hint) != "one" and not kind.endswith("Chain") and (kind, name) != ("Sequential", "input")
+    return name != "bias" and layers_expected(hint) != "one" and not kind.endswith("Chain") and (kind, name) != ("Sequential", "input")
 
 
 def _arguments() -> list[tuple[str, str]]:

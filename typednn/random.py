@@ -1,8 +1,8 @@
-"""Random numbers: what typednn draws from, the paper's generator, and the rules that fill weights.
+"""Random numbers: the protocol of generators, the paper's generator, and the rules for initial weights.
 
-``Rng`` is what a function that draws asks for. `numpy.random.default_rng()` is one, and the faster; `PCG32` is
-the paper's own, in whose order of draws its experiment is reproduced. There is no global generator:
-randomness is always a value handed in.
+``Rng`` is the type of a function's generator. `numpy.random.default_rng()` is one, and the faster; `PCG32` is the
+paper's own, and reproduces its experiment draw by draw. There is no global generator: a generator is always an
+argument.
 
 An initialiser is a value, such as ``HeNormal()`` or its name ``"he_normal"``; called, it gives float64 numbers in
 row-major order (the first of the shape's axes moves slowest), which the layer rounds to its own precision.
@@ -52,7 +52,7 @@ _Element = TypeVar("_Element")
 
 @runtime_checkable
 class Rng(Protocol):
-    """Anything to draw from: `numpy.random.Generator`, `PCG32`. Each call moves it on; ``size`` is a shape.
+    """A generator: `numpy.random.Generator` or `PCG32`. Each call advances it; ``size`` is a shape.
 
     ``random`` U[0, 1)   ``uniform`` U[low, high)   ``standard_normal`` N(0, 1)   ``normal`` N(loc, scale²)
     ``permutation`` one of the orders of 0, 1, … n-1
@@ -89,7 +89,7 @@ def _check_interval(where: str, low: float, high: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """Base of the initialisers: a field's name says its domain, in whichever of them it stands."""
+    """Base of the initialisers: fields of one name have one domain in all of them."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -106,7 +106,7 @@ class _Checked:
 _MULTIPLIER: Final = 6364136223846793005
 _MASK64: Final = (1 << 64) - 1
 _MASK32: Final = (1 << 32) - 1
-_CHUNK: Final = 1 << 14  # states per vectorised pass: its temporaries stay in the cache, whatever the size drawn
+_CHUNK: Final = 1 << 14  # states per vectorised pass: its temporaries stay in the cache for any size drawn
 _BELOW_ONE: Final = 1.0 - 2.0**-24  # the largest float32 below 1
 _TINY: Final = 2.0**-126  # the smallest positive normal float32
 
@@ -126,7 +126,7 @@ class PCG32:
     z = √(-2 ln max(u₁, 2⁻¹²⁶)) · cos(2π u₂)                                                        (eq 52)
     N(loc, scale²) = loc + scale·z                                                                  (eq 53)
 
-    Eq 49 as printed forgets ``mod 2³²``. Eq 50 as printed is not half-open: in float32, u32 ≥ 2³² - 128 gives 1.
+    Eq 49 as printed lacks ``mod 2³²``. Eq 50 as printed is not half-open: in float32, u32 ≥ 2³² - 128 gives 1.
     A uniform costs one u32, a normal two (u₁ then u₂; the sine branch is dropped), and n numbers in one call
     are the same as in n calls. A permutation is the paper's shuffle and costs n.
     """
@@ -150,7 +150,7 @@ class PCG32:
         return (xorshifted >> rotation | xorshifted << (32 - rotation)) & _MASK32
 
     def integers32(self, size: tuple[int, ...], /) -> npt.NDArray[np.uint32]:
-        """Every u32 alike, filled in row-major order: `next_uint32`, `_CHUNK` at a time."""
+        """Uniform u32 numbers in row-major order: `next_uint32`, `_CHUNK` at a time."""
         numbers = np.empty(math.prod(_shape("PCG32", size)), np.uint32)
         for start in range(0, numbers.size, _CHUNK):
             chunk = numbers[start : start + _CHUNK]
@@ -169,7 +169,7 @@ class PCG32:
         return np.asarray(np.minimum(numbers, _BELOW_ONE), np.float64)
 
     def standard_normal(self, size: tuple[int, ...], /) -> Floats:
-        """N(0, 1) by the cosine branch of Box and Muller; u₁ = 0 gives 13.2, the farthest of all."""
+        """N(0, 1) by the cosine branch of Box and Muller; u₁ = 0 gives 13.2, the largest."""
         normals = np.empty(math.prod(_shape("PCG32", size)), np.float64)
         for start in range(0, normals.size, _CHUNK):
             chunk = normals[start : start + _CHUNK]
@@ -189,7 +189,7 @@ class PCG32:
         return np.asarray(loc + scale * self.standard_normal(size), np.float64)
 
     def permutation(self, n: int, /) -> npt.NDArray[np.int64]:
-        """The paper's shuffle of 0 … n-1: take element u32 mod (how many are left), move the last to its place."""
+        """The paper's shuffle of 0 … n-1: take element u32 mod (the number left), move the last to its place."""
         n = _integer("PCG32.permutation", "n", n, 1 << 32)
         left = list(range(n))
         order = np.empty(n, np.int64)
@@ -208,7 +208,7 @@ class PCG32:
 
     @property
     def state(self) -> dict[str, int]:
-        """All that it remembers, to be saved as JSON; set it to go on from there."""
+        """The whole state, as JSON; set it to continue from there."""
         return {"state": self._state, "increment": self._increment}
 
     @state.setter
@@ -237,8 +237,8 @@ class PCG32:
 class Fans:
     """How many inputs one output of a weight sums (``fan_in``), and how many outputs one input reaches.
 
-    Linear: in_features, out_features. Conv2D: in_channels·kh·kw, out_channels·kh·kw. The layer says which,
-    because no rule can read it off a shape.
+    Linear: in_features, out_features. Conv2D: in_channels·kh·kw, out_channels·kh·kw. The layer gives them,
+    as they do not follow from a shape.
     """
 
     fan_in: int
@@ -404,7 +404,7 @@ _NAMED: Final[Mapping[str, Initialiser]] = MappingProxyType(
 
 
 def initialiser(name_or_object: str | Initialiser, argument: str = "name_or_object") -> Initialiser:
-    """The rule of that name, with its defaults; a rule comes back as it is. ``argument`` is what an error names as its cause."""
+    """The rule of that name, with its defaults; a rule is returned itself. Errors name ``argument`` as their cause."""
     if isinstance(name_or_object, str):
         if name_or_object in _NAMED:
             return _NAMED[name_or_object]

@@ -136,7 +136,7 @@ def doubled() -> Any:
         "doubled",
         reference,
         Engine("first", engine, "x", least=4, sizes=lambda x, other, factor: other is None),
-        Engine("second", engine, "x other", alike=True, aligned=True),
+        Engine("second", engine, "x other", same_shape=True, aligned=True),
         flops=lambda x, other, factor: x.size,
     )
     OPS.clear()

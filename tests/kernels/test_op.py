@@ -72,8 +72,8 @@ def test_any_number_of_arguments(declare: Any) -> None:
 def test_every_rule_of_an_engine(declare: Any) -> None:
     least = declare(("first", "x", {"least": 3}))
     assert (least(ones(3)), least(ones(2))) == ("first", "reference")
-    alike = declare(("first", "x other", {"alike": True}))
-    assert (alike(ones(3), ones(3)), alike(ones(3)), alike(ones(3), ones(3, 1))) == ("first", "first", "reference")
+    same_shape = declare(("first", "x other", {"same_shape": True}))
+    assert (same_shape(ones(3), ones(3)), same_shape(ones(3)), same_shape(ones(3), ones(3, 1))) == ("first", "first", "reference")
     aligned = declare(("first", "x", {"aligned": True}))
     crooked = np.frombuffer(bytearray(9), np.float32, 2, offset=1)
     assert (aligned(ones(2)), aligned(crooked), declare(("first", "x", {}))(crooked)) == ("first", "reference", "first")

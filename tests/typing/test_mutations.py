@@ -49,7 +49,7 @@ MUTATIONS = (
     Mutation(
         "returns are not compared",
         "features/returns.py",
-        "    if problems:\n        context.world.complain(problems[0], node)",
+        "    if problems:\n        context.scope.complain(problems[0], node)",
         "    return False",
         ("faulty/early_return",),
     ),
@@ -301,8 +301,8 @@ MUTATIONS = (
     Mutation(
         "conditional expressions take the first side",
         "evaluator.py",
-        "return join(self._perhaps(body, env), self._perhaps(orelse, env))",
-        "return self._perhaps(body, env)",
+        "return join(self._evaluate_conditionally(body, env), self._evaluate_conditionally(orelse, env))",
+        "return self._evaluate_conditionally(body, env)",
         ("faulty/conditional_expression",),
     ),
     Mutation(

@@ -17,7 +17,7 @@ from typednn.engines import blas, get_threads, processor
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*$")
-_OURS = ("bench", "dev", "parity", "torture")  # for those who work on typednn
+_OURS = ("bench", "dev", "parity", "torture")  # for developers of typednn
 
 
 def info(options: Namespace) -> int:
@@ -28,7 +28,7 @@ def info(options: Namespace) -> int:
 
 
 def facts() -> dict[str, str]:
-    """What a bug report needs, by name."""
+    """The facts of a bug report, by name."""
     threads = [f"{name}={os.environ[name]}" for name in _THREADS if name in os.environ]
     required, extras = _requirements()
     return {
@@ -40,7 +40,7 @@ def facts() -> dict[str, str]:
         "kernels": _kernels(),
         "products": blas.why(),
         "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or typednn.engines.set_threads would say",
-        "numpy's blas": blas.numpys() + (f" with {', '.join(threads)}" if threads else ""),
+        "numpy's blas": blas.numpy_blas() + (f" with {', '.join(threads)}" if threads else ""),
         "devices": ", ".join(available()),
         "needs": ", ".join(map(_installed, required)) or "unknown: typednn is not installed",
         **{f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()},

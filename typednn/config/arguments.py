@@ -1,7 +1,7 @@
 """A table of a config turned into a call: its keys are the constructor's arguments, held to their annotations.
 
-Whatever is wrong is told with the token that it is about: an unknown key, a missing or ill-typed argument, and what
-the constructor itself refuses: its `ArgumentError` names the argument. Of any other error, the table's type is blamed.
+Every error points at the token that caused it: an unknown key, a missing or ill-typed argument, or an argument that the
+constructor refuses with an `ArgumentError`. Any other error of the constructor points at the table's type.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typednn.random import Initialiser
 
 T = TypeVar("T")
 
-# What a constructor may raise about its arguments; anything else is a fault of the constructor's, and keeps its traceback.
+# Errors of a constructor about its arguments. Any other error is a bug in the constructor, and keeps its traceback.
 REFUSALS: Final = (TypednnError, ArithmeticError, LookupError, TypeError, ValueError)
 
 _NUMBERS: Final = BeartypeConf(is_pep484_tower=True)  # an integer is a number too
@@ -43,7 +43,7 @@ _WORDS: Final[Mapping[Any, str]] = {
 
 
 class Arguments:
-    """The parameters of a constructor, and one table of values for them; ``own`` keys say something else, ``head`` stands for the table."""
+    """The parameters of a constructor, and a table of values. ``reserved`` keys are no arguments; ``head`` is the table's place."""
 
     def __init__(
         self,
@@ -54,21 +54,21 @@ class Arguments:
         table: Item,
         *,
         head: Place | None = None,
-        own: Sequence[str] = (),
+        reserved: Sequence[str] = (),
     ) -> None:
         self.source = source
         self.where = where
         self.kind = kind
         self.factory = factory
-        self.table: dict[str, Item] = {key: item for key, item in (table.table or {}).items() if key not in own}
+        self.table: dict[str, Item] = {key: item for key, item in (table.table or {}).items() if key not in reserved}
         self.head: Place = head or table.place
-        called = constructor(factory)
+        function = constructor(factory)
         self.parameters: dict[str, inspect.Parameter] = {
             name: parameter
-            for name, parameter in list(inspect.signature(called).parameters.items())[isinstance(factory, type) :]
+            for name, parameter in list(inspect.signature(function).parameters.items())[isinstance(factory, type) :]
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "rng"
         }
-        self.hints: dict[str, Any] = hints_of(called)
+        self.hints: dict[str, Any] = hints_of(function)
 
     def error(self, place: Place, message: str) -> ConfigError:
         return self.source.error(place, f"{self.where}: {message}")
@@ -77,9 +77,9 @@ class Arguments:
         """Raise for the first key that the constructor does not have, then for what it lacks."""
         for key, item in self.table.items():
             if key not in self.parameters:
-                raise self.error(item.key, f"{self.kind} has no argument {key!r}; {meant(key, self.parameters, 'it takes')}")
+                raise self.error(item.key, f"{self.kind} has no argument {key!r}; {suggestion(key, self.parameters, 'it takes')}")
         missing = [
-            f"{name} ({words(self.hints.get(name))})"
+            f"{name} ({described(self.hints.get(name))})"
             for name, parameter in self.parameters.items()
             if parameter.default is parameter.empty and name not in self.table
         ]
@@ -87,44 +87,44 @@ class Arguments:
             raise self.error(self.head, f"{self.kind} needs {' and '.join(missing)}")
 
     def plain(self, key: str) -> Any:
-        """The value of ``key`` as its annotation wants it: lists become tuples, tables the rule or schedule that they describe."""
+        """The value of ``key`` in its annotation's type: lists become tuples, tables the rule or schedule that they describe."""
         item, hint = self.table[key], self.hints.get(key)
         value = self._rule(item, hint) if item.table is not None else _plain(item)
         if hint is not None and not _fits(value, hint):
-            raise self.error(item.place, f"{self.kind}: {key} must be {words(hint)}, got {shortened(item)}")
+            raise self.error(item.place, f"{self.kind}: {key} must be {described(hint)}, got {shortened(item)}")
         return value
 
     def _rule(self, item: Item, hint: Any) -> Any:
         """An initialiser or a schedule from its table."""
-        offered = SCHEDULES if Schedule in members(hint) else INITIALISERS if Initialiser in members(hint) else {}
-        if not offered:
+        choices = SCHEDULES if Schedule in members(hint) else INITIALISERS if Initialiser in members(hint) else {}
+        if not choices:
             return item.value
-        kind, place = type_of(self.source, self.where, item, offered, "a rule")
-        return Arguments(self.source, self.where, kind, offered[kind], item, head=place, own=("type",)).made()
+        kind, place = type_of(self.source, self.where, item, choices, "a rule")
+        return Arguments(self.source, self.where, kind, choices[kind], item, head=place, reserved=("type",)).build()
 
-    def made(self) -> Any:
-        """What the constructor makes of the whole table."""
+    def build(self) -> Any:
+        """The constructor's result for the whole table."""
         self.check_keys()
         return self.call({key: self.plain(key) for key in self.table})
 
     def call(self, values: Mapping[str, Any]) -> Any:
-        """The constructor's result; what it refuses is told at the argument that it names."""
+        """The constructor's result. An error points at the argument that it names."""
         try:
             return self.factory(**values)
         except REFUSALS as error:
             if isinstance(error, StackError):
                 raise
-            raise self.refused(error) from error
+            raise self.refusal(error) from error
 
-    def refused(self, error: Exception) -> ConfigError:
-        """The complaint about what a constructor refused, at the argument that its `ArgumentError` names, or at its only one."""
+    def refusal(self, error: Exception) -> ConfigError:
+        """The error of a constructor, at the argument that its `ArgumentError` names, or at the only argument."""
         named = error.argument if isinstance(error, ArgumentError) else ""
-        blamed = self.table.get(next(iter(self.parameters)) if not named and len(self.parameters) == 1 else named)
-        return self.error(blamed.place if blamed else self.head, str(error) or type(error).__name__)
+        item = self.table.get(next(iter(self.parameters)) if not named and len(self.parameters) == 1 else named)
+        return self.error(item.place if item else self.head, str(error) or type(error).__name__)
 
 
 def constructor(factory: Callable[..., Any]) -> Callable[..., Any]:
-    """What a call of ``factory`` runs: a class's ``__init__``, or the function itself."""
+    """The function that a call of ``factory`` runs: a class's ``__init__``, or the function itself."""
     return getattr(factory, "__init__") if isinstance(factory, type) else factory  # noqa: B009  # of the class, not of an instance
 
 
@@ -136,36 +136,36 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
         return {}
 
 
-def type_of(source: Source, where: str, table: Item, offered: Mapping[str, Any], what: str) -> tuple[str, Place]:
-    """The ``type`` of a table, one of ``offered``, and its place."""
+def type_of(source: Source, where: str, table: Item, choices: Mapping[str, Any], what: str) -> tuple[str, Place]:
+    """The ``type`` of a table, one of ``choices``, and its place."""
     item = (table.table or {}).get("type")
-    example = next(iter(offered))
+    example = next(iter(choices))
     if item is None:
         raise source.error(table.place, f'{where}: {what} needs a type; add type = "{example}"')
     if not isinstance(item.value, str):
         raise source.error(item.place, f'{where}: type must be a string such as "{example}", got {shortened(item)}')
-    if item.value not in offered:
-        raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {meant(item.value, offered)}")
+    if item.value not in choices:
+        raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {suggestion(item.value, choices)}")
     return item.value, item.place
 
 
-def meant(word: str, known: Iterable[str], otherwise: str = "there are") -> str:
-    """``did you mean 'in_features'?`` where something close is known, whatever its capitals; else all that is known."""
+def suggestion(word: str, known: Iterable[str], otherwise: str = "there are") -> str:
+    """``did you mean 'in_features'?`` where a known word is close, ignoring case; else all known words."""
     lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word[:_LONGEST].lower(), lower, n=1)
     return f"did you mean {lower[close[0]]!r}?" if close else f"{otherwise} {', '.join(lower.values()) or 'none'}"
 
 
-def layers_wanted(hint: Any) -> Literal["one", "many", "none"]:
+def layers_expected(hint: Any) -> Literal["one", "many", "none"]:
     """Whether an argument is annotated as a layer, as a collection of layers, or as neither."""
-    wanted: Literal["one", "none"] = "none"
+    expected: Literal["one", "none"] = "none"
     for member in members(hint):
         origin = typing.get_origin(member) or member
         if isinstance(origin, type) and issubclass(origin, Module):
-            wanted = "one"
-        elif any(layers_wanted(argument) == "one" for argument in typing.get_args(member)):
+            expected = "one"
+        elif any(layers_expected(argument) == "one" for argument in typing.get_args(member)):
             return "many"
-    return wanted
+    return expected
 
 
 def members(hint: Any) -> tuple[Any, ...]:
@@ -175,21 +175,21 @@ def members(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def words(hint: Any) -> str:
-    """An annotation as a reader of TOML would say it: ``an integer or [an integer, an integer]``."""
-    if layers_wanted(hint) != "none":
+def described(hint: Any) -> str:
+    """An annotation in the words of TOML: ``an integer or [an integer, an integer]``."""
+    if layers_expected(hint) != "none":
         return "a list of layers, each a table [[...]] under it"
-    return " or ".join(_word(member) for member in members(hint) if member is not type(None))
+    return " or ".join(_described_member(member) for member in members(hint) if member is not type(None))
 
 
-def _word(member: Any) -> str:
+def _described_member(member: Any) -> str:
     origin, arguments = typing.get_origin(member), typing.get_args(member)
     if origin is Literal:
         return " or ".join(map(written, arguments))
     if origin is tuple and Ellipsis not in arguments:
-        return f"[{', '.join(map(words, arguments))}]"
+        return f"[{', '.join(map(described, arguments))}]"
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return f"a list of {words(arguments[0]).removeprefix('a ').removeprefix('an ')}s" if arguments else "a list"
+        return f"a list of {described(arguments[0]).removeprefix('a ').removeprefix('an ')}s" if arguments else "a list"
     return _WORDS.get(member, "any value" if member is None else getattr(member, "__name__", str(member)))
 
 
@@ -208,7 +208,7 @@ def _plain(item: Item) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether an annotation allows ``value``; one that beartype does not know allows all: the constructor checks what it must."""
+    """Whether an annotation allows ``value``; an annotation that beartype does not support allows all, and the constructor checks."""
     kinds = members(hint)
     if isinstance(value, bool) and bool not in kinds and (int in kinds or float in kinds):
         return False

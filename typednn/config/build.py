@@ -1,7 +1,7 @@
 """Tables to layers: every layer is built and its shapes are worked out in the order of the file, before any array exists.
 
-The first thing that cannot be is told with the token that causes it, the layer's place and name in the model, and the
-shapes that led there.
+Reports the first error at the token that caused it, with the layer's place and name in the model, and the shapes of
+the layers before it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from typednn.config.arguments import Arguments, layers_wanted, meant, shortened, type_of
+from typednn.config.arguments import Arguments, layers_expected, shortened, suggestion, type_of
 from typednn.config.registry import LAYERS, RESERVED
 from typednn.config.source import MOST_LAYERS, Item, Place, Source
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
@@ -57,7 +57,7 @@ def tie_shared(source: Source, item: Item, model: Stack) -> None:
             if name.value not in model.parameter_shapes():
                 known = tuple(model.parameter_shapes())
                 raise source.error(
-                    name.place, f"shared: {shortened(name)} is no parameter, or shared already; {meant(str(name.value), known)}"
+                    name.place, f"shared: {shortened(name)} is no parameter, or shared already; {suggestion(str(name.value), known)}"
                 )
         first, *others = (str(name.value).rpartition(".") for name in names)
         for name, (path, _, own) in zip(names[1:], others, strict=True):
@@ -92,7 +92,7 @@ class _Builder:
         return layers, flow
 
     def in_list(self, tables: Sequence[Item], where: Where) -> list[AnyLayer]:
-        """Layers whose input only the layer around them knows."""
+        """Layers whose input is decided by the layer that contains them."""
         return [self.layer(table, where.below(str(place), name)) for place, table, name in self._parts(tables, where)]
 
     def _parts(self, tables: Sequence[Item], where: Where) -> list[tuple[int, Item, str]]:
@@ -126,16 +126,16 @@ class _Builder:
     # ------------------------------------------------------------------ one layer
 
     def layer(self, table: Item, where: Where, flow: Flow | None = None) -> AnyLayer:
-        """One layer with those inside it; ``flow`` is the shape that a stack hands to it."""
+        """One layer with those inside it; ``flow`` is the shape of its input in a stack."""
         kind, head = type_of(self.source, str(where), table, LAYERS, "a layer")
-        arguments = Arguments(self.source, str(where), kind, LAYERS[kind], table, head=head, own=RESERVED)
+        arguments = Arguments(self.source, str(where), kind, LAYERS[kind], table, head=head, reserved=RESERVED)
         values: dict[str, Any] = {}
         arguments.check_keys()
         if kind == "Stack":
             values["input"] = self._stack_input(arguments, flow)
         inside: list[str] = []
         for key, item in arguments.table.items():
-            if layers_wanted(arguments.hints.get(key)) != "none" or (key not in arguments.hints and _is_list_of_tables(item)):
+            if layers_expected(arguments.hints.get(key)) != "none" or (key not in arguments.hints and _is_list_of_tables(item)):
                 inside.append(key)
             elif key not in values:
                 values[key] = arguments.plain(key)
@@ -152,7 +152,7 @@ class _Builder:
         return layer
 
     def _stack_input(self, arguments: Arguments, flow: Flow | None) -> tuple[int, ...]:
-        """What a nested stack reads: its own ``input``, else what flows into it."""
+        """The input of a nested stack: its own ``input``, else the shape that flows into it."""
         if "input" in arguments.table:
             sizes: tuple[int, ...] = arguments.plain("input")
             try:
@@ -179,7 +179,7 @@ class _Builder:
             layers, _ = self.in_stack(tables, where, flow)
             self.shapes = before
             return layers
-        if layers_wanted(arguments.hints.get(key)) == "many":
+        if layers_expected(arguments.hints.get(key)) == "many":
             return self.in_list(tables, where)
         first = tables[0]
         if len(tables) == 1 and "name" not in (first.table or {}):
@@ -188,15 +188,15 @@ class _Builder:
         return Chain[Any, Any, str, *tuple[Any, ...]](self.in_list(tables, where.below(key)))
 
     def _misfit(self, error: StackError, table: Item, where: Where, shapes: Sequence[str] = ()) -> ConfigError:
-        """The complaint about the layer that does not fit, at the argument that gives the size; where there is none, at its type."""
-        passed = ((its, place) for layer in error.layers for known, its, place in self.built if known is layer)
-        table, where = next(passed, (table, where))
+        """The error about a layer that does not fit, at the argument that gives the size; where there is none, at its type."""
+        candidates = ((its, place) for layer in error.layers for known, its, place in self.built if known is layer)
+        table, where = next(candidates, (table, where))
         fields = table.table or {}
         return self.source.error(fields.get(error.argument, fields["type"]).place, f"{where}: {error}", (*shapes, *error.trace))
 
 
 def _entering(sizes: tuple[int, ...], flow: Flow | None) -> Flow:
-    """The shape inside a nested stack: what flows into it, if it reads it as it is."""
+    """The shape inside a nested stack: ``flow`` itself, if its sizes are those that the stack reads."""
     return flow if flow is not None and flow.sizes() == sizes else Flow.start(sizes)
 
 

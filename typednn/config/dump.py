@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from typing import Any
 
-from typednn.config.arguments import hints_of, layers_wanted
+from typednn.config.arguments import hints_of, layers_expected
 from typednn.config.model_config import FORMAT
 from typednn.config.registry import INITIALISERS, OPTIMIZERS, SCHEDULES, registered_name
 from typednn.config.values import key_written, written
@@ -61,12 +61,12 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
     parameters = inspect.signature(type(layer).__init__).parameters
     hints = hints_of(type(layer).__init__)
     arguments = constructor_arguments(layer)
-    if registered_name(layer) == "Stack":  # its input may have been declared by the chain that it took apart
+    if registered_name(layer) == "Stack":  # the input may have been declared by the chain that the stack was built from
         arguments = {"input": _declared_input(layer).sizes, "layers": arguments["layers"]}
     for key, value in arguments.items():
-        if _is_default(value, parameters[key].default) or isinstance(value, Input):  # a chain inside declares nothing new
+        if _is_default(value, parameters[key].default) or isinstance(value, Input):  # a chain inside a model declares no input of its own
             continue
-        many = layers_wanted(hints.get(key)) == "many"
+        many = layers_expected(hints.get(key)) == "many"
         if many or isinstance(value, Module):
             for part_name, part in _inside(layer, value, many=many):
                 inside += _layer(f"{header}.{key_written(key)}", part_name, part)
@@ -76,7 +76,7 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
 
 
 def _inside(layer: Module, value: Any, *, many: bool) -> list[tuple[str, Module]]:
-    """The layers of an argument as its tables: those of a collection or of a chain, or the one layer, whose name says nothing there."""
+    """The layers of an argument as its tables: those of a collection or of a chain, or the one layer, without its name."""
     if many:
         return [*layer.children()] if isinstance(layer, Parts) else [("", part) for part in value]
     if isinstance(value, Chain):

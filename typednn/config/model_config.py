@@ -1,4 +1,4 @@
-"""A config that was read and checked whole, and what it makes: the model, its optimizer, the generator that fills it."""
+"""A config that was read and checked as a whole, and what it builds: the model, its optimizer, the generator that fills it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
-from typednn.config.arguments import meant, shortened
+from typednn.config.arguments import shortened, suggestion
 from typednn.config.build import build_stack, tie_shared
 from typednn.config.paper_format import is_paper_format, read_paper_format
 from typednn.config.settings import build_optimizer, build_rng
@@ -93,14 +93,14 @@ class ModelConfig:
 def load(path: str | os.PathLike[str], imports: Sequence[str] = ()) -> ModelConfig:
     """The config in a file, checked whole; ``imports`` are modules that register the layers it uses.
 
-    A file ``*.toml`` is TOML; any other is what its first line looks like: TOML, or the paper's own format.
+    A file ``*.toml`` is TOML. The format of any other is recognised by its first line: TOML, or the paper's own format.
     """
     _import(imports)
     return _checked(read(path))
 
 
 def loads(text: str, name: str = "<config>", imports: Sequence[str] = (), model: Stack | None = None) -> ModelConfig:
-    """As `load`, from a text; ``name`` is what complaints call it, and tells the format as a file's name does.
+    """As `load`, from a text; ``name`` stands in error messages, and decides the format as a file's name does.
 
     ``model`` is what the text was written from, where that is at hand: it is not built again.
     """
@@ -121,7 +121,7 @@ def _import(modules: Sequence[str]) -> None:
             missing = error.name is not None and f"{module}.".startswith(f"{error.name}.")
             cure = "; start in the folder that holds it, or name that folder in PYTHONPATH" if missing else ""
             raise ConfigError(printable(f"import {module}: {error}{cure}")) from error
-        except Exception as error:  # whatever a user's module may raise
+        except Exception as error:  # a user's module may raise anything
             raise ConfigError(printable(f"import {module}: {type(error).__name__}: {error}")) from error
 
 
@@ -139,7 +139,7 @@ def _checked(source: Source, model: Stack | None = None) -> ModelConfig:
         raise source.error(version.place, f"format {version.value} is newer than this typednn, which reads up to {FORMAT}; update typednn")
     for key, item in tables.items():
         if key not in _KEYS:
-            raise source.error(item.key, f"unknown key {key!r}; {meant(key, _KEYS)}")
+            raise source.error(item.key, f"unknown key {key!r}; {suggestion(key, _KEYS)}")
     return ModelConfig(source, tree, model)
 
 

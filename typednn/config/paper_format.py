@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from typednn.config.arguments import meant
+from typednn.config.arguments import suggestion
 from typednn.config.source import Item, Place, Source
 
 SEPARATOR: Final = "#" * 20
@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 
 
 def is_paper_format(text: str) -> bool:
-    """Whether a text without a telling file name is of this format: its first line can be none of TOML's, or nothing is like TOML."""
+    """Whether a text is of this format, where the file name does not tell: no line looks like TOML, or the first can't be TOML."""
     lines = [line.strip() for line in text.split("\n")]
     first = next(filter(None, lines), "")
     return (bool(first) and "=" not in first and first[0] not in "[#\"'") or (SEPARATOR in lines and "=" not in text)
@@ -55,9 +55,9 @@ class _Line:
         """The fields after the first ``skip`` as numbers under ``names``."""
         given = self.fields[skip:]
         if len(given) != len(names):
-            wanted = ",".join([what] * skip + list(names))
-            counted = "1 field" if len(names) + skip == 1 else f"{len(names) + skip} fields"
-            raise self.source.error(self.whole, f"{where}: expects {wanted} ({counted}), got {len(self.fields)}")
+            expected = ",".join([what] * skip + list(names))
+            count = "1 field" if len(names) + skip == 1 else f"{len(names) + skip} fields"
+            raise self.source.error(self.whole, f"{where}: expects {expected} ({count}), got {len(self.fields)}")
         numbers: dict[str, Item] = {}
         for name, item in zip(names, given, strict=True):
             kind, pattern, parsed = ("a number", _NUMBER, float) if name in real else ("an integer", _INTEGER, int)
@@ -146,12 +146,12 @@ def _layer(line: _Line, place: int) -> Item:
     where = f"layer {place}"
     name = line.fields[0]
     if name.value not in _LAYERS:
-        raise line.source.error(name.place, f"{where}: unknown layer {name.value[:60]!r}; {meant(name.value, _LAYERS)}")
+        raise line.source.error(name.place, f"{where}: unknown layer {name.value[:60]!r}; {suggestion(name.value, _LAYERS)}")
     kind, fields, arguments, others = _LAYERS[name.value]
     numbers = line.numbers(where, name.value, fields.split(), real=("value",))
     values = {argument: _together([numbers[field] for field in of.split()]) for argument, of in arguments.items()}
     if kind == "MaxPool2d" and all(numbers[f"k_{side}"].value == numbers[f"s_{side}"].value for side in "hw"):
-        del values["stride"]  # the layer's own is its window
+        del values["stride"]  # the layer's default stride is its window
     return _table(line.whole, {"type": _item(kind, name.place), **values, **others})
 
 
@@ -170,7 +170,7 @@ def _span(items: Sequence[Item]) -> Place:
 def _optimizer(line: _Line) -> Item:
     name = line.fields[0]
     if name.value != "SGD":
-        known = meant(name.value, ["SGD"], "there is")
+        known = suggestion(name.value, ["SGD"], "there is")
         raise line.source.error(name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {known}")
     lr = line.numbers("optimizer", "SGD", ["lr"], real=["lr"])["lr"]
     return _table(line.whole, {"type": _item("SGD", name.place), "lr": lr, "decay": 1e-7})

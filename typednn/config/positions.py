@@ -1,7 +1,7 @@
-"""Where every key and value of a TOML text stands, by tree-sitter: tomllib gives the values, this their places.
+"""The places of all keys and values in a TOML text, by tree-sitter; tomllib gives the values.
 
-`places` answers for a path such as ``("layer", 7, "in_features")``. The text is known to be valid TOML by then; what
-the grammar should not understand has no place, and complaints about it point at what holds it.
+`places` maps paths such as ``("layer", 7, "in_features")``. The text is known to be valid TOML by then. What the
+grammar does not understand has no place; errors about it point at the item around it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Reader:
                 self._value(self._path(path, key), self._place(key), value)
 
     def _path(self, path: Path, key: Node) -> Path:
-        """What ``key`` stands for in the table at ``path``: inside the tables that it names, the last one of an array of tables."""
+        """The path of ``key`` in the table at ``path``; an array of tables stands for its last table."""
         place = self._place(key)
         *above, name = _words(key)
         for word in above:

@@ -37,7 +37,7 @@ from typednn.stack import Stack
 
 M = TypeVar("M", bound=Module | DynLayer)
 
-# What a table's own keys say in a config, so that no constructor's argument can be given under them.
+# Keys with a meaning of their own in a config, so no constructor's argument can have these names.
 RESERVED: Final = ("type", "name")
 
 
@@ -83,12 +83,12 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
                 ),
                 "name",
             )
-        taken = next((parameter for parameter in RESERVED if parameter in inspect.signature(layer.__init__).parameters), None)
-        if taken is not None:
+        reserved = next((parameter for parameter in RESERVED if parameter in inspect.signature(layer.__init__).parameters), None)
+        if reserved is not None:
             raise ArgumentError(
                 explain(
                     f"register({name!r})",
-                    f"{taken!r} is a key of every [[layer]]",
+                    f"{reserved!r} is a key of every [[layer]]",
                     f"a constructor's argument of that name in {layer.__qualname__}",
                     "rename the argument",
                 ),

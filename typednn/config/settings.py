@@ -1,4 +1,4 @@
-"""The other tables of a config: ``[optimizer]`` trains the model, ``[init]`` fills it."""
+"""The other tables of a config: ``[optimizer]``, and ``[init]`` for the initial weights."""
 
 from typing import Literal, cast
 
@@ -17,7 +17,7 @@ from typednn.random import PCG32, Rng
 def build_optimizer(source: Source, table: Item, model: Module | None = None) -> GradientOptimizer:
     """The optimizer of ``[optimizer]``, bound to no model yet; each group must match a parameter of ``model``, if that is given."""
     kind, head = type_of(source, "optimizer", table, OPTIMIZERS, "an optimizer")
-    arguments = Arguments(source, "optimizer", kind, OPTIMIZERS[kind], table, head=head, own=("type", "group"))
+    arguments = Arguments(source, "optimizer", kind, OPTIMIZERS[kind], table, head=head, reserved=("type", "group"))
     arguments.parameters.pop("groups", None)
     arguments.check_keys()
     values = {key: arguments.plain(key) for key in arguments.table}
@@ -25,13 +25,13 @@ def build_optimizer(source: Source, table: Item, model: Module | None = None) ->
     groups: list[Group] = []
     for place, item in enumerate(_groups(source, table)):
         group = Arguments(source, f"optimizer, group {place}", "Group", Group, item)
-        groups.append(group.made())
+        groups.append(group.build())
         try:
             one = arguments.factory(**values, groups=groups[-1:])
             if model is not None:
                 one.bind(model)
         except ArgumentError as error:
-            raise group.refused(error) from error
+            raise group.refusal(error) from error
     return arguments.factory(**values, groups=groups) if groups else optimizer
 
 
@@ -46,7 +46,7 @@ def _groups(source: Source, table: Item) -> list[Item]:
 
 def build_rng(source: Source, table: Item) -> Rng:
     """The generator of ``[init]``, at its start."""
-    return cast("Rng", Arguments(source, "init", "Rng", _generator, table).made())
+    return cast("Rng", Arguments(source, "init", "Rng", _generator, table).build())
 
 
 def _generator(seed: int, generator: Literal["numpy", "pcg32"] = "numpy", stream: int | None = None) -> Rng:

@@ -1,4 +1,4 @@
-"""A config's text, the places in it, and the one form of its complaints: where, what, the line, a caret."""
+"""A config's text, the places in it, and the form of its error messages: where, what, the line, a caret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, cast, final
 from typednn.errors import ConfigError, DataError, printable
 from typednn.files import opened, path_of
 
-LONGEST: Final = 1 << 20  # bytes of one config; a larger one is no config but a mistake
+LONGEST: Final = 1 << 20  # bytes of one config; a larger file is certainly something else
 DEEPEST: Final = 32  # brackets in brackets, or words in one dotted key
 MOST_LAYERS: Final = 4096  # of one config, nested ones included
 
@@ -36,7 +36,7 @@ class Item:
 
     value: Any
     place: Place
-    key: Place  # of the key that it is the value of; in a list the value's own
+    key: Place  # of the item's key; in a list, the place of the item itself
 
     @property
     def table(self) -> dict[str, Item] | None:
@@ -53,7 +53,7 @@ class Item:
 
 @final
 class Source:
-    """The text of one config under the name that complaints call it."""
+    """The text of one config, and its name in error messages."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class Source:
         self.lines: list[str] = [line.removesuffix("\r") for line in text.split("\n")]
 
     def error(self, place: Place, message: str, shapes: Sequence[str] = ()) -> ConfigError:
-        """The complaint about the token at ``place``; ``shapes`` is the trace that led there."""
+        """The error about the token at ``place``; ``shapes`` is the trace of the layers before it."""
         return ConfigError(message, self.name, place.line, place.column, [*self._excerpt(place), *_trace(shapes)])
 
     def place_of(self, offset: int, length: int = 1) -> Place:
@@ -113,7 +113,7 @@ def read(path: str | os.PathLike[str]) -> Source:
 
 
 def decoded(name: str, data: bytes) -> Source:
-    """The config in ``data``, once it is known to be text."""
+    """The config in ``data``, decoded and checked to be text."""
     if len(data) > LONGEST:
         raise ConfigError(f"{name}: longer than {LONGEST:,} bytes, the most that a config can have", name)
     data = data.removeprefix(b"\xef\xbb\xbf")

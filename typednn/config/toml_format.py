@@ -1,4 +1,4 @@
-"""TOML as a tree of items: values by tomllib, places by tree-sitter. What the keys mean, `build` knows."""
+"""TOML as a tree of items: values by tomllib, places by tree-sitter. `build` knows what the keys mean."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ from typednn.config.positions import Path, Places, places
 from typednn.config.source import DEEPEST, Item, Place, Source
 from typednn.errors import ConfigError
 
-# Strings, comments and words are skipped whole, closed or not, so that what they hold does not count, and no character is read twice.
+# Strings, comments and words are skipped whole, closed or not: brackets inside them don't count, and no character is read twice.
 _STRING = r'"(?:\\.|[^"\\\n])*+"?' r"|'[^'\n]*+'?"
 _NESTING = re.compile(
     rf"(?P<words>(?:(?:[\w-]++|{_STRING})[ \t]*+\.[ \t]*+){{{DEEPEST}}})"
@@ -55,7 +55,7 @@ def _syntax_error(source: Source, message: str) -> ConfigError:
 
 
 def _check_depth(source: Source) -> None:
-    """Refuse what would only exhaust the stack: brackets in brackets, endless dotted keys."""
+    """Refuse text that would exhaust the call stack: deeply nested brackets, endless dotted keys."""
     depth = 0
     for token in _NESTING.finditer(source.text):
         depth = max(0, depth + bool(token["opens"]) - bool(token["closes"]))
@@ -66,7 +66,7 @@ def _check_depth(source: Source) -> None:
 
 
 def _item(source: Source, known: Places, path: Path, value: object, above: tuple[Place, Place]) -> Item:
-    """``value`` with its places; where one is not known, its holder's."""
+    """``value`` with its places; an unknown place is that of the item around it."""
     key, place = here = known.get(path, above)
     if isinstance(value, dict):
         value = {name: _item(source, known, (*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}

@@ -1,15 +1,15 @@
-"""Annotations become run-time checks, on every method that a class inherits a promise for.
+"""Annotations become run-time checks, on every method that a Protocol of the class promises.
 
 ``Float[Array2, "batch {self.in_features}"]`` is judged by beartype and jaxtyping: the values of one call, in
 order, in one scope, so that ``batch`` means the same number everywhere and ``{self.x}`` is the instance's own
 size. What this module adds:
 
-* **Nothing escapes.** A class that implements a Protocol of `typednn.contracts.protocols` has its methods wrapped when it
-  is defined (`typednn.contracts.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about
-  the rank is a `DefinitionError` there and then; jaxtyping alone would silently check nothing.
-* **A kind of call is judged once** (mode ``"cached"``, the default): the class and dtype of every array, the class of anything else. Of a
-  kind seen before, only the sizes are compared, by code that is made from the annotations (`typednn.shapes.compiled`); what it does not
-  let through is judged. ``"full"`` judges every call anew, ``"off"`` none. `set_checks` switches at run time, the environment variable
+* **Nothing is left out.** A class that implements a Protocol of `typednn.contracts.protocols` has its methods wrapped when it
+  is defined (`typednn.contracts.promises`). An annotation that is missing, cannot be resolved, or whose alias and string disagree about the
+  rank is a `DefinitionError` at once; jaxtyping alone would silently check nothing.
+* **A kind of call is judged once** (mode ``"cached"``, the default): the class and dtype of every array, the class of anything else. For
+  a known kind only the sizes are compared, by code generated from the annotations (`typednn.shapes.compiled`); calls that it does not
+  accept are judged. ``"full"`` judges every call anew, ``"off"`` none. `set_checks` switches at run time, the environment variable
   ``TYPEDNN_CHECKS`` at start.
 * **Messages** say where, which rule, what came, and the cure (`typednn.errors.explain`).
 """
@@ -77,7 +77,7 @@ def checking(mode: Mode) -> Generator[None]:
 
 
 def _refuse_disabled_jaxtyping() -> None:
-    """Disabled, jaxtyping would let everything pass: that has to be asked for in words that are ours."""
+    """A disabled jaxtyping would accept everything; checks are switched off by typednn's own setting only."""
     if jaxtyping.config.jaxtyping_disable:
         raise ArgumentError(
             explain(
@@ -96,7 +96,7 @@ if switch.mode != "off":
     _refuse_disabled_jaxtyping()
 
 
-# All that a check asks of an array.
+# The attributes that a check needs of an array.
 signature: Callable[[Any], tuple[Any, ...]] = attrgetter("__class__", "dtype", "shape")
 
 
@@ -106,18 +106,18 @@ def is_array_hint(hint: Any) -> bool:
 
 
 def without_markers(hint: Any) -> Any:
-    """The annotation itself, without what ``Annotated`` adds."""
+    """The annotation without the markers of ``Annotated``."""
     while typing.get_origin(hint) is typing.Annotated:
         hint = get_args(hint)[0]
     return hint
 
 
 def check_hint(where: str, hint: Any) -> Any:
-    """``hint`` itself, once its alias and its string are known to agree; otherwise `DefinitionError`."""
+    """``hint`` itself, if its alias and its string agree; otherwise `DefinitionError`."""
     hint = without_markers(hint)
     if is_array_hint(hint):
         for hole in re.findall(r"\{([^{}]*)\}", hint.dim_str):
-            # A call could give another size each time, and the shape algebra, which reads the same text, runs no code.
+            # A call could give another size each time, and the shape algebra, which reads the same text, never runs code.
             if re.search(r"[\w\])]\s*\(", re.sub(r"\b(min|max|abs)\s*\(", "((", hole)):
                 raise DefinitionError(explain(where, "braces read attributes", f"a call in {{{hole}}}", "keep the size in an attribute"))
         check_rank(where, hint.array_type, hint.dim_str, f"the string {hint.dim_str!r}")
@@ -165,7 +165,7 @@ def array_hints(hint: Any) -> list[Any]:
 
 @jaxtyped(typechecker=None)
 def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
-    """The place of the first value that is not what its hint promises, or -1. ``self`` is what ``{self.x}`` reads."""
+    """The index of the first value that does not fit its hint, or -1. ``self`` is what ``{self.x}`` reads."""
     for place, (hint, value) in enumerate(zip(hints, values, strict=True)):
         fits = is_open(hint) or is_bearable(value, hint)
         if not fits or (is_array_hint(hint) and (0 in value.shape or not is_array(value))):
@@ -174,7 +174,7 @@ def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
 
 
 def judge(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> None:
-    """Raise the fitting `CheckError` unless every value is what its hint promises, all in one scope."""
+    """Raise the fitting `CheckError` unless every value fits its hint, all in one scope."""
     _refuse_disabled_jaxtyping()
     try:
         place = judged_place(instance, hints, values)
@@ -262,7 +262,7 @@ def _read(instance: Any, path: str) -> Any:
 
 
 def attribute_lookup(instance: Any) -> Callable[[str], shapes.Dim | None]:
-    """Answers the shape algebra's questions about ``{self.x}`` from a live instance."""
+    """Looks up ``{self.x}`` for the shape algebra on an instance."""
 
     def lookup(path: str) -> shapes.Dim | None:
         value = _read(instance, path.removeprefix("self."))
@@ -272,7 +272,7 @@ def attribute_lookup(instance: Any) -> Callable[[str], shapes.Dim | None]:
 
 
 def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str], values: Sequence[Any]) -> None:
-    """One float dtype and one device for all arrays among ``values``: what differs is refused, never promoted."""
+    """One float dtype and one device for all arrays among ``values``: others are refused, never promoted."""
     arrays = [(name, value) for name, value in zip(names, values, strict=True) if is_array(value)]
     floats = [(name, value) for name, value in arrays if is_floating(value.dtype)]
     for (first, other), (name, value) in pairwise(floats):
@@ -286,7 +286,7 @@ def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str
 
 
 class Facts:
-    """What decides about one kind of call: classes and dtypes, as they were in a call that fitted, and sizes, as annotations compare them.
+    """The conditions of one kind of call: classes and dtypes, as in a call that fitted, and sizes, as compared by the annotations.
 
     Values are written as Python expressions of ``parameters``: ``x``, ``gradient.weight``.
     """
@@ -296,15 +296,15 @@ class Facts:
         self._known = set(known)
         self._values: dict[str, Any] = {}
         self._scopes: list[Scope] = []
-        self._decided: bool = True  # whether class, dtype and rank tell which member of each union is meant
+        self._decided: bool = True  # whether class, dtype and rank decide the member of each union
 
     def note(self, expression: str, value: Any, *parts: str) -> None:
-        """The class of a value and an array's dtype, or those ``parts`` of it, must be what they are."""
+        """Require the present class of a value and dtype of an array, or those ``parts`` of it."""
         for part in parts or (("__class__", "dtype") if is_array(value) else ("__class__",)):
             self._values[f"{expression}.{part}"] = getattr(value, part)
 
     def scope(self, shapes_of: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> None:
-        """These values' shapes must be what the hints say, all in one scope."""
+        """Require that the values' shapes fit the hints, all in one scope."""
         pairs: list[tuple[str, str]] = []
         for shape, hint, value in zip(shapes_of, hints, values, strict=True):
             fitting = {option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)}
@@ -313,12 +313,12 @@ class Facts:
         self._scopes.append(tuple(pairs))
 
     def same(self, known: str, shape: str) -> None:
-        """A shape must be another one, which is known to fit."""
+        """Require that a shape equals another one, which is known to fit."""
         self._scopes.append(((known, "*shape"), (shape, "*shape")))
         self._known.add(known)
 
     def compiled(self, given: Iterable[str] = ()) -> Callable[..., Any]:
-        """Gives the shapes ``given`` of a call that is of this kind and whose sizes fit; what is not certain does not."""
+        """A function that returns the shapes ``given`` of a call that certainly is of this kind and fits, otherwise None."""
         wanted = self._decided and switch.mode == "cached"
         make = (
             comparison(self._parameters, tuple(self._values), tuple(self._scopes), frozenset(self._known), tuple(given)) if wanted else None
@@ -331,7 +331,7 @@ def _never(*call: Any) -> None:
 
 
 def _fits_kind(hint: Any, value: Any) -> bool:
-    """Whether dtype and rank of an array are what ``hint`` says."""
+    """Whether dtype and rank of an array fit ``hint``."""
     rank = shapes.rank(hint.dim_str)
     return _fits_dtype(hint, value) and rank in (None, len(value.shape))
 
@@ -340,15 +340,15 @@ def _fits_kind(hint: Any, value: Any) -> bool:
 class Kind:
     """One kind of call that fitted."""
 
-    fits: Callable[..., Any]  # of the instance and its arguments: their shapes, or None
-    gives: Callable[..., Any]  # of the instance, these shapes and the result: whether it fits
-    inputs: tuple[Any, ...]  # of each array its class and dtype
+    fits: Callable[..., Any]  # (instance, arguments) -> their shapes, or None
+    gives: Callable[..., Any]  # (instance, these shapes, result) -> whether it fits
+    inputs: tuple[Any, ...]  # the class and dtype of each array
     output: Any
-    shape: Any = None  # of the input that `Module.check_sizes` saw last
-    gradient: Any = None  # the kind of its gradient, once a backward was judged
+    shape: Any = None  # of the last input of `Module.check_sizes`
+    gradient: Any = None  # the kind of its gradient, after a backward was judged
 
     def __reduce__(self) -> Any:
-        """A copy knows what its last forward read and gave; calls are judged anew."""
+        """A copy keeps the shapes of its last forward; its calls are judged anew."""
         return Kind, (_never, _never, self.inputs, self.output)
 
 
@@ -369,7 +369,7 @@ class Contract:
         self.signature: inspect.Signature = inspect.signature(function)
         self.names: tuple[str, ...] = tuple(self.signature.parameters)[1:]
         self.hints: tuple[Any, ...] = tuple(hints[name] for name in self.names)
-        # What the annotations, and then Protocols, say of the first parameters and of the result, each in a scope of its own.
+        # The laws of the annotations, then of Protocols, for the first parameters and the result, each in a scope of its own.
         self.laws: list[tuple[tuple[Any, ...], Any]] = [(self.hints, self.result)]
         self.memorable: bool = all(map(is_memorable, (*self.hints, self.result)))
         self.kinds: tuple[Kind, ...] = ()
@@ -380,7 +380,7 @@ class Contract:
         return outcome(self.hints[0].dim_str, self.result.dim_str)
 
     def described(self, instance: Any) -> str:
-        """``Linear(256, 120).forward``: the instance, where it can say who it is."""
+        """``Linear(256, 120).forward``: with the instance where it has a description."""
         kind: type = instance.__class__
         says = getattr(instance, "label", instance.__repr__ if "__repr__" in vars(kind) else lambda: kind.__name__)
         return f"{says()}.{self.function.__name__}"
@@ -396,7 +396,7 @@ class Contract:
             judge(self.described(instance), instance, self.names[: len(hints)], hints, values[: len(hints)])
 
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
-        """Judge the result in the scope that the arguments have bound."""
+        """Judge the result in the scope that the arguments bound."""
         for hints, promised in self.laws:
             count = len(hints)
             names: list[str] = ["the result"]
@@ -407,8 +407,8 @@ class Contract:
             judge(self.described(instance), instance, [*self.names[:count], *names], [*hints, *parts], [*values[:count], *results])
 
     def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], before: Facts | None = None) -> Kind:
-        """The kind of a call that was judged. ``names`` are what the arguments are called in ``x``, all that a call is given; ``before``
-        has what else decides about them.
+        """The kind of a call that was judged. ``names`` are the names of the arguments in ``x``; ``before`` has
+        further conditions.
         """
         known = [f"shapes[{place}]" for place in range(len(values))]
         before, after = before or Facts("self, x"), Facts("self, shapes, y", known)
@@ -429,7 +429,7 @@ Known = TypeVar("Known")
 
 
 def contracted(wrapper: F, contract: Contract, gradient: Any = None) -> F:
-    """``wrapper``, which knows the contract that it enforces, and what is promised of the ``gradient`` that it gives."""
+    """``wrapper`` with the contract that it enforces, and the promises about the ``gradient`` that it returns."""
     vars(wrapper).update(__typednn_contract__=contract, __typednn_gradient__=gradient)
     return wrapper
 
@@ -440,7 +440,7 @@ def contract_of(cls: type, method: str) -> Contract | None:
 
 
 def enforced(function: Callable[..., Any], owner: type, note: Callable[[Any, Any], None] | None = None) -> Callable[..., Any]:
-    """``function`` with its annotations enforced; ``note`` is told of each call what a backward has to be held to."""
+    """``function`` with its annotations enforced; ``note`` gets from each call what a backward is checked against."""
     contract = Contract(function, f"{owner.__qualname__}.{function.__name__}")
     count = len(contract.names)
     names = [f"x[{place}]" for place in range(count)]
@@ -476,7 +476,7 @@ def enforced(function: Callable[..., Any], owner: type, note: Callable[[Any, Any
 
 
 def remembered(kinds: tuple[Known, ...], kind: Known) -> tuple[Known, ...]:
-    """The kinds that a call is compared with, the latest first; few, as a program has few."""
+    """The kinds that a call is compared with, the latest first; a program has few."""
     return (kind, *kinds)[:_MOST_KINDS] if switch.mode == "cached" else kinds
 
 
@@ -486,12 +486,12 @@ def shape_of(value: Any) -> Any:
 
 
 def is_open(hint: Any) -> bool:
-    """Whether a type variable stands for anything at all; its default is no promise, though beartype on Python 3.13 takes it for one."""
+    """True for a type variable without bound or constraints; beartype on Python 3.13 would otherwise enforce its default."""
     return isinstance(hint, TypeVar) and not hint.__bound__ and not hint.__constraints__
 
 
 def is_memorable(hint: Any) -> bool:
-    """Whether class, dtype and shape alone decide; anything else is judged on every call."""
+    """Whether class, dtype and shape alone decide about a value; others are judged on every call."""
     if isinstance(hint, TypeVar):
         return is_open(hint)
     options = get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)

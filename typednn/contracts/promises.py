@@ -1,4 +1,4 @@
-"""Whoever derives from a Protocol keeps what it says: decided when the class is defined, judged when its methods are called.
+"""A class that derives from a Protocol has to keep its promises: checked when it is defined, and when its methods are called.
 
 ===============  =====================================================================================================
 when defined     every method is written, with an annotation wherever the Protocol has one: arrays with named axes, as many as
@@ -8,8 +8,8 @@ when called      the implementer's annotations and the Protocol's, each in one s
                  shaped as the last forward's output, ``grad.input`` as its input, ``grad.weight`` as ``self.weight``
 ===============  =====================================================================================================
 
-A `typednn.Module` has wrappers of its own for the calls (`typednn.module.calls`); the definitions are decided here for both.
-What is known of an instance between its calls is kept beside it, and goes with it.
+A `typednn.Module` has wrappers of its own for the calls (`typednn.module.calls`); definitions are checked here for both.
+The record of an instance between its calls is kept outside of it, and is freed with it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from typednn.contracts.checks import (
 from typednn.contracts.derivatives import GradientContract, GradientType, Record, check_optimizer, checked_backward
 from typednn.errors import DefinitionError, explain
 
-# What a part of a model has. A backward is held to its forward, an update to its backward: in this order.
+# The methods of a part of a model. A backward is checked against its forward, an update against its backward, in this order.
 METHODS = ("forward", "backward", "update")
 
 
@@ -68,7 +68,7 @@ def enforce_class(cls: type) -> None:
 
 
 def _names_arrays(function: Callable[..., Any]) -> bool:
-    """Whether a method's annotations speak of arrays, so that they are meant to be enforced."""
+    """Whether a method's annotations name arrays, and so are enforced."""
     return any(is_array_hint(without_markers(hint)) for hint in getattr(function, "__annotations__", {}).values())
 
 
@@ -76,7 +76,7 @@ def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Any:
     """A method of a class that derives from Protocols alone."""
     if not any(name in vars(base) for base in cls.__mro__ if getattr(base, "_is_protocol", False)):
         return enforced(function, cls)
-    recorded = functools.partial(enforced, note=_note)  # what backward is held to
+    recorded = functools.partial(enforced, note=_note)  # what backward is checked against
     wrap: dict[str, Any] = {"forward": recorded, "backward": _enforced_backward, "update": _enforced_update}
     return wrap.get(name, enforced)(function, cls)
 
@@ -85,7 +85,7 @@ def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Any:
 
 
 def _hold(cls: type, protocol: type) -> None:
-    """Compare the annotations of ``cls`` with those of one Protocol, its type arguments put in; they become laws of the calls."""
+    """Compare the annotations of ``cls`` with those of one Protocol, with its type arguments; they become laws of the calls."""
     arguments = {variable.__name__: argument for variable, argument in type_arguments(cls, protocol).items() if _is_array_type(argument)}
     if "input" in inspect.get_annotations(protocol):
         _hold_gradient(cls, protocol, arguments)
@@ -113,12 +113,12 @@ def _hold(cls: type, protocol: type) -> None:
 
 
 def _is_law(hint: Any) -> bool:
-    """Whether a Protocol's hint speaks of an array."""
+    """Whether a Protocol's hint names an array."""
     return bool(array_hints(hint)) and not getattr(get_origin(hint), "_is_protocol", False)
 
 
 def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
-    """Raise where the Protocol speaks of an array, and the implementer of none, or of one of another rank."""
+    """Raise where the Protocol names an array, and the implementer none, or one of another rank."""
     if not _is_law(promised):
         return
     if not _all_arrays(hint):
@@ -146,7 +146,7 @@ def _is_array_type(argument: Any) -> bool:
 
 
 def type_arguments(cls: type, base: type) -> dict[Any, Any]:
-    """What ``cls`` has put in for the type variables of ``base``, through every class between them."""
+    """The type arguments of ``cls`` for ``base``, through every class between them."""
 
     def below(kind: Any, given: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
         own: Any = kind.__dict__
@@ -167,15 +167,15 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
 # ------------------------------------------------------------------ between the calls of one instance
 
 
-# The record of an instance's last forward, and the weak reference that takes it out with the instance. By identity: an instance may have
-# no hash, and a copy of it begins with nothing.
+# The record of an instance's last forward, and the weak reference that removes it with the instance. By identity: an instance may have
+# no hash, and a copy begins without a record.
 _records: dict[int, tuple[Any, Record | None]] = {}
 
 
 def _note(instance: Any, record: Record | None) -> None:
     key = id(instance)
     life = _records[key][0] if key in _records else None
-    with suppress(TypeError):  # slots without room for a weak reference: its backward is judged by its annotations alone
+    with suppress(TypeError):  # slots without a weak reference: its backward is judged by its annotations alone
         _records[key] = (life or weakref.ref(instance, lambda _: _records.pop(key, None)), record)
 
 
@@ -183,7 +183,7 @@ def _note(instance: Any, record: Record | None) -> None:
 
 
 def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
-    """``backward`` with ``next_grad`` and every field of the gradient held to what they are derivatives of, as far as that is known."""
+    """``backward`` with ``next_grad`` and every field of the gradient checked against their quantities, as far as known."""
     gradient = GradientContract(cls, function)
 
     @functools.wraps(function)
@@ -198,7 +198,7 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
 
 
 def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., Any]:
-    """``update`` with the gradient held to its own annotations, and each derivative to the array of ``self`` that it is named after."""
+    """``update`` with the gradient checked against its own annotations, and each derivative against the array of ``self`` with its name."""
     contract = Contract(function, f"{cls.__qualname__}.update")
     if len(contract.hints) != 2:
         raise DefinitionError(explain(contract.where, "takes an optimizer and a gradient", ", ".join(contract.names)))
@@ -254,7 +254,7 @@ def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
 
 
 def _check_when_made(cls: Any) -> None:
-    """A dataclass's ``__init__`` ends with ``__post_init__``: there its fields are judged."""
+    """Judge a dataclass's fields in ``__post_init__``, at the end of its ``__init__``."""
     after: Callable[..., None] | None = getattr(cls, "__post_init__", None)
     if hasattr(after, "__typednn_checked__"):
         return
@@ -269,7 +269,7 @@ def _check_when_made(cls: Any) -> None:
     cls.__post_init__ = checked
 
 
-# Bounded, so that classes made at run time can go.
+# Bounded, so that classes made at run time can be freed.
 @functools.lru_cache(maxsize=256)
 def _fields_of(kind: type) -> GradientType:
     return GradientType(kind, kind.__qualname__)

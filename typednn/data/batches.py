@@ -1,4 +1,4 @@
-"""Batches: which rows of the data are looked at together."""
+"""Batches: the rows that each step uses."""
 
 from collections.abc import Iterator
 
@@ -23,6 +23,6 @@ def batches(n: int, batch_size: int, rng: Rng) -> Iterator[IntArray1]:
 
 
 def in_order(n: int, batch_size: int) -> Iterator[slice]:
-    """The rows ``0 … n-1`` in their own order, ``batch_size`` at a time: what evaluation needs."""
+    """The rows ``0 … n-1`` in order, ``batch_size`` at a time, for evaluation."""
     n, batch_size = integer("in_order", "n", n), integer("in_order", "batch_size", batch_size)
     return (slice(start, min(start + batch_size, n)) for start in range(0, n, batch_size))

@@ -1,10 +1,10 @@
-"""CIFAR-10: 60,000 photographs of 32x32 pixels in ten classes, from the binary version; the other one is pickled, and not read.
+"""CIFAR-10: 60,000 photographs of 32x32 pixels in ten classes, from the binary version. The pickled version is not read.
 
 a record    1 byte, the label     3072 bytes, the pixels: red, green, blue, each 32 rows of 32
 five files of 10,000 records to train, data_batch_1.bin … data_batch_5.bin, and test_batch.bin
 
-The six files are read from a folder, or out of the archive ``cifar-10-binary.tar.gz`` that they are published in: nothing is
-unpacked to the disk, so no name in the archive can lead anywhere. Source: A. Krizhevsky, "Learning Multiple Layers of
+The six files are read from a folder, or from the archive ``cifar-10-binary.tar.gz`` that they are published in, without
+unpacking it to the disk: names in the archive can't write anywhere. Source: A. Krizhevsky, "Learning Multiple Layers of
 Features from Tiny Images" (2009).
 """
 
@@ -26,7 +26,7 @@ ARCHIVE = "cifar-10-binary.tar.gz"
 _FOLDER = "cifar-10-batches-bin"
 _FILES = (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin")
 _RECORD = 1 + 3 * 32 * 32
-_MOST = 1 << 28  # bytes that are unpacked of an archive; the real one has 184 million
+_MOST = 1 << 28  # bytes unpacked from an archive at most; the real one has 184 million
 
 
 def cifar10(folder: str | Path) -> Dataset:
@@ -61,7 +61,7 @@ def _content(path: Path) -> bytearray:
 
 
 def _of_archive(path: Path) -> dict[str, bytearray]:
-    """The six files by their last names, whatever folders the archive puts them in."""
+    """The six files by their file names, in any folder of the archive."""
     found: dict[str, bytearray] = {}
     with opened("cifar10", path) as file:
         try:
@@ -71,7 +71,7 @@ def _of_archive(path: Path) -> dict[str, bytearray]:
             ):
                 for member in archive:
                     name = member.name.rpartition("/")[2]
-                    if name in _FILES and member.isreg() and not member.issparse():  # holes could be of any size
+                    if name in _FILES and member.isreg() and not member.issparse():  # sparse entries could be of any size
                         content = archive.extractfile(member)
                         found[name] = bytearray() if content is None else file.exactly(content, member.size)
         except DataError:
@@ -87,7 +87,7 @@ def _of_archive(path: Path) -> dict[str, bytearray]:
 
 @dataclass(slots=True)
 class _Limited:
-    """Reads on, but not for ever: a small archive can stand for a very large one."""
+    """A reader with a limit, as a small archive can unpack to a very large one."""
 
     where: str
     file: gzip.GzipFile

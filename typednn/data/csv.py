@@ -1,6 +1,6 @@
-"""CSV: numbers in lines of text, as people exchange them. Strict: a matrix, or an error that says which line and column.
+"""CSV: numbers in lines of text. Strict: a matrix, or an error with the line and column.
 
-    label, pixel 1, …, pixel 784        header lines, skipped if told
+    label, pixel 1, …, pixel 784        ``header`` lines, skipped
     5,0,0,…,0                           one row per line; LF or CRLF; empty lines at the end do not count
 
 A number is what Python's ``float`` reads, without underscores, and finite. Lines and columns count from 1, as in editors.
@@ -24,12 +24,12 @@ from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import File, opened, path_of
 
 _CODES = {"float32": "f", "float64": "d"}
-_LINES_IN_LIMIT = 64  # a line takes up to this many times its length while it is taken apart
+_LINES_IN_LIMIT = 64  # memory for splitting a line, in multiples of its length
 
 
 @final
 class NotANumber(DataError):
-    """What stands in line ``row``, column ``column``, both from 1, is no finite number."""
+    """The text in line ``row``, column ``column``, both from 1, is no finite number."""
 
     def __init__(self, message: str, row: int, column: int) -> None:
         super().__init__(message)
@@ -81,7 +81,7 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
 
 
 def _lines(file: File, text: io.TextIOWrapper) -> Iterator[str]:
-    """The lines of ``text``, none of them so long that taking it apart would need more than the limit."""
+    """The lines of ``text``, none of them so long that splitting it would need more memory than the limit."""
     longest = file.limit // _LINES_IN_LIMIT
     while line := text.readline(longest + 1):
         if len(line) > longest:
@@ -91,7 +91,7 @@ def _lines(file: File, text: io.TextIOWrapper) -> Iterator[str]:
 
 
 def _rows(lines: Any, header: int) -> Iterator[tuple[int, list[str]]]:
-    """Each row with its line's number; empty lines only where another row follows, so that it can be refused."""
+    """Each row with its line's number; empty lines only where another row follows, so that they can be refused."""
     empty = 0
     for fields in lines:
         if fields and empty:
@@ -105,14 +105,14 @@ def _rows(lines: Any, header: int) -> Iterator[tuple[int, list[str]]]:
 def _numbers(where: str, row: int, fields: list[str], most: float) -> list[float]:
     with suppress(ValueError):
         numbers = list(map(float, fields))
-        if sum(map(abs, numbers)) <= most and "_" not in "".join(fields):  # so each is, and none is NaN
+        if sum(map(abs, numbers)) <= most and "_" not in "".join(fields):  # then every number is finite
             return numbers
     for column, field in enumerate(fields, 1):
         if not _is_number(field, most):
             rule = f"row {row}, column {column} must be a finite number"
             cure = "skip header lines with header=1" if row == 1 else ""
             raise NotANumber(explain(where, rule, repr(field if len(field) <= 40 else f"{field[:40]}…"), cure), row, column)
-    return list(map(float, fields))  # their sum is too large, none of them is
+    return list(map(float, fields))  # only their sum overflows
 
 
 def _is_number(field: str, most: float) -> bool:

@@ -1,4 +1,4 @@
-"""Dataset: labelled images, one part to learn from and one to be tested on. Pixels: the same as files hold them, in bytes."""
+"""Dataset: labelled images, a training part and a test part. Pixels: the same as bytes, as the files hold them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typednn.errors import ArgumentError, explain
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
-_AT_ONCE = 1 << 16  # numbers whose float64 copies are held at once, in a cache
+_AT_ONCE = 1 << 16  # numbers that are converted to float64 at once; they fit in a cache
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Images (n, height, width, channels) in float32 and labels (n) in ``0 … classes-1``; nothing is ever written to them."""
+    """Images (n, height, width, channels) in float32 and labels (n) in ``0 … classes-1``. The arrays are never written."""
 
     train_images: Array4
     train_labels: IntArray1
@@ -34,7 +34,7 @@ class Dataset:
         _check(self, np.dtype(np.float32))
 
     def standardised(self) -> Dataset:
-        """The same with training images of mean 0 and deviation 1; the test images by the *training* numbers, as they must be."""
+        """The same, scaled so that training images have mean 0 and deviation 1; test images are scaled by the *training* moments."""
         mean, deviation = moments(self.train_images)
         if not deviation > 0.0:
             raise ArgumentError(explain("Dataset.standardised", "training images must differ somewhere", f"{mean:g} in every pixel"))
@@ -43,7 +43,7 @@ class Dataset:
         return replace(self, train_images=train, test_images=test)
 
     def limited(self, train: int) -> Dataset:
-        """The same with the first ``train`` training images only; the test images stay."""
+        """The same with the first ``train`` training images only; all test images are kept."""
         train = integer("Dataset.limited", "train", train)
         return replace(self, train_images=self.train_images[:train], train_labels=self.train_labels[:train])
 
@@ -71,7 +71,7 @@ class Pixels:
 def moments(numbers: npt.NDArray[Any]) -> tuple[float, float]:
     """Mean and standard deviation over all ``numbers``, summed in float64, some rows at a time.
 
-    A float32 sum loses digits over 47 million pixels, and with them several percent of the deviation.
+    A float32 sum over 47 million pixels loses digits, and the deviation would be off by several percent.
     """
     rows = max(1, _AT_ONCE * len(numbers) // numbers.size)
     chunks = [numbers[start : start + rows] for start in range(0, len(numbers), rows)]

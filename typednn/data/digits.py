@@ -1,8 +1,7 @@
-"""digits: scikit-learn's bundled handwritten digits, brought to MNIST's size. Real data that needs no download.
+"""digits: scikit-learn's bundled handwritten digits, resized to MNIST's size. Real data without a download.
 
-1,797 images of 8x8 pixels with 17 grey levels, by 43 people; enlarged here to 28x28 by bilinear interpolation, so they are
-as blurred as they look, and brought to MNIST's range 0 to 255. 359 of them, a fifth of every class, are for testing: the same
-ones every time.
+1,797 images of 8x8 pixels with 17 grey levels, by 43 people; enlarged here to 28x28 by bilinear interpolation, hence
+blurred, and scaled to MNIST's range 0 to 255. 359 of them, a fifth of every class, are for testing, always the same ones.
 Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI repository; test part.
 """
 
@@ -35,13 +34,13 @@ def digits() -> Dataset:
 
 
 def resized(images: Array4, height: int, width: int) -> Array4:
-    """``images`` with bilinear interpolation between pixel centres, in float64; beyond the outermost centres they go on as they end."""
+    """``images`` with bilinear interpolation between pixel centres, in float64; edge pixels are repeated beyond the outermost centres."""
     rows = _interpolation(images.shape[1], integer("resized", "height", height))
     columns = _interpolation(images.shape[2], integer("resized", "width", width))
     return cast("Array4", np.einsum("yh,bhwc,xw->byxc", rows, images, columns, optimize=True))
 
 
 def _interpolation(old: int, new: int) -> Array2:
-    """How much of each old pixel goes into each new one, (new, old)."""
+    """The weight of each old pixel in each new one, (new, old)."""
     places = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0.0, old - 1.0)
     return np.maximum(0.0, 1.0 - np.abs(places[:, np.newaxis] - np.arange(old)))

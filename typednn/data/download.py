@@ -1,8 +1,8 @@
-"""fetch: one file from the network, checked, and put in its place whole or not at all.
+"""fetch: one file from the network, checked, and renamed to its place when it is complete.
 
-What arrives goes to ``<name>.part`` beside the destination. Only when all of it is there and has the right checksum is it
-synced to the disk and renamed. An interrupted download stays in ``.part`` and the next one asks for the rest by Range; what
-has another checksum is deleted.
+The download is written to ``<name>.part`` in the destination's folder. When it is complete and has the right checksum, it is
+synced to the disk and renamed. An interrupted download stays in ``.part``, and the next call requests the rest by Range. A file
+with another checksum is deleted.
 """
 
 import contextlib
@@ -37,8 +37,8 @@ def fetch(
     """Download ``address``, http or https, to ``destination``, and give that path.
 
     ``checksum`` is ``md5:`` or ``sha256:`` and hexadecimal digits. ``timeout`` is how many seconds may pass without a byte;
-    more than ``most`` bytes are refused. ``on_progress(bytes, all of them if known)`` is called now and then. Whatever goes
-    wrong is a `DataError`; a file that was at ``destination`` is then untouched.
+    more than ``most`` bytes are refused. ``on_progress(bytes, all of them if known)`` is called now and then. Every
+    failure is a `DataError`; a file that was at ``destination`` is then untouched.
     """
     kind, _, expected = checksum.partition(":")
     if len(expected) != _DIGESTS.get(kind) or set(expected) - set("0123456789abcdef"):
@@ -65,7 +65,7 @@ def fetch(
             finally:
                 if part.exists() and not os.fstat(file.fileno()).st_size:
                     part.unlink()
-        with contextlib.suppress(OSError):  # so that the new name, too, survives a power cut; not every system can
+        with contextlib.suppress(OSError):  # so that the new name survives a power cut too, where the system can
             sync_folder(destination.parent)
     except OSError as error:
         raise DataError(explain(str(destination), "must be writable", error.strerror or type(error).__name__)) from None
@@ -73,7 +73,7 @@ def fetch(
 
 
 def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progress: Callable[[int, int | None], object] | None) -> None:
-    """Append to ``file`` what it lacks of ``address``."""
+    """Append the missing part of ``address`` to ``file``."""
     start = file.seek(0, os.SEEK_END)
     request = urllib.request.Request(address, headers={"User-Agent": "typednn", **({"Range": f"bytes={start}-"} if start else {})})
     with contextlib.ExitStack() as stack:
@@ -82,7 +82,7 @@ def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progres
         except urllib.error.HTTPError as error:
             error.close()
             if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and start:
-                return  # all of it is there: the checksum will tell
+                return  # the file is complete: its checksum is compared next
             raise DataError(explain(address, "must answer with the file", f"{error.code} {error.reason}")) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise _broken(address, error, timeout, "is there a network? A local copy is used where TYPEDNN_DATA names its folder") from None
@@ -129,7 +129,7 @@ def _broken(address: str, error: Exception, timeout: float, cure: str) -> DataEr
 
 
 def _lock(file: BinaryIO, part: Path) -> None:
-    """Two processes must not write into one file; where the system has no such locks, the checksum notices."""
+    """Lock the file, as two processes must not write to it. Where the system has no such locks, the checksum reveals the damage."""
     if sys.platform == "win32":
         return
     import fcntl

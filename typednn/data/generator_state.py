@@ -1,4 +1,4 @@
-"""What a generator remembers, as JSON, so that it can go on from there in another process."""
+"""The state of a random generator as JSON, so that another process can continue from it."""
 
 import json
 from typing import Any, cast
@@ -8,7 +8,7 @@ import numpy as np
 from typednn.errors import ArgumentError, StateDictError, explain
 from typednn.random import PCG32, Rng
 
-_MOST = {"pos": 624, "buffer_pos": 4, "has_uint32": 1}  # NumPy believes them, and reads from there
+_MOST = {"pos": 624, "buffer_pos": 4, "has_uint32": 1}  # NumPy reads at this index without a check
 
 
 def generator_state(rng: Rng) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def generator_state(rng: Rng) -> dict[str, Any]:
 
 
 def restore_generator(rng: Rng, saved: Any) -> None:
-    """Let ``rng`` go on from what `generator_state` gave.
+    """Continue ``rng`` from a state of `generator_state`.
 
     A `StateDictError`, and nothing changed, if that is of another kind of generator or damaged.
     """
@@ -42,21 +42,21 @@ def restore_generator(rng: Rng, saved: Any) -> None:
         raise StateDictError(explain("restore_generator", f"needs the state of a {before['kind']}", problem, "pass what was saved"))
 
 
-def _misfit(name: str, saved: object, mine: object) -> str:
-    """Where ``saved`` is not built like ``mine``; NumPy itself would read beyond arrays that are too short."""
-    if type(saved) is not type(mine):
+def _misfit(name: str, saved: object, current: object) -> str:
+    """The first difference in structure between ``saved`` and ``current``. NumPy would read beyond arrays that are too short."""
+    if type(saved) is not type(current):
         return f"{name} = {saved!r}"[:80]
-    if isinstance(mine, dict):
-        theirs, own = cast("dict[str, object]", saved), cast("dict[str, object]", mine)
+    if isinstance(current, dict):
+        theirs, own = cast("dict[str, object]", saved), cast("dict[str, object]", current)
         if set(own) != set(theirs):
             return f"{name} with the keys {list(theirs)}"[:80]
         return next(filter(None, (_misfit(key, theirs[key], own[key]) for key in own)), "")
-    if isinstance(mine, list):
-        given, numbers = cast("list[object]", saved), cast("list[object]", mine)
-        if len(given) != len(numbers):
-            return f"{len(given)} {name} for {len(numbers)}"
-        return next(filter(None, (_misfit(name, *pair) for pair in zip(given, numbers, strict=True))), "")
-    wrong = saved != mine if isinstance(mine, str) else not 0 <= cast("int", saved) <= _MOST.get(name, (1 << 128) - 1)
+    if isinstance(current, list):
+        others, numbers = cast("list[object]", saved), cast("list[object]", current)
+        if len(others) != len(numbers):
+            return f"{len(others)} {name} for {len(numbers)}"
+        return next(filter(None, (_misfit(name, *pair) for pair in zip(others, numbers, strict=True))), "")
+    wrong = saved != current if isinstance(current, str) else not 0 <= cast("int", saved) <= _MOST.get(name, (1 << 128) - 1)
     return f"{name} = {saved!r}"[:80] if wrong else ""
 
 
@@ -76,7 +76,7 @@ def _bits(rng: Rng) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """An array becomes ``{"dtype": …, "values": …}``, and a number of NumPy's one of Python's."""
+    """An array becomes ``{"dtype": …, "values": …}``, and a NumPy number a Python number."""
     return {"dtype": value.dtype.name, "values": value.tolist()} if value.ndim else value.item()
 
 

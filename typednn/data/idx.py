@@ -1,4 +1,4 @@
-"""IDX: the file format of MNIST. Strict: a file is exactly what its header says, or an error that says why not.
+"""IDX: the file format of MNIST. Strict: a file that differs from its header is an error that says how.
 
 bytes 0-1   zero            byte 2   the type of number             byte 3   the number of axes
 then        one size per axis, four bytes each, most significant first
@@ -12,8 +12,8 @@ byte 2  type                    byte 2  type
 11      short, 2 bytes          14      double, 8 bytes
 ======  ================        ======  ================
 
-Read with or without gzip, told apart by the first two bytes. No more is unpacked than the header promises, and nothing
-where that is more than the limit (`typednn.files`). Source: Y. LeCun, "The MNIST database of handwritten digits".
+Read with or without gzip, recognised by the first two bytes. Only as many bytes as the header states are unpacked, and none
+if that exceeds the limit (`typednn.files`). Source: Y. LeCun, "The MNIST database of handwritten digits".
 """
 
 import gzip
@@ -78,7 +78,7 @@ def _read(file: File, stream: Readable, size: int | None) -> npt.NDArray[Any]:
         raise DataError(explain(where, rule, "more", "fetch it again"))
     try:
         numbers = np.frombuffer(content, dtype).reshape(shape)
-    except ValueError as error:  # 0 numbers in an absurd shape
+    except ValueError as error:  # no numbers, but an impossible shape
         raise DataError(explain(where, rule, str(error))) from None
     return numbers if dtype.isnative else numbers.byteswap(inplace=True).view(dtype.newbyteorder("="))
 

@@ -4,7 +4,7 @@
         eight/   a.png b.png     → label 0
         three/   c.png           → label 1
 
-Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. What is transparent lies on black;
+Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. Transparent pixels are put on black;
 16 bits become 8 with a fraction. Only PNG is read, whatever a file is called, of at most 2²⁴ pixels and 2¹⁴ in a row or column;
 the header is compared with that, and pixels and file with the memory limit (`typednn.files`), before a pixel is unpacked.
 """
@@ -27,8 +27,8 @@ from typednn.files import allow, limit_of, opened, path_of
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _MOST_PIXELS = 1 << 24
-_LONGEST_SIDE = 1 << 14  # what is much longer than wide takes Pillow seconds, and memory for each row
-_BYTES_PER_PIXEL = 16  # at most half of what is held at once
+_LONGEST_SIDE = 1 << 14  # very long images take Pillow seconds, and memory for each row
+_BYTES_PER_PIXEL = 16  # at most half of the memory in use at once
 
 
 @final
@@ -71,16 +71,16 @@ def read_image(
 ) -> Array4:
     """One PNG image, (1, height, width, channels).
 
-    ``size`` is what it must have: one number or (height, width). With ``resize=True`` an image of another size is brought to
-    it, stretched where its shape is another; `image_size` tells what it was. ``invert`` turns dark ink on white into MNIST's
+    ``size`` is the required size: one number or (height, width). With ``resize=True`` an image of another size is resized to
+    it, and stretched if its proportions differ; `image_size` gives the size in the file. ``invert`` turns dark ink on white into MNIST's
     white ink on black. ``limit`` is how many bytes of memory the pixels may take; see `typednn.files`.
     """
-    wanted = None if size is None else pair("read_image", "size", size)
+    expected = None if size is None else pair("read_image", "size", size)
     if type(channels) is not int or channels not in (1, 3):
         raise ArgumentError(explain("read_image", "channels must be 1, grey, or 3", repr(channels)), "channels")
     with opened("read_image", path, limit) as file:
         height, width = _size(file.stream, file.where)
-        rows, columns = wanted or (height, width)
+        rows, columns = expected or (height, width)
         other = (rows, columns) != (height, width)
         if other and not resize:
             cure = "pass resize=True to bring it to that size"
@@ -88,10 +88,10 @@ def read_image(
         file.take(_BYTES_PER_PIXEL * (height * width + (rows * columns if other else 0)))
         pillow = optional("PIL.Image", "read_image", "needs Pillow to read PNG images", "pip install typednn[images]")
         file.stream.seek(0)
-        content = BytesIO(file.exactly(file.stream, file.size))  # Pillow reads as much at once as a chunk says it holds
+        content = BytesIO(file.exactly(file.stream, file.size))  # Pillow reads a chunk at once, of the length that the chunk states
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what Pillow remarks about odd files is no business of the caller
+                warnings.simplefilter("ignore")  # Pillow's warnings about odd files don't concern the caller
                 with pillow.open(content, formats=("PNG",)) as image:
                     if image.size != (width, height):  # before they are unpacked
                         raise ValueError("two sizes in one file")
@@ -100,7 +100,7 @@ def read_image(
                     pixels = _resized(pillow, pixels, (rows, columns))
         except MemoryError:
             raise
-        except Exception as error:  # a damaged image makes Pillow raise a dozen kinds
+        except Exception as error:  # Pillow raises many kinds of errors for damaged images
             got = str(error) or type(error).__name__
             raise DataError(explain(file.where, "must be a whole PNG image", got[:200], "save it anew")) from None
     return (255.0 - pixels if invert else pixels)[np.newaxis]
@@ -117,8 +117,8 @@ def read_image_folder(
 ) -> ImageFolder:
     """Every PNG image below ``folder``, which holds a folder per class; classes and files in the order of their names.
 
-    All images have the size of the first, or ``size``; with ``resize=True`` others are brought to it. What begins with a dot
-    is passed over, anything else that is no PNG image is an error that names it. ``limit`` is how many bytes they may take together.
+    All images have the size of the first, or ``size``; with ``resize=True`` others are resized to it. Names that begin with a
+    dot are skipped; any other file that is no PNG image is an error that names it. ``limit`` is how many bytes they may take together.
     """
     where = str(path_of("read_image_folder", folder))
     classes = {place.name: _inside(place) for place in _inside(Path(where)) if place.is_dir()}
@@ -129,12 +129,12 @@ def read_image_folder(
         if not inside:
             raise DataError(explain(where, "each class must have an image", f"none in {name!r}"))
     paths = tuple(path for inside in classes.values() for path in inside)
-    wanted = image_size(paths[0]) if size is None else pair("read_image_folder", "size", size)
-    shape = (len(paths), *wanted, integer("read_image_folder", "channels", channels))
+    expected = image_size(paths[0]) if size is None else pair("read_image_folder", "size", size)
+    shape = (len(paths), *expected, integer("read_image_folder", "channels", channels))
     allow(where, 4 * math.prod(shape), limit_of("read_image_folder", limit))
     images = np.empty(shape, np.float32)
     for row, path in enumerate(paths):
-        images[row] = read_image(path, size=wanted, resize=resize, channels=channels, invert=invert, limit=limit)[0]
+        images[row] = read_image(path, size=expected, resize=resize, channels=channels, invert=invert, limit=limit)[0]
     return ImageFolder(images, np.repeat(np.arange(len(classes)), [*map(len, classes.values())]), tuple(classes), paths)
 
 
@@ -155,6 +155,6 @@ def _pixels(pillow: Any, image: Any, channels: int) -> Array3:
 
 
 def _resized(pillow: Any, pixels: Array3, size: tuple[int, int]) -> Array3:
-    """Bilinear, averaging over what a new pixel covers where the image becomes smaller."""
+    """Bilinear; where the image becomes smaller, the average over the area of each new pixel."""
     planes = [pillow.fromarray(np.ascontiguousarray(pixels[..., channel])) for channel in range(pixels.shape[2])]
     return np.stack([np.asarray(plane.resize(size[::-1], pillow.Resampling.BILINEAR), np.float32) for plane in planes], axis=2)

@@ -1,4 +1,4 @@
-"""read_inputs: images of any file that a person may want a prediction for."""
+"""read_inputs: images for a prediction, from a file of any supported kind."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def read_inputs(
     header: int = 0,
     limit: int | None = None,
 ) -> Array4:
-    """Images (n, height, width, channels) in float32, as they stand in the file; only PNG is resized or inverted.
+    """Images (n, height, width, channels) in float32, unchanged; only PNG is resized or inverted.
 
     ======================  =========================================================================================
     file                    what it holds

@@ -1,11 +1,11 @@
-"""Loader: batches in a seeded order, made in the background, from a position that can be saved.
+"""Loader: batches in a seeded order, made in the background, with a position that can be saved.
 
     loader = Loader(x, y, batch_size=32, rng=numpy.random.default_rng(0))
     for batch in loader.batches():  ...  # one epoch, or what is left of it
 
-An epoch's order is drawn once, when it begins. ``state_dict()`` holds the epoch, the batches already handed out, and the
-generator as it was before that draw; a loader of the same data that loads it hands out the same batches from there on, to
-the bit. Batches that wait in the background do not count. Only the rows of a batch are read, so ``x`` and ``y`` may be
+An epoch's order is drawn once, when it begins. ``state_dict()`` holds the epoch, the number of batches already taken, and the
+generator's state before that draw. A loader of the same data that loads it gives the same batches from there on, bit for
+bit. Batches prepared in the background do not count as taken. Only the rows of a batch are read, so ``x`` and ``y`` may be
 memory-mapped files larger than memory (`read_npy` with ``mmap=True``).
 """
 
@@ -33,7 +33,7 @@ Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch(Generic[X, Y]):
-    """Rows of ``x`` and ``y`` that are looked at together, copied out of them; ``indices`` says which rows they are."""
+    """One batch: copies of rows of ``x`` and ``y``; ``indices`` are the numbers of the rows."""
 
     x: X
     y: Y
@@ -44,8 +44,8 @@ class Batch(Generic[X, Y]):
 class Loader(Generic[X, Y]):
     """The rows of ``x`` and ``y``, ``batch_size`` at a time, each once per epoch; the last batch of an epoch may be short.
 
-    ``rng`` orders each epoch anew, ``shuffle=False`` keeps the rows' own order and draws nothing. Up to ``prefetch`` batches
-    are made ahead in a background thread; 0 makes each when it is asked for. ``transform(x)`` may change a batch's ``x``
+    ``rng`` orders each epoch anew, ``shuffle=False`` keeps the order of the rows and draws nothing. Up to ``prefetch`` batches
+    are made ahead in a background thread; 0 makes each when it is needed. ``transform(x)`` may change a batch's ``x``
     there; it must give the same for the same rows, or a continued run differs from one that was not interrupted.
     """
 
@@ -100,11 +100,11 @@ class Loader(Generic[X, Y]):
         """Batches of the current epoch already handed out."""
         self._order: npt.NDArray[np.int64] | None = None  # of this epoch, drawn when it begins
         self._drawn_from: dict[str, Any] | None = None  # the generator before that
-        self._running: int = 0  # the latest call of batches(); older iterators are void
+        self._running: int = 0  # the number of the latest call of batches(); older iterators are invalid
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._x)
 
     @property
@@ -115,7 +115,7 @@ class Loader(Generic[X, Y]):
     def batches(self) -> Iterator[Batch[X, Y]]:
         """The rest of the current epoch; when it is exhausted, ``epoch`` is one more and ``step`` 0.
 
-        One iterator at a time: a new call, or `load_state_dict`, makes the one before it void. Its thread ends with it.
+        One iterator at a time: a new call, or `load_state_dict`, makes the previous one invalid, and ends its thread.
         """
         if self._order is None:
             self._begin()
@@ -136,13 +136,13 @@ class Loader(Generic[X, Y]):
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
-        mine = self.state_dict()
-        if not _is_dict(state) or set(state) != set(mine):
-            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(mine))}", repr(state)[:200]))
+        current = self.state_dict()
+        if not _is_dict(state) or set(state) != set(current):
+            raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(current))}", repr(state)[:200]))
         for key in ("rows", "batch_size", "shuffle"):
-            if type(state[key]) is not type(mine[key]) or state[key] != mine[key]:
+            if type(state[key]) is not type(current[key]) or state[key] != current[key]:
                 cure = "go on with the same data, batch size and shuffling"
-                raise StateDictError(explain("Loader.load_state_dict", f"{key} must be {mine[key]}", repr(state[key])[:80], cure))
+                raise StateDictError(explain("Loader.load_state_dict", f"{key} must be {current[key]}", repr(state[key])[:80], cure))
         begun = state["drawn_from"] is not None if self._rng is not None else state["step"] != 0
         epoch = _position("epoch", state["epoch"], None)
         step = _position("step", state["step"], self.steps_per_epoch if begun else 0)
@@ -154,7 +154,7 @@ class Loader(Generic[X, Y]):
                     order = self._rng.permutation(self.rows)
                 restore_generator(self._rng, state["generator"])
             except StateDictError:
-                restore_generator(self._rng, mine["generator"])
+                restore_generator(self._rng, current["generator"])
                 raise
         self._running += 1
         self.epoch, self.step = epoch, step
@@ -179,7 +179,7 @@ class Loader(Generic[X, Y]):
                     break
                 self.step += 1
                 yield batch
-                del batch  # before the next one is waited for
+                del batch  # release this batch before waiting for the next one
         if running != self._running or order is None:
             got, cure = "one of an earlier call", "take batches() once per epoch"
             raise StateError(explain("Loader.batches", "one iterator at a time, the newest", got, cure))

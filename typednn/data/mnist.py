@@ -1,4 +1,4 @@
-"""MNIST: 70,000 handwritten digits of 28x28 pixels, from the four IDX files that people keep.
+"""MNIST: 70,000 handwritten digits of 28x28 pixels, from its four IDX files.
 
 60,000 to train and 10,000 to test, pixels 0 to 255. The files are read from a folder and never fetched from anywhere.
 """
@@ -31,13 +31,13 @@ def mnist_pixels(folder: str | Path) -> Pixels:
 
 
 def find_mnist() -> Path | None:
-    """The folder of MNIST, if it is where one would keep it.
+    """The folder of MNIST, if it is in one of the usual places.
 
-    Looked at in this order: ``TYPEDNN_DATA`` itself and its ``mnist`` subfolder; then ``../shared/data/mnist`` beside the
+    Searched in this order: ``TYPEDNN_DATA`` itself and its ``mnist`` subfolder; then ``../shared/data/mnist`` beside the
     current folder, and beside the repository that this file belongs to.
     """
-    told = os.environ.get("TYPEDNN_DATA")
-    places = [Path(told), Path(told) / "mnist"] if told else []
+    root = os.environ.get("TYPEDNN_DATA")
+    places = [Path(root), Path(root) / "mnist"] if root else []
     places += [root.parent / "shared" / "data" / "mnist" for root in (Path.cwd(), Path(__file__).resolve().parents[2])]
     return next((place for place in places if has_mnist(place)), None)
 

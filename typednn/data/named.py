@@ -1,4 +1,4 @@
-"""load and load_pixels: data sets by name, from where they are kept, or from the network, checked.
+"""load and load_pixels: data sets by name, from a local folder or the network, with their checksums checked.
 
 =================  =============================================  =======================================================
 name               what                                           files
@@ -6,7 +6,7 @@ name               what                                           files
 ``mnist``          handwritten digits, 28x28                      four IDX files, gzipped or not
 ``fashion-mnist``  articles of clothing, 28x28                    the same four names
 ``cifar-10``       photographs, 32x32 in three colours            cifar-10-binary.tar.gz, or its six .bin files
-``digits``         scikit-learn's digits, brought to 28x28        none; needs the extra ``typednn[demo]``
+``digits``         scikit-learn's digits, resized to 28x28        none; needs the extra ``typednn[demo]``
 ``spiral``         points on three arms                           none
 =================  =============================================  =======================================================
 """
@@ -92,9 +92,9 @@ def load(
     timeout: float = 30.0,
     on_progress: Callable[[int, int | None], object] | None = None,
 ) -> Dataset:
-    """The data set of that name, from the first of these places that has it; each is looked at itself, then its subfolder ``name``.
+    """The data set of that name, from the first of these places that has it; each is searched itself, then its subfolder ``name``.
 
-    1. ``folder``, and then nowhere else       2. the environment's ``TYPEDNN_DATA``       3. ``../shared/data``
+    1. ``folder``; if given, no other         2. the environment's ``TYPEDNN_DATA``       3. ``../shared/data``
     4. `cache_folder`                          5. the network, into `cache_folder`, unless ``download`` is false
 
     ``mirror``, or the environment's ``TYPEDNN_MIRROR``, is an address whose ``<name>/<file>`` are the files. A `DataError`
@@ -118,7 +118,7 @@ def load_pixels(
     timeout: float = 30.0,
     on_progress: Callable[[int, int | None], object] | None = None,
 ) -> Pixels:
-    """As `load`, of the sets that have files, in the bytes that these hold: a quarter of the memory, and no time to convert them."""
+    """As `load`, of the sets that have files, as the bytes in the files: a quarter of the memory, and no conversion."""
     source = _SOURCES[choice("load_pixels", "name", name, PIXELS)]
     place = find(name, folder)
     if place is None and folder is not None:
@@ -128,7 +128,7 @@ def load_pixels(
         cure = "set TYPEDNN_DATA to a folder that has it, or let it be downloaded"
         raise DataError(explain(f"load({name!r})", "needs a local copy", "none", cure))
     if place is None:
-        from typednn.data.download import fetch  # brings the network's modules, which few calls need
+        from typednn.data.download import fetch  # imports the network modules, which few calls need
 
         place, mirror = cache_folder() / name, mirror or os.environ.get("TYPEDNN_MIRROR")
         base = f"{mirror.rstrip('/')}/{name}" if mirror else source.address
@@ -139,7 +139,7 @@ def load_pixels(
 
 
 def find(name: str, folder: str | Path | None = None) -> Path | None:
-    """The folder where `load` finds the files of a set; none where it would have to download them, or needs none."""
+    """The folder where `load` finds the files of a set; None where it would download them, or needs none."""
     if choice("find", "name", name, DATASETS) not in _SOURCES:
         return None
     source = _SOURCES[name]
@@ -147,25 +147,25 @@ def find(name: str, folder: str | Path | None = None) -> Path | None:
         place = path_of("load", folder)
         places = [place / name, place]
     else:
-        told = os.environ.get("TYPEDNN_DATA")
-        places = [Path(told) / name, *([Path(told)] if _may_be(name, Path(told)) else [])] if told else []
+        root = os.environ.get("TYPEDNN_DATA")
+        places = [Path(root) / name, *([Path(root)] if _may_be(name, Path(root)) else [])] if root else []
         places += [root.parent / "shared" / "data" / name for root in (Path.cwd(), Path(__file__).resolve().parents[2])]
-        if all((cache_folder() / name / file).is_file() for file in source.files):  # not where a download is half done
+        if all((cache_folder() / name / file).is_file() for file in source.files):  # not a folder with an unfinished download
             places.append(cache_folder() / name)
     return next((place for place in places if source.is_in(place)), None)
 
 
 def cache_folder() -> Path:
     """Where downloads are kept: ``$XDG_CACHE_HOME/typednn``, or ``~/.cache/typednn``."""
-    told = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (told if told.is_absolute() else Path(os.path.expanduser("~"), ".cache")) / "typednn"
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (cache if cache.is_absolute() else Path(os.path.expanduser("~"), ".cache")) / "typednn"
 
 
 def class_names(name: str) -> tuple[str, ...]:
-    """What the labels 0, 1, … of a data set mean."""
+    """The names of the labels 0, 1, … of a data set."""
     return _CLASSES[choice("class_names", "name", name, DATASETS)]
 
 
 def _may_be(name: str, folder: Path) -> bool:
-    """MNIST and Fashion-MNIST have the same file names: only the folder's own name tells them apart."""
+    """MNIST and Fashion-MNIST have the same file names: only the name of the folder distinguishes them."""
     return ("fashion" in folder.resolve().name.lower()) == (name == "fashion-mnist") or name == "cifar-10"

@@ -1,4 +1,4 @@
-"""npy, npz: NumPy's own files, read without pickle and without believing them.
+"""npy, npz: NumPy's own files, read without pickle, and checked before memory is allocated.
 
 bytes 0-5   \\x93NUMPY        bytes 6-7   the version, 1.0 or 2.0
 then        the header's length, 2 bytes in version 1 and 4 in version 2, least significant first
@@ -6,7 +6,7 @@ then        {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 then        the numbers, and nothing after them
 
 An .npz file is a zip archive of .npy files. Only numbers and truth values are read: other kinds would need pickle, which can
-run code. What a file promises is compared with what it holds and with the limit (`typednn.files`) before memory is asked for.
+run code. The sizes in a header are compared with the file's size and with the limit (`typednn.files`) before memory is allocated.
 Source: NumPy, "NEP 1: A Simple File Format for NumPy Arrays".
 """
 
@@ -30,7 +30,7 @@ _HEADER = re.compile(
     r"\s*\{\s*'descr':\s*'(?P<dtype>[<>|=]?(?:b1|[iu][1248]|f[248]))',\s*'fortran_order':\s*(?P<fortran>True|False),"
     r"\s*'shape':\s*\((?P<shape>[\d, ]*)\),?\s*\}\s*"
 )
-_DEFLATE_AT_BEST = 1032  # bytes that one byte of deflate can stand for
+_DEFLATE_AT_BEST = 1032  # the largest ratio of deflate
 _LONGEST_DIRECTORY = 1 << 24  # bytes that a zip archive takes to list its entries
 _DAMAGED = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OverflowError, RuntimeError, ValueError, zlib.error)
 
@@ -48,7 +48,7 @@ def read_npy(path: str | Path, *, mmap: bool = False, limit: int | None = None) 
             return np.memmap(file.stream, dtype, "r", start, shape, order)
         file.take(size)
         numbers = np.fromfile(file.stream, dtype, math.prod(shape))
-        _checked_size(file.where, dtype, shape, numbers.nbytes)  # it may have been cut meanwhile
+        _checked_size(file.where, dtype, shape, numbers.nbytes)  # it may have been truncated meanwhile
         return numbers.reshape(shape, order=order)
 
 
@@ -58,7 +58,7 @@ def read_npz(path: str | Path, *, limit: int | None = None) -> dict[str, npt.NDA
         try:
             with zipfile.ZipFile(cast("BinaryIO", _Directory(file))) as archive:
                 entries = archive.infolist()
-                # Entries that share bytes could promise more than the file can stand for.
+                # Entries that share bytes could unpack to more than the file's size allows.
                 if sum(entry.compress_size for entry in entries) > file.size:
                     raise DataError(explain(file.where, "its entries must not overlap", f"{len(entries)} that are longer than the file"))
                 if len({entry.filename for entry in entries}) < len(entries):
@@ -73,7 +73,7 @@ def read_npz(path: str | Path, *, limit: int | None = None) -> dict[str, npt.NDA
 
 
 class _Directory:
-    """The file for zipfile, which reads the whole list of entries at once, of whatever length the file says."""
+    """The file for zipfile, which reads the list of entries at once, of the length that the file states."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -100,7 +100,7 @@ def _entry(file: File, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> npt.
     with archive.open(entry) as unpacked:
         dtype, shape, order = _header(unpacked, where)
         size = _checked_size(where, dtype, shape, entry.file_size - unpacked.tell())
-        content = file.exactly(unpacked, size)  # its end, where the checksum is compared
+        content = file.exactly(unpacked, size)  # read to the end, where the checksum is compared
     _checked_size(where, dtype, shape, len(content))
     return np.frombuffer(content, dtype, math.prod(shape)).reshape(shape, order=order)
 
@@ -126,11 +126,11 @@ def _header(file: Readable, where: str) -> tuple[np.dtype[Any], tuple[int, ...],
 
 
 def _checked_size(where: str, dtype: np.dtype[Any], shape: tuple[int, ...], got: int) -> int:
-    """The bytes of such an array, which there must be ``got`` of."""
+    """The size of such an array in bytes, which must be ``got``."""
     expected = math.prod(shape) * dtype.itemsize
-    told = " x ".join(map(str, shape)) or "one"
+    sizes = " x ".join(map(str, shape)) or "one"
     if expected == 0 and math.prod(max(size, 1) for size in shape) * dtype.itemsize >= 1 << 63:
-        raise DataError(explain(where, "must be an array that NumPy can hold", f"shape {told}"))
+        raise DataError(explain(where, "must be an array that NumPy can hold", f"shape {sizes}"))
     if got != expected:
-        raise DataError(explain(where, f"its header promises {told} of {dtype} = {expected} bytes", str(got), "fetch it again"))
+        raise DataError(explain(where, f"its header promises {sizes} of {dtype} = {expected} bytes", str(got), "fetch it again"))
     return expected

@@ -30,11 +30,11 @@ def prefetch(make: Callable[[Task], Result], tasks: Sequence[Task], ahead: int) 
                 raise error
             room.release()
             yield result  # type: ignore[misc]  # pyright: ignore[reportReturnType]  # there is a result where there is no error
-            del result  # or it would live until the next one is there
+            del result  # release it before waiting for the next result
     finally:
         stopped.set()
         room.release()
-        if worker is not threading.current_thread():  # a garbage collection may run anywhere
+        if worker is not threading.current_thread():  # the garbage collector may close the generator in any thread
             worker.join()
 
 

@@ -1,4 +1,4 @@
-"""spiral: points on arms that wind around each other; the smallest data set that no straight line divides.
+"""spiral: points on arms that wind around each other; a tiny data set that no straight line separates.
 
 arm j, point i:   r = i / points    θ = 4 j + 4 r + 0.2 N(0, 1)    x = (r sin θ, r cos θ)
 
@@ -14,7 +14,7 @@ from typednn.random import Rng
 
 
 def spiral(classes: int, points: int, rng: Rng) -> tuple[Array2, IntArray1]:
-    """``points`` on each of ``classes`` arms: places (classes·points, 2) in float32 and the arms' numbers, in one shuffled order.
+    """``points`` on each of ``classes`` arms: positions (classes·points, 2) in float32 and the arms' numbers, in one shuffled order.
 
     Draws ``points`` normal numbers per arm, arm by arm, and one permutation.
     """

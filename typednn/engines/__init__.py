@@ -1,7 +1,7 @@
 """Engines: what runs an op fast on a CPU. Halide kernels for everything but matrix products, OpenBLAS for those.
 
-For whoever writes ``kernels/<op>/cpu.py``: an engine of an op (`typednn.kernels.op`), whose answers are the reference's to rounding. It
-is a description of the kernel, and a function that calls it::
+How to write ``kernels/<op>/cpu.py``, an engine of an op (`typednn.kernels.op`) whose results equal the reference's to rounding. It holds
+a description of the kernel, and a function that calls it::
 
     from functools import cache
     from typing import Any
@@ -13,7 +13,7 @@ is a description of the kernel, and a function that calls it::
         f, b = hl.Var("f"), hl.Var("b")
         z = x[f, b] + bias[f]
         y = hl.Func("y")
-        y[f, b] = hl.select(nan.is_nan(hl, z) | (z > 0), z, slope * z)    # a comparison alone may lose NaN: ask its bits
+        y[f, b] = hl.select(nan.is_nan(hl, z) | (z > 0), z, slope * z)    # a comparison alone may lose NaN: test its bits
         y.vectorize(f, cpu.lanes, hl.TailStrategy.GuardWithIf)            # 10 features in 16 lanes: the tail is guarded
         y.specialize(x.dim(1).extent() >= 64).parallel(b, 16, hl.TailStrategy.GuardWithIf)   # small batches stay on one thread
         return y                                                          # a pure Func; or a list of them, or one with a Tuple
@@ -24,20 +24,21 @@ is a description of the kernel, and a function that calls it::
         return kernel("bias_relu.forward", _bias_relu, inputs=(batch, bias, Scalar()), outputs=(batch,))
 
     def forward(x, bias, slope):
-        y = empty(x.shape)                                                # from the pool; free again when nobody refers to it
+        y = empty(x.shape)                                                # from the pool; reused when nothing refers to it any more
         _forward(x.shape[1])(x, bias, slope, y)                           # inputs in order, then outputs
         return y
 
-- ``kernel(name, build, inputs=, outputs=, options={})``: options reach ``build`` by name and are part of the kernel's key. So are the
-  file of ``build`` and those that it takes names from in this package: an edit compiles anew. Let ``build`` read nothing else.
+- ``kernel(name, build, inputs=, outputs=, options={})``: options reach ``build`` by name and are part of the kernel's key. So
+  are the source of ``build`` and the files of this package that it uses: an edit
+  compiles the kernel anew. Let ``build`` read nothing else.
 - ``Array("batch", 28, 28, 6)``, ``Array(10, dtype="int64")``, ``Array()`` for one number in an array of rank 0, and
-  ``Array("size", flat=True)`` for element-by-element ops on any shape. Numbers become constants in the kernel: use them.
-  ``Array(10, parameter=True)`` is an input that is the same array in most calls, as a layer's are: it is checked when it is another one.
+  ``Array("size", flat=True)`` for element-by-element ops on any shape. Numbers become constants in the kernel, so prefer them.
+  ``Array(10, parameter=True)`` is an input that is the same array in most calls, as a layer's are: it is checked only when it changes.
 - ``kernel(..., written=(0, 2))``: the first outputs are written over inputs 0 and 2, which a call names once (optimizers). Each element
   may depend on its own place alone; other overlaps of inputs and outputs are not noticed.
-- A call finds what it has prepared by the shape of ``x``: shapes may take turns. ``kernel(...).call(x, y)`` is ``kernel(...)(x, y)``,
-  0.1 µs earlier.
-- In ``build``, ``x[i, j]`` reads an input, a ``Scalar`` is an expression as it stands. Write numbers as ``hl.f32(0.5)``.
+- A call reuses what was prepared for the shape of ``x``; several shapes may alternate. ``kernel(...).call(x, y)`` does the same as
+  ``kernel(...)(x, y)``, 0.1 µs faster.
+- In ``build``, ``x[i, j]`` reads an input, a ``Scalar`` is an expression itself. Write numbers as ``hl.f32(0.5)``.
 - Outputs are pure Funcs: put a reduction in a Func of its own, ``compute_at`` or ``compute_root``, and let the output read it. An
   output that is itself vectorised in an update crashes on arrays that are not aligned.
 - Every split, ``vectorize`` and ``parallel`` of an extent that may be smaller than the factor, or no multiple of it, gets
@@ -49,9 +50,9 @@ is a description of the kernel, and a function that calls it::
 - NaN: ``hl.max``, ``hl.min`` and ``select(x <= 0, 0, x)`` lose it, ``hl.is_nan`` may be folded away on what is computed. `nan` has tests of
   the bits: ``nan.is_nan``, ``nan.maximum``, ``nan.relu``, ``nan.exp``. ``hl.tanh`` is scalar, and slow.
 - Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` float32 numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4).
-- An activation as the end or the beginning of another op: `typednn.kernels.activations`, whose expressions are those of the ops.
-- ``sgemm(a, b, out, transpose_a, transpose_b)`` multiplies. Beats a kernel from a few hundred columns on.
-- `fast` says yes to float32 arrays only; ``fast(labels, dtypes=(np.dtype("int64"),))`` asks about others. A wrong argument is a ShapeError
+- An activation fused into another op: `typednn.kernels.activations`, which has the same formulas as the ops.
+- ``sgemm(a, b, out, transpose_a, transpose_b)`` multiplies matrices, faster than a kernel from a few hundred columns on.
+- `fast` accepts float32 arrays only; ``fast(labels, dtypes=(np.dtype("int64"),))`` accepts others. A wrong argument is a ShapeError
   or DTypeError and runs nothing.
 
 For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces the oracle. ``TYPEDNN_THREADS``,

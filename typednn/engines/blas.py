@@ -1,9 +1,9 @@
-"""Matrix products: OpenBLAS on its own, with the kernels that this processor deserves.
+"""Matrix products: a separate copy of OpenBLAS, with the kernels that suit this processor.
 
-NumPy brings OpenBLAS too, but whoever imports NumPy first has settled how that one behaves. The package ``scipy-openblas32`` holds the
-same library by itself. It reads two environment variables while it is loaded, and has them only for that moment: the core type, and
-how long an idle worker spins (long enough for the next product, but no longer: a spinning worker takes the core from the kernels'
-threads). What the user has set stays. Without the package, NumPy multiplies.
+NumPy brings OpenBLAS too, but that copy is configured when NumPy is first imported. The package ``scipy-openblas32`` holds the same
+library by itself. Two environment variables are set only while it is loaded: the core type, and how long an idle worker spins (long
+enough for the next product, but no longer: a spinning worker takes the core from the kernels' threads). Variables that the user has set
+are kept. Without the package, NumPy multiplies.
 """
 
 import ctypes
@@ -38,13 +38,13 @@ class _Library:
     why: str
 
 
-def core_type(of: Processor) -> tuple[str | None, str]:
+def core_type(processor: Processor) -> tuple[str | None, str]:
     """The core type to ask OpenBLAS for, None for its own choice, and why."""
-    if not of.has(AVX512):
+    if not processor.has(AVX512):
         return None, "no AVX-512: OpenBLAS chooses"
-    if of.vendor == "GenuineIntel":
+    if processor.vendor == "GenuineIntel":
         return None, "OpenBLAS knows Intel's AVX-512 processors: it chooses"
-    return "SkylakeX", f"asked for: AVX-512 on {of.vendor or 'an unknown make'}, which OpenBLAS may not know"
+    return "SkylakeX", f"asked for: AVX-512 on {processor.vendor or 'an unknown make'}, which OpenBLAS may not know"
 
 
 def why() -> str:
@@ -52,7 +52,7 @@ def why() -> str:
     return _library().why
 
 
-def numpys() -> str:
+def numpy_blas() -> str:
     """The library that NumPy multiplies with, and its version."""
     built: Any = np.show_config(mode="dicts")
     library = built.get("Build Dependencies", {}).get("blas", {})
@@ -83,8 +83,8 @@ def sgemm(
     depth, rows = a.shape if transpose_a else a.shape[::-1]
     columns, depth_b = b.shape if transpose_b else b.shape[::-1]
     if depth != depth_b or out.shape != (rows, columns):
-        wanted = f"must have the shape ({rows}, {columns}), and the inner sizes {depth} and {depth_b} be equal"
-        raise ShapeError(explain("sgemm: out", wanted, str(out.shape)))
+        requested = f"must have the shape ({rows}, {columns}), and the inner sizes {depth} and {depth_b} be equal"
+        raise ShapeError(explain("sgemm: out", requested, str(out.shape)))
     if not out.flags.writeable:
         raise ShapeError(explain("sgemm: out", "must be writeable", "a read-only array"))
     if routine is None or not (leading_a and leading_b and leading_out) or not (rows and columns and depth):
@@ -109,7 +109,7 @@ def sgemm(
 
 
 def _leading(matrix: np.ndarray[Any, Any]) -> int:
-    """How many numbers lie between the starts of two rows; 0 where that isn't a matrix that BLAS can read."""
+    """The numbers between the starts of two rows; 0 where BLAS can't read the matrix."""
     rows, columns = matrix.shape
     if matrix.flags.carray and columns:
         return int(columns)
@@ -124,7 +124,7 @@ def _leading(matrix: np.ndarray[Any, Any]) -> int:
 
 @cache
 def _library() -> _Library:
-    """Loaded once, though several threads may ask first."""
+    """Loaded once, also when several threads need it at the same time."""
     with _lock():
         return _load()
 
@@ -135,9 +135,9 @@ def _load() -> _Library:
     if spec is None or spec.origin is None:
         return _Library(None, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
     found = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
-    wanted, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(host())
+    requested, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(host())
     try:
-        with _environment(OPENBLAS_CORETYPE=wanted, OPENBLAS_THREAD_TIMEOUT=SPIN):
+        with _environment(OPENBLAS_CORETYPE=requested, OPENBLAS_THREAD_TIMEOUT=SPIN):
             library = ctypes.CDLL(str(found[0]))
         routine = library.scipy_cblas_sgemm
         library.scipy_openblas_get_corename.restype = ctypes.c_char_p
@@ -154,11 +154,11 @@ def _load() -> _Library:
 
 @contextmanager
 def _environment(**variables: str | None) -> Generator[None]:
-    """Set what is not set, for the length of the block; None leaves a variable alone."""
-    mine = {name: value for name, value in variables.items() if value is not None and name not in os.environ}
-    os.environ.update(mine)
+    """Set the variables that are not set yet, within the block; None leaves a variable alone."""
+    added = {name: value for name, value in variables.items() if value is not None and name not in os.environ}
+    os.environ.update(added)
     try:
         yield
     finally:
-        for name in mine:
+        for name in added:
             os.environ.pop(name, None)

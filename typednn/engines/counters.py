@@ -1,6 +1,6 @@
-"""Which engine ran each op, so that a benchmark or a test can't measure the wrong one, and a tracer sees all arithmetic.
+"""Which engine ran each op, for benchmarks, tests and tracers.
 
-Every op tells what it ran (`typednn.kernels.op`); nobody listens unless asked:
+Every op reports its runs (`typednn.kernels.op`) to the observers that are registered:
 
     with counting() as counts:
         model.forward(x)
@@ -26,7 +26,7 @@ Counts = Counter[tuple[str, str]]
 
 
 class Ran(NamedTuple):
-    """One run of an op: by which engine, on what, what came of it, and the time that it took."""
+    """One run of an op: its engine, arguments, result and time."""
 
     op: Any
     engine: str
@@ -42,7 +42,7 @@ observers: list[Observer] = []
 
 @contextmanager
 def observing(observer: Observer) -> Generator[None]:
-    """Within this block, in every thread, ``observer`` is told of each run of an op."""
+    """Within this block, in every thread, ``observer`` is called with each run of an op."""
     observers.append(observer)
     try:
         yield
@@ -52,7 +52,7 @@ def observing(observer: Observer) -> Generator[None]:
 
 
 class _Counting:
-    """Counts runs; each of them by itself, as `Counter` has no lock."""
+    """Counts runs under a lock, which `Counter` itself lacks."""
 
     def __init__(self) -> None:
         self.counts: Counts = Counter()

@@ -1,6 +1,6 @@
 """The GPU's engine: CUDA C kernels that CuPy compiles when they are first used, and launches on its arrays.
 
-For whoever writes ``kernels/<op>/cuda.py``. The file holds the kernels' text, and calls them::
+How to write ``kernels/<op>/cuda.py``. The file holds the source text of its kernels, and calls them::
 
     _relu = CudaKernel("relu", '''
     extern "C" __global__ void relu(const REAL* __restrict__ x, REAL* __restrict__ y, int size) {
@@ -17,13 +17,13 @@ For whoever writes ``kernels/<op>/cuda.py``. The file holds the kernels' text, a
 
 and the op names it as an engine: ``Engine("cuda", cuda.forward, "x", on=on_gpu)``.
 
-- ``REAL`` is the type of the first array: one text serves float32 and float64. Further names are given as keywords, and compiled in: what a
-  model has few of (a window's size, its stride), not what changes with the data.
-- A whole number is an ``int``, another one a ``REAL``. Sizes of arrays stay below 2³¹, products of them are for ``sizes`` to look at.
+- ``REAL`` is the type of the first array: one text serves float32 and float64. Further constants are given as keywords and compiled in: for
+  what has few values in a model (a window's size, its stride), not for what changes with the data.
+- A Python int arrives as ``int``, a float as ``REAL``. Sizes of arrays stay below 2³¹; ``sizes`` has to check products of them.
 - Each thread writes numbers of its own, in an order that the text fixes. No atomics: results have the same bits every time.
-- A kernel doesn't look at shapes. What the engine's ``sizes`` lets through fits together; the reference complains about the rest.
+- A kernel doesn't check shapes: the engine's ``sizes`` does. What it refuses goes to the reference, which raises the error.
 
-This module imports no CuPy: it asks the array for the module that it belongs to.
+This module does not import CuPy: it takes the module from the arrays.
 """
 
 from typing import Any, Protocol, cast, final
@@ -31,9 +31,9 @@ from typing import Any, Protocol, cast, final
 import numpy as np
 
 from typednn.arrays import device_of, is_array, namespace
-from typednn.engines.dispatch import LIMIT, wanted
+from typednn.engines.dispatch import LIMIT, chosen_engine
 
-_THREADS = 256  # in a block; each writes a number, and then the next that no other takes
+_THREADS = 256  # in a block
 _MOST_BLOCKS = 65535
 _REAL: dict[np.dtype[Any], str] = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
@@ -53,12 +53,14 @@ class Launch(Protocol):
 
 
 def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) -> bool:
-    """Whether kernels may run on ``arrays``: CuPy's, all of one of ``dtypes``, C-contiguous, not empty, and no one asked for the reference.
+    """Whether kernels may run on ``arrays``: CuPy's, all of one of ``dtypes``, C-contiguous, not empty, unless the reference is forced.
 
-    An optional array that is None is no obstacle.
+    An optional array may be None.
     """
     given: list[Any] = [array for array in arrays if array is not None]
-    if wanted() == "reference" or not all(is_array(one) and type(one) is not np.ndarray and device_of(one) == "cuda" for one in given):
+    if chosen_engine() == "reference" or not all(
+        is_array(one) and type(one) is not np.ndarray and device_of(one) == "cuda" for one in given
+    ):
         return False
     return all(
         type(one) is type(given[0]) and one.dtype == given[0].dtype in dtypes and one.flags.c_contiguous and 0 < one.size < LIMIT
@@ -91,15 +93,15 @@ class CudaKernel:
         first = arguments[0]
         key = (namespace(first), first.dtype, *constants.items())
         launch = self._launches.get(key) or self._launches.setdefault(key, self._compiled(first, constants))
-        launch((blocks,), (threads,), tuple(_passed(argument, first.dtype) for argument in arguments))
+        launch((blocks,), (threads,), tuple(_kernel_number(argument, first.dtype) for argument in arguments))
 
     def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
         options = (f"-DREAL={_REAL[first.dtype]}", *(f"-D{name}={value}" for name, value in constants.items()))
         return cast("Launch", namespace(first).RawKernel(self.code, self.name, options))
 
 
-def _passed(argument: Any, real: np.dtype[Any]) -> Any:
-    """A Python number in the size that the kernel reads: by itself CuPy would pass 64 bits."""
+def _kernel_number(argument: Any, real: np.dtype[Any]) -> Any:
+    """A Python number in the type that the kernel reads; CuPy would pass 64 bits."""
     if isinstance(argument, int):
         return np.int32(argument)
     return real.type(argument) if isinstance(argument, float) else argument

@@ -1,6 +1,6 @@
-"""The question that every op asks: does the fast path cover these arrays?
+"""Whether fast kernels may run on given arrays. Every op asks this before it runs.
 
-No for a test or a bug hunt that wants the reference: ``using("reference")``, or ``TYPEDNN_ENGINE=reference`` in the environment.
+Tests and debugging force the reference: ``using("reference")``, or ``TYPEDNN_ENGINE=reference`` in the environment.
 """
 
 import os
@@ -27,19 +27,19 @@ def _check(where: str, engine: str) -> str:
     return engine
 
 
-_wanted = _check("TYPEDNN_ENGINE", os.environ.get("TYPEDNN_ENGINE") or "fast")
-_on: bool | None = None  # None until somebody asks: looking for the compiler is not for import time
+_engine = _check("TYPEDNN_ENGINE", os.environ.get("TYPEDNN_ENGINE") or "fast")
+_on: bool | None = None  # None until the first question, as looking for the compiler would slow down the import
 
 
-def wanted() -> str:
-    """The engine that was asked for: "fast", whether it is at hand or not, or "reference"."""
-    return _wanted
+def chosen_engine() -> str:
+    """The chosen engine: "fast", even where no compiler is installed, or "reference"."""
+    return _engine
 
 
 def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = (FLOAT32,)) -> bool:
-    """Whether kernels may run on ``arrays``: NumPy's, of ``dtypes``, C-contiguous, not empty, and no one asked for the reference.
+    """Whether kernels may run on ``arrays``: NumPy's, of ``dtypes``, C-contiguous, not empty, unless the reference is forced.
 
-    An optional array that is None is no obstacle.
+    An optional array may be None.
     """
     if not _on and not _decide():
         return False
@@ -58,17 +58,17 @@ def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = (FLOAT32,)) -> boo
 def _decide() -> bool:
     global _on
     if _on is None:
-        _on = _wanted == "fast" and toolchain.available()
+        _on = _engine == "fast" and toolchain.available()
     return _on
 
 
 @contextmanager
 def using(engine: str) -> Generator[None]:
     """Within this block, in every thread, ops run on ``engine``: "reference", or "fast" where it is available."""
-    global _wanted, _on
-    before = _wanted
-    _wanted, _on = _check("using", engine), None
+    global _engine, _on
+    before = _engine
+    _engine, _on = _check("using", engine), None
     try:
         yield
     finally:
-        _wanted, _on = before, None
+        _engine, _on = before, None

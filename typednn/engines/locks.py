@@ -1,4 +1,4 @@
-"""Locks that a forked child finds free: whoever held one in the parent is not in the child."""
+"""Locks that are free again in a forked child: the thread that held one in the parent does not exist there."""
 
 import os
 import threading
@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 @final
 class Lock:
-    """``with lock():``; its holder may take it again."""
+    """A re-entrant lock, used as ``with lock():``."""
 
     def __init__(self) -> None:
         self.renew()

@@ -1,7 +1,7 @@
-"""The processor: what it can do, how wide its vectors are, how many registers hold them, how many cores are ours.
+"""The processor: its instruction sets, the width and number of its vector registers, the cores of this process.
 
-A kernel's tiles follow from these: accumulators have to stay in registers, and lanes to fill a vector. Flags come from
-``/proc/cpuinfo``, so that asking loads no compiler; where there is no such file, the least that the architecture promises.
+A kernel's tiles follow from these: accumulators have to stay in registers, and lanes to fill a vector. Flags are read from
+``/proc/cpuinfo``, without loading a compiler; where there is no such file, the minimum of the architecture is assumed.
 """
 
 import os
@@ -12,13 +12,13 @@ from functools import cache
 from pathlib import Path
 
 AVX2 = frozenset({"avx", "avx2", "fma", "f16c"})
-# The sets that compilers call Skylake: what an AVX-512 kernel of OpenBLAS or Halide takes for granted.
+# The sets that compilers call Skylake: AVX-512 kernels of OpenBLAS and Halide need all of them.
 AVX512 = AVX2 | {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """What a schedule has to know: ``lanes`` float32 numbers in a vector, ``registers`` vectors at hand."""
+    """What a schedule needs: ``lanes`` float32 numbers in a vector, and the number of vector ``registers``."""
 
     machine: str
     lanes: int
@@ -35,7 +35,7 @@ class Processor:
     flags: frozenset[str]
 
     def has(self, flags: Iterable[str]) -> bool:
-        """Whether every one of ``flags`` is there."""
+        """Whether the processor has all of ``flags``."""
         return self.flags.issuperset(flags)
 
 
@@ -63,13 +63,13 @@ def read(cpuinfo: str, machine: str) -> Processor:
     return Processor({"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine), vendor, model, flags or frozenset())
 
 
-def for_schedules(of: Processor) -> Cpu:
-    """What kernels are scheduled for on ``of``."""
-    if of.machine != "x86_64":
-        return Cpu(of.machine, 4, 32)
-    if of.has(AVX512):
-        return Cpu(of.machine, 16, 32)
-    return Cpu(of.machine, 8 if of.has({"avx"}) else 4, 16)
+def for_schedules(processor: Processor) -> Cpu:
+    """The vectors that kernels are scheduled for on ``processor``."""
+    if processor.machine != "x86_64":
+        return Cpu(processor.machine, 4, 32)
+    if processor.has(AVX512):
+        return Cpu(processor.machine, 16, 32)
+    return Cpu(processor.machine, 8 if processor.has({"avx"}) else 4, 16)
 
 
 def cores() -> int:

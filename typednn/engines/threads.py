@@ -1,4 +1,4 @@
-"""One setting for the threads of every engine: kernels' pool and BLAS follow it alike.
+"""One setting for the threads of every engine: the pool of the kernels, and BLAS.
 
 It starts at ``TYPEDNN_THREADS``, or else at the number of cores that the process may use. Change it while no op runs.
 """
@@ -13,10 +13,10 @@ from typednn.errors import ArgumentError, explain
 _followers: list[Callable[[int], None]] = []
 
 
-_wanted = os.environ.get("TYPEDNN_THREADS", "").strip()
-if _wanted and (not _wanted.isdecimal() or int(_wanted) < 1):
-    raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_wanted)))
-_count = int(_wanted or processor.cores())
+_setting = os.environ.get("TYPEDNN_THREADS", "").strip()
+if _setting and (not _setting.isdecimal() or int(_setting) < 1):
+    raise ArgumentError(explain("TYPEDNN_THREADS", "must be an integer of at least 1", repr(_setting)))
+_count = int(_setting or processor.cores())
 
 
 def get_threads() -> int:
@@ -25,7 +25,7 @@ def get_threads() -> int:
 
 
 def set_threads(count: int) -> None:
-    """Let one op use ``count`` threads, in kernels and BLAS alike."""
+    """Let one op use ``count`` threads, in kernels and in BLAS."""
     global _count
     _count = integer("set_threads", "count", count)
     for follow in _followers:
@@ -33,6 +33,6 @@ def set_threads(count: int) -> None:
 
 
 def follow(apply: Callable[[int], None]) -> None:
-    """Tell an engine that has just been loaded the count, now and whenever it changes."""
+    """Call ``apply`` with the count now, and whenever it changes: for an engine that has just been loaded."""
     apply(_count)
     _followers.append(apply)

@@ -1,8 +1,8 @@
-"""Activations as values: what a kernel that ends in one has to know of it.
+"""Activations as values, for kernels that apply one to their result.
 
-The formulas are those of `typednn.kernels.pointwise`, and backward needs the output alone: where y is positive, x is. Write dz as
-`gradient_expression` and `backward` do, not as dy times a slope: where ReLU stops an infinite dy, or rounding makes the slope of tanh 0,
-the product would be NaN.
+The formulas are those of `typednn.kernels.pointwise`. Backward needs the output y alone, as y has the sign of x. Write dz as
+`gradient_expression` and `backward` do, not as dy times a slope: where ReLU's slope is 0 or rounding makes that of tanh 0, an infinite dy
+would give NaN.
 """
 
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -20,7 +20,7 @@ class Activation(NamedTuple):
 
     @property
     def monotone(self) -> bool:
-        """Whether it never falls: the largest number stays the largest, and the sign of y is that of z. Backward from y needs it."""
+        """Whether it is non-decreasing: the largest number stays the largest, and y has the sign of z. Backward from y needs this."""
         return self.name != "leaky_relu" or self.slope >= 0
 
     @property

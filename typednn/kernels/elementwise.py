@@ -10,16 +10,16 @@ from typednn.engines import Array, Cpu, nan
 
 ELEMENTS = Array("elements", flat=True)
 
-# Up to so many elements NumPy has its result, of a few operations, before a kernel is called.
+# Elements up to which NumPy computes a few operations in less time than calling a kernel takes.
 SMALL = 2048
 
-# Threads take turns at pieces of this many elements, and only where there are several pieces for each: waking one costs some microseconds.
+# Elements of one task. Waking a thread costs some microseconds: a kernel uses several from PARALLEL_FROM elements on.
 PIECE = 1 << 14
-CHEAP = 1 << 17
-DEAR = 1 << 15  # where an element costs an exponential or a logarithm
+PARALLEL_FROM = 1 << 17
+PARALLEL_FROM_EXP = 1 << 15  # the same, where each element takes an exponential or a logarithm
 
 
-def scheduled(hl: Any, cpu: Cpu, y: Any, i: Any, size: Any, parallel_from: int = CHEAP) -> Any:
+def scheduled(hl: Any, cpu: Cpu, y: Any, i: Any, size: Any, parallel_from: int = PARALLEL_FROM) -> Any:
     """``y`` along its one axis ``i`` of ``size``: whole vectors, and several threads from ``parallel_from`` elements on."""
     several = y.specialize(size >= parallel_from)
     piece = hl.Var("piece")
@@ -37,14 +37,14 @@ def is_positive(hl: Any, x: Any) -> Any:
 
 
 def times_slope(hl: Any, next_grad: Any, slope: Any) -> Any:
-    """next_grad·slope, for a slope that only rounding makes 0: there an infinite ``next_grad`` stays what it is.
+    """next_grad·slope, for a slope that only rounding makes 0: an infinite ``next_grad`` then stays infinite.
 
-    Else the last digit of y would decide between infinity and NaN.
+    Otherwise the last digit of y would decide between infinity and NaN.
     """
-    # As order, not as equality: the compiler would see the infinity, and assume that there is none. NaN is above it.
-    endless = (hl.reinterpret(hl.Int(32), next_grad) & hl.i32(0x7FFFFFFF)) > hl.i32(0x7F7FFFFF)
+    # Bits are compared by order: the compiler would recognise a test for infinity and assume it false. NaN counts as infinite.
+    infinite = (hl.reinterpret(hl.Int(32), next_grad) & hl.i32(0x7FFFFFFF)) > hl.i32(0x7F7FFFFF)
     rounded = (hl.reinterpret(hl.Int(32), slope) & hl.i32(0x7FFFFFFF)) < hl.i32(1)
-    return hl.select(endless & rounded, next_grad, next_grad * slope)
+    return hl.select(infinite & rounded, next_grad, next_grad * slope)
 
 
 def decay(hl: Any, x: Any) -> Any:

@@ -9,9 +9,9 @@
         backward=backward,                                  # the op of the derivative
     )
 
-What `op` returns is called as the reference is; ``forward.op`` is the declaration. The reference writes into no array that it was given,
-and calls no engine and no other op. Every engine agrees with it to rounding. Which engine ran is told by `typednn.engines.counting`, and
-all that an op was given and gave by `typednn.engines.observing`.
+`op` returns a function with the reference's arguments; ``forward.op`` is the declaration. The reference writes into none of its arguments,
+and calls no engine and no other op. Every engine agrees with it to rounding. `typednn.engines.counting` counts which engine ran;
+`typednn.engines.observing` shows each run with its arguments and result.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ OPS: dict[str, Op] = {}
 
 @final
 class Engine:
-    """What computes an op faster than its reference, and the arrays that it covers.
+    """A faster way to compute an op, and the arrays that it covers.
 
     ``arrays``, named as in the reference's signature, are all of one float dtype that the engine has, C-contiguous and not empty, or None;
     ``others``: further arrays or None, and what dtypes they may have, ``{"index": "uint8 uint32"}``. ``least``: numbers in the first array
-    from which the engine is quicker. ``alike``: all ``arrays`` have one shape. ``sizes`` is asked last, with all arguments: whether kernels
-    take these sizes. ``plan`` in its place gives what runs them, or None; ``run`` gets it first. ``aligned``: the first array is written
-    in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
+    from which the engine is quicker. ``same_shape``: all ``arrays`` have one shape. ``sizes``, called last with all arguments, says whether
+    kernels take these sizes. ``plan`` instead returns what runs them, or None; ``run`` gets it first. ``aligned``: the first array is
+    written in place, in whole vectors. ``on``: `fast`, or `engines.cuda.on_gpu`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Engine:
         *,
         others: Mapping[str, str] = MappingProxyType({}),
         least: int = 1,
-        alike: bool = False,
+        same_shape: bool = False,
         aligned: bool = False,
         sizes: Callable[..., bool] | None = None,
         plan: Callable[..., Any] | None = None,
@@ -62,20 +62,20 @@ class Engine:
         self.arrays: tuple[str, ...] = tuple(arrays.split())
         self.others: dict[str, tuple[np.dtype[Any], ...]] = {each: tuple(map(np.dtype, text.split())) for each, text in others.items()}
         self.least: int = least
-        self.alike: bool = alike
+        self.same_shape: bool = same_shape
         self.aligned: bool = aligned
         self.sizes: Callable[..., bool] | None = sizes
         self.plan: Callable[..., Any] | None = plan
         self.on: Callable[..., bool] = on
 
     def condition(self, scope: dict[str, Any], call: str) -> str:
-        """When this engine computes an op that is called as ``call`` says, in Python; what it names is put in ``scope``."""
+        """A Python expression: whether this engine computes the op for the arguments ``call``. Its names are put in ``scope``."""
         first, *rest = self.arrays
         on, sizes, plan = f"{self.name}_on", f"{self.name}_sizes", f"{self.name}_plan"
         scope |= {on: self.on, sizes: self.sizes, plan: self.plan}
         terms = [f"{first}.size >= {self.least}"] if self.least > 1 else []
         terms += [f"{on}({', '.join(self.arrays)})"]
-        terms += [f"({array} is None or {array}.shape == {first}.shape)" for array in rest if self.alike]
+        terms += [f"({array} is None or {array}.shape == {first}.shape)" for array in rest if self.same_shape]
         terms += [f"{first}.flags.aligned"] if self.aligned else []
         for array, dtypes in self.others.items():
             scope[f"{self.name}_{array}"] = dtypes
@@ -100,21 +100,21 @@ class Op:
         writes: str,
         names: Sequence[str],
     ) -> None:
-        given: Mapping[str, inspect.Parameter] = {} if names else inspect.signature(reference).parameters
+        signature: Mapping[str, inspect.Parameter] = {} if names else inspect.signature(reference).parameters
         self.name: str = name
         self.reference: Callable[..., Any] = reference
         self.engines: tuple[Engine, ...] = engines
         self.flops: Callable[..., int] = flops
         self.keeps: tuple[str, ...] = tuple(keeps.split())
         self.backward: Op | None = backward
-        self.names: tuple[str, ...] = tuple(names or given)
+        self.names: tuple[str, ...] = tuple(names or signature)
         self.writes: tuple[int, ...] = tuple(map(self.names.index, writes.split()))
-        functions = _dispatching(self, given)
+        functions = _dispatching(self, signature)
         self.engine: Callable[..., Engine | None] = functions[0]
         self.run: Callable[..., Any] = functions[1]
 
-    def referred(self, *arguments: Any) -> Any:
-        """What the reference gives; written over the arguments that the op writes."""
+    def run_reference(self, *arguments: Any) -> Any:
+        """The reference's result, written over the arguments that the op writes."""
         result = self.reference(*arguments)
         if not self.writes:
             return result
@@ -124,11 +124,11 @@ class Op:
         return None
 
     def observed(self, *arguments: Any) -> Any:
-        """A call of which observers are told."""
+        """Run the op and report the run to all observers."""
         began = perf_counter()
         engine = self.engine(*arguments)
-        given = arguments if engine is None or engine.plan is None else (engine.plan(*arguments), *arguments)
-        result = self.referred(*arguments) if engine is None else engine.run(*given)
+        engine_arguments = arguments if engine is None or engine.plan is None else (engine.plan(*arguments), *arguments)
+        result = self.run_reference(*arguments) if engine is None else engine.run(*engine_arguments)
         ran = Ran(self, "reference" if engine is None else engine.name, arguments, result, perf_counter() - began)
         for observer in tuple(observers):
             observer(ran)
@@ -152,7 +152,7 @@ def op(
 
     ``keeps`` names what ``backward``, the op of the derivative, needs besides ``next_grad``: arguments, and ``y``, the result.
     ``writes`` names the arguments that the op writes (an optimizer's); then the reference gives their new values, in this order.
-    ``names`` of the arguments, where the reference's signature doesn't tell.
+    ``names`` of the arguments, where the reference's signature doesn't give them.
     """
     declared = OPS[name] = Op(name, reference, engines, flops, keeps, getattr(backward, "op", None), writes, names)
     run: Any = declared.run
@@ -161,15 +161,17 @@ def op(
     return cast(F, run)
 
 
-def _dispatching(of: Op, given: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Functions of the op's arguments: its engine for them or None, and its result.
+def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Two functions of the op's arguments: the engine that covers them, or None; and the result.
 
-    They are written for these arguments, one line for each engine: loops over them would take as long as small kernels do.
+    Their source is generated, one line for each engine: a loop over engines would take as long as a small kernel.
     """
-    call = ", ".join(f"*{name}" if name in given and given[name].kind is inspect.Parameter.VAR_POSITIONAL else name for name in of.names)
-    defaults = {f"{name}_default": each.default for name, each in given.items() if each.default is not inspect.Parameter.empty}
+    call = ", ".join(
+        f"*{name}" if name in signature and signature[name].kind is inspect.Parameter.VAR_POSITIONAL else name for name in of.names
+    )
+    defaults = {f"{name}_default": each.default for name, each in signature.items() if each.default is not inspect.Parameter.empty}
     head = ", ".join(f"{name}={name}_default" if f"{name}_default" in defaults else name for name in call.split(", "))
-    scope: dict[str, Any] = {"observers": observers, "observed": of.observed, "reference": of.referred if of.writes else of.reference}
+    scope: dict[str, Any] = {"observers": observers, "observed": of.observed, "reference": of.run_reference if of.writes else of.reference}
     scope |= defaults
     engine, run = [f"def engine({head}):"], [f"def run({head}):", f"    if observers: return observed({call})"]
     for each in of.engines:

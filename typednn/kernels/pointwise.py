@@ -17,12 +17,13 @@ cross_entropy  -target·log(max(prediction, eps))       -target / max(prediction
 =============  ======================================  ==================================================
 
 An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), the same for kernels (``hl`` is the module
-``halide``), and what the derivative reads. Any shape, kept. A product with a slope that rounding makes 0 leaves an infinite dy as it is:
-the last digit of y must not decide between infinity and NaN. Write such a derivative with `sloped`; and no slope where nothing passes:
-0·∞ would be NaN.
+``halide``), and what the derivative reads. Any shape; the result has the same.
+
+A product with a slope that rounding makes 0 leaves an infinite dy as it is: the last digit of y must not decide between infinity and NaN.
+Write such a derivative with `sloped`. Where the derivative is exactly 0, write 0 and no product: 0·∞ would be NaN.
 
 Sources: "Deep Learning Implementation With Rust", eqs 30-33 and 40-43 (eq 43 with the target that it leaves out; below eps the loss is
-flat, yet its derivative stays -target/eps, so that a wrong certainty can be unlearnt); leaky_relu: Maas, Hannun and Ng, "Rectifier
+flat, yet its derivative stays -target/eps, so that a confident mistake can be unlearnt); leaky_relu: Maas, Hannun and Ng, "Rectifier
 Nonlinearities Improve Neural Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to
 2 units in the last place.
 """
@@ -39,7 +40,7 @@ from typing import Any, Final, Protocol, TypeVar, final
 from typednn.arrays import AnyArray, namespace
 from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan
 from typednn.engines.halide.toolchain import Argument
-from typednn.kernels.elementwise import CHEAP, DEAR, ELEMENTS, SMALL, decay, is_positive, scheduled, times_slope
+from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM, PARALLEL_FROM_EXP, SMALL, decay, is_positive, scheduled, times_slope
 from typednn.kernels.op import Engine, op
 
 P = TypeVar("P", bound=AnyArray)
@@ -55,9 +56,9 @@ class Map(Protocol):
 class Formula:
     """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)`` for kernels.
 
-    The second is in Halide's expressions of float32, and keeps NaN; without it, or where its source is in no file to know the kernel by,
-    the first computes alone. ``flops`` for each number; ``uses_exp``: an exponential or a logarithm is among them. ``least``: numbers from
-    which a kernel is quicker than NumPy. ``sizes``: whether kernels take these arguments.
+    ``on_numbers`` is written in Halide's expressions of float32, and keeps NaN. There is no kernel without it, or
+    where its source is in no file: the kernel's key is made of the source. ``flops`` for each number; ``uses_exp``: an exponential or a
+    logarithm is among them. ``least``: numbers from which a kernel is quicker than NumPy. ``sizes``: whether kernels take these arguments.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Formula:
         self.uses_exp: bool = uses_exp
         self.least: int = least
         self.sizes: Callable[..., bool] | None = sizes
-        self.__module__: str = on_arrays.__module__  # whose source is part of the kernel's key
+        self.__module__: str = on_arrays.__module__  # the source of this module is part of the kernel's key
 
     def __repr__(self) -> str:
         return f"{self.__module__}.{self.name}"
@@ -105,7 +106,7 @@ class Formula:
         """This formula as an op."""
         self.name = name
         names = [*map("array{}".format, range(self.arrays)), *map("number{}".format, range(self.numbers))]
-        engine = Engine("halide", self.run, " ".join(names[: self.arrays]), least=self.least, alike=True, sizes=self.sizes)
+        engine = Engine("halide", self.run, " ".join(names[: self.arrays]), least=self.least, same_shape=True, sizes=self.sizes)
         compilable = self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__")
         declared: Any = op(name, self.reference, *[engine] * compilable, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
         return declared  # type: ignore[no-any-return]
@@ -115,7 +116,7 @@ def _build(hl: Any, cpu: Cpu, *inputs: Any, formula: Formula) -> Any:
     i, y = hl.Var("i"), hl.Func("y")
     arrays, numbers = inputs[: formula.arrays], inputs[formula.arrays :]
     y[i] = formula.on_numbers(hl, *(array[i] for array in arrays), *numbers)
-    return scheduled(hl, cpu, y, i, arrays[0].dim(0).extent(), DEAR if formula.uses_exp else CHEAP)
+    return scheduled(hl, cpu, y, i, arrays[0].dim(0).extent(), PARALLEL_FROM_EXP if formula.uses_exp else PARALLEL_FROM)
 
 
 @final
@@ -207,7 +208,7 @@ def _tanh_kernel(hl: Any, x: Any) -> Any:
 tanh: Final = Pointwise(
     "tanh",
     # NumPy's tanh is as quick as a kernel is on one thread.
-    Formula(lambda xp, x: xp.tanh(x), _tanh_kernel, flops=8, uses_exp=True, least=DEAR + 1),
+    Formula(lambda xp, x: xp.tanh(x), _tanh_kernel, flops=8, uses_exp=True, least=PARALLEL_FROM_EXP + 1),
     Formula(lambda xp, dy, y: sloped(xp, dy, 1 - y * y), lambda hl, dy, y: times_slope(hl, dy, hl.f32(1) - y * y), arrays=2, flops=3),
     keeps="y",
 )
@@ -252,9 +253,9 @@ mse: Final = Pointwise(
 
 
 def _log(hl: Any, p: Any, eps: Any) -> Any:
-    """log(max(p, eps)). Halide's logarithm knows neither infinity nor NaN, and what is neither has smaller bits than both."""
-    endless = hl.reinterpret(hl.Int(32), p) >= hl.i32(0x7F800000)
-    return hl.select(endless | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, eps, hl.f32(3.4028234e38))))
+    """log(max(p, eps)). Halide's logarithm handles neither infinity nor NaN; other numbers have smaller bits."""
+    infinite = hl.reinterpret(hl.Int(32), p) >= hl.i32(0x7F800000)
+    return hl.select(infinite | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, eps, hl.f32(3.4028234e38))))
 
 
 cross_entropy: Final = Pointwise(
@@ -265,7 +266,7 @@ cross_entropy: Final = Pointwise(
         arrays=2,
         flops=3,
         uses_exp=True,
-        # The logarithm of a number below, 0 or denormal, is the reference's affair.
+        # Smaller numbers may be denormal or 0: the reference takes their logarithms.
         sizes=lambda prediction, target, eps: eps >= 1e-37,
     ),
     Formula(

@@ -1,8 +1,8 @@
-"""Sums of many float32 numbers that keep their digits.
+"""Accurate sums of many float32 numbers.
 
-Added one after another they lose them: a million times 0.1 is off by one per cent. So references add in double precision. Kernels add
-up to `FEW` terms one after another, which may cost 3 units of the fifth digit at the worst, and one of the seventh as a rule. More are
-added in blocks of `BLOCK`, whose sums are added in double precision.
+Added one after another in float32 they lose digits: a million times 0.1 is off by one per cent. So references add in double precision.
+Kernels add up to `FEW` terms one after another; the error is at worst 3 units of the fifth digit, usually one of the seventh. More terms
+are added in blocks of `BLOCK`, whose sums are added in double precision.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class Sum:
     stages: tuple[tuple[Any, Any], ...]
 
     def schedule(self, hl: Any, func: Any, var: Any, loops: tuple[Any, ...], each: Callable[[Any], Any]) -> None:
-        """Compute it within ``func``'s loop ``var``, on the stack; ``loops`` run inside those over terms, and ``each`` says how."""
+        """Compute it within ``func``'s loop ``var``, on the stack; ``loops`` are inside the loop over terms, ``each`` schedules them."""
         for stage, terms in self.stages:
             each(stage.compute_at(func, var).store_in(hl.MemoryType.Stack))
             each(stage.update().reorder(*loops, terms))
@@ -38,7 +38,7 @@ class Sum:
 
 
 def total(hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[Any], Any], count: Any, few: bool) -> Sum:
-    """start + Σ_k term(k) over ``count`` terms, for the Vars ``at``; ``few``: in one go, for up to `FEW`."""
+    """start + Σ_k term(k) over ``count`` terms, for the Vars ``at``; ``few``: all terms in float32, for up to `FEW`."""
     whole = hl.Func(name)
     if few:
         every = hl.RDom([(0, count)])
@@ -50,7 +50,7 @@ def total(hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[A
     k = number * BLOCK + terms.x
     terms.where(k < count)
     block[(*at, number)] = hl.f32(0)
-    # Halide doesn't see from the condition that no term beyond the last one is read.
+    # Halide does not derive from the condition that no term beyond the last one is read.
     block[(*at, number)] += term(hl.unsafe_promise_clamped(k, 0, count - 1))
     whole[at] = hl.cast(hl.Float(64), start)
     whole[at] += hl.cast(hl.Float(64), block[(*at, blocks.x)])

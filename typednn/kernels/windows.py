@@ -1,6 +1,6 @@
-"""Where a sliding window meets its image: the arithmetic that conv2d and max_pool2d share.
+"""The arithmetic of sliding windows that conv2d and max_pool2d share.
 
-Tap (i, j) of the window at output pixel (r, c) meets input pixel (r·stride + i·dilation, c·stride + j·dilation).
+Tap (i, j) of the window at output pixel (r, c) lies on input pixel (r·stride + i·dilation, c·stride + j·dilation).
 Source: "Deep Learning Implementation With Rust", eqs 25 and 38, with dilation, and with the stride that eq 38 leaves out.
 """
 
@@ -11,7 +11,7 @@ Pair: TypeAlias = tuple[int, int]
 
 
 def output_size(size: int, kernel: int, stride: int, dilation: int) -> int:
-    """How many windows fit: (size - dilation·(kernel - 1) - 1) // stride + 1."""
+    """The number of windows that fit: (size - dilation·(kernel - 1) - 1) // stride + 1."""
     return (size - dilation * (kernel - 1) - 1) // stride + 1
 
 
@@ -24,15 +24,15 @@ def output_sizes(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pa
 
 
 def taps(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pair) -> Iterator[tuple[slice, slice]]:
-    """For each tap, row by row: the image rows and columns that it meets, one for each window.
+    """For each tap, row by row: the image rows and columns that it lies on, one for each window.
 
     No pixel occurs twice within one tap's slices, so ``+=`` through them loses nothing.
     """
     out_height, out_width = output_sizes(input_size, kernel_size, stride, dilation)
     for i in range(kernel_size[0]):
         for j in range(kernel_size[1]):
-            yield _met(i * dilation[0], out_height, stride[0]), _met(j * dilation[1], out_width, stride[1])
+            yield _positions(i * dilation[0], out_height, stride[0]), _positions(j * dilation[1], out_width, stride[1])
 
 
-def _met(start: int, windows: int, stride: int) -> slice:
+def _positions(start: int, windows: int, stride: int) -> slice:
     return slice(start, start + (windows - 1) * stride + 1, stride)

@@ -1,4 +1,4 @@
-"""Layers, one per file; `typednn.layers.linear` is the one to read before writing another."""
+"""Layers, one per file; read `typednn.layers.linear` before you write another."""
 
 from typednn.layers.conv2d import Conv2d, Conv2dGrad
 from typednn.layers.flatten import Flatten, FlattenGrad

@@ -4,7 +4,7 @@ y[b,i,j,o] = bias[o] + Σ_{k,l,c} x[b, i·stride + k·dilation, j·stride + l·d
 
 x (batch, height, width, in_channels)   y (batch, out_height, out_width, out_channels)
 weight (out_channels, kernel_height, kernel_width, in_channels)   bias (out_channels)
-out_height = (height - dilation·(kernel_height - 1) - 1)//stride + 1, width alike; put Pad2d before it to pad.
+out_height = (height - dilation·(kernel_height - 1) - 1)//stride + 1, width likewise; put Pad2d before it to pad.
 Keeps x, by reference. 2·batch·out_height·out_width·out·kernel·in flops forward, twice that backward.
 Source: "Deep Learning Implementation With Rust", eqs 25-27 with their edge cases; as there, no bias unless asked.
 """
@@ -52,7 +52,7 @@ class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
         out_channels: int,
         kernel_size: int | tuple[int, int],
         stride: int | tuple[int, int] = 1,
-        *,  # from here on by name: PyTorch has padding in the next place, which is Pad2d's here
+        *,  # by name only: PyTorch has padding at the next position, which Pad2d does here
         dilation: int | tuple[int, int] = 1,
         bias: bool = False,
         weight_init: str | Initialiser = "kaiming_uniform",

@@ -1,4 +1,4 @@
-"""Identity: what comes in goes out, and so does the derivative. Source: "Deep Learning Implementation With Rust", eqs 13-14."""
+"""Identity: output and derivative equal their input. Source: "Deep Learning Implementation With Rust", eqs 13-14."""
 
 from typing import final
 

@@ -4,7 +4,7 @@ y[b,i,j,c] = max_{k,l} x[b, i·stride + k·dilation, j·stride + l·dilation, c]
 dx sums dy over every window in which that x was the largest; of equals the first in window order wins.
 
 x (batch, height, width, channels)   y (batch, out_height, out_width, channels)
-out_height = (height - dilation·(kernel_height - 1) - 1)//stride + 1, width alike.
+out_height = (height - dilation·(kernel_height - 1) - 1)//stride + 1, width likewise.
 Keeps the winners' indices, one small integer per output. kernel·output comparisons forward, output additions backward.
 Source: "Deep Learning Implementation With Rust", eqs 38-39, with stride in both.
 """
@@ -44,7 +44,7 @@ class MaxPool2d(Layer[Array4, Array4, MaxPool2dGrad, S]):
         self,
         kernel_size: int | tuple[int, int],
         stride: int | tuple[int, int] | None = None,
-        *,  # by name: PyTorch has padding in this place
+        *,  # by name only: PyTorch has padding at this position
         dilation: int | tuple[int, int] = 1,
     ) -> None:
         self.kernel_size = pair("MaxPool2d", "kernel_size", kernel_size)

@@ -31,7 +31,7 @@ class ResidualGrad(Gradient, Generic[X, Inner]):
 
 @final
 class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
-    """Around any layer that keeps its input's shape; another one is refused at once."""
+    """Around any layer that keeps its input's shape; any other is refused by the constructor."""
 
     inner: Layer[In, In, G, Literal["batch *shape -> batch *shape"]]
 

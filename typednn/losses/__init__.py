@@ -1,4 +1,4 @@
-"""Losses: what training makes small. Each gives a value (`loss`) and the first gradient of the chain (`loss_grad`)."""
+"""Losses, which training minimises. Each gives a value (`loss`) and the first gradient of the chain (`loss_grad`)."""
 
 from typednn.losses.cross_entropy import CrossEntropy
 from typednn.losses.mse import MSE

@@ -1,9 +1,9 @@
-"""CrossEntropy: how surprised predicted probabilities are by the target.
+"""CrossEntropy: the cross entropy of predicted probabilities and the target.
 
 loss = -log(max(prediction, eps)) target       dprediction = -target/max(prediction, eps)/alpha
 
-prediction, target (batch, classes); targets may be soft. Below eps the derivative keeps its value at eps, as the
-paper wants it: a wrong certainty is still pulled back. alpha as in `typednn.losses.reduction`.
+prediction, target (batch, classes); targets may be soft. Below eps the derivative keeps its value at eps, as in
+the paper, so that a confident mistake still gets a gradient. alpha as in `typednn.losses.reduction`.
 Source: "Deep Learning Implementation With Rust", eqs 42-43, with the target that eq 43 lacks. For scores instead of
 probabilities use `SoftmaxCrossEntropy`, which loses no digits.
 """
@@ -39,7 +39,7 @@ class CrossEntropy(Loss[Array2, Array2], Generic[Value]):
         return value
 
     def loss_array(self, prediction: Float[Array2, "batch classes"], target: Float[Array2, "batch classes"]) -> Any:
-        """`loss` as an array where the prediction is: on a device nobody waits for it."""
+        """`loss` as an array on the device of the prediction, without waiting for it."""
         return reduced_array(cross_entropy.forward(prediction, target, self.eps), self.reduction)
 
     def loss_grad(

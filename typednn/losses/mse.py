@@ -36,7 +36,7 @@ class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
         return value
 
     def loss_array(self, prediction: Float[AnyArray, "batch *features"], target: Float[AnyArray, "batch *features"]) -> Any:
-        """`loss` as an array where the prediction is: on a device nobody waits for it."""
+        """`loss` as an array on the device of the prediction, without waiting for it."""
         return reduced_array(mse.forward(prediction, target), self.reduction)
 
     def loss_grad(self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]) -> Float[A, "batch *features"]:

@@ -1,6 +1,6 @@
-"""Reductions: how the losses of every sample and feature become the value that is told.
+"""Reductions: how the losses of all samples and features become one value.
 
-loss (batch, *features) is what each loss defines element by element. With n = features per sample:
+loss (batch, *features) is defined by each loss, element by element. With n = features per sample:
 
 ==============  ===================================  ==========================  ==================
 reduction       value                                shape                       alpha (divides the gradient)
@@ -40,13 +40,13 @@ def checked_reduction(where: str, reduction: Reduction) -> Reduction:
 
 
 def reduced(losses: AnyArray, reduction: Reduction) -> Any:
-    """The value: a Python float, for which a device is waited for, or an array for "none", "mean_batch" and "mean_feature"."""
+    """The value: a Python float, which waits for a device, or an array for "none", "mean_batch" and "mean_feature"."""
     value = reduced_array(losses, reduction)
     return value if reduction in _ARRAYS else to_number(value)
 
 
 def reduced_array(losses: AnyArray, reduction: Reduction) -> Any:
-    """The value where the losses are, for which nobody waits; one number is a float64 of rank 0."""
+    """The value as an array on the device of the losses, without waiting for it; one number is a float64 of rank 0."""
     if reduction == "none":
         return losses
     axes = {"mean_batch": (0,), "mean_feature": tuple(range(1, len(losses.shape)))}.get(reduction)
@@ -54,6 +54,6 @@ def reduced_array(losses: AnyArray, reduction: Reduction) -> Any:
 
 
 def alpha(shape: tuple[int, ...], reduction: Reduction) -> int:
-    """What the gradient is divided by."""
+    """The divisor of the gradient."""
     batch, features = shape[0], math.prod(shape[1:])
     return {"mean": batch * features, "mean_batch": batch, "batchmean": batch, "mean_feature": features}.get(reduction, 1)

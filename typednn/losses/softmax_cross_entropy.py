@@ -4,8 +4,8 @@ loss[b,c] = -target[b,c] log softmax(prediction)[b,c]       dprediction = (softm
 
 prediction (batch, classes): scores, any size, never overflowing.   target: class labels (batch) of integers, or
 (batch, classes) of probabilities. alpha as in `typednn.losses.reduction`; the default "batchmean" is the mean over
-samples, as torch.nn.CrossEntropyLoss has it. A label that names no class is refused by ``loss``, and by ``loss_grad`` on the
-CPU: on a device that would wait each step, and such a label's row has a gradient of zeros.
+samples, as torch.nn.CrossEntropyLoss has it. A label that is no class is refused by ``loss``, and by ``loss_grad`` on the CPU. On
+a device the check would wait at each step: there the row of such a label has a gradient of zeros.
 Source: "Deep Learning Implementation With Rust", eqs 34 and 42 in one; gpt.c, CrossEntropyLoss.
 """
 
@@ -47,7 +47,7 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
     def loss_array(
         self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
     ) -> Any:
-        """`loss` as an array where the prediction is: on a device nobody waits for it."""
+        """`loss` as an array on the device of the prediction, without waiting for it."""
         return reduced_array(softmax_cross_entropy.forward(prediction, target), self.reduction)
 
     def loss_grad(
@@ -58,7 +58,7 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
         return softmax_cross_entropy.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
     def check_target(self, target: Any, classes: int) -> None:
-        """Labels that name no class are refused with their row. Waits for a device: `fit` asks while they are on the host."""
+        """Refuse labels that are no class, with their row. This waits for a device, so `fit` calls it while labels are on the host."""
         if len(target.shape) == 1 and switch.mode != "off":
             outside = to_numpy((target < 0) | (target >= classes))
             if outside.any():

@@ -6,15 +6,15 @@ at run time, through the same `typednn.shapes`. Each file here does one thing:
     options      ``[tool.typednn-mypy]``
     body         one scope while mypy checks it
     statements   runs the statements of a constructor or a body
-    evaluator    follows expressions; what a name means it looks up in
-    features/    the table from a name to its analysis: one file per feature, any of which a reader may skip
-    python       what Python's own syntax gives
+    evaluator    evaluates expressions; looks up the meaning of names in
+    features/    the table from a name to its analysis: one file per feature
+    python       Python's own syntax
     sizes        arrays against annotations
-    context      what an analysis is given, and may ask for
-    names        what the names of a module mean
+    context      the input of an analysis
+    names        the meaning of a module's names
     types        the contract in a layer's type, ``Linear[Literal['batch 784 -> batch 10']]``
     values       what is known of a value
-    classes      what a class says about sizes, kept in mypy's cache
+    classes      what a class declares about sizes, kept in mypy's cache
     syntax       mypy's syntax tree as Python's own
 
 A file imports only what stands below it here. No layer is known by its name: a wrapper is a class with a field whose
@@ -46,7 +46,7 @@ from mypy.types import AnyType, CallableType, FunctionLike, Type, TypeOfAny
 from typednn import shapes
 from typednn.mypy_plugin import classes, options
 from typednn.mypy_plugin.body import Body
-from typednn.mypy_plugin.names import Workshop
+from typednn.mypy_plugin.names import ConstructionCache
 from typednn.mypy_plugin.types import accepting, with_contract
 from typednn.mypy_plugin.values import Layer
 
@@ -68,7 +68,7 @@ class TypednnPlugin(Plugin):
         files = [*Path(__file__).parent.rglob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
         self._run: Any = None
-        self._workshop = Workshop()
+        self._cache = ConstructionCache()
         self._bodies: list[Body] = []  # the scopes that mypy is in, innermost last
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
@@ -90,8 +90,8 @@ class TypednnPlugin(Plugin):
         if isinstance(node, TypeInfo):
             layer = node.fullname == classes.INPUT or any(node.has_base(base) for base in _LAYERS)
             return self._hook(_constructed) if layer else None
-        said = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator) else None
-        return None if said is None else self._hook(partial(_called, said=(fullname.rpartition(".")[2], said)))
+        signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator) else None
+        return None if signature is None else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
 
     def get_method_hook(self, fullname: str) -> Hook | None:
         owner, _, name = fullname.rpartition(".")
@@ -102,10 +102,10 @@ class TypednnPlugin(Plugin):
             return None
         if name in _STACKING and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
             return self._hook(_stacked)
-        said = classes.method(info, name)
+        signature = classes.method(info, name)
         if info.has_base(classes.MODULE) and name in _CALLS:
             return self._hook(_called)
-        return None if said is None else self._hook(partial(_called, said=(f"{info.name}.{name}", said)))
+        return None if signature is None else self._hook(partial(_called, signature=(f"{info.name}.{name}", signature)))
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         owner, _, name = fullname.rpartition(".")
@@ -140,8 +140,8 @@ class TypednnPlugin(Plugin):
             self._bodies = [body for body in self._bodies[:20] if body is module] + self._bodies[20:]
         run = api.msg.errors.error_info_map  # mypy begins each check, the daemon each update, with a new one
         if run is not self._run:
-            self._run, self._workshop = run, Workshop()
-        body = Body(api, module, self._workshop, report_unknown=self.settings.report_unknown)
+            self._run, self._cache = run, ConstructionCache()
+        body = Body(api, module, self._cache, report_unknown=self.settings.report_unknown)
         if module is not None and body.function is not None:
             module.reach(body.function)
         self._bodies.append(body)
@@ -150,7 +150,7 @@ class TypednnPlugin(Plugin):
     def _safely(self, hook: Callable[[], Answer], otherwise: Answer, ctx: Any) -> Answer:
         try:
             return hook()
-        except Exception:  # whatever went wrong, it is not the user's program
+        except Exception:  # an error of the plugin, not of the user's program
             if self.settings.debug:
                 ctx.api.fail(
                     f"typednn.mypy_plugin, please report this:\n{traceback.format_exc()}",
@@ -170,7 +170,7 @@ def _constructed(body: Body, ctx: FunctionContext) -> Type:
 
 
 def _stacking(body: Body, ctx: MethodSigContext) -> CallableType:
-    """``a >> b``, before mypy looks for an overload: ranks that do not fit are said once, in typednn's words."""
+    """``a >> b``, before mypy looks for an overload: ranks that do not fit are reported once, by typednn."""
     body.value(ctx.context)
     right = getattr(ctx.context, "right", None)
     if right is None or not body.refused_rank(right):
@@ -185,10 +185,10 @@ def _stacked(body: Body, ctx: MethodContext) -> Type:
     return ctx.default_return_type
 
 
-def _called(body: Body, ctx: FunctionContext | MethodContext, said: tuple[str, classes.Signature] | None = None) -> Type:
+def _called(body: Body, ctx: FunctionContext | MethodContext, signature: tuple[str, classes.Signature] | None = None) -> Type:
     """A call of a layer, or of what has annotations."""
-    if said is not None:
-        body.remember(ctx.context, said)
+    if signature is not None:
+        body.remember(ctx.context, signature)
     body.visit(ctx.context)
     return ctx.default_return_type
 
@@ -198,5 +198,5 @@ def _arithmetic(body: Body, ctx: MethodContext) -> Type:
 
 
 def plugin(version: str) -> type[Plugin]:
-    """What mypy asks a plugin module for."""
+    """The plugin class, which mypy looks up by this name."""
     return TypednnPlugin

@@ -1,8 +1,8 @@
 """One scope while mypy checks it: a function body, a class body, the statements of a module.
 
-mypy calls the plugin at every call it checks, in order. At each of them the scope is followed up to the statement
-that mypy is in; statements before it are done for good, what comes after is looked at with what is known by then.
-So every complaint comes while mypy is in the scope, as one of its own errors, and none comes twice.
+mypy calls the plugin at every call it checks, in order. Each time the scope is evaluated up to the statement that mypy
+is in. Statements before it are final; those after it are evaluated with what is known so far. So every error is
+reported while mypy is in the scope, as one of its own errors, and only once.
 """
 
 import ast
@@ -19,7 +19,7 @@ from typednn.mypy_plugin import classes, syntax
 from typednn.mypy_plugin.classes import SHAPE
 from typednn.mypy_plugin.features.constructors import symbolic
 from typednn.mypy_plugin.features.returns import returned
-from typednn.mypy_plugin.names import Names, Workshop, meaning
+from typednn.mypy_plugin.names import ConstructionCache, Names, meaning
 from typednn.mypy_plugin.sizes import names_of, promised
 from typednn.mypy_plugin.statements import Statements, forget
 from typednn.mypy_plugin.types import of_class, value_of
@@ -40,13 +40,13 @@ from typednn.shapes import Lookup, unknown
 class Body(Names):
     """A scope that mypy is checking. ``binder`` is mypy's own record of that check, new for each."""
 
-    def __init__(self, api: Any, module: "Body | None", workshop: Workshop, *, report_unknown: bool) -> None:
-        super().__init__(api, api.tree.fullname, workshop)
-        self.outer = module  # the statements of the module, for what its names hold
+    def __init__(self, api: Any, module: "Body | None", cache: ConstructionCache, *, report_unknown: bool) -> None:
+        super().__init__(api, api.tree.fullname, cache)
+        self.outer = module  # the statements of the module, for the values of its names
         self.binder: Any = api.binder
         self.report_unknown = report_unknown
         self.context: Any = None
-        self.said: dict[tuple[int, str], Any] = {}
+        self.reported: dict[tuple[int, str], Any] = {}
         self.signatures: dict[int, tuple[Any, tuple[str, classes.Signature] | None]] = {}
         function = api.scope.current_function()
         self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
@@ -64,7 +64,7 @@ class Body(Names):
         outward = ast.Global if self.function is None else ast.Nonlocal
         within = [node for each in self.statements for node in ast.walk(each)]
         self.rebound: frozenset[str] = frozenset(name for node in within if isinstance(node, outward) for name in node.names)
-        if self.function is None:  # what a module or a class defines is found by its name
+        if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_says.copied
@@ -93,8 +93,8 @@ class Body(Names):
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)
         if argument.kind.is_star() or name in self.rebound:
             return UNKNOWN
-        said = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
-        texts: syntax.Alternatives = said.get(name, [])
+        parameters = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
+        texts: syntax.Alternatives = parameters.get(name, [])
         if len(texts) == 1:
             return promised(self.evaluator, texts[0][1], texts[0][0], self.attributes)
         whole = isinstance(declared, Instance) and declared.type.fullname == "builtins.int"
@@ -121,7 +121,7 @@ class Body(Names):
         return self.evaluator.values.get(id(context), UNKNOWN)
 
     def kept(self, context: Any) -> bool:
-        """Whether the value of ``context`` may carry its contract in its type: it goes into a variable that holds nothing else.
+        """Whether the type of ``context`` may carry its contract: its value goes into a variable that never holds another one.
 
         A variable or a container that later holds a layer of other sizes would have a type that is too narrow.
         """
@@ -142,7 +142,7 @@ class Body(Names):
             case ast.IfExp() | ast.NamedExpr() | ast.keyword():
                 return self._alone(outer, parents)
             case ast.Call() if outer.func is not node and not self._is_layer(outer):
-                return self._alone(outer, parents)  # Box(Linear(4, 2)): the box may be a type of what is in it
+                return self._alone(outer, parents)  # Box(Linear(4, 2)): the type of the box may depend on its content
             case ast.Attribute() if isinstance(called := parents.get(id(outer)), ast.Call) and called.func is outer:
                 return self._alone(called, parents)  # .named(…), .init(…)
             case _:
@@ -159,7 +159,7 @@ class Body(Names):
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 if self.info is None or self.function is None or self.function.name != "__init__":
                     return False
-                return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | classes.named(self.info, "handed")
+                return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | classes.named(self.info, "passed_on")
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
             case _:
@@ -181,7 +181,7 @@ class Body(Names):
         place = next((place for place in backwards if _holds(syntax.origin(self.statements[place]), context)), None)
         if place is None:
             return False
-        if place < self.position:  # mypy looks again, at a loop or a finally: nothing is known for sure
+        if place < self.position:  # mypy checks it again, in a loop or a finally: nothing is certain
             self.env = forget(self.env, self.statements)
             self.position = place
         if place != self.at:
@@ -192,7 +192,7 @@ class Body(Names):
         return True
 
     def reach(self, context: Any) -> None:
-        """Follow the module up to a function that mypy begins to check."""
+        """Evaluate the module up to a function that mypy begins to check."""
         while self.position < len(self.statements) and syntax.origin(self.statements[self.position]).line < context.line:
             self._step()
 
@@ -201,7 +201,7 @@ class Body(Names):
         self.env = {} if after is None else after
         self.position += 1
 
-    # ------------------------------------------------------------------ the world of its evaluator
+    # ------------------------------------------------------------------ the scope of its evaluator
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         made_from = syntax.origin(node) if node is not None else None
@@ -227,20 +227,20 @@ class Body(Names):
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         return self.signatures.get(id(syntax.origin(node)), (None, None))[1]
 
-    def remember(self, context: Any, said: tuple[str, classes.Signature]) -> None:
-        """The annotations of what ``context`` calls; of a union, whose members differ, none."""
-        _, earlier = self.signatures.get(id(context), (None, said))
-        self.signatures[id(context)] = (context, said if earlier == said else None)
+    def remember(self, context: Any, signature: tuple[str, classes.Signature]) -> None:
+        """Keep the annotations of what ``context`` calls; none for a union whose members differ."""
+        _, earlier = self.signatures.get(id(context), (None, signature))
+        self.signatures[id(context)] = (context, signature if earlier == signature else None)
 
     def complain(self, message: str, node: ast.AST) -> None:
         context = syntax.origin(node) or self.context
         text = printed(message)
-        self.said[id(context), text] = context
-        self._tell(lambda: self.api.fail(text, context, code=SHAPE))
+        self.reported[id(context), text] = context
+        self._report(lambda: self.api.fail(text, context, code=SHAPE))
 
     def refused_rank(self, node: Any) -> bool:
-        """Whether ``node`` was refused for its number of axes, which mypy would say again in its own words."""
-        return any(key == id(node) and " axes (" in text for key, text in self.said)
+        """Whether ``node`` was refused for its number of axes, which mypy would report again in its own words."""
+        return any(key == id(node) and " axes (" in text for key, text in self.reported)
 
     def type_of(self, node: Any) -> Type | None:
         """The type that mypy found for an expression that it has checked."""
@@ -248,20 +248,20 @@ class Body(Names):
         return found
 
     def note(self, message: str, node: ast.AST) -> None:
-        self._tell(lambda: self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE))
+        self._report(lambda: self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE))
 
-    def _tell(self, tell: Callable[[], None]) -> None:
-        """Past mypy's trials: what is wrong here is wrong whichever overload is tried, and must not decide between them.
+    def _report(self, report: Callable[[], None]) -> None:
+        """Report outside of mypy's trials of overloads: the error holds for every overload, and must not decide between them.
 
-        Nothing is printed twice: mypy drops errors that are alike.
+        Nothing is printed twice: mypy drops equal errors.
         """
         errors = self.api.msg.errors
-        listening = errors._watchers
+        watchers = errors._watchers
         errors._watchers = []
         try:
-            tell()
+            report()
         finally:
-            errors._watchers = listening
+            errors._watchers = watchers
 
     def lost(self, what: str, node: ast.AST) -> None:
         if self.report_unknown:
@@ -282,7 +282,7 @@ def _holds(statement: Any, context: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One statement: what was made from which of mypy's nodes, what stands in what, and names that only parts of it bind."""
+    """One statement: its nodes by mypy's nodes, their parents, and the names that only parts of it bind."""
 
     made: dict[int, ast.expr]
     parents: dict[int, ast.AST]

@@ -1,8 +1,8 @@
-"""What a class says about sizes, read once and kept in mypy's cache.
+"""What a class declares about sizes, read once and kept in mypy's cache.
 
 While mypy analyses a class, its annotation strings, its constructor (as text) and its constants are put into
 ``TypeInfo.metadata``; a digest goes where mypy's cache and daemon notice a change: into ``extra_attrs`` of the first
-base. Annotations of functions outside classes ride on their parameters' types in the same way (`annotate`).
+base. Annotations of functions outside classes are kept with their parameters' types in the same way (`annotate`).
 """
 
 import ast
@@ -47,7 +47,7 @@ class Signature(TypedDict):
 
 
 class ClassFacts(TypedDict):
-    """What one class body says."""
+    """What one class body declares."""
 
     module: str
     methods: dict[str, Signature]
@@ -56,7 +56,7 @@ class ClassFacts(TypedDict):
     constructor: str
     constants: dict[str, str]
     assigned: list[str]  # attributes that methods other than the constructor assign, or the module on other names than self
-    handed: list[str]  # attributes that methods hand on
+    passed_on: list[str]  # attributes that methods pass on, or store elsewhere
     dataclass: list[list[str]]  # [field, default as text]
 
 
@@ -65,22 +65,22 @@ def signature(function: nodes.FuncDef, aliases: syntax.Aliases) -> Signature | N
     return _read(function.unanalyzed_type, lambda each: syntax.annotation(each, aliases))
 
 
-def _read(declared: Type | None, said: Callable[[Type], syntax.Alternatives]) -> Signature | None:
+def _read(declared: Type | None, alternatives_of: Callable[[Type], syntax.Alternatives]) -> Signature | None:
     if not isinstance(declared, CallableType):
         return None
     kinds = zip(declared.arg_names, declared.arg_kinds, declared.arg_types, strict=True)
-    parameters = [(_place(kind) + (name or ""), said(each)) for name, kind, each in kinds]
-    result = list(map(said, syntax.elements(get_proper_type(declared.ret_type))))
+    parameters = [(_place(kind) + (name or ""), alternatives_of(each)) for name, kind, each in kinds]
+    result = list(map(alternatives_of, syntax.elements(get_proper_type(declared.ret_type))))
     return {"parameters": parameters, "result": result} if any(text for _, text in parameters) or any(result) else None
 
 
 def _place(kind: nodes.ArgKind) -> str:
-    """What marks a parameter that no place stands for: ``*`` and ``**`` as in Python, ``=`` for one that is given by name only."""
+    """The mark of a parameter without a position: ``*`` and ``**`` as in Python, ``=`` for one that is given by name only."""
     return "*" if kind == nodes.ARG_STAR else "**" if kind == nodes.ARG_STAR2 else "=" if kind.is_named() else ""
 
 
 def read_class(ctx: ClassDefContext) -> None:
-    """Keep what a class body says, if it is a layer, speaks of arrays, or may hold layers."""
+    """Keep what a class body declares, if it is a layer, has array annotations, or may hold layers."""
     info = ctx.cls.info
     tree: nodes.MypyFile | None = cast(Any, ctx.api).modules.get(cast(Any, ctx.api).cur_mod_id)
     if tree is None or tree.is_stub:  # no bodies; and NumPy's stubs have hundreds of classes
@@ -101,7 +101,7 @@ def read_class(ctx: ClassDefContext) -> None:
         "constructor": syntax.constructor(functions["__init__"]) if "__init__" in functions else "",
         "constants": _constants(ctx.cls.defs),
         "assigned": sorted(syntax.assigned(each for name, body in bodies.items() if name != "__init__" for each in body) | module.assigned),
-        "handed": sorted(syntax.handed(each for body in bodies.values() for each in body)),
+        "passed_on": sorted(syntax.passed_on(each for body in bodies.values() for each in body)),
         "dataclass": _dataclass(ctx.cls),
     }
     text = json.dumps(facts)
@@ -113,7 +113,7 @@ def read_class(ctx: ClassDefContext) -> None:
 
 @dataclass
 class InModule:
-    """What the statements of a whole module say, each read when it is first asked for."""
+    """What the statements of a whole module declare, each read when it is first needed."""
 
     statements: list[nodes.Statement]
 
@@ -129,7 +129,7 @@ class InModule:
 
     @cached_property
     def copied(self) -> set[str]:
-        """The names that it hands to other names: the types of both must stay compatible."""
+        """The names that it assigns to other names: the types of both must stay compatible."""
         return syntax.copied(self.body)
 
     @cached_property
@@ -182,7 +182,7 @@ def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
     ]
 
 
-# ------------------------------------------------------------------ asking
+# ------------------------------------------------------------------ queries
 
 
 @lru_cache(maxsize=4096)
@@ -192,7 +192,7 @@ def _parsed(text: str) -> ClassFacts:
 
 
 def facts_of(info: nodes.TypeInfo) -> ClassFacts | None:
-    """What this very class says."""
+    """What this class itself declares."""
     return _parsed(info.metadata[KEY]["facts"]) if KEY in info.metadata else None
 
 
@@ -204,7 +204,7 @@ def method(info: nodes.TypeInfo, name: str) -> Signature | None:
 
 
 def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:
-    """What a class and its bases say, the bases first."""
+    """What a class and its bases declare, the bases first."""
     return ((base, facts) for base in reversed(info.mro) if (facts := facts_of(base)) is not None)
 
 
@@ -224,8 +224,8 @@ def positive(info: nodes.TypeInfo) -> set[str]:
     return {name for text in texts for name in re.findall(r"(?<![^\s\"=#])\{self\.(\w+)\}(?![^\s\"])", text)}
 
 
-def named(info: nodes.TypeInfo, what: Literal["assigned", "handed"]) -> frozenset[str]:
-    """Attributes that some method other than a constructor assigns: they may change at any time. Or those that some method hands on."""
+def named(info: nodes.TypeInfo, what: Literal["assigned", "passed_on"]) -> frozenset[str]:
+    """Attributes that some method other than a constructor assigns: they may change at any time. Or those that some method passes on."""
     return frozenset(name for _, facts in all_facts(info) for name in facts[what])
 
 
@@ -255,11 +255,11 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
     return _marked(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
 
 
-def said(declared: Type) -> syntax.Alternatives:
+def alternatives_of(declared: Type) -> syntax.Alternatives:
     """The strings that `annotate` put on a type."""
     array = get_proper_type(declared)
     if isinstance(array, UnionType):
-        return [each for item in array.items for each in said(item)]
+        return [each for item in array.items for each in alternatives_of(item)]
     if isinstance(array, Instance) and array.extra_attrs is not None:
         text = get_proper_type(array.extra_attrs.attrs.get(MARK))
         if isinstance(text, LiteralType) and isinstance(text.value, str) and text.value.startswith("[["):
@@ -270,4 +270,4 @@ def said(declared: Type) -> syntax.Alternatives:
 
 def function_signature(declared: Type | None) -> Signature | None:
     """The annotation strings of a function, from its type: also where its source was not read."""
-    return _read(get_proper_type(declared), said)
+    return _read(get_proper_type(declared), alternatives_of)

@@ -1,4 +1,4 @@
-"""What an analysis is given: one call, operator or attribute with what is known of its operands, and a narrow way to ask for more."""
+"""The input of an analysis: one call, operator or attribute with what is known of its operands, and its context."""
 
 import ast
 import operator
@@ -21,12 +21,12 @@ Found = TypeVar("Found")
 class Context(ABC):
     """One body. ``names`` are the axis names that mean one thing all through it."""
 
-    world: Names
+    scope: Names
     names: frozenset[str] = frozenset()
     under: tuple[Hashable, ...] = ()  # the classes that are being constructed
     own: Layer | None = None  # self, in a method of a layer
-    base: TypeInfo | None = None  # whose constructor this body is
-    of: TypeInfo | None = None  # whose instance it works on
+    base: TypeInfo | None = None  # the class whose constructor this body is
+    of: TypeInfo | None = None  # the class of the instance it works on
     hidden: frozenset[str] = frozenset()  # attributes of self that other methods assign: unknown in a constructor
     _last: dict[Hashable, tuple[tuple[object, ...], Any]] = field(
         default_factory=dict[Hashable, tuple[tuple[object, ...], Any]], init=False
@@ -44,8 +44,8 @@ class Context(ABC):
     def inside(self, module: str, under: Hashable) -> "Context":
         """The context of a constructor of another module, silent, with what constructors share."""
 
-    def again(self, key: Hashable, given: tuple[object, ...], compute: Callable[[], Found]) -> Found:
-        """The last answer for ``key``, if it is given the very same objects: a body is followed many times."""
+    def cached(self, key: Hashable, given: tuple[object, ...], compute: Callable[[], Found]) -> Found:
+        """The last result for ``key`` if the objects are identical, else a new one: a body is evaluated many times."""
         last = self._last.get(key)
         if last is None or len(last[0]) != len(given) or not all(map(operator.is_, last[0], given)):
             last = self._last[key] = (given, compute())
@@ -58,13 +58,13 @@ class Call:
     """A call of a function, a class or a method of ``receiver``; an operator with its operands; an attribute of ``receiver``."""
 
     context: Context
-    name: str  # under which the table has it
+    name: str  # its key in the table
     node: ast.expr
     env: Environment
     receiver: Value = UNKNOWN
     arguments: Sequence[Value] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    spread: bool = False  # by * or **: which argument meets which parameter is not known
+    spread: bool = False  # by * or **: the parameters of the arguments are not known
 
     def argument(self, place: int, name: str) -> Value:
         """An argument by its place or its name."""
@@ -72,12 +72,12 @@ class Call:
 
     @property
     def first(self) -> ast.expr:
-        """Where the first argument stands."""
+        """The node of the first argument."""
         return self.node.args[0] if isinstance(self.node, ast.Call) and self.node.args else self.node
 
     def complain(self, message: str, node: ast.AST | None = None) -> Value:
-        """Say what is wrong; what comes of it is unknown."""
-        self.context.world.complain(message, self.node if node is None else node)
+        """Report an error; the result is unknown."""
+        self.context.scope.complain(message, self.node if node is None else node)
         return UNKNOWN
 
 
@@ -85,17 +85,17 @@ Analysis: TypeAlias = Callable[[Call], Value]
 
 
 def once(analysis: Analysis) -> Analysis:
-    """An analysis that is not repeated for the same call of the very same values."""
+    """An analysis that is not repeated for the same call with identical values."""
 
     @wraps(analysis)
     def remembered(call: Call) -> Value:
         given = (call.node, call.receiver, *call.arguments, *call.keywords.values())
-        return call.context.again((analysis, id(call.node)), given, lambda: analysis(call))
+        return call.context.cached((analysis, id(call.node)), given, lambda: analysis(call))
 
     return remembered
 
 
 def mutated(target: ast.expr, env: Environment) -> None:
-    """What a name, or an attribute of self, holds was changed in place."""
+    """The value of a name, or of an attribute of self, was changed in place."""
     if isinstance(target, ast.Name) or of_self(target):
         env[ast.unparse(target)] = UNKNOWN

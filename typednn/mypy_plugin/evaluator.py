@@ -1,7 +1,7 @@
-"""Follows expressions with what is known of their values, and nothing else.
+"""Evaluates expressions on what is known of their values.
 
-What is not known is `UNKNOWN`, and whatever it touches becomes unknown too: only what is wrong on a path that surely
-exists is complained about. What a call, an operator or an attribute means stands in the tables of `features`.
+An unknown value is `UNKNOWN`, and so is every result that depends on it: an error is reported only on a path that certainly
+exists. The tables of `features` say what a call, an operator or an attribute means.
 """
 
 import ast
@@ -32,7 +32,7 @@ from typednn.mypy_plugin.values import (
     unshared,
 )
 
-# Called with a list, these only read it, as every function in the table does; called with self, those do not assign its fields.
+# _READERS don't change a list argument, as no function in the table does; _HARMLESS don't assign fields of a self argument.
 _READERS = frozenset(f"builtins.{name}" for name in ("sum", "print", "bool", "repr", "str"))
 _HARMLESS = frozenset(
     f"builtins.{name}" for name in ("isinstance", "type", "len", "repr", "str", "id", "hasattr", "getattr", "print", "super")
@@ -44,10 +44,10 @@ _SYMBOLS: dict[type[ast.operator], str] = {ast.RShift: ">>", ast.MatMult: "@"}
 class Evaluator(Context):
     """The expressions of one body."""
 
-    values: dict[int, Value] = field(default_factory=dict[int, Value])  # by mypy node: what each was, joined over all visits
-    memo: dict[int, Value] | None = None  # where nothing can change between two looks
+    values: dict[int, Value] = field(default_factory=dict[int, Value])  # by mypy node: its value, joined over all visits
+    memo: dict[int, Value] | None = None  # where no value can change between two evaluations
     rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
-    assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that is given self
+    assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that receives self
 
     def assign(self, target: ast.expr, value: Value, env: Environment) -> None:
         """Bind a name, an attribute of self, or several at once."""
@@ -77,7 +77,7 @@ class Evaluator(Context):
             return self.memo[id(made_from)]
         value = self._value(node, env)
         if value is UNKNOWN:
-            value = self.world.typed(node)
+            value = self.scope.typed(node)
         if self.memo is not None and made_from is not None:
             self.memo[id(made_from)] = value
         if made_from is not None and not isinstance(node, ast.Constant):
@@ -85,7 +85,7 @@ class Evaluator(Context):
         return value
 
     def peek(self, node: ast.expr, env: Environment) -> Value:
-        """A collection that is only looked at. Otherwise whoever gets a list may change it, and it becomes unknown."""
+        """Evaluate a collection that is only read. Where a list is passed on, it may be changed, and `evaluate` makes it unknown."""
         match node:
             case ast.Name(id=name) if name in env:
                 return env[name]
@@ -94,7 +94,7 @@ class Evaluator(Context):
             case _:
                 return self.evaluate(node, env)
 
-    def _handed(self, value: Value, key: str, env: Environment) -> Value:
+    def _read_collection(self, value: Value, key: str, env: Environment) -> Value:
         if unshared(value) is not value:
             env[key] = UNKNOWN
         return unshared(value)
@@ -104,9 +104,9 @@ class Evaluator(Context):
             case ast.Constant(value=inner):
                 return UNKNOWN if inner is ... else number(inner) if type(inner) is int else Constant(inner)
             case ast.Name(id=name):
-                return self._handed(env[name], name, env) if name in env else self.world.resolve(name, node)
+                return self._read_collection(env[name], name, env) if name in env else self.scope.resolve(name, node)
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                return self._handed(self._attribute(node, env), f"self.{name}", env)
+                return self._read_collection(self._attribute(node, env), f"self.{name}", env)
             case ast.Attribute():
                 return self._attribute(node, env)
             case ast.Call():
@@ -120,8 +120,8 @@ class Evaluator(Context):
                 return python.unary(op, self.peek(operand, env))
             case ast.BoolOp(values=conditions):
                 self.evaluate(conditions[0], env)
-                for condition in conditions[1:]:  # may not be looked at
-                    self._perhaps(condition, env)
+                for condition in conditions[1:]:  # may not be evaluated
+                    self._evaluate_conditionally(condition, env)
                 return UNKNOWN
             case ast.Compare(left=left, ops=[comparison, *_], comparators=others):
                 values = [self.peek(each, env) for each in (left, *others)]
@@ -130,7 +130,7 @@ class Evaluator(Context):
                 decided = python.truth(self.peek(test, env))
                 if decided is not None:
                     return self.evaluate(body if decided else orelse, env)
-                return join(self._perhaps(body, env), self._perhaps(orelse, env))
+                return join(self._evaluate_conditionally(body, env), self._evaluate_conditionally(orelse, env))
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 return self._display(elements, env, frozen=isinstance(node, ast.Tuple))
             case ast.Dict(keys=keys, values=entries):
@@ -150,8 +150,8 @@ class Evaluator(Context):
             case _:
                 return UNKNOWN
 
-    def _perhaps(self, node: ast.expr, env: Environment) -> Value:
-        """An expression that may not be evaluated: what it assigns is assigned perhaps."""
+    def _evaluate_conditionally(self, node: ast.expr, env: Environment) -> Value:
+        """An expression that may or may not run: what it assigns is joined with the value before."""
         inner = dict(env)
         value = self.evaluate(node, inner)
         env |= {name: join(env.get(name, UNKNOWN), found) for name, found in inner.items() if env.get(name) != found}
@@ -173,7 +173,7 @@ class Evaluator(Context):
             case Gradient(fields=fields):
                 return fields.get(name, UNKNOWN)
             case Reference(node=nodes.MypyFile() as module):
-                return self.world.within(module, name)
+                return self.scope.within(module, name)
             case Reference(node=nodes.TypeInfo() as info):
                 return constants(self, info).get(name, UNKNOWN)
             case _:
@@ -219,7 +219,7 @@ class Evaluator(Context):
         arguments = [read(each.value if isinstance(each, ast.Starred) else each, env) for each in node.args]
         keywords = {each.arg or "**": read(each.value, env) for each in node.keywords}
         spread = any(isinstance(each, ast.Starred) for each in node.args) or "**" in keywords
-        self._self_handed(node, names, env)
+        self._forget_fields(node, names, env)
         call = Call(self, known, node, env, receiver, arguments, keywords, spread)
         if known:
             return UNKNOWN if spread and known not in EFFECTS else TABLE[known](call)
@@ -227,40 +227,40 @@ class Evaluator(Context):
             case Layer() if not spread:
                 return TABLE["Layer.__call__()"](replace(call, receiver=function))
             case Reference(node=nodes.TypeInfo() as info):
-                entries = (info.fullname, *(f"({base.fullname})" for base in info.mro))  # this very class, or what it derives from
+                entries = (info.fullname, *(f"({base.fullname})" for base in info.mro))  # this class itself, or a base
                 known = next((name for name in entries if name in TABLE), "")
                 return TABLE[known](replace(call, name=known, receiver=function)) if known else UNKNOWN
             case _:
                 return functions.called(call)
 
     def _names(self, function: ast.expr, receiver: Value, env: Environment) -> Iterator[str]:
-        """Under which names the table may have what is called: as it is defined, as it is written."""
+        """The names under which the table may have the called function: as it is defined, and as it is written."""
         match function, receiver:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name), _:
                 yield f"super().{name}()"
             case ast.Attribute(attr=name), Reference(node=nodes.MypyFile() as module):
-                found = self.world.within(module, name)
+                found = self.scope.within(module, name)
                 if isinstance(found, Reference):
                     yield found.node.fullname
                 yield f"{module.fullname}.{name}"
             case ast.Attribute(value=owner, attr=name), _:
-                yield f"{self.world.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
+                yield f"{self.scope.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
             case ast.Name(id=name), _ if name not in env:
-                found = self.world.resolve(name, function)
+                found = self.scope.resolve(name, function)
                 if isinstance(found, Reference):
                     yield found.node.fullname
-                elif not self.world.defines(name, function):
+                elif not self.scope.defines(name, function):
                     yield f"builtins.{name}"
             case _:
                 pass
 
-    def _self_handed(self, node: ast.Call, names: tuple[str, ...], env: Environment) -> None:
-        """Whoever is given self may assign its fields: in a constructor all of them, in a method those that some method assigns."""
+    def _forget_fields(self, node: ast.Call, names: tuple[str, ...], env: Environment) -> None:
+        """A callee that receives self may assign its fields: in a constructor all of them, in a method those that some method assigns."""
         given = [*node.args, *(each.value for each in node.keywords)]
-        handed = any(isinstance(each, ast.Name) and each.id == "self" for each in given) and not _HARMLESS.intersection(names)
+        receives_self = any(isinstance(each, ast.Name) and each.id == "self" for each in given) and not _HARMLESS.intersection(names)
         method = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
-        if handed or method:
-            anything = handed and self.base is not None
-            env |= {each: UNKNOWN for each in env if each.startswith("self.") and (anything or each[5:] in self.assigned)}
+        if receives_self or method:
+            every_field = receives_self and self.base is not None
+            env |= {each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)}
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):
             mutated(node.args[0], env)

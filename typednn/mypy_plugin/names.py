@@ -1,7 +1,7 @@
-"""What the names of a module mean: classes, functions, modules, and constants that are final.
+"""The meaning of a module's names: classes, functions, modules, and final constants.
 
-The world of a constructor is its module's names, and silent: wrong arguments show where its layers are used. A scope
-that mypy is checking (`body.Body`) knows more, and complains.
+The scope of a constructor is its module's names. It reports nothing: wrong arguments are reported where its layers are
+used. A scope that mypy is checking (`body.Body`) knows more, and reports errors.
 """
 
 import ast
@@ -21,43 +21,43 @@ Made = TypeVar("Made")
 
 
 @dataclass(slots=True)
-class Workshop:
-    """What all constructors share while mypy checks once: what was made is not made again.
+class ConstructionCache:
+    """Results of constructors, kept during one run of mypy.
 
-    mypy must know of everything that a verdict depends on, so each entry remembers the names that were asked for.
+    mypy must know all that a result depends on, so each entry keeps the names that were looked up for it.
     """
 
-    made: dict[Hashable, tuple[Any, set[str]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str]]"])
-    asked: list[set[str]] = field(default_factory=list["set[str]"])
+    results: dict[Hashable, tuple[Any, set[str]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str]]"])
+    requested: list[set[str]] = field(default_factory=list["set[str]"])
     constructions: int = 0
 
     def note(self, fullname: str) -> None:
-        """A name of some module was asked for."""
-        for names in self.asked:
+        """Note that a name of some module was looked up."""
+        for names in self.requested:
             names.add(fullname)
 
     def once(self, key: Hashable, make: Callable[[], Made], depend: Callable[[str], None]) -> Made:
-        """What ``make`` gives, made once; ``depend`` hears of every name that it asks for, each time."""
-        if key in self.made:
-            for name in self.made[key][1]:
+        """The result of ``make``, which runs once; ``depend`` is called each time with every name that it looked up."""
+        if key in self.results:
+            for name in self.results[key][1]:
                 depend(name)
         else:
-            self.asked.append(set())
+            self.requested.append(set())
             try:
-                self.made[key] = make(), self.asked[-1]
+                self.results[key] = make(), self.requested[-1]
             finally:
-                self.asked.pop()
-        found: Made = self.made[key][0]
+                self.requested.pop()
+        found: Made = self.results[key][0]
         return found
 
 
 @dataclass(eq=False)
 class Names:
-    """Where an evaluator learns about names and calls, and where its complaints go."""
+    """Where an evaluator looks up names and calls, and reports errors."""
 
     api: Any
     module: str
-    workshop: Workshop
+    cache: ConstructionCache
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         tree = self.api.modules.get(self.module)
@@ -70,8 +70,8 @@ class Names:
         return meaning(node)
 
     def depend(self, fullname: str) -> None:
-        """What mypy is checking depends on a name, of another module perhaps: for its cache, and for its daemon."""
-        self.workshop.note(fullname)
+        """Tell mypy's cache and daemon that the checked code depends on a name, perhaps of another module."""
+        self.cache.note(fullname)
         self.api.module_refs.add(fullname.rpartition(".")[0])
         self.api.tree.plugin_deps.setdefault(make_trigger(fullname), set()).add(self.api.tscope.current_target())
 
@@ -80,7 +80,7 @@ class Names:
         return tree is not None and name in tree.names
 
     def inside(self, module: str) -> "Names":
-        return Names(self.api, module, self.workshop)
+        return Names(self.api, module, self.cache)
 
     def typed(self, node: ast.expr) -> Value:
         return value_of(self.type_at(node))
@@ -95,11 +95,11 @@ class Names:
     def lost(self, what: str, node: ast.AST) -> None: ...
 
     def type_at(self, node: ast.AST) -> Type | None:
-        """What mypy found, where it is checking."""
+        """The type that mypy found, in a scope that it is checking."""
         return None
 
     def rank(self, node: ast.AST) -> int | None:
-        """How many axes mypy itself knows an array to have: then it is mypy that says so when they are too many."""
+        """The number of axes that mypy knows of an array. Where it is known, mypy reports a wrong number itself."""
         return rank_of(self.type_at(node))
 
     def class_name(self, node: ast.AST) -> str:
@@ -108,7 +108,7 @@ class Names:
 
 
 def meaning(node: Any) -> Value:
-    """What a symbol stands for."""
+    """The value of a symbol."""
     match node:
         case nodes.Var():
             return number(node.final_value) if node.is_final and type(node.final_value) is int else value_of(node.type)

@@ -1,7 +1,7 @@
 """``[tool.typednn-mypy]`` in pyproject.toml, ``[typednn-mypy]`` in mypy.ini or setup.cfg: beside mypy's own settings.
 
 report_unknown   a note wherever a size is lost, so that nothing is proven from there
-debug            show an exception inside the plugin, which otherwise only costs the knowledge about one expression
+debug            show an exception inside the plugin, which is otherwise silent and leaves one expression unknown
 """
 
 import configparser
@@ -20,7 +20,7 @@ class Options:
 
 
 def read(path: str | None) -> Options:
-    """The options in mypy's configuration file; a file that mypy could not read either has none."""
+    """The options in mypy's configuration file; none in a file that mypy could not read either."""
     if path is None:
         return Options()
     try:

@@ -1,13 +1,13 @@
-"""What Python's own syntax gives for what is known: conditions, places in a tuple, what a loop runs over.
+"""Python's own syntax on known values: conditions, items of a tuple, elements of a loop.
 
-Nothing here asks where a value comes from, and nothing complains: what is not decided is `UNKNOWN`.
+Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 """
 
 import ast
 
 from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join_all, show
 
-UNROLLED = 64  # elements at most that are looked at one by one
+UNROLLED = 64  # elements that are evaluated one by one, at most
 
 
 def unary(op: ast.unaryop, value: Value) -> Value:
@@ -71,7 +71,7 @@ def item(base: Value, place: Value) -> Value:
 
 
 def elements(value: Value) -> Value:
-    """What iterating gives: of a dict its keys, which are no sizes."""
+    """The values of an iteration; the keys of a dict are no sizes."""
     if isinstance(value, Pack) and value.keys:
         return Pack((UNKNOWN,) * len(value.items), frozen=True)
     return value

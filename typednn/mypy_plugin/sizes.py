@@ -1,4 +1,4 @@
-"""Arrays and annotations: what one promises, and whether an array can be what it says."""
+"""Arrays and annotations: the array that an annotation promises, and whether an array fits it."""
 
 import ast
 from dataclasses import replace
@@ -11,7 +11,7 @@ from typednn.mypy_plugin.context import Context
 from typednn.mypy_plugin.values import UNKNOWN, Array, Layer, Reference, Value, known, lookup
 from typednn.shapes import Dim, Flow, Lookup, Shape, Unifier, evaluate, parse
 
-# jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are mypy's affair.
+# jaxtyping's words for single precisions: two of one family that differ never fit. Kinds of numbers are checked by mypy.
 _PRECISIONS = (
     {"Float16", "Float32", "Float64", "BFloat16"},
     {"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"},
@@ -49,21 +49,21 @@ def result(context: Context, unifier: Unifier, text: str, kind: str = "") -> Val
 
 
 def misfit(context: Context, unifier: Unifier, text: str, given: Value, node: ast.AST) -> str | None:
-    """How an array is not what an annotation says: empty where mypy says it, None where it may be."""
+    """How an array contradicts an annotation: empty where mypy reports it, None where it may fit."""
     if not isinstance(given, Array):
         return None
     unifier.bind(text, known(given.flow.shape, context.names))
     if not unifier.mismatches:
         return None
     mismatch = unifier.mismatches[0]
-    return mismatch.sentence(why(given, mismatch.axis_index)) if mismatch.label or context.world.rank(node) is None else ""
+    return mismatch.sentence(why(given, mismatch.axis_index)) if mismatch.label or context.scope.rank(node) is None else ""
 
 
 def fits(context: Context, unifier: Unifier, what: str, text: str, given: Value, node: ast.AST) -> bool:
-    """Whether an array may be what an annotation says; else it is complained about, ``what`` first."""
+    """Whether an array may fit an annotation; otherwise report an error that begins with ``what``."""
     wrong = misfit(context, unifier, text, given, node)
     if wrong:
-        context.world.complain(what + wrong, node)
+        context.scope.complain(what + wrong, node)
     return wrong is None
 
 
@@ -76,7 +76,7 @@ def why(given: Value, place: int | None) -> str:
 def class_of(context: Context, layer: Layer) -> TypeInfo | None:
     """A layer's class, if mypy has read it."""
     module, _, name = layer.class_name.rpartition(".")
-    found = context.world.inside(module).resolve(name)
+    found = context.scope.inside(module).resolve(name)
     return found.node if isinstance(found, Reference) and isinstance(found.node, TypeInfo) else None
 
 

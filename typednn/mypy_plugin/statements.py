@@ -1,7 +1,7 @@
 """Runs statements in order on what is known of each name.
 
-Where a branch cannot be decided both sides run and what they agree on is kept; a loop over known elements is unrolled,
-another runs until nothing changes.
+Where a branch cannot be decided, both sides run, and what they agree on is kept. A loop over known elements is unrolled;
+any other loop runs until nothing changes.
 """
 
 import ast
@@ -23,7 +23,7 @@ class Statements(Evaluator):
     _exits: list[Environment] = field(default_factory=list[Environment], init=False)  # at each return
 
     def inside(self, module: str, under: Hashable) -> "Statements":
-        return Statements(self.world.inside(module), under=(*self.under, under))
+        return Statements(self.scope.inside(module), under=(*self.under, under))
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
         after = self.run(statements, env)
@@ -40,7 +40,7 @@ class Statements(Evaluator):
         return current
 
     def step(self, statement: ast.stmt, env: Environment) -> Environment | None:
-        """One statement; ``env`` is its to change."""
+        """One statement, which may change ``env``."""
         match statement:
             case ast.Assign(targets=targets, value=right):
                 value = self.evaluate(right, env)
@@ -102,7 +102,7 @@ class Statements(Evaluator):
         env: Environment,
         item: Value = UNKNOWN,
     ) -> Environment | None:
-        if _leaves(body):  # continue skips what follows it: what the body changes is not followed
+        if _leaves(body):  # continue skips the rest of the body: what the body changes becomes unknown
             env = forget(env, body)
         entry = dict(env)
         left: list[Environment] = []

@@ -1,8 +1,8 @@
-"""From mypy's syntax tree to Python's own, which everything else here reads.
+"""Converts mypy's syntax tree to Python's own, which everything else here reads.
 
-Constructors of layers are kept in mypy's cache as text, and function bodies are followed while mypy checks them: both
+Constructors of layers are kept in mypy's cache as text, and function bodies are evaluated while mypy checks them. Both
 become `ast` nodes, so that one evaluator serves both. What has no meaning for sizes becomes ``...``, the unknown. A
-call, an operator or a name that comes from a body remembers the node it was made from in ``origin``.
+call, an operator or a name from a body keeps its mypy node in ``origin``.
 """
 
 import ast
@@ -50,7 +50,7 @@ def _name(name: str) -> ast.Name:
 
 
 def expression(node: nodes.Expression) -> ast.expr:
-    """The same expression, ``...`` in place of what no size can depend on."""
+    """The same expression, with ``...`` for parts that no size can depend on."""
     made = _EXPRESSIONS.get(type(node), _unknown)(node)
     made.origin = node  # type: ignore[attr-defined]
     return made
@@ -269,14 +269,14 @@ def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
     return {each.name: each for each in plain if isinstance(each, nodes.FuncDef)}
 
 
-# ------------------------------------------------------------------ what changes
+# ------------------------------------------------------------------ assignments and changes
 
 
 MUTATORS = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "setdefault", "popitem", "__setitem__")
 
 
 def targets(node: ast.AST) -> list[ast.expr]:
-    """What a statement or an expression assigns, or changes in place."""
+    """The targets that a statement or an expression assigns, or changes in place."""
     match node:
         case ast.Assign():
             return node.targets
@@ -318,8 +318,8 @@ def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
     return {part.attr for part in parts if isinstance(part, ast.Attribute) and not (others and of_self(part))}
 
 
-def handed(body: Iterable[ast.stmt]) -> set[str]:
-    """The attributes of self that statements hand on: who then holds a list may change it."""
+def passed_on(body: Iterable[ast.stmt]) -> set[str]:
+    """The attributes of self that statements pass on or store elsewhere: a list may then be changed there."""
     return {given.attr for each in body for node in ast.walk(each) for given in _given(node) if given is not None and of_self(given)}
 
 
@@ -336,7 +336,7 @@ def _given(node: ast.AST) -> Sequence[ast.expr | None]:
 
 
 def copied(body: Iterable[ast.stmt]) -> set[str]:
-    """The names whose value some assignment or loop hands to another name."""
+    """The names whose value some assignment or loop gives to another name."""
     within = [node for each in body for node in ast.walk(each)]
     values = [node.value for node in within if isinstance(node, ast.Assign | ast.NamedExpr)]
     return {name for value in (*values, *(node.iter for node in within if isinstance(node, ast.For))) for name in _bare(value)}
@@ -357,7 +357,7 @@ def _bare(value: ast.expr) -> list[str]:
 # ------------------------------------------------------------------ annotations
 
 
-# One annotated array is [kind, text]: ["Float", "batch 10"]. Several are alternatives. None says nothing about sizes.
+# One annotated array is [kind, text]: ["Float", "batch 10"]. Several are alternatives. None: nothing about sizes.
 Alternatives = list[list[str]]
 
 

@@ -1,7 +1,7 @@
-"""Where sizes live in mypy's own types: the last type argument of a layer, ``Linear[Literal['batch 784 -> batch 10']]``.
+"""Sizes in mypy's own types: the last type argument of a layer, ``Linear[Literal['batch 784 -> batch 10']]``.
 
-So mypy's rules for type arguments (joins, caches, other modules) are the rules for contracts, and what mypy forgets
-is forgotten here. An unknown contract is Any, which fits everything.
+So mypy's rules for type arguments (joins, caches, other modules) are the rules for contracts, and a contract that mypy
+drops is unknown here. An unknown contract is Any, which fits everything.
 """
 
 import re
@@ -64,7 +64,7 @@ def accepting(signature: CallableType, right: Type | None) -> CallableType:
 
 
 def value_of(declared: Type | None) -> Value:
-    """What a type says by itself: literal integers, layers with contracts, tuples and lists of them."""
+    """The value that a type alone gives: literal integers, layers with contracts, tuples and lists of them."""
     proper = get_proper_type(declared)
     if isinstance(proper, Instance) and proper.last_known_value is not None:
         proper = proper.last_known_value
@@ -94,7 +94,7 @@ def layer_of(instance: Instance) -> Layer:
     own = of_class(info)
     if len(own.inputs) != 1:
         return layer
-    # The class's own words for what the contract has as numbers: "expects 256 features", not "expects axis 1 to be 256".
+    # The class's own axis names with the contract's numbers: "expects 256 features", not "expects axis 1 to be 256".
     words, sizes = own.inputs[0].split(), layer.inputs[0].split()
     attributes: dict[str, Value] = {}
     for word, size in zip(words, sizes, strict=False):
@@ -129,14 +129,14 @@ def _ranks(info: TypeInfo) -> tuple[int, ...]:
 
 
 def rank_of(declared: Type | None) -> int | None:
-    """How many axes mypy itself knows an array to have."""
+    """The number of axes that mypy knows of an array."""
     array = get_proper_type(declared)
     sizes = get_proper_type(array.args[0]) if isinstance(array, Instance) and array.type.fullname == classes.NDARRAY else None
     return len(sizes.items) if isinstance(sizes, TupleType) else None
 
 
 def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, Layer], ...]:
-    """What a wrapper's fields hold, each with its contract, up to the first that is not known."""
+    """The layers in a wrapper's fields, each with its contract, up to the first unknown one."""
     found: list[tuple[str, Layer]] = []
     for name, contract in classes.inner(info).items():
         held = attributes.get(name, UNKNOWN)

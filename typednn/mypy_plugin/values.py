@@ -1,13 +1,13 @@
 """What the plugin knows of a value without running the program.
 
-`Number`     an integer, known or standing for itself       `Constant`   None, True, "same", 0.5
-`Pack`       a tuple or list whose elements are known       `Many`       a collection of like elements
+`Number`     an integer, known or a symbol                  `Constant`   None, True, "same", 0.5
+`Pack`       a tuple or list whose elements are known       `Many`       a collection of equal elements
 `Array`      an array, as a `typednn.shapes.Flow`           `Layer`      a layer, its sizes and its history
 `Gradient`   a gradient, field by field                     `Sample`     ``Input(28, 28, 1)``
 `Reference`  a class, function or module                    `UNKNOWN`    anything else: nothing is ever refused because of it
 
-Integers that only a constructor's or a function's caller knows stand for themselves, under names that end in or
-contain ``·``, which no axis has: ``self·hidden`` and ``n·`` are printed without the dot.
+Integers that only a caller knows are symbols, with names that end in or contain ``·``, which no axis has: ``self·hidden``
+and ``n·`` are printed without the dot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typednn.errors import ShapeError, StackError
 from typednn.shapes import Dim, Flow, Lookup, same, split_contract
 
 DOT = "·"
-OWN = "ˈ"  # ends a layer's own axis name while it is unified with its caller's
+OWN = "ˈ"  # suffix of a layer's own axis names while they are unified with the caller's
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ UNKNOWN = Unknown()
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer; ``positive`` where it is surely at least 1, so that it can be a size."""
+    """An integer; ``positive`` where it is certainly at least 1, so that it can be a size."""
 
     size: Dim
     positive: bool = True
@@ -60,7 +60,7 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """Any number of elements that are alike."""
+    """Any number of elements with one common value."""
 
     item: Value
 
@@ -75,7 +75,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """What a backward gives; ``owner`` is the layer that it belongs to."""
+    """The result of a backward; ``owner`` is the layer that it belongs to."""
 
     owner: str
     fields: Mapping[str, Value]
@@ -97,7 +97,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer: ``inputs`` and ``output`` are its annotations, ``attributes`` what its constructor left."""
+    """A layer: ``inputs`` and ``output`` are its annotations, ``attributes`` are set by its constructor."""
 
     shown: str  # as repr shows it
     class_name: str  # full name
@@ -106,10 +106,10 @@ class Layer:
     attributes: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
     where: tuple[str, ...] = ()
     parts: tuple[Layer, ...] | None = None  # of a chain
-    ranks: tuple[int, ...] = ()  # what it reads, where its annotation leaves several open and not any
-    inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: what it feeds each field's layers and wants of them, and they
+    ranks: tuple[int, ...] = ()  # the ranks that it reads, where its annotation allows several
+    inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: the contract for each field's layers, and the layers
     sample: Sample | None = None
-    traced: Flow | None = field(default=None, compare=False)  # where this stack leads from where it begins
+    traced: Flow | None = field(default=None, compare=False)  # of a stack: its shape flow from input to output
 
     @property
     def label(self) -> str:
@@ -148,12 +148,12 @@ Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``se
 
 
 def number(value: int) -> Number:
-    """A known integer; what is below 1 is no size, but may be added to one."""
+    """A known integer; a number below 1 is no size, but may be added to one."""
     return Number(Dim.of(value), True)
 
 
 def symbol(name: str, *, positive: bool) -> Number:
-    """An integer that stands for itself."""
+    """An integer that is a symbol."""
     return Number(Dim.named(name), positive)
 
 
@@ -163,7 +163,7 @@ def integer_of(value: Value) -> int | None:
 
 
 def lookup(attributes: Mapping[str, Value]) -> Lookup:
-    """What an annotation's braces ask for: ``self.kernel_size[0]`` in what a constructor left."""
+    """The value in an annotation's braces: ``self.kernel_size[0]`` among the attributes that a constructor set."""
 
     def ask(path: str) -> Dim | None:
         found = _walk(parsed(path), attributes)
@@ -193,12 +193,12 @@ def _walk(node: ast.expr, attributes: Mapping[str, Value]) -> Value:
 
 
 def unshared(value: Value) -> Value:
-    """A value that two names or two containers may hold: of a list nothing is known then, as either may change it."""
+    """A value held by two names or containers: a list is then unknown, as it may be changed through either."""
     return UNKNOWN if isinstance(value, Pack) and not value.frozen else value
 
 
 def join(a: Value, b: Value) -> Value:
-    """What is known where either may be the case. A value that may also be None counts as there: it is None that mypy guards."""
+    """What is known where either may be the case. A value that may also be None counts as the value: mypy checks for None."""
     if a == b:
         return a
     match a, b:
@@ -225,12 +225,12 @@ def join(a: Value, b: Value) -> Value:
 
 
 def join_all(values: Sequence[Value]) -> Value:
-    """What is known of each of them; of none, nothing."""
+    """What is known of all of them; UNKNOWN if there are none."""
     return reduce(join, values) if values else UNKNOWN
 
 
 def either(a: Environment | None, b: Environment | None) -> Environment | None:
-    """Where two paths meet."""
+    """The environment where two paths join."""
     if a is None or b is None:
         return b if a is None else a
     return {name: join(a[name], b[name]) if name in a and name in b else UNKNOWN for name in a.keys() | b.keys()}
@@ -258,7 +258,7 @@ def show(value: Value) -> str:
 
 
 def written_contract(flow: Flow) -> str:
-    """The contract for a type: what stands for itself in one function means nothing in another, so it becomes ``_``."""
+    """The contract for a type: a symbol of one function means nothing in another, so it becomes ``_``."""
     text = flow.contract
     if DOT not in text:
         return text
@@ -269,7 +269,7 @@ def written_contract(flow: Flow) -> str:
 
 
 def printed(message: str) -> str:
-    """A message with names as the program has them."""
+    """A message with names as in the program."""
     return re.sub(rf"(\w){DOT}(\w)", r"\1.\2", message).replace(DOT, "").replace(OWN, "")
 
 

@@ -1,4 +1,4 @@
-"""Optimizers, driven through each layer's ``update``; schedules; and what is done to gradients in between."""
+"""Optimizers, driven through each layer's ``update``; schedules; and functions of gradients."""
 
 from typednn.optim.adam import Adam
 from typednn.optim.adamw import AdamW

@@ -15,7 +15,7 @@ from typednn.optim.schedule import Schedule
 
 @final
 class AdamW(Adam):
-    """As `Adam`, with ``weight_decay`` (0.01 unless another meaning of it is chosen) taken from the weights themselves."""
+    """As `Adam`, with ``weight_decay`` (0.01 unless ``l2`` or ``decay`` is given) taken from the weights themselves."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is done to a gradient between backward and update: pure functions from gradient to gradient."""
+"""Functions applied to a gradient between backward and update: pure, from gradient to gradient."""
 
 import math
 from collections.abc import Iterable

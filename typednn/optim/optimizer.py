@@ -1,11 +1,11 @@
 """What every optimizer shares: per-parameter state, groups by name, schedules, and the three meanings of weight decay.
 
-An optimizer meets weights only through a layer's ``update``: ``step(weights, grad)`` writes ``weights`` in place and
-nothing else. Its state belongs to the array it stepped; after `bind` it belongs to the parameter's dotted name, can be
+An optimizer gets weights only through a layer's ``update``: ``step(weights, grad)`` writes ``weights`` in place and
+nothing else. Its state belongs to the array that it stepped; after `bind` it belongs to the parameter's dotted name, can be
 saved, and follows the parameter when ``to`` or ``astype`` replaces the array. Steps are counted per parameter.
 
-Copied or pickled together with its model, an optimizer goes on with that copy; ``copy.copy(optimizer)`` is one more for
-the same model, with moments of its own. What a copy was not copied with, it refuses to step.
+Copied or pickled together with its model, an optimizer belongs to that copy; ``copy.copy(optimizer)`` is another one for
+the same model, with moments of its own. A copy refuses to step parameters of any other model.
 
 =============  ======================================  ========================================
 l2             eq 46: g + 2·l2·w                       the loss has l2·Σw² added
@@ -49,7 +49,7 @@ class Settings:
 
     def check(self, where: str) -> "Settings":
         given = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
-        if len(given) > 1:  # the one to blame is l2 or decay: AdamW has a weight_decay although nobody wrote it
+        if len(given) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
             raise ArgumentError(
                 explain(
                     where, "takes one meaning of weight decay", " and ".join(given), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
@@ -63,7 +63,7 @@ class Settings:
 class Group:
     """Other settings for the parameters whose dotted name matches ``names``, where ``*`` stands for anything.
 
-    ``Group("*.bias", weight_decay=0.0)``; what is None is as for the others.
+    ``Group("*.bias", weight_decay=0.0)``; None means the common setting.
     """
 
     names: str
@@ -81,7 +81,7 @@ class Group:
 
 @dataclass(slots=True)
 class ParameterState:
-    """What is remembered about one parameter: how often it was stepped, and the optimizer's own arrays.
+    """The state of one parameter: the number of its steps, and the optimizer's own arrays.
 
     ``coupled`` and ``shrink`` are this step's weight decay, for an `apply` that folds it in: g + coupled·w and w·shrink.
     """
@@ -105,7 +105,7 @@ class GradientOptimizer(Optimizer):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         if "apply" in vars(cls) and "folds_decay" not in vars(cls):
-            cls.folds_decay = False  # an `apply` of its own, whatever its base's does
+            cls.folds_decay = False  # its own `apply` decides, not its base's
         setattr(cls, "__init__", _completing(cls.__init__))  # noqa: B010  # to checkers, a constructor is no variable
         super().__init_subclass__(**keywords)
 
@@ -127,7 +127,7 @@ class GradientOptimizer(Optimizer):
                 explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'), "groups"
             )
         self._given: tuple[Group, ...] = tuple(groups)
-        self._rated: int = -1  # the step whose learning rates have been looked at
+        self._rated: int = -1  # the step whose learning rates have been checked
         self._states: dict[int, ParameterState] = {}
         self._model: Module | None = None
         self._named: dict[str, ParameterState] = {}
@@ -149,11 +149,11 @@ class GradientOptimizer(Optimizer):
 
     @property
     def steps(self) -> int:
-        """How many steps the parameters have had: where schedules stand. Of parameters that were stepped less often, this is not said."""
+        """The number of steps so far, from which schedules count; the largest number where parameters differ."""
         return max((state.step for state in (*self._states.values(), *self._named.values())), default=0)
 
     def _configure(self, common: Settings) -> None:
-        """Give every parameter, those that were stepped already too, these settings or its group's."""
+        """Give every parameter, including those stepped before, these settings or its group's."""
         groups = tuple((group.names, group.settings(type(self).__name__, common)) for group in self._given)
         vars(self).update(settings=common, groups=groups, _rated=-1)
         for state in self._states.values():
@@ -181,7 +181,7 @@ class GradientOptimizer(Optimizer):
             raise ArgumentError(explain(where, f"what can be set is {', '.join(known)}", repr(name)))
         return value
 
-    if not TYPE_CHECKING:  # checkers take a class that has this for one whose attributes can have any name
+    if not TYPE_CHECKING:  # hidden from type checkers: they would allow attributes of any name
 
         def __setattr__(self, name, value):
             object.__setattr__(self, name, self.checked(name, value))
@@ -194,7 +194,7 @@ class GradientOptimizer(Optimizer):
         self._step_all(((weights, grad),))
 
     def step_many(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """`step` of each ``(weights, grad)``, in order. What was never stepped, or may not fit, goes through `step`, which refuses it."""
+        """`step` of each ``(weights, grad)``, in order. New parameters and arrays that may not fit go through `step`, which checks."""
         known = self._states
         if (
             switch.mode != "full"
@@ -210,7 +210,7 @@ class GradientOptimizer(Optimizer):
                 self.step(weights, grad)
 
     def _step_all(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """Each step in order; the rate and the decay are asked for once where settings and step are the same."""
+        """Each step in order; rate and decay are computed once for equal settings and steps."""
         states, asked, at, lr, coupled, shrink = self._states, None, -1, 0.0, 0.0, 1.0
         for weights, grad in pairs:
             state = states.get(id(weights)) or self._new_state(weights)
@@ -232,21 +232,21 @@ class GradientOptimizer(Optimizer):
             state.step += 1
 
     def _rate(self, step: int) -> None:
-        """Refuse what is no learning rate, of any group, before the first parameter is written."""
+        """Refuse an invalid learning rate of any group before the first parameter is written."""
         for settings in (self.settings, *[settings for _, settings in self.groups]) if self.groups else (self.settings,):
             lr = settings.lr(step)
             if lr.__class__ is not float or not 0.0 <= lr < math.inf:
                 number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0, argument="lr")
-        self.__dict__["_rated"] = step  # not through `checked`: this is once a step
+        self.__dict__["_rated"] = step  # not through `checked`, as this runs at every step
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
-        """What this step's weight decay adds to the gradient, times the weights; and what it multiplies the weights by."""
+        """This step's weight decay: the factor of the weights in the gradient, and the factor that weights are multiplied by."""
         return 2.0 * settings.l2 + settings.weight_decay, 1.0 - settings.decay
 
-    # ------------------------------------------------------------------ whose state is it
+    # ------------------------------------------------------------------ parameters and their state
 
     def bind(self, model: Module) -> Self:
-        """Know the model's parameters by name: needed for groups and for saving. What was stepped is kept. Returns the optimizer."""
+        """Take the names of the model's parameters, for groups and for saving. Existing state is kept. Returns the optimizer."""
         names = list(model.parameter_shapes())
         for pattern, _ in self.groups:
             if not any(fnmatchcase(name, pattern) for name in names):
@@ -267,7 +267,7 @@ class GradientOptimizer(Optimizer):
         return self
 
     def _kept_in(self, model: Module) -> dict[str, ParameterState]:
-        """What is remembered of the parameters of ``model``, by their names there; `StateError` if some of it belongs to another."""
+        """The state of the parameters of ``model`` by name; `StateError` if some of it belongs to another model."""
         if model is self._model:
             return self._named
         if self._model is None:
@@ -315,7 +315,7 @@ class GradientOptimizer(Optimizer):
             state = ParameterState(weights, self.settings)
         else:
             name, array = self._names.get(id(weights), ("", None))
-            if array is not weights:  # all at once: to look for each alone takes a model of 600 layers half a minute
+            if array is not weights:  # all at once: one by one takes half a minute in a model of 600 layers
                 self._names = {id(array): (name, array) for name, array in self._model.named_parameters().items()}
                 name, array = self._names.get(id(weights), ("", None))
             if array is None:
@@ -336,14 +336,14 @@ class GradientOptimizer(Optimizer):
     # ------------------------------------------------------------------ copying
 
     def __copy__(self) -> Self:
-        """One more optimizer for the same model, which goes on from here with moments of its own."""
+        """Another optimizer for the same model, which continues from here with moments of its own."""
         shared: list[Any] = [self._model, *(state.weights for state in self._states.values())]
         twin = copy.deepcopy(self, {id(one): one for one in shared})
         twin._copied = self._copied
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        # An array's identity is its address, which no copy keeps.
+        # State is kept by the address of an array, which a copy changes.
         return vars(self) | {"_states": list(self._states.values()), "_names": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -353,7 +353,7 @@ class GradientOptimizer(Optimizer):
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything remembered, under ``parameter.key``: arrays by reference, ``parameter.step`` as an int."""
+        """The whole state, under ``parameter.key``: arrays by reference, ``parameter.step`` as an int."""
         if self._model is None:
             raise StateError(
                 explain(
@@ -419,7 +419,7 @@ _FIXED = frozenset({"settings", "groups", "l2", "decay", "weight_decay"})
 
 
 def _completing(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor after which the optimizer has all its attributes; one that a derived class calls leaves that to it."""
+    """A constructor that completes the optimizer at its end, unless a derived class's constructor called it."""
 
     @functools.wraps(init)
     def complete(self: Any, *positional: Any, **named: Any) -> None:

@@ -4,7 +4,7 @@
 ConstantLR  lr
 StepLR      lr·gamma^(step // step_size)
 CosineLR    warm-up: lr·(step+1)/warmup_steps, then eta_min + (lr - eta_min)(1 + cos(pi·t))/2,
-            t from 0 to 1 over the steps that are left of total_steps; eta_min afterwards
+            t from 0 to 1 over the remaining steps of total_steps; eta_min afterwards
 ==========  =====================================================================================
 
 Steps count from 0. Source: torch.optim.lr_scheduler.StepLR and CosineAnnealingLR, there per scheduler step.
@@ -26,7 +26,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConstantLR:
-    """The same rate for ever."""
+    """The same rate at every step."""
 
     lr: float
 

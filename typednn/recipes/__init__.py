@@ -1,9 +1,9 @@
-"""Recipes: a model with everything that decides how it is trained, by name or from a config file.
+"""Recipes: models with everything that decides how they are trained, by name or from a config file.
 
     from typednn.recipes import recipe, train
     result = train(recipe("lenet5").changed({"epochs": 3}), data="mnist", run="runs/mine")
 
-The command line is made of these calls.
+The commands call these functions.
 """
 
 from typednn.recipes.catalogue import RECIPES, find, recipe, recipe_of_config

@@ -1,4 +1,4 @@
-"""The recipes that have a name, and those that a config file makes.
+"""Recipes by name, and recipes from a config file.
 
 ============  =====================================================================================
 lenet5        61,706 parameters; Nesterov momentum under a cosine, from scores; at least 99 % of MNIST's test images
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from typednn.config import dumps, load
-from typednn.config.arguments import meant
+from typednn.config.arguments import suggestion
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Input
 from typednn.layers import Flatten, Linear, ReLU, Softmax
@@ -71,7 +71,7 @@ RECIPES: dict[str, Recipe] = {
 def recipe(name: str) -> Recipe:
     """The recipe of that name; `ArgumentError` with the one that was probably meant."""
     if name not in RECIPES:
-        raise ArgumentError(explain("recipe", "expects the name of one", repr(name), meant(name, RECIPES)), "name")
+        raise ArgumentError(explain("recipe", "expects the name of one", repr(name), suggestion(name, RECIPES)), "name")
     return RECIPES[name]
 
 
@@ -113,5 +113,5 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     if Path(name_or_config).is_file():
         return recipe_of_config(name_or_config, imports)
     got = repr(name_or_config)
-    cure = meant(name_or_config, RECIPES)
+    cure = suggestion(name_or_config, RECIPES)
     raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")

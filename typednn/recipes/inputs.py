@@ -1,7 +1,7 @@
-"""Inputs for a trained model: images and rows from files, as the model's training data look.
+"""Inputs for a trained model: images and rows from files, in the form of the training data.
 
-For a model of images `typednn.data.read_inputs` reads PNG (brought to the model's size), NPY, NPZ, CSV and IDX. For one of rows
-NPY and CSV hold an input per row. Numbers are taken as the training data had them: images from 0 to 255.
+For a model of images `typednn.data.read_inputs` reads PNG (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows
+NPY and CSV hold an input per row. Numbers have the range of the training data: 0 to 255 for images.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ _BRIGHTEST = 255.0
 
 
 def inputs_of(path: str | Path, shape: tuple[int, ...], *, invert: bool = False) -> tuple[Floats, str]:
-    """Inputs (n, *shape) of a file, and a remark where an image does not look like the training data; `DataError` where they do not fit."""
+    """Inputs (n, *shape) of a file, and a remark where an image looks unlike the training data; `DataError` where they do not fit."""
     path = path_of("inputs_of", path)
     inputs: Floats = np.asarray(_images(path, shape, invert) if len(shape) == 3 else _rows(path, shape), np.float32)
     if not np.isfinite(inputs).all():

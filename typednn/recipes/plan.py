@@ -1,4 +1,4 @@
-"""Plan: a recipe that met its data. Saved as ``recipe.json`` in the run folder; everything that a run needs to be repeated or used.
+"""Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
 ``{"format": 3, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
 "test": …}, "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes'}``
@@ -20,7 +20,7 @@ from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import AnyTask, Samples, Scaling, load_data, load_tables
 from typednn.runs.run_files import parsed, read_bytes
 
-FORMAT = 3  # in format 1 no recipe said whether it is fused, and none was; before 3 every task was a classification
+FORMAT = 3  # format 1 has no ``fuse``, which was off; before 3 every task was a classification
 FILE = "recipe.json"
 
 
@@ -43,11 +43,11 @@ class Plan:
 
     @property
     def task(self) -> AnyTask:
-        """The recipe's, which knows the names."""
+        """The recipe's task, with the classes' names."""
         return self.recipe.made_task(self.names)
 
     def samples(self) -> Samples:
-        """The data again; `DataError` where they are not what the run began with."""
+        """The data; `DataError` where they differ from those that the run began with."""
         found = load_tables(self.data["train"], self.data["test"], self.task) if "train" in self.data else load_data(self.data["name"])
         if checksum_of(found) != self.checksum:
             rule, cure = "must be what the run began with", "bring the old files back, or start a new run"
@@ -55,7 +55,7 @@ class Plan:
         return found
 
     def to_text(self) -> str:
-        """As JSON."""
+        """The plan as JSON."""
         table: dict[str, Any] = {
             "format": FORMAT,
             "recipe": self.recipe.as_json(),
@@ -70,12 +70,12 @@ class Plan:
 
 
 def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
-    """The plan of training ``recipe`` on ``samples``, which ``data`` tells how to find again."""
+    """The plan of training ``recipe`` on ``samples``, which ``data`` describes how to find again."""
     rows = len(samples.x)
     if recipe.validation:
         rows -= samples.held_back(recipe.validation)
     settled = recipe.changed({"epochs": recipe.epochs_for(rows)})
-    with ThreadPoolExecutor(1) as beside:  # two readings of all the data at once: neither needs the interpreter's lock
+    with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)
         scaling = Scaling.of(samples.x) if recipe.standardise else Scaling()
     batches = -(-rows // settled.batch_size)

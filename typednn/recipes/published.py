@@ -1,4 +1,4 @@
-"""What was published of a recipe, and ours beside it: of lenet5-paper, the paper's Table I.
+"""Published results of a recipe, compared with ours: for lenet5-paper, the paper's Table I.
 
 Source: "Deep Learning Implementation With Rust", Table I: precision, recall and F1 of each digit on the training and the test
 images, to two decimals; accuracy 0.976 and 0.970.
@@ -26,7 +26,7 @@ ACCURACIES: Final[tuple[float, float]] = (0.976, 0.970)
 
 
 def beside_published(recipe: str, train: object, test: object) -> str | None:
-    """What was published of the recipe of this name, with the reports beside it; None where nothing was."""
+    """The published results of the recipe of this name beside the reports; None where there are none."""
     if recipe != "lenet5-paper" or not isinstance(train, ClassificationReport) or not isinstance(test, ClassificationReport):
         return None
     return beside_the_paper(train, test) if test.classes == len(TABLE_I) else None

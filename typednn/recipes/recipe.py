@@ -1,8 +1,8 @@
-"""Recipe: everything that decides how a model is trained, as one value; saved beside the run, so that it can be repeated.
+"""Recipe: everything that decides how a model is trained, as one value. It is saved with the run, so that the run can be repeated.
 
 A recipe is a model, an optimizer as a config's ``[optimizer]`` table, and settings. `Recipe.config` writes the first two and
-the generator as a TOML config; what is trained is what that text says. `changed` gives a recipe with other settings, as
-``--set optimizer.lr=0.05`` does, and refuses what no recipe has.
+the generator as a TOML config, and training uses the config read back. `changed` gives a recipe with other settings, as
+``--set optimizer.lr=0.05`` does, and refuses unknown settings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, cast, final, get_type_hints
 
 from typednn.arguments import choice, integer, number
 from typednn.config import dumps, loads
-from typednn.config.arguments import meant
+from typednn.config.arguments import suggestion
 from typednn.config.model_config import ModelConfig
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
@@ -36,21 +36,21 @@ _TASKS = ("classification", "regression")
 @final
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to train: ``replace`` or `changed` give another, nothing changes this one.
+    """How to train. A recipe is immutable; ``replace`` and `changed` give another.
 
     ================  ============================================================================================================
     model             builds it, its parameters not yet filled; of layers that configs know, with its input declared
     optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
     data              a name or a folder, as `typednn.recipes.load_data` takes it
     task              ``classification`` of labels, or ``regression`` of numbers, whose loss is ``mse``
-    least_steps       small data are gone through more often than ``epochs`` times, until there were this many steps; 0 for never
-    smoothing         the share of each target that is spread over all classes: 0.1 of ten classes makes 0.91 and 0.01
+    least_steps       small data get more than ``epochs`` epochs, until there are this many steps; 0 for never
+    smoothing         the share of each target that is spread over all classes: 0.1 over ten classes gives 0.91 and 0.01
     standardise       whether inputs get the training data's mean 0 and deviation 1
     stream            of PCG32; one generator of this seed fills the parameters, another draws the order of the batches
     patience          stop after this many evaluations without improvement, and go back to the best weights; needs ``validation``
-    validation        the share of the training data that is kept apart to be evaluated on while training
+    validation        the share of the training data that is held out for evaluation during training
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
-    fuse              whether neighbouring layers run as one kernel (`typednn.fuse`): the same results, to rounding, sooner
+    fuse              whether neighbouring layers run as one kernel (`typednn.fuse`): the same results to rounding, faster
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one that is trained
     ================  ============================================================================================================
@@ -103,7 +103,7 @@ class Recipe:
             number(where, "clip_grad_norm", self.clip_grad_norm, least=1e-30)
 
     def epochs_for(self, rows: int) -> int:
-        """How often ``rows`` training samples are gone through."""
+        """The number of epochs for ``rows`` training samples."""
         a_pass = -(-rows // self.batch_size)
         return max(self.epochs, -(-self.least_steps // a_pass))
 
@@ -134,7 +134,7 @@ class Recipe:
         return "\n".join(lines) + "\n"
 
     def checked(self, steps: int = 1000) -> ModelConfig:
-        """The config, read back: model, optimizer and generator that are known to fit."""
+        """The config, read back and checked: model, optimizer and generator."""
         return self.read(self.config(steps), f"recipe {self.name}")
 
     def read(self, config: str, name: str) -> ModelConfig:
@@ -155,7 +155,7 @@ class Recipe:
         return Classification(names, not scores or bool(self.smoothing), self.smoothing, scores)
 
     def changed(self, settings: Mapping[str, Any]) -> Recipe:
-        """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``; `ArgumentError` for one that there is not."""
+        """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``; `ArgumentError` for an unknown one."""
         plain: dict[str, Any] = {}
         table: dict[str, Any] = dict(self.optimizer)
         hints = get_type_hints(Recipe)
@@ -172,7 +172,7 @@ class Recipe:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
                 known = (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))
-                raise ArgumentError(explain("--set", "expects a setting of the recipe", repr(name), meant(name, known)))
+                raise ArgumentError(explain("--set", "expects a setting of the recipe", repr(name), suggestion(name, known)))
         if "epochs" in plain and "least_steps" not in plain:
             plain["least_steps"] = 0
         if plain.get("task") == "regression" and "loss" not in plain:
@@ -198,7 +198,7 @@ CHANGEABLE: tuple[str, ...] = tuple(one.name for one in fields(Recipe) if one.na
 
 
 def from_json(saved: Mapping[str, Any], config: str) -> Recipe:
-    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; `ConfigError` where it is not one."""
+    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; `ConfigError` where the text is no recipe."""
     where = "recipe.json"
     try:
         imports = tuple(map(str, saved["imports"]))
@@ -233,7 +233,7 @@ def _value(text: str) -> Any:
 
 
 def _put(table: dict[str, Any], path: Sequence[str], value: Any, name: str) -> None:
-    """Set a value in nested tables, each of them copied before."""
+    """Set a value in nested tables, which are copied."""
     for key in path[:-1]:
         inner = table.get(key)
         if not isinstance(inner, Mapping):
@@ -241,7 +241,7 @@ def _put(table: dict[str, Any], path: Sequence[str], value: Any, name: str) -> N
         table[key] = dict(cast("Mapping[str, Any]", inner))
         table = table[key]
     rate = table.get(path[-1])
-    if isinstance(rate, Mapping) and path[-1] == "lr" and isinstance(value, int | float):  # the schedule stays, its height changes
+    if isinstance(rate, Mapping) and path[-1] == "lr" and isinstance(value, int | float):  # the schedule is kept with another base rate
         table["lr"] = {**cast("Mapping[str, Any]", rate), "lr": value}
     else:
         table[path[-1]] = value
@@ -254,7 +254,7 @@ def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
     if value is None and type(None) in kinds:
         return None
     if float in kinds and type(value) is int:
-        with contextlib.suppress(OverflowError):  # what no float holds is no number for this setting
+        with contextlib.suppress(OverflowError):  # a number beyond the range of floats
             return float(value)
     if type(value) not in kinds:
         words = {int: "an integer", float: "a number", str: "a word", bool: "true or false", type(None): "none"}
@@ -268,7 +268,7 @@ def _are_tables(value: Any) -> bool:
 
 
 def _shortened(value: object) -> str:
-    """A value as a message shows it."""
+    """A value as shown in a message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -1,11 +1,11 @@
-"""train and resume: a recipe from its data to weights and reports, with everything on the way kept in a run folder.
+"""train and resume: a recipe from its data to weights and reports, with everything recorded in a run folder.
 
     result = train(recipe("mlp"), "digits", run="runs/first")
     print(result.test)
 
 Parameters are filled from the recipe's generator at its start; the order of the batches is drawn from another of the same
-seed. In the end the last weights count, or with early stopping (``patience``) those that did best on the share of the training data
-that is kept apart (``validation``). Where no share is kept apart, the test set is measured on the way, for the curves only.
+seed. The result has the last weights, or with early stopping (``patience``) those that were best on the held-out share of the
+training data (``validation``). Without such a share, the test set is measured during training, for the curves only.
 """
 
 import json
@@ -39,7 +39,7 @@ Report: TypeAlias = ClassificationReport | RegressionReport
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """What a training gave: the model with the weights that count, how it went, and the reports; ``folder`` is the run's, or None."""
+    """The result of a training: the model with its last or best weights, history and reports; ``folder`` is the run's, or None."""
 
     plan: Plan
     model: Any
@@ -59,7 +59,7 @@ def train(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Trained:
-    """Train from the start. ``data`` is a name, a folder or `Samples`, the recipe's own unless told; ``run`` a new folder, or None.
+    """Train from the start. ``data`` is a name, a folder or `Samples`, by default the recipe's own; ``run`` a new folder, or None.
 
     ``source`` says how `Samples` are found again when the run is resumed: ``{"name": …}`` for `load_data`, ``{"train": …, "test": …}``
     for `load_tables`.
@@ -88,7 +88,7 @@ def resume(
     time_limit: float | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Trained:
-    """Go on with the run in a folder, from its last checkpoint or from the start, to the bits it would have had."""
+    """Continue the run in a folder from its last checkpoint or from the start, to the same bits as without the interruption."""
     plan = read_plan(Path(run))
     with Run.open(run) as opened:
         _restore_config(opened, plan)
@@ -149,9 +149,9 @@ def _trained(
 
 
 def computed(model: Stack[Any], *, fused: bool) -> tuple[Any, tuple[int, ...]]:
-    """What runs for ``model``, and the shape of one sample that it reads: the fused chain of its layers, or the stack itself and a row.
+    """The model that is run for ``model``, and the shape of its samples: the fused chain of the layers, or the stack itself and a row.
 
-    A stack within the stack reads its row as samples of its own shape, which no chain does: then nothing is fused.
+    A stack within the stack reshapes its rows, which a chain can't: then nothing is fused.
     """
     if not fused or any(isinstance(layer, Stack | Foreign) for layer in model.parts):
         return model, (model.in_features,)
@@ -159,18 +159,18 @@ def computed(model: Stack[Any], *, fused: bool) -> tuple[Any, tuple[int, ...]]:
 
 
 def _restore_config(run: Run, plan: Plan) -> None:
-    """``config.toml`` says what ``recipe.json`` does: written anew where it does not, as after a full disk."""
+    """Write ``config.toml`` anew where it differs from ``recipe.json``, as after a full disk."""
     wanted = plan.config.encode()
     found = read_bytes(run.folder, "config.toml")
     if found not in (None, wanted):
-        told = f"config.toml must say what {FILE} does: it was changed or damaged, and is written anew"
-        warnings.warn(RunWarning(f"{run.folder}: {told}"), stacklevel=3)
+        message = f"config.toml must say what {FILE} does: it was changed or damaged, and is written anew"
+        warnings.warn(RunWarning(f"{run.folder}: {message}"), stacklevel=3)
     if found != wanted:
         write_whole(run.folder / "config.toml", wanted)
 
 
 def write_results(folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: Report, train: Any) -> None:
-    """``report.json``, and what pictures are drawn from (`typednn.runs.shown`); ``train`` is a report as ``test`` is."""
+    """``report.json``, and the data of pictures (`typednn.runs.shown`); ``train`` is a report like ``test``."""
     write_whole(folder / "report.json", (json.dumps(test.as_json(train), indent=1) + "\n").encode())
     filters = next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None)
     write_shown(folder, plan.task.shown(samples.test_x, samples.test_y, scores), filters)
@@ -182,12 +182,12 @@ def generator(recipe: Recipe) -> Rng:
 
 
 def which(recipe: Recipe) -> Literal["best", "latest"]:
-    """The weights that count: with early stopping on data kept apart the best on those, else the last."""
+    """Which weights to use: the best with early stopping on held-out data, else the last."""
     return "best" if recipe.validation and recipe.patience is not None else "latest"
 
 
 def _check(plan: Plan, samples: Samples, model: Stack[Any]) -> None:
-    """Before a folder is made: the data must fit the model."""
+    """Refuse data that don't fit the model, before a folder is made."""
     samples.shaped(model.in_features)
     for y in (samples.y, samples.test_y):
         plan.task.check(f"data {samples.name!r}", y, model.out_features)

@@ -1,4 +1,4 @@
-"""Samples: what a recipe is trained and tested on, by name, from a folder, or from two CSV files; and their Scaling."""
+"""Samples: the training and test data of a recipe, by name, from a folder, or from two CSV files; and their Scaling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from typednn.config.arguments import meant
+from typednn.config.arguments import suggestion
 from typednn.data import (
     DATASETS,
     PIXELS,
@@ -47,7 +47,7 @@ _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spira
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Inputs (n, ...) in float32, or in bytes where files hold those, and labels (n) or float32 targets; ``where`` says what they are."""
+    """Inputs (n, ...) in float32, or bytes as in their files, and labels (n) or float32 targets; ``where`` describes the source."""
 
     name: str
     where: str
@@ -56,10 +56,10 @@ class Samples:
     test_x: Inputs
     test_y: Labels | Floats
     names: tuple[str, ...] = ()
-    """Of the classes; their numbers where there are none."""
+    """The classes' names; their numbers where there are none."""
 
     def shaped(self, *sizes: int) -> Samples:
-        """Each input as an array of ``sizes``: what the model reads as one sample."""
+        """Each input as an array of ``sizes``, the shape of one sample in the model."""
         features = math.prod(sizes)
         for part, x in (("train", self.x), ("test", self.test_x)):
             if math.prod(x.shape[1:]) != features:
@@ -68,11 +68,11 @@ class Samples:
         return replace(self, x=self.x.reshape(len(self.x), *sizes), test_x=self.test_x.reshape(len(self.test_x), *sizes))
 
     def held_back(self, share: float) -> int:
-        """How many training samples a ``share`` of them is: one at least, and never all."""
+        """The number of training samples in a ``share``: at least one, and never all."""
         return min(max(1, round(share * len(self.x))), len(self.x) - 1)
 
     def split(self, share: float, seed: int) -> tuple[Rows, Rows]:
-        """The rows of the training samples without a ``share`` of them, and that; chosen by ``seed``, the same ones every time."""
+        """The rows of the training samples without a ``share`` of them, and the rows of the share. ``seed`` decides which."""
         count = self.held_back(share) if share else 0
         order = PCG32(seed, 1).permutation(len(self.x))
         return np.sort(order[count:]), np.sort(order[:count])
@@ -81,9 +81,9 @@ class Samples:
 @final
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Inputs brought to the training data's mean 0 and deviation 1: ``(x - mean)/deviation``, in float32.
+    """Inputs scaled by the training data's mean and deviation: ``(x - mean)/deviation``, in float32.
 
-    Kept with the run, so that new inputs get the same numbers.
+    It is saved with the run, so that new inputs are scaled alike.
     """
 
     mean: float = 0.0
@@ -108,7 +108,7 @@ class Scaling:
 def load_data(name: str, announce: Callable[[str], object] | None = None) -> Samples:
     """The data set of that name, or the one in that folder; ``"auto"`` is MNIST where it is found, else scikit-learn's digits.
 
-    A set that is nowhere on this machine is downloaded (`typednn.data.load`), which ``announce`` is told before. A folder holds the
+    A set that is not on this machine is downloaded (`typednn.data.load`), after a call of ``announce``. A folder holds the
     files of MNIST, of a set in its format or of CIFAR-10, or ``train`` and ``test``, each with a folder of PNG images per class.
     """
     if name == "auto":
@@ -126,7 +126,7 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
         return _of(name, data, where, class_names(name))
     folder = Path(name)
     if not folder.is_dir():
-        raise ArgumentError(explain("--data", "expects a data set's name or a folder that exists", repr(name), meant(name, NAMES)))
+        raise ArgumentError(explain("--data", "expects a data set's name or a folder that exists", repr(name), suggestion(name, NAMES)))
     if (folder / "train").is_dir() and (folder / "test").is_dir():
         return _of_images(folder)
     try:
@@ -140,7 +140,7 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
 
 
 def found_by(name: str, samples: Samples) -> dict[str, str]:
-    """How a run finds ``samples``, which `load_data` gave for ``name``, again: by name, or by the folder's whole path."""
+    """How a run finds ``samples`` of `load_data` for ``name`` again: by name, or by the folder's absolute path."""
     return {"name": samples.name if name in NAMES else str(Path(name).resolve())}
 
 
@@ -159,9 +159,9 @@ def _of_images(folder: Path) -> Samples:
 
 
 def load_tables(train: str | Path, test: str | Path, task: AnyTask = _LABELS) -> Samples:
-    """Two CSV files: what is learned in the first column, then the inputs. A first line of words is skipped.
+    """Two CSV files: the target in the first column, then the inputs. A first line of words is skipped.
 
-    Of a classification, which it is unless told, the first column is the label, a whole number from 0; of a regression any number.
+    For a classification, the default, the target is a label, a whole number from 0; for a regression any number.
     """
     (x, y), (test_x, test_y) = (read_table(path, task) for path in (train, test))
     if x.shape[1] != test_x.shape[1]:

@@ -1,4 +1,4 @@
-"""A trained run put to use: tested again, or asked about new inputs.
+"""Using a trained run: testing it again, or predictions for new inputs.
 
 answers = predict("runs/lenet5-1", ["seven.png"])
 print(answers[0].label, answers[0].probabilities[answers[0].label])
@@ -19,7 +19,7 @@ from typednn.training import evaluate
 
 
 def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any]:
-    """The plan of a run, and its model with the weights that count (`typednn.recipes.running.which`), or others. Needs no lock."""
+    """The plan of a run, and its model with the weights of `typednn.recipes.running.which`, or others. Needs no lock."""
     plan = read_plan(Path(run))
     model: Any = plan.model_config().model()
     Run.open(run, lock=False).load_weights(model, weights or which(plan.recipe))
@@ -42,7 +42,7 @@ def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["bes
 
 
 def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = False) -> list[Answer | Estimate]:
-    """What the run's model says to every input in the files: PNG, NPY, CSV without labels, IDX."""
+    """The predictions of the run's model for all inputs in the files: PNG, NPY, CSV without labels, IDX."""
     plan, model = opened(run)
     answers: list[Answer | Estimate] = []
     for file in files:

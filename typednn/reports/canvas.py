@@ -1,7 +1,7 @@
-"""The paper that pictures are drawn on: matplotlib brought in on demand, colours that everyone can tell apart, bytes that repeat.
+"""The base of all pictures: matplotlib imported on demand, colours for colour-blind readers too, reproducible bytes.
 
-Figures are made directly on the Agg canvas: no window, no global figure, and a person's ``matplotlibrc`` changes nothing.
-The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), less their yellow, which white paper swallows.
+Figures are made directly on the Agg canvas: no window, no global figure, and the user's ``matplotlibrc`` has no effect.
+The eight colours are those of M. Okabe and K. Ito, "Color Universal Design" (2008), without their yellow, which is invisible on white.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from typednn.runs.recorded import Numbers
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
 POINTS = 1000
-GREATEST = 1e30  # beyond it, the spaces that an axis leaves at its ends overflow
+GREATEST = 1e30  # beyond it, the margins of an axis overflow
 _DPI = 150
 _SETTINGS: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
@@ -44,7 +44,7 @@ def matplotlib() -> Any:
 
 @contextmanager
 def drawing() -> Generator[None]:
-    """Within it, matplotlib's settings are typednn's; afterwards they are as they were."""
+    """Use typednn's settings of matplotlib within this block, and restore the old ones."""
     package = matplotlib()
     with package.rc_context():
         package.rcdefaults()
@@ -62,7 +62,7 @@ def figure(width: float, height: float) -> Any:
 
 
 def png(drawn: Any) -> bytes:
-    """``drawn`` as PNG: the same figure gives the same bytes, as no date and no version is written into them."""
+    """``drawn`` as PNG: the same figure gives the same bytes, as neither date nor version is written."""
     stream = io.BytesIO()
     drawn.savefig(stream, format="png", metadata={"Software": None})
     return stream.getvalue()
@@ -74,7 +74,7 @@ def label(text: str, limit: int = 24) -> str:
     known = tables.get_font(tables.findfont("DejaVu Sans")).get_charmap()
     shown = "".join(sign if ord(sign) in known else "\N{WHITE SQUARE}" for sign in " ".join(text.split()))
     shown = shown if len(shown) <= limit else shown[: limit - 1] + "…"
-    return f" {shown}" if shown.startswith("_") else shown or " "  # a legend leaves out what begins with _
+    return f" {shown}" if shown.startswith("_") else shown or " "  # a legend omits labels that begin with _
 
 
 def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numbers, Numbers, Numbers]:
@@ -90,7 +90,7 @@ def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numb
 
 
 def smoothed(y: Numbers, share: float = 0.025) -> Numbers:
-    """The mean of each value and its neighbours, ``share`` of all on either side; towards the ends, as many as are left on both."""
+    """The mean of each value and its neighbours, a ``share`` of all values on either side; fewer towards the ends, equally on both."""
     reach = int(len(y) * share)
     reaches = np.minimum(reach, np.minimum(np.arange(len(y)), np.arange(len(y))[::-1]))
     return np.array([np.mean(y[at - by : at + by + 1]) for at, by in enumerate(reaches)], np.float64)
@@ -110,7 +110,7 @@ def step_axis(axes: Any) -> None:
 
 
 def logarithmic(axes: Any) -> None:
-    """A logarithmic y axis for what is drawn, with numbers as people write them, and more of them where there are few decades."""
+    """A logarithmic y axis for what is drawn, with plain numbers, and more of them where there are few decades."""
     ticker = matplotlib().ticker
     axes.set_yscale("log")
     low, high = axes.get_ylim()
@@ -121,7 +121,7 @@ def logarithmic(axes: Any) -> None:
 
 
 def legend_below(drawn: Any, axes: Any) -> None:
-    """What the lines of ``axes`` mean, beneath everything else."""
+    """The legend of ``axes``, below everything else."""
     handles, texts = axes.get_legend_handles_labels()
     if handles:
         drawn.legend(handles, texts, loc="outside lower center", ncols=2, fontsize=8)

@@ -1,6 +1,6 @@
 """Curves over the steps of a run, as PNG: loss and learning rate, accuracy, gradient norms per layer.
 
-Each takes `Metrics` and gives None where there is nothing to draw. Of more than a thousand steps, neighbours are drawn together:
+Each takes `Metrics` and returns None where there is nothing to draw. Beyond a thousand steps, neighbours are grouped:
 a line through their means, and a band from the least to the greatest, so that a single spike stays visible.
 """
 
@@ -103,7 +103,7 @@ def accuracy_curve(metrics: Metrics) -> bytes | None:
 
 
 def gradient_norm_curves(metrics: Metrics) -> bytes | None:
-    """The length of each layer's gradient, logarithmic; few layers are named, many are coloured from first to last."""
+    """The length of each layer's gradient, logarithmic; few layers are named, many have colours from first to last."""
     norms = {layer: series for layer, series in metrics.gradient_norms.items() if (np.isfinite(series[1]) & (series[1] > 0)).any()}
     if not norms:
         return None

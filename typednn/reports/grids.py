@@ -19,7 +19,7 @@ _FILTERS = 64
 def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
     """Counts, true classes in rows and predicted ones in columns; the darker, the greater the share of the row.
 
-    The scale is bent, so that one mistake in a hundred can be seen. Up to 100 classes have numbers in their cells.
+    The colour scale is not linear, so that one mistake in a hundred is visible. Up to 100 classes have numbers in their cells.
     """
     counts = np.asarray(confusion)
     classes = len(names)
@@ -35,7 +35,7 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
         axes = drawn.subplots()
         axes.grid(visible=False)
         shown = axes.imshow(shares, cmap="Blues", norm=matplotlib().colors.PowerNorm(0.45, 0.0, 1.0))
-        # What a cell takes, in points of 1/72 inch, decides how large its name and number may be.
+        # The size of a cell, in points of 1/72 inch, decides the font size of its name and number.
         cell = 72 * (side - 1.6) / classes
         size = min(9.0, max(5.5, 0.72 * cell))
         ticks = list(range(0, classes, max(1, math.ceil(1.15 * size / cell))))
@@ -50,7 +50,7 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
             for true, called in zip(*np.nonzero(counts), strict=True):
                 ink = "white" if shares[true, called] > 0.35 else "black"
                 shown_count = axes.text(called, true, f"{counts[true, called]:,}", ha="center", va="center", fontsize=fit, color=ink)
-                shown_count.set_in_layout(False)  # it lies within its cell: arranging the parts is quicker without it
+                shown_count.set_in_layout(False)  # the text lies within its cell, and the layout is quicker without it
         right, total = int(np.trace(counts)), int(counts.sum())
         share = f" ({100 * right / total:.2f} %)" if total else ""
         axes.set_title(f"Confusion matrix: {right:,} of {total:,} right{share}", fontsize=max(11.0, 1.3 * side))

@@ -1,7 +1,7 @@
-"""One page of a run: everything that its folder holds, in a single HTML file that needs nothing else and asks nobody.
+"""One page of a run: everything in its folder, in a single HTML file that loads nothing.
 
 Pictures are embedded as data URIs, styles are in the page, there are no scripts, and a content security policy forbids the
-browser to load anything. Whatever comes from a file is escaped. A piece that is missing or damaged is said in its place.
+browser to load anything. All text from files is escaped. A note stands in the place of a missing or damaged part.
 """
 
 import base64
@@ -29,7 +29,7 @@ _PICTURES = {
     "filters.png": ("First-layer filters", "Weights of the first layer"),
     "gradient_norms.png": ("Gradient norms", "Length of each layer's gradient, logarithmic"),
 }
-# One of them makes a folder a run's.
+# A folder with one of these files is a run.
 _FILES = ("config.toml", "recipe.json", "model.txt", "environment.json", "metrics.jsonl", "report.json", "pictures.safetensors")
 _PICTURE_LIMIT = 1 << 25
 _TEXT_LIMIT = 200_000
@@ -74,8 +74,8 @@ font:13px/1.45 ui-monospace,Menlo,Consolas,monospace}
 def write_report(run_folder: str | os.PathLike[str]) -> Path:
     """Write ``RUN/report.html`` and give its path; pictures that the run's files allow are drawn anew first.
 
-    A temporary file is written, fsynced and renamed. Without matplotlib the pictures that are already there are shown, and
-    the others are said to be missing. `DataError` where there is no such folder, it holds nothing of a run, or it cannot be written.
+    A temporary file is written, fsynced and renamed. Without matplotlib existing pictures are shown, and a note stands
+    for the others. `DataError` where there is no such folder, it holds nothing of a run, or it cannot be written.
     """
     folder = existing_run("write_report", run_folder)
     if not any((folder / name).exists() for name in _FILES):
@@ -115,8 +115,8 @@ def _page(title: str, folder: Path, metrics: Metrics, scores: AnyScores | None, 
         section("environment", "Environment", environment),
     ]
     links = "".join(f'<a href="#{name}">{words}</a>' for name, words, _ in sections)
-    said = "".join(f"<li>{escape(remark)}</li>" for remark in dict.fromkeys(remarks))
-    omitted = f"<aside><h2>Left out</h2><ul>{said}</ul></aside>" if said else ""
+    items = "".join(f"<li>{escape(remark)}</li>" for remark in dict.fromkeys(remarks))
+    omitted = f"<aside><h2>Left out</h2><ul>{items}</ul></aside>" if items else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
@@ -130,7 +130,7 @@ def _page(title: str, folder: Path, metrics: Metrics, scores: AnyScores | None, 
 
 
 def _tiles(metrics: Metrics, scores: AnyScores | None) -> str:
-    """The few numbers that a reader wants first."""
+    """The main numbers, at the top."""
     steps, epochs, losses, _, *timings = metrics.steps
     speeds, seconds = (series[np.isfinite(series)] for series in timings)
     found: dict[str, str] = {}
@@ -170,7 +170,7 @@ def _evaluations(metrics: Metrics) -> str:
 
 
 def _errors(scores: RegressionScores, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
-    """What a regression's page has of its own."""
+    """The sections of a regression only."""
     report = scores.report
     cells = [[f"{report.samples:,}", f"{report.mse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]]
     found = table(["samples", "mean squared error", "mean absolute error", "R²"], cells, f"On the {scores.split} split")
@@ -178,7 +178,7 @@ def _errors(scores: RegressionScores, pictures: dict[str, str]) -> list[tuple[st
 
 
 def _classes(scores: Scores | None, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
-    """What a classifier's page has of its own."""
+    """The sections of a classifier only."""
     return [
         section("classes", "Classes", _per_class(scores)),
         section("confusion", "Confusion matrix", pictures["confusion.png"]),
@@ -204,7 +204,7 @@ def _per_class(scores: Scores | None) -> str:
 
 
 def _config(folder: Path, remarks: list[str]) -> str:
-    """The model's config and the recipe, as far as they are there."""
+    """The model's config and the recipe, where they exist."""
     texts = {name: _text(folder, name, remarks) for name in ("config.toml", "recipe.json")}
     found = "".join(note(name) + text for name, text in texts.items() if text)
     return found or note("config.toml is missing or damaged: how the run was set up is not known.")
@@ -262,11 +262,11 @@ def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
     return figure_of(base64.b64encode(content).decode("ascii"), words, meaning)
 
 
-# --- the few elements that the page is made of: every text given to them is escaped here ---------------------------------
+# --- the elements of the page, which escape all their text ----------------------------------------------------------------
 
 
 def section(name: str, words: str, content: str) -> tuple[str, str, str]:
-    """(name, words, element): a part of the page with its heading, to which the page's top links; ``content`` is HTML."""
+    """(name, words, element): a part of the page with its heading, linked from the top of the page; ``content`` is HTML."""
     return name, escape(words), f'<section id="{escape(name)}"><h2>{escape(words)}</h2>\n{content}</section>'
 
 
@@ -276,12 +276,12 @@ def note(text: str) -> str:
 
 
 def block(text: str) -> str:
-    """Text as it stands in its file."""
+    """Preformatted text of a file."""
     return f'<pre tabindex="0">{escape(_clean(text))}</pre>'
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_open: bool = True) -> str:
-    """A table that can be folded away; a wide one scrolls by itself."""
+    """A table that can be folded away; a wide one has its own scroll bar."""
     top = "".join(f'<th scope="col">{escape(_clean(cell))}</th>' for cell in head)
     lines = "\n".join("<tr>" + "".join(f"<td>{escape(_clean(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     opened = " open" if is_open else ""

@@ -3,9 +3,9 @@
     curves.png           loss and learning rate          from metrics.jsonl
     accuracy.png         share of right answers          from metrics.jsonl
     gradient_norms.png   length of each layer's gradient from metrics.jsonl
-    confusion.png        what was taken for what         from report.json
+    confusion.png        true and predicted classes      from report.json
     worst.png            the worst mistakes              from pictures.safetensors, or images, labels and scores
-    residuals.png        what a regression leaves        from pictures.safetensors
+    residuals.png        residuals of a regression       from pictures.safetensors
     filters.png          weights of the first layer      from pictures.safetensors, or filters
 
 The same measurements give the same bytes. `docs/reports.md` says how to read each.
@@ -36,10 +36,10 @@ def write_plots(
     scores: npt.NDArray[Any] | None = None,
     filters: npt.NDArray[Any] | None = None,
 ) -> list[Path]:
-    """Draw all that the run folder and the arrays allow; the files that were written.
+    """Draw all pictures that the run folder and the arrays allow, and return the written files.
 
     ``images``, ``labels`` and ``scores`` (those of `worst_mistakes`) come together or not at all; ``filters`` is a first layer's
-    weight. Without them the run's own are drawn. What is missing is not drawn, and older pictures of it stay. A damaged
+    weight. Without them the run's own are drawn. Missing data are not drawn, and older pictures of them stay. A damaged
     ``report.json`` or ``pictures.safetensors`` is a `DataError`, after everything else was drawn. `MissingExtra` without matplotlib.
     """
     folder = existing_run("write_plots", run_folder)

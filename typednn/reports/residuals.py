@@ -1,4 +1,4 @@
-"""A regression's picture, as PNG: predicted beside true numbers, and what is left between them."""
+"""A regression's picture, as PNG: predicted and true numbers, and the residuals."""
 
 from typing import Any
 

@@ -1,15 +1,15 @@
-"""Checkpoints: a folder per saved step, whole or not there at all.
+"""Checkpoints: a folder per saved step, written atomically.
 
     checkpoints/step-00001234/weights.safetensors      parameters and buffers by dotted name
                               optimizer.safetensors    the optimizer's arrays, ``parameter.key``
                               state.json               format, version, step, loader, generators, metrics position, best, epochs;
                                                        step counts of the optimizer; the model as printed; environment;
-                                                       SHA-256 of the run's configs, by which it knows its run;
+                                                       SHA-256 of the run's configs, which identify the run;
                                                        bytes and SHA-256 of the other two, and of itself (``checksum``)
 
-Written into a hidden sibling; each file is fsynced, then the folder; it is renamed, and the parent fsynced. So a name without a dot is a
-whole checkpoint, whatever happened. Reading believes nothing: sizes, checksums, kinds and names are looked at before anything is used,
-and what is no plain file is not opened. A folder named after another step than its own is no checkpoint of that step.
+Written into a hidden sibling; each file is fsynced, then the folder; it is renamed, and the parent fsynced. So a name without a dot is
+always a complete checkpoint. Reading checks sizes, checksums, types and names before anything is used, and opens plain files only.
+A folder whose name has another step than its state is not a checkpoint of that step.
 """
 
 import errno
@@ -53,15 +53,15 @@ class Checkpoint:
     optimizer_name: str
     model: list[list[str]] | str  # `typednn.runs.run.structure`; of version 1, as it prints
     environment: Json
-    configs: Json  # SHA-256 by name of the run's configs, as they were; empty where the typednn that wrote it did not say
+    configs: Json  # SHA-256 by name of the run's configs, when it was written; empty in checkpoints of older versions
 
 
-# --- files that are there afterwards -------------------------------------------------------------------------------
+# --- durable files ------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def storing(where: Path, cure: str = "") -> Generator[None, None, None]:
-    """An OSError within becomes one `CheckpointError` that says what to do."""
+    """An OSError in this block becomes a `CheckpointError` that says what to do."""
     try:
         yield
     except OSError as error:
@@ -82,7 +82,7 @@ def _forget(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with suppress(OSError):  # it is cleaned at the next start
+        with suppress(OSError):  # the next start removes it
             path.unlink(missing_ok=True)
 
 
@@ -100,7 +100,7 @@ def write_checkpoint(
     environment: Mapping[str, Any] | None = None,
     configs: Mapping[str, str] | None = None,
 ) -> Path:
-    """Save below ``parent`` and give the new folder; a `CheckpointError` leaves what was there before."""
+    """Save below ``parent`` and give the new folder; after a `CheckpointError` the earlier ones are unchanged."""
     folder = parent / f"step-{state.step:08d}"
     new = parent / f".new-{folder.name}"
     last = checkpoints(parent)
@@ -142,11 +142,11 @@ def _checksum(table: Json) -> str:
     return hashlib.sha256(json.dumps(table, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-# --- which there are -----------------------------------------------------------------------------------------------
+# --- listing -------------------------------------------------------------------------------------------------------
 
 
 def checkpoints(parent: Path) -> list[Path]:
-    """The checkpoints below ``parent``, oldest first; leftovers, links and strangers are none."""
+    """The checkpoints below ``parent``, oldest first; leftovers, links and other files are ignored."""
     try:
         found = [path for path in parent.iterdir() if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
     except (FileNotFoundError, NotADirectoryError):
@@ -158,13 +158,13 @@ def checkpoints(parent: Path) -> list[Path]:
 
 
 def clean(parent: Path) -> None:
-    """Remove what a process that was killed left half written or half removed."""
+    """Remove folders that a killed process left half written or half removed."""
     for path in [*parent.glob(".new-*"), *parent.glob(".old-*")]:
         _forget(path)
 
 
 def rotate(parent: Path, keep: int, best: int | None) -> None:
-    """Remove all but the newest ``keep`` and that of step ``best``; each is renamed first, so that none is ever there in part."""
+    """Remove all but the newest ``keep`` and that of step ``best``; each is renamed first, so none is ever incomplete."""
     for folder in checkpoints(parent)[:-keep]:
         if best is None or folder.name != f"step-{best:08d}":
             old = folder.with_name(f".old-{folder.name}")
@@ -225,7 +225,7 @@ def _structure(where: str, state: Json) -> list[list[str]] | str:
 def _content(path: Path) -> bytes:
     try:
         kind = stat.S_IFMT(path.lstat().st_mode)
-        if kind != stat.S_IFREG:  # opening a pipe waits for ever, and a device may have no end
+        if kind != stat.S_IFREG:  # opening a pipe may wait for ever, and a device may be endless
             raise _damaged(str(path), "must be a plain file of its own", _KINDS.get(kind, "a device"))
         return path.read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What the bits of a training depend on beside its config: versions, machine, threads, engine."""
+"""All that the bits of a training depend on besides its config: versions, machine, threads, engine."""
 
 import math
 import os
@@ -19,7 +19,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def environment() -> Json:
-    """What the same bits need to be the same: versions, machine, threads, engine."""
+    """The facts that must be equal for equal bits: versions, machine, threads, engine."""
     kernels = f"Halide {metadata.version('halide')}; {blas.why()}" if fast() else "reference kernels"
     return {
         "python": platform.python_version(),
@@ -28,25 +28,25 @@ def environment() -> Json:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor.host().model or platform.processor(),
         "threads": {"cores": processor.cores(), "kernels": get_threads(), **{name: os.environ.get(name, "") for name in _THREADS}},
-        "engine": f"{kernels}; NumPy with {blas.numpys()}",
+        "engine": f"{kernels}; NumPy with {blas.numpy_blas()}",
     }
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = "float32") -> list[str]:
-    """What differs between two environments and can change the bits of a model of ``dtype``, a phrase each."""
-    theirs, mine = _deciding(before, dtype), _deciding(now, dtype)
-    keys = [key for key in dict.fromkeys([*theirs, *mine]) if theirs.get(key) != mine.get(key)]
-    return [f"{key} was {str(theirs.get(key))[:100]}, is {str(mine.get(key))[:100]}" for key in keys]
+    """The differences between two environments that can change the bits of a model of ``dtype``, a phrase each."""
+    theirs, ours = _deciding(before, dtype), _deciding(now, dtype)
+    keys = [key for key in dict.fromkeys([*theirs, *ours]) if theirs.get(key) != ours.get(key)]
+    return [f"{key} was {str(theirs.get(key))[:100]}, is {str(ours.get(key))[:100]}" for key in keys]
 
 
-def _deciding(said: Mapping[str, Any], dtype: str) -> Json:
-    """What decides the bits: Python without its last number, the engine without the reasons for it, the threads of what computes.
+def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
+    """The facts that decide the bits: Python without its micro version, the engine without the reasons for it, the threads in use.
 
-    Compiled kernels are float32's, and take their products from OpenBLAS's own package; NumPy multiplies where there is no such
-    package, or another dtype. Its threads are as many as its variable says, or cores; nothing else depends on these.
+    Compiled kernels compute float32 only, with products of the separate OpenBLAS package. NumPy multiplies without that package, and other
+    dtypes. It uses as many threads as its environment variable says, or cores.
     """
-    engine, threads = str(said.get("engine", "")), said.get("threads")
-    deciding: Json = {**said, "python": ".".join(str(said.get("python", "")).split(".")[:2]), "engine": _REASON.sub("", engine)}
+    engine, threads = str(facts.get("engine", "")), facts.get("threads")
+    deciding: Json = {**facts, "python": ".".join(str(facts.get("python", "")).split(".")[:2]), "engine": _REASON.sub("", engine)}
     if isinstance(threads, dict):
         counts = cast("Json", threads)
         compiled = engine.startswith("Halide")
@@ -55,7 +55,7 @@ def _deciding(said: Mapping[str, Any], dtype: str) -> Json:
             deciding["the kernels' number of threads"] = counts.get("kernels")
         if dtype != "float32" or not compiled or "OpenBLAS multiplies" not in engine:
             names = ("MKL_NUM_THREADS" if "mkl" in engine.lower() else "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-            wanted = next((int(counts[name]) for name in names if str(counts.get(name, "")).isdecimal() and int(counts[name])), math.inf)
+            limit = next((int(counts[name]) for name in names if str(counts.get(name, "")).isdecimal() and int(counts[name])), math.inf)
             cores = counts.get("cores")
-            deciding["the number of threads of NumPy's products"] = min(wanted, cores) if isinstance(cores, int) else wanted
+            deciding["the number of threads of NumPy's products"] = min(limit, cores) if isinstance(cores, int) else limit
     return deciding

@@ -1,4 +1,4 @@
-"""What is said about a training: its steps, epochs and evaluations, to callbacks, in ``metrics.jsonl``, and in the end."""
+"""The records of a training, for callbacks, ``metrics.jsonl`` and the result: steps, epochs and evaluations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One pass over the data: its number from 1, the mean loss on the way, the seconds it took."""
+    """One pass over the data: its number from 1, the mean training loss, the seconds."""
 
     number: int
     loss: float
@@ -32,7 +32,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One evaluation; ``metrics`` are what the task measures beside the loss, by name."""
+    """One evaluation; ``metrics`` of the task besides the loss, by name."""
 
     step: int
     epoch: int
@@ -42,22 +42,22 @@ class Measured:
 
     @property
     def accuracy(self) -> float | None:
-        """None where there are no labels to be right about."""
+        """The accuracy; None where there are no labels."""
         return self.metrics.get("accuracy")
 
     def as_json(self) -> dict[str, Any]:
-        """As ``metrics.jsonl`` and checkpoints have it: the metrics beside the loss; no accuracy is null."""
+        """As in ``metrics.jsonl`` and checkpoints: the metrics next to the loss; a missing accuracy is null."""
         plain = {name: getattr(self, name) for name in ("step", "epoch", "split", "loss")}
         return {**plain, "accuracy": None, **self.metrics}
 
     def value(self, metric: str) -> float:
-        """The number that is compared: higher is better."""
+        """The number for comparison: higher is better."""
         return -self.loss if metric == "loss" or self.accuracy is None else self.accuracy
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The evaluation that nothing has beaten: at which step, by which metric, and its value (a loss is negated: higher is better)."""
+    """The best evaluation so far: at which step, by which metric, and its value (a loss is negated: higher is better)."""
 
     step: int
     metric: str
@@ -66,7 +66,7 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Every epoch and evaluation in order, and why training ended: ``""`` when it was through."""
+    """Every epoch and evaluation in order, and why training ended; ``""`` at its regular end."""
 
     epochs: tuple[Epoch, ...]
     evaluations: tuple[Measured, ...] = ()

@@ -1,6 +1,6 @@
 """What a run recorded: its measurements and its scores, as arrays.
 
-`read_metrics` leaves out the lines that it cannot use, counts them, and says so in ``remarks``; a line may have `LINE_LIMIT` bytes.
+`read_metrics` skips lines that it cannot use, and counts them in ``remarks``; a line may have `LINE_LIMIT` bytes.
 `read_scores` raises a `DataError` where the parts of ``report.json`` do not fit each other.
 """
 
@@ -49,7 +49,7 @@ class Metrics:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """``report.json``: what a classifier got right, class by class; true classes are the rows of ``confusion``."""
+    """``report.json``: the results of a classifier, class by class; true classes are the rows of ``confusion``."""
 
     names: tuple[str, ...]
     confusion: npt.NDArray[np.int64]
@@ -83,7 +83,7 @@ class RegressionScores:
 
 
 def _packed() -> array[float]:
-    """For numbers row by row, the step first, in eight bytes each."""
+    """A buffer for rows of numbers, the step first, of eight bytes each."""
     return array("d")
 
 
@@ -94,7 +94,7 @@ def _series(kept: array[float], width: int) -> Series:
 
 
 def read_metrics(run_folder: Path) -> Metrics:
-    """``metrics.jsonl``; without the file, or without a usable line, everything is empty and a remark says so."""
+    """``metrics.jsonl``; without the file, or without a usable line, everything is empty, with a remark."""
     steps, evaluations = _packed(), {split: _packed() for split in SPLITS}
     norms: defaultdict[str, array[float]] = defaultdict(_packed)
     unusable, last_is_cut, first_unusable, number = 0, False, 0, 0
@@ -186,7 +186,7 @@ def _classification(found: dict[str, Any]) -> Scores:
 
 
 def _take(entry: dict[str, Any], steps: array[float], evaluations: dict[str, array[float]], norms: defaultdict[str, array[float]]) -> bool:
-    """Keep what ``entry`` says; whether it was what it should be."""
+    """Take the numbers of ``entry``; whether it was valid."""
     step, epoch, loss = (as_number(entry.get(key)) for key in ("step", "epoch", "loss"))
     if step is None or not 0 <= step < 2**53 or "loss" not in entry or (loss is None and entry["loss"] is not None):
         return False
@@ -208,7 +208,7 @@ def _take(entry: dict[str, Any], steps: array[float], evaluations: dict[str, arr
     if entry.get("kind") == "evaluation" and isinstance(split, str) and split in evaluations:
         evaluations[split].extend((step, kept_loss, missing if accuracy is None else accuracy))
         return True
-    # Other kinds of line are for other readers.
+    # Lines of other kinds are ignored.
     return isinstance(entry.get("kind"), str) and entry["kind"] != "evaluation"
 
 

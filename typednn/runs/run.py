@@ -1,13 +1,12 @@
-"""Run: the folder of one training, and all that is ever written there.
+"""Run: the folder of one training, and all its files.
 
     RUN/config.toml      what was trained, as it was written (or recipe.json)     RUN/model.txt   the model as printed
     RUN/environment.json versions, machine, threads, engine                       RUN/lock        pid of the process that writes
     RUN/metrics.jsonl    a line per step and per evaluation                       RUN/events/     TensorBoard
     RUN/checkpoints/     `typednn.runs.checkpoint`; best.json names the best
 
-The config is written last, so a folder with a config is a whole run. One process writes: `Run.create` and `Run.open` take the lock, by
-``flock``, which ends with the process, however it ends (POSIX). A checkpoint knows the configs that it was trained by: beside others it
-is not this run's.
+The config is written last, so a folder with a config is a complete run. One process writes: `Run.create` and `Run.open` take the lock, by
+``flock``, which ends with the process (POSIX). A checkpoint contains the digests of its run's configs, and is refused with others.
 """
 
 import hashlib
@@ -47,15 +46,15 @@ class RunLocked(StateError):
 
 
 class RunWarning(UserWarning):
-    """Something about a run that the result may depend on: it goes on, but not silently."""
+    """A warning about a run that may change its result."""
 
 
 @final
 class Run(AbstractContextManager["Run"]):
-    """A run folder, opened. Use it in a ``with`` statement, or call `close`."""
+    """An open run folder. Use it in a ``with`` statement, or call `close`."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """For `create` and `open`, which know whether there is a run."""
+        """Used by `create` and `open`, which check whether there is a run."""
         self.folder: Path = Path(folder)
         self.environment: Json = environment()
         self.metrics_bytes: int = 0
@@ -74,7 +73,7 @@ class Run(AbstractContextManager["Run"]):
             raise StateError(explain(where, "a new run needs a folder without one", "a run", "resume it, or choose another folder"))
         with storing(run.folder):
             run.folder.mkdir(parents=True, exist_ok=True)
-        run._refuse_strangers()  # before a lock is left there, and again when nobody else can start a run
+        run._refuse_strangers()  # before a lock file is made, and again under the lock
         run._acquire()
         try:
             run._refuse_strangers()
@@ -91,7 +90,7 @@ class Run(AbstractContextManager["Run"]):
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, lock: bool = True) -> Self:
-        """The run in ``folder``; without ``lock`` only to look at, which any number of processes may."""
+        """The run in ``folder``; without ``lock`` for reading only, by any number of processes."""
         run = cls(folder)
         if run.config_path is None:
             got = "none" if run.folder.is_dir() else "no such folder"
@@ -133,13 +132,13 @@ class Run(AbstractContextManager["Run"]):
             raise StateError(explain(str(self.folder), "a new run needs an empty folder", got, "choose another"))
 
     def _acquire(self) -> None:
-        import fcntl  # POSIX only: elsewhere everything of training but runs works
+        import fcntl  # POSIX only: elsewhere training works without runs
 
         path = self.path("lock")
         with ExitStack() as opened, storing(path):
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
             opened.callback(os.close, file)
-            # The file may be removed, the folder can't be: it is locked too, where the file system lets folders be locked.
+            # The file may be removed, the folder can't be. So the folder is locked too, where the file system allows it.
             folder = os.open(self.folder, os.O_RDONLY)
             opened.callback(os.close, folder)
             refused: list[OSError] = []
@@ -162,7 +161,7 @@ class Run(AbstractContextManager["Run"]):
             warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=3)
 
     def require_lock(self) -> None:
-        """`StateError` unless this is the one process that may write."""
+        """`StateError` unless this process has the lock."""
         if not self._locks:
             got, cure = "a run opened without it, or closed", "open it with Run.open(folder)"
             raise StateError(explain(str(self.folder), "training needs the run's lock", got, cure))
@@ -173,7 +172,7 @@ class Run(AbstractContextManager["Run"]):
                     raise RunLocked(explain(str(self.folder / "lock"), "must be the file that this process locked", got, cure))
 
     def close(self) -> None:
-        """Give the lock back; a second time it does nothing."""
+        """Release the lock; a second call does nothing."""
         for handle in (*self._locks, *([] if self._metrics is None else [self._metrics])):
             os.close(handle)
         self._metrics, self._locks = None, ()
@@ -184,7 +183,7 @@ class Run(AbstractContextManager["Run"]):
     # ------------------------------------------------------------------ metrics
 
     def start_metrics(self, size: int) -> None:
-        """Open metrics.jsonl for appending, cut back to ``size`` bytes: what belongs to the checkpoint that training goes on from."""
+        """Open metrics.jsonl for appending, cut back to ``size`` bytes: the part up to the checkpoint that training continues from."""
         self.require_lock()
         path = self.path("metrics.jsonl")
         with storing(path):
@@ -202,7 +201,7 @@ class Run(AbstractContextManager["Run"]):
         self.metrics_bytes = size
 
     def write_metrics(self, line: Mapping[str, Any]) -> None:
-        """Append one line; a reader sees it at once, and it is on the disk before the next checkpoint is."""
+        """Append one line; readers see it at once, and it is on the disk before the next checkpoint."""
         if self._metrics is None:
             raise StateError(explain(str(self.folder), "metrics are written while training", "no start_metrics before"))
         content = memoryview(_LINE.encode(line).encode() + b"\n")
@@ -219,9 +218,9 @@ class Run(AbstractContextManager["Run"]):
         return self.checkpoint_folder / f"step-{step:08d}"
 
     def save(self, state: TrainingState, model: Module, optimizer: Any, loader: Any, *, keep: int = 3) -> Path:
-        """A checkpoint; then `best.json`, and older ones make room. An error leaves the earlier checkpoints whole.
+        """Write a checkpoint, then `best.json`, and remove old ones. After an error the earlier checkpoints are unchanged.
 
-        Into ``state`` goes where loader, generators and metrics stand: `restore` and `start_metrics` put these back.
+        ``state`` gets the positions of loader, generators and metrics, which `restore` and `start_metrics` restore.
         """
         self.require_lock()
         state.loader, state.generators, state.metrics_bytes = loader.state_dict(), generator_states(model), self.metrics_bytes
@@ -242,7 +241,7 @@ class Run(AbstractContextManager["Run"]):
         return saved
 
     def settle(self, best: Best | None, *, keep: int = 3) -> None:
-        """What follows a checkpoint: `best.json` names the best, older ones make room. Resuming makes up for it where it failed."""
+        """After a checkpoint: write the best to `best.json`, and remove old ones. Resuming repeats this where it failed."""
         path = self.checkpoint_folder / "best.json"
         with storing(path, "the checkpoints are whole: resuming writes it"):
             if best is None or not self.folder_of(best.step).is_dir():
@@ -259,21 +258,21 @@ class Run(AbstractContextManager["Run"]):
         return {name: hashlib.sha256(content).hexdigest() for name, content in found.items() if content is not None}
 
     def _read(self, folder: Path) -> Checkpoint:
-        """The checkpoint in ``folder``; one that was written beside other configs is as good as damaged."""
-        found, mine = read_checkpoint(folder), self._configs()
+        """The checkpoint in ``folder``; one of other configs counts as damaged."""
+        found, configs = read_checkpoint(folder), self._configs()
         for name, expected in found.configs.items():
-            if mine.get(name) != expected:
-                got = "another, or a damaged one" if name in mine else "none"
+            if configs.get(name) != expected:
+                got = "another, or a damaged one" if name in configs else "none"
                 rule = f"{folder.name} was trained by a {name} of SHA-256 {str(expected)[:12]}…"
                 raise CheckpointError(explain(str(self.folder / name), rule, got, "bring that file back, or start a new run"), damaged=True)
         return found
 
     def latest(self) -> Checkpoint | None:
-        """The newest checkpoint that is whole, None where there is none at all.
+        """The newest valid checkpoint, None where there is none at all.
 
-        A damaged one, one of another step than its name says, and one of another run are named in a `RunWarning`, and put aside as
-        ``damaged-…``; the one before is taken. Where none is left, the newest's error is raised. A newer format is refused, never
-        passed over.
+        A damaged one, one with another step than its name, and one of another run cause a `RunWarning` and are renamed to ``damaged-…``;
+        then the one before is used. Where none is left, the newest's error is raised. A newer format is an error, and never
+        skipped.
         """
         damaged: list[tuple[Path, CheckpointError]] = []
         for folder in reversed(checkpoints(self.checkpoint_folder)):
@@ -316,11 +315,12 @@ class Run(AbstractContextManager["Run"]):
 
 
 def check_model(found: Checkpoint, model: Module) -> None:
-    """A `CheckpointError` where the checkpoint is of a model with other layers, with the first that differs."""
-    theirs, mine = _lines(found.model), _lines(structure(model))
-    if found.model and theirs != mine:
-        their, my = next((a, b) for a, b in zip([*theirs, ""], [*mine, ""], strict=False) if a != b)
-        raise CheckpointError(explain(str(found.folder), f"is of a model with {their!r}", repr(my), "use the config it was trained with"))
+    """A `CheckpointError` with the first layer that differs, where the checkpoint is of a model with other layers."""
+    saved, current = _lines(found.model), _lines(structure(model))
+    if found.model and saved != current:
+        saved_line, line = next((a, b) for a, b in zip([*saved, ""], [*current, ""], strict=False) if a != b)
+        rule, cure = f"is of a model with {saved_line!r}", "use the config it was trained with"
+        raise CheckpointError(explain(str(found.folder), rule, repr(line), cure))
 
 
 def structure(model: Module) -> list[list[str]]:
@@ -353,7 +353,7 @@ def load_weights(found: Checkpoint, model: Module) -> None:
 
 
 def restore(found: Checkpoint, model: Module, optimizer: Any, loader: Any) -> None:
-    """A checkpoint of another model, optimizer or data is a `CheckpointError`; then optimizer, loader and weights are as they were."""
+    """A checkpoint of another model, optimizer or data is a `CheckpointError`; optimizer, loader and weights are then unchanged."""
     where, name = str(found.folder), type(optimizer).__name__
     check_model(found, model)
     if found.optimizer_name != name:

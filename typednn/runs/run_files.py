@@ -1,6 +1,6 @@
-"""The files of a run folder: read with forbearance, written whole or not at all.
+"""The files of a run folder: reading tolerates missing files, writing is atomic.
 
-A run that was killed, or is still going on, can be looked at. No reader follows a link out of the run folder, takes more than
+A killed or running run can be read. No reader follows a link out of the run folder, takes more than
 `FILE_LIMIT` bytes of a file, or runs anything; what cannot be read is a `DataError` that names the file.
 """
 
@@ -29,13 +29,13 @@ def existing_run(where: str, run_folder: str | os.PathLike[str]) -> Path:
 
 
 def read_bytes(run_folder: Path, name: str, limit: int = FILE_LIMIT) -> bytes | None:
-    """What the file ``name`` of the run holds, None where it is missing."""
+    """The bytes of the file ``name`` of the run, None where it is missing."""
     path = run_folder / name
     try:
         if not is_inside(run_folder, path):
             return None
         with path.open("rb") as stream:
-            content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)  # as much memory is asked for at once
+            content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)  # this much memory is allocated at once
     except (OSError, ValueError) as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
     if len(content) > limit:
@@ -75,14 +75,14 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """The file with that content, or as it was; on the disk when this returns."""
+    """Replace the file's content, or leave it unchanged; on the disk when this returns."""
     new = path.with_name(f".new-{path.name}")
     new.unlink(missing_ok=True)
     try:
         write_file(new, content)
         os.rename(new, path)
     except OSError:
-        with contextlib.suppress(OSError):  # it is cleaned at the next start
+        with contextlib.suppress(OSError):  # the next start removes it
             new.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
@@ -97,7 +97,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path, what: str = "") -> Generator[None]:
-    """A `DataError` where ``path`` cannot be written within; ``what`` says what is written there."""
+    """Errors of writing to ``path`` in this block become a `DataError`; ``what`` describes the content."""
     try:
         yield
     except OSError as error:
@@ -106,7 +106,7 @@ def writing(path: Path, what: str = "") -> Generator[None]:
 
 
 def attempted(remarks: list[str], read: Callable[..., T], *arguments: Any) -> T | None:
-    """What ``read`` gives of the run; None, and a remark, where it is damaged."""
+    """The result of ``read`` for the run; None, and a remark, where it is damaged."""
     try:
         return read(*arguments)
     except DataError as error:
@@ -127,12 +127,12 @@ def is_inside(run_folder: Path, path: Path) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """What went wrong, in the system's own words."""
+    """The system's message for an error."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:
-    """The JSON object that ``line`` is, None where it is none."""
+    """The JSON object in ``line``, None where it is not one."""
     try:
         return as_object(json.loads(line))
     except (ValueError, RecursionError):
@@ -150,7 +150,7 @@ def as_list(value: Any) -> list[object] | None:
 
 
 def as_number(value: Any) -> float | None:
-    """A value from JSON if it is a number that a float can hold; true and false are none."""
+    """A value from JSON if it is a number that a float can hold; true and false are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

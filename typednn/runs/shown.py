@@ -1,11 +1,11 @@
-"""What pictures are drawn from beside ``metrics.jsonl`` and ``report.json``: ``RUN/pictures.safetensors``.
+"""Data of a run's pictures besides ``metrics.jsonl`` and ``report.json``: ``RUN/pictures.safetensors``.
 
     worst.images, worst.labels, worst.probabilities   the worst mistakes, the worst first: rows of inputs, labels, shares by class
-    worst.counts                                      how many inputs were misclassified, and how many there were
-    residuals.predictions, residuals.targets          a regression's numbers, of `ROWS` inputs at most, beside the true ones
+    worst.counts                                      the numbers of misclassified and of all inputs
+    residuals.predictions, residuals.targets          a regression's numbers, of `ROWS` inputs at most, and the true ones
     filters                                           weights of the first layer that has filters
 
-Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.reports.plots` draws when it is asked to.
+Drawing takes longer than an epoch of a small model, so training writes this, and `typednn.reports.plots` draws on demand.
 """
 
 import os
@@ -45,7 +45,7 @@ class Mistakes:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
-    """Numbers that a regression predicted, and the true ones, (batch, outputs)."""
+    """A regression's predictions and the true numbers, (batch, outputs)."""
 
     predictions: Numbers
     targets: Numbers
@@ -58,9 +58,9 @@ class Residuals:
 
 
 def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *, count: int = 25) -> Mistakes:
-    """The ``count`` misclassified images whose true class got the least probability, the worst first; no others are read.
+    """The ``count`` misclassified images whose true class got the least probability, the worst first; no other images are read.
 
-    ``scores`` (batch, classes): probabilities, or what a softmax turns into them.
+    ``scores`` (batch, classes): probabilities, or logits.
     """
     where = "worst_mistakes"
     truth, given = np.asarray(labels), np.asarray(scores)
@@ -77,7 +77,7 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
 
 
 def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None) -> None:
-    """Keep them in the run folder, as they are needed when pictures are drawn; a `DataError` where it cannot be written."""
+    """Write them to the run folder, in the form that pictures need; a `DataError` where it cannot be written."""
     arrays: dict[str, AnyNumbers] = {}
     if isinstance(shown, Mistakes):
         counts = np.array([shown.wrong, shown.total], np.int64)
@@ -91,7 +91,7 @@ def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals 
 
 
 def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumbers | None]:
-    """What `write_shown` kept, None for what it was not given; a `DataError` where the file is damaged."""
+    """The data of `write_shown`, None for what is missing; a `DataError` where the file is damaged."""
     content = read_bytes(run_folder, FILE)
     if content is None:
         return None, None
@@ -124,7 +124,7 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumber
 
 
 def _probabilities(scores: AnyNumbers) -> Numbers:
-    """``scores`` themselves where each row is a distribution, else their softmax; what is not finite counts as very small."""
+    """``scores`` themselves where each row is a distribution, else their softmax; numbers that are not finite count as very small."""
     values = np.nan_to_num(scores.astype(np.float64), nan=-1e300, posinf=1e300, neginf=-1e300)
     if (values >= 0).all() and np.allclose(values.sum(axis=1), 1.0, atol=1e-3):
         return values

@@ -1,4 +1,4 @@
-"""TrainingState: what is saved beside weights and optimizer, so that a training goes on bit for bit."""
+"""TrainingState: saved next to weights and optimizer, so that a training continues bit for bit."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from typednn.runs.run_files import as_number
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
 _TOO_LARGE = 1 << 63
-_MEASURED = ("step", "epoch", "split", "loss")  # what an evaluation's row holds beside metrics
+_MEASURED = ("step", "epoch", "split", "loss")  # keys of an evaluation besides its metrics
 
 
 @dataclass(slots=True)
 class TrainingState:
-    """Everything but weights and optimizer: what a session counts as it goes, whole at the end of a step."""
+    """Everything but weights and optimizer: the counters of a session, consistent at the end of a step."""
 
     step: int = 0
     origin: int = 0  # the loader's epoch when the run began
     loader: Json = field(default_factory=dict[str, Any])
     generators: Json = field(default_factory=dict[str, Any])
     metrics_bytes: int = 0
-    loss_sum: float = 0.0  # Σ loss·rows of the epoch under way
+    loss_sum: float = 0.0  # Σ loss·rows of the current epoch
     rows: int = 0  # its rows, so far
     seconds: float = 0.0  # its seconds, and those of the whole run
     total_seconds: float = 0.0
     epochs: list[Epoch] = field(default_factory=list[Epoch])
     evaluations: list[Measured] = field(default_factory=list[Measured])
     best: Best | None = None
-    waited: int = 0  # evaluations since the last that early stopping took for an improvement
-    watched: float | None = None  # the value that early stopping compares with
-    callbacks: list[Json] = field(default_factory=list[Json])  # of each in order, its state by its class's name
+    waited: int = 0  # evaluations since the last improvement, for early stopping
+    watched: float | None = None  # the best value, for early stopping
+    callbacks: list[Json] = field(default_factory=list[Json])  # the state of each in order, with its class's name
 
     def as_json(self) -> Json:
-        """What `from_json` reads."""
+        """The state as JSON, for `from_json`."""
         return asdict(self) | {"evaluations": [measured.as_json() for measured in self.evaluations]}
 
     @classmethod
     def from_json(cls, where: str, table: Json) -> TrainingState:
-        """Read back, every field of its kind; a `CheckpointError` names one that is not."""
+        """The state from JSON, with the type of every field checked; a `CheckpointError` names a wrong one."""
         best = None if table.get("best") is None else inner(where, table, "best")
         return cls(
             step=count(where, table, "step"),
@@ -79,7 +79,7 @@ class TrainingState:
             watched=None if table.get("watched") is None else real(where, table, "watched"),
             callbacks=[
                 {name: inner(where, row, name) for name in row}
-                for row in rows(where, {"callbacks": [], **table}, "callbacks")  # checkpoints of before have none
+                for row in rows(where, {"callbacks": [], **table}, "callbacks")  # older checkpoints have none
             ],
         )
 
@@ -101,7 +101,7 @@ def inner(where: str, table: Json, key: str) -> Json:
 
 
 def count(where: str, table: Json, key: str) -> int:
-    """A whole number that is not negative, and that 64 bits hold."""
+    """A whole number from 0 that fits in 64 bits."""
     value = part(where, table, key, int)
     if not 0 <= value < _TOO_LARGE:
         rule = "not be negative" if value < 0 else "be less than 2^63"
@@ -126,7 +126,7 @@ def rows(where: str, table: Json, key: str) -> list[Json]:
 
 
 def generators(model: Module) -> Iterator[tuple[str, PCG32 | np.random.Generator]]:
-    """The generators that layers own, by dotted name: those that draw in forward."""
+    """The generators that layers own and draw from in forward, by dotted name."""
     for path, module in model.named_modules():
         for name, value in vars(module).items():
             if isinstance(value, PCG32 | np.random.Generator):
@@ -139,11 +139,13 @@ def generator_states(model: Module) -> Json:
 
 
 def restore_generators(where: str, model: Module, saved: Json) -> None:
-    """Put every generator back, or a `CheckpointError`."""
-    mine = dict(generators(model))
-    if set(mine) != set(saved):
-        raise CheckpointError(explain(where, f"the model's generators are {sorted(mine)}", str(sorted(saved)), "is it another model's?"))
-    for name, rng in mine.items():
+    """Restore every generator; `CheckpointError` where the names differ."""
+    generators_by_name = dict(generators(model))
+    if set(generators_by_name) != set(saved):
+        raise CheckpointError(
+            explain(where, f"the model's generators are {sorted(generators_by_name)}", str(sorted(saved)), "is it another model's?")
+        )
+    for name, rng in generators_by_name.items():
         try:
             restore_generator(rng, saved[name])
         except StateDictError as error:

@@ -1,4 +1,4 @@
-"""TensorBoard events: the measurements of a run in the files that TensorBoard shows, and those files cut back on resume.
+"""TensorBoard events: the measurements of a run in the files that TensorBoard shows, and truncating these files on resume.
 
 A file is a row of records: length (uint64), masked CRC-32C of the length (uint32), an `Event` message, masked CRC-32C of the message
 (uint32), all little-endian; masked(c) = (c >> 15 | c << 17) + 0xa282ead8 mod 2³². The first record names the version ``brain.Event:2``.
@@ -32,7 +32,7 @@ class EventWriter(AbstractContextManager["EventWriter"]):
     """Appends scalars to a new event file of ``folder``, which is made where it is missing.
 
     Files are numbered in the order in which they were begun, which is the order in which TensorBoard reads them.
-    Call ``flush()`` before a checkpoint is written: a resumed run drops what came after the checkpoint and writes it anew.
+    Call ``flush()`` before a checkpoint is written: a resumed run drops later events and writes them anew.
     A context manager, too: leaving it closes the file.
     """
 
@@ -62,14 +62,14 @@ class EventWriter(AbstractContextManager["EventWriter"]):
         self._append(event)
 
     def flush(self) -> None:
-        """Bring everything onto the disk."""
+        """Write everything to the disk."""
         self._check_open()
         with writing(self.path, "event files"):
             self._file.flush()
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Flush, and end the file; a second time it does nothing."""
+        """Flush and close the file; a second call does nothing."""
         if self._file.closed:
             return
         try:
@@ -97,8 +97,8 @@ class EventWriter(AbstractContextManager["EventWriter"]):
 def truncate(folder: str | os.PathLike[str], step: int) -> int:
     """Drop every event after ``step``, and every damaged record, from the event files of ``folder``; how many files changed.
 
-    A file is rewritten beside itself, fsynced, renamed: a process killed meanwhile leaves the old one or the new one, and
-    doing it again gives the same. A record that was cut off ends its file. Without a folder, or without event files, nothing happens.
+    A file is rewritten to a temporary file, fsynced and renamed: a process killed meanwhile leaves the old or the new file, and
+    repeating it gives the same. A record that was cut off ends its file. Without a folder, or without event files, nothing happens.
     """
     last, place = integer("truncate", "step", step, 0), Path(folder)
     with writing(place, "event files"):
@@ -127,7 +127,7 @@ def _truncate_file(path: Path, last: int, modules: tuple[Any, Any]) -> bool:
 
 
 def _records(stream: BinaryIO, checksum: Any) -> Iterator[tuple[bytes, bytes]]:
-    """Each sound record's content and its bytes; a damaged content is passed over, a damaged length is the end."""
+    """The content and the bytes of each valid record. A damaged content is skipped, a damaged length ends the file."""
     remaining = os.fstat(stream.fileno()).st_size
     while True:
         header = stream.read(_HEADER)
@@ -135,7 +135,7 @@ def _records(stream: BinaryIO, checksum: Any) -> Iterator[tuple[bytes, bytes]]:
             return
         length = _LENGTH.unpack_from(header)[0]
         remaining -= _HEADER
-        # The length is believed only after its checksum and the file's size agree: memory stays bounded by the file.
+        # The length is used only if its checksum and the file's size agree: memory stays bounded by the file.
         if _CHECKSUM.unpack_from(header, _LENGTH.size)[0] != checksum(header[: _LENGTH.size]) or length + _CHECKSUM.size > remaining:
             return
         content, mark = stream.read(length), stream.read(_CHECKSUM.size)
@@ -150,7 +150,7 @@ def _is_kept(content: bytes, last: int, messages: Any) -> bool:
     event = messages.Event()
     try:
         event.ParseFromString(content)
-    except Exception:  # protobuf's own DecodeError, whose home depends on its version
+    except Exception:  # protobuf's DecodeError, whose module depends on its version
         return False
     return bool(event.step <= last)
 

@@ -1,10 +1,11 @@
-"""Annotations as comparisons of integers: the same verdict as jaxtyping's, for a hundredth of its time.
+"""Annotations as comparisons of integers: the same verdict as jaxtyping's, in a hundredth of its time.
 
-``batch {self.in_features}`` becomes ``len(s0) == 2 and 0 not in s0 and s0[1] == self.in_features``. A name is the place where it was first
-bound: ``batch`` in a later annotation reads ``s0[0]``. So one call is one expression, made once from the texts alone.
+``batch {self.in_features}`` becomes ``len(s0) == 2 and 0 not in s0 and s0[1] == self.in_features``. A name is written as the
+place where it was first bound: ``batch`` in a later annotation is ``s0[0]``. So the check of a call is one
+expression, generated once from its annotations.
 
-What is not certain is *no*: whoever hears it asks jaxtyping, which decides and finds the words. None stands for annotations that cannot be
-written so, such as ``*#name``, or a brace with more than attributes, subscripts and arithmetic in it.
+Where the expression is false or fails, the caller asks jaxtyping, which decides and words the error. Annotations that cannot be written
+this way give None, such as ``*#name``, or a brace with more than attributes, subscripts and arithmetic in it.
 """
 
 import ast
@@ -18,7 +19,7 @@ from typednn.shapes.expressions import parse_expression
 # The annotations of one call, in order, each with the Python expression of the shape that it is about.
 Scope: TypeAlias = tuple[tuple[str, str], ...]
 
-# What may stand in a brace: jaxtyping pastes its value as text, and that must mean the value itself.
+# Nodes allowed in a brace. jaxtyping pastes the value of a brace as text; these values mean the same as text.
 _PLAIN = (ast.Attribute, ast.Subscript, ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp, ast.USub, ast.Call, ast.operator, ast.expr_context)
 _FUNCTIONS = frozenset({"min", "max", "abs"})
 
@@ -31,10 +32,10 @@ class _Inexpressible(Exception):
 def comparison(
     parameters: str, facts: tuple[str, ...], scopes: tuple[Scope, ...], known: frozenset[str] = frozenset(), given: Sequence[str] = ()
 ) -> Callable[..., Callable[..., Any]] | None:
-    """Takes the values that ``facts`` must have, and gives a function of ``parameters`` that tells whether they have, and the shapes fit.
+    """A function of the values that ``facts`` must have. It returns a function of ``parameters``: whether facts and shapes fit.
 
-    ``known`` shapes were found to fit before: they give names their sizes. A *yes* is the tuple of the shapes ``given``, if any are, else
-    True; a *no* is None.
+    ``known`` shapes are known to fit, and only give names their sizes. Where all fits, the result is the tuple of the shapes ``given``, or
+    True if there are none; otherwise None.
     """
     shapes = _Shapes(known)
     try:
@@ -51,7 +52,7 @@ def comparison(
 
 @lru_cache(maxsize=1024)
 def outcome(inputs: str, output: str) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
-    """The function of a layer and its input's shape that gives its output's; None where they don't fit, or it is not decided."""
+    """The function of a layer and its input's shape that gives its output's; None where it doesn't fit, or only jaxtyping can tell."""
     shapes = _Shapes(frozenset())
     names = _Names(shapes)
     try:
@@ -65,7 +66,7 @@ def outcome(inputs: str, output: str) -> Callable[[Any, Sequence[int]], tuple[in
 
 
 class _Shapes:
-    """The shapes of one call, each read once, and what must hold of them."""
+    """The shapes of one call, each read once, and their conditions."""
 
     def __init__(self, known: frozenset[str]) -> None:
         self.known = known
@@ -80,17 +81,17 @@ class _Shapes:
         return self.locals.setdefault(self.read(shape), f"s{len(self.locals)}")
 
     def read(self, attribute: str) -> str:
-        """``gradient.weight.dtype`` as ``v0.dtype``: what has several attributes asked is looked up once."""
+        """``gradient.weight.dtype`` as ``v0.dtype``: an object with several attributes is looked up once."""
         value, _, name = attribute.rpartition(".")
         return attribute if not value or value.isidentifier() else f"{self.values.setdefault(value, f'v{len(self.values)}')}.{name}"
 
     def compiled(self, parameters: str, facts: Sequence[str], yes: str) -> Any:
-        wanted = [f"f{place}" for place in range(len(facts))]
-        same = [f"({fact} is {value} or {fact} == {value})" for fact, value in zip(map(self.read, facts), wanted, strict=True)]
+        expected = [f"f{place}" for place in range(len(facts))]
+        same = [f"({fact} is {value} or {fact} == {value})" for fact, value in zip(map(self.read, facts), expected, strict=True)]
         read = [f"{local} = {shape}" for shape, local in self.locals.items()]
         read += ["".join(f"{local}_{axis}, " for axis in range(rank)) + f"= {local}" for local, rank in self.ranks.items() if rank]
         source = f"""
-def make({", ".join(wanted)}):
+def make({", ".join(expected)}):
     def compare({parameters}):
         try:
             {"; ".join(f"{local} = {value}" for value, local in self.values.items()) or "pass"}
@@ -98,7 +99,7 @@ def make({", ".join(wanted)}):
                 {"; ".join(read) or "pass"}
                 if {" and ".join(self.conditions) or "True"}:
                     return {yes}
-        except Exception:  # another rank, an attribute that is missing, a division by zero: the judges have the word for it
+        except Exception:  # another rank, an attribute that is missing, a division by zero: jaxtyping words the error
             pass
         return None
     return compare
@@ -109,7 +110,7 @@ def make({", ".join(wanted)}):
 
 
 class _Names:
-    """What the names of one scope stand for, as Python expressions."""
+    """The names of one scope, with the Python expressions that they stand for."""
 
     def __init__(self, shapes: _Shapes) -> None:
         self.shapes = shapes
@@ -132,7 +133,7 @@ class _Names:
             raise _Inexpressible  # it never fits
         if rank is None and count > 1:
             yield f"len({shape}) >= {count - 1}"
-        if several == 0 and count == 1 and slots[0].text in self.groups:  # the very shape of an earlier one, which is not empty
+        if several == 0 and count == 1 and slots[0].text in self.groups:  # equal to an earlier shape, which has no empty axis
             self.shapes.full.add(shape)
         elif shape not in self.shapes.full:
             yield f"0 not in {shape}" if rank is None else " and ".join(f"{shape}_{axis}" for axis in range(rank)) or f"not {shape}"
@@ -167,12 +168,12 @@ class _Names:
             self.sizes[slot.text] = size
 
     def _value(self, slot: Slot) -> str:
-        """A name or an expression, every name in it written as the place where it was bound."""
-        return f"({ast.unparse(_Put(self).visit(parse_expression(slot.text)))})"
+        """A name or an expression, with each name written as the place where it was bound."""
+        return f"({ast.unparse(_PythonExpression(self).visit(parse_expression(slot.text)))})"
 
 
-class _Put(ast.NodeTransformer):
-    """Writes an axis expression as Python; the tree that is kept for others is left as it is."""
+class _PythonExpression(ast.NodeTransformer):
+    """Writes an axis expression as Python, and leaves the cached tree unchanged."""
 
     def __init__(self, names: _Names) -> None:
         self.names = names

@@ -1,7 +1,7 @@
 """Sizes as integer polynomials in one canonical form.
 
-A `Dim` is a sum of products with integer coefficients: ``6*height*width-24*height+96``. What is multiplied
-are names, which stand for sizes that are not known yet, and floor divisions that no rule divides further,
+A `Dim` is a sum of products with integer coefficients: ``6*height*width-24*height+96``. The factors
+are names, which stand for unknown sizes, and floor divisions that no rule divides further,
 ``(height-3)//2``. Every rule is exact for all integers, as Python's ``//`` is:
 
     (k*q + r)//k  =  q + r//k                  what the divisor divides leaves the division
@@ -9,7 +9,7 @@ are names, which stand for sizes that are not known yet, and floor divisions tha
     (g*a + r)//(g*n)  =  (a + r//g)//n         g, n > 0: common factors go
     a//-n  =  -a//n
 
-So polynomials that these rules make alike are equal and hash alike, and ``str`` writes one text for them,
+So polynomials with the same canonical form are equal, have one hash, and ``str`` gives one text for them,
 which `typednn.shapes.evaluate` and jaxtyping read back.
 """
 
@@ -54,14 +54,14 @@ class Dim:
 
     @property
     def value(self) -> int | None:
-        """The number this is, if no name is left in it."""
+        """The number, if no name is left."""
         if not self.terms:
             return 0
         return self.constant if self.terms[0][0] == () else None
 
     @property
     def constant(self) -> int:
-        """What is added to the products."""
+        """The constant term."""
         return self.terms[-1][1] if self.terms and self.terms[-1][0] == () else 0
 
     def names(self) -> frozenset[str]:

@@ -3,8 +3,8 @@
     flow = Flow.start((28, 28, 1))                                     # Input(28, 28, 1); Flow.start() if nothing is declared
     flow = flow.through("Conv2d(1, 6, 5)", inputs, output, attributes)     # StackError where the layer cannot follow
 
-Every step gives a new flow. What is not known is a name, and a name can turn out to be a number later on: the
-flow then holds that number everywhere. Sizes that may or may not be equal stay in ``open_constraints``; they are
+Every step gives a new flow. An unknown size is a name. When a later layer decides its value, the flow
+replaces the name everywhere. Sizes that may or may not be equal stay in ``open_constraints``; they are
 decided by the first array, by running ``Flow.of(x.shape)`` through the same layers. ``contract`` is the whole
 flow as one text, which `split_contract` takes apart into what `Flow.through` takes.
 """
@@ -33,7 +33,7 @@ class Axis:
 
     @property
     def how(self) -> str:
-        """The layer's expression with the sizes written in, ``5*5*16``; written only where somebody asks."""
+        """The layer's expression with the sizes written in, ``5*5*16``; written only when needed."""
         if self.formula is None or isinstance(self.formula, str):
             return self.formula or ""
         text, unifier = self.formula
@@ -41,7 +41,7 @@ class Axis:
         return "" if how == str(self.size) else how
 
     def sized(self, size: Dim | None) -> Axis:
-        """The same axis, of which more is known."""
+        """The same axis with a size that is known better."""
         return self if size is self.size else replace(self, size=size)
 
     @property
@@ -53,7 +53,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Two sizes that must be equal, and may be."""
+    """Two sizes that must be equal, and whose equality is not decided yet."""
 
     left: Dim
     right: Dim
@@ -73,7 +73,7 @@ class Flow:
     trace: tuple[str, ...] = ()  # one line per layer
     undecided: tuple[Constraint, ...] = ()
     untouched: bool = True  # every layer so far kept the shape
-    symbols: Mapping[str, Dim] = field(default_factory=dict[str, Dim])  # every name ever used -> what is known of it by now
+    symbols: Mapping[str, Dim] = field(default_factory=dict[str, Dim])  # every name used so far -> what is known of it
 
     @staticmethod
     def start(sample: Sequence[int] | None = None) -> Flow:
@@ -103,10 +103,10 @@ class Flow:
 
     @property
     def open_constraints(self) -> tuple[Constraint, ...]:
-        """What must hold, and is not said by ``began``: sizes that may be equal, and what names that layers brought turned out to be."""
-        given = {name for dim in self.began or () if dim is not None for name in dim.names()}
-        brought = ((Dim.named(name), dim) for name, dim in self.symbols.items() if name not in given)
-        return self.undecided + tuple(Constraint(name, dim) for name, dim in brought if name != dim)
+        """What must hold besides ``began``: sizes that may be equal, and the values of names that layers introduced."""
+        initial = {name for dim in self.began or () if dim is not None for name in dim.names()}
+        introduced = ((Dim.named(name), dim) for name, dim in self.symbols.items() if name not in initial)
+        return self.undecided + tuple(Constraint(name, dim) for name, dim in introduced if name != dim)
 
     @property
     def contract(self) -> str:
@@ -132,8 +132,8 @@ class Flow:
 
         ``where`` holds conditions between its sizes, ``height*width==400``: the open constraints of a stack that
         is used as one layer. ``inner`` says how a wrapper uses the layers inside it, one after another:
-        ``("batch*time in_features -> batch*time out_features", layer.trace)``. Left of the arrow stands what that
-        layer reads, in names that are bound by then; right of it what it must give, which binds new names.
+        ``("batch*time in_features -> batch*time out_features", layer.trace)``. Left of the arrow is what that
+        layer reads, in names bound before; right of it what it must give, which binds new names.
         """
         flow = self._opened(inputs, attributes)
         unifier = Unifier(attributes)
@@ -156,13 +156,13 @@ class Flow:
     def _around(
         self, label: str, inputs: str, contract: str, run: Callable[[Flow], Flow], unifier: Unifier, named: Mapping[str, tuple[Axis, ...]]
     ) -> tuple[Flow, dict[str, tuple[Axis, ...]]]:
-        """This flow, with what a layer inside a wrapper says of its names, and the axes that the layer gives."""
+        """This flow after a layer inside a wrapper, which may decide names; and the axes that the layer gives."""
         reads, gives, _ = split_contract(contract)
         entering = self._outcome(label, reads, unifier, named)._settled(label, unifier)
         after = run(entering)
         unifier.refined |= {name: dim for name, dim in after.symbols.items() if dim != Dim.named(name)}
         axes, began = self.axes, after.began
-        if entering.axes is None and self.untouched:  # the inner layer tells what the wrapper reads
+        if entering.axes is None and self.untouched:  # the inner layer decides what the wrapper reads
             unifier.bind(reads, began)
             opened = unifier.result(inputs)
             axes, began = (None, None) if opened is None else (tuple(map(Axis, opened)), tuple(opened))
@@ -173,7 +173,7 @@ class Flow:
         return flow, _named(gives, after.axes)
 
     def _opened(self, inputs: str, attributes: Lookup) -> Flow:
-        """Where the shape is unknown: the layer's own input annotation, its names standing for themselves."""
+        """This flow; where the shape is unknown, with the layer's input annotation as the shape, its names as unknown sizes."""
         slots = parse(inputs)
         if self.axes is not None or any(slot.variadic for slot in slots):
             return self
@@ -185,13 +185,13 @@ class Flow:
         return replace(self, axes=tuple(map(Axis, dims)), began=dims if self.untouched else self.began, symbols=symbols)
 
     def _outcome(self, label: str, output: str, unifier: Unifier, named: Mapping[str, tuple[Axis, ...]]) -> Flow:
-        """What the annotation ``output`` promises: axes that are passed on keep their provenance, others get one."""
+        """The flow with the shape that ``output`` promises: axes passed on keep their provenance, others get one."""
         axes: list[Axis] = []
         symbols = dict(self.symbols)
         for slot in parse(output):
-            passed = named.get(slot.key)
-            if passed is not None:
-                axes.extend(passed)
+            kept = named.get(slot.key)
+            if kept is not None:
+                axes.extend(kept)
             elif slot.variadic:
                 return replace(self, axes=None)
             else:
@@ -204,7 +204,7 @@ class Flow:
         return replace(self, axes=tuple(axes), symbols=symbols)
 
     def _settled(self, label: str, unifier: Unifier) -> Flow:
-        """Put what turned out about names everywhere, and see what that decides."""
+        """Replace the names whose values are now known, and check the constraints that this decides."""
         flow = replace(self, symbols={name: dim.substitute(unifier.refined) for name, dim in self.symbols.items()})
         undecided: list[Constraint] = []
         for constraint in [*self.undecided, *(Constraint(*pair) for pair in unifier.open)]:
@@ -243,7 +243,7 @@ class Flow:
         )
 
     def _too_small(self, label: str, slot: Slot, got: int, unifier: Unifier) -> StackError:
-        """A layer would give nothing: which axis, the arithmetic, and how large its input must be."""
+        """The error of an empty output: which axis, the arithmetic, and how large the input must be."""
         formula = evaluate(slot.text, Dim.named, unifier.attributes)
         names = sorted(formula.names()) if formula is not None else []
         how = write(slot.text, unifier.lookup, unifier.attributes)
@@ -270,7 +270,7 @@ class Flow:
         return f"{label} cannot follow {self.previous}" if self.previous else label
 
     def wrong_rank(self, label: str, ranks: Sequence[int]) -> StackError:
-        """The error of a layer that reads so many axes, and no other number."""
+        """The error of a layer that reads only the numbers of axes in ``ranks``."""
         got = count_axes(list(map(_written, self.shape or ())))
         expected, cure = f"{' or '.join(map(str, ranks))} axes", between(ranks[0], len(self.axes or ()))
         rule = f"{self._refused(label)}: expects {expected}, gets {got}{cure and f'; {cure}'}"
@@ -299,7 +299,7 @@ def _named(annotation: str, axes: tuple[Axis, ...] | None) -> dict[str, tuple[Ax
 
 
 def _keeps(inputs: str, output: str) -> bool:
-    """Whether a layer's output surely has the very shape of its input."""
+    """Whether a layer's output certainly has the shape of its input."""
     return inputs.split() == output.split() and all(slot.text and not slot.broadcast for slot in parse(inputs))
 
 
@@ -323,7 +323,7 @@ def _sample(axes: tuple[Axis, ...] | None) -> str:
 
 
 def _inner_misfit(label: str, reads: str, gives: str, unifier: Unifier, after: Flow) -> StackError:
-    """A wrapper cannot use what the layer inside it gives."""
+    """The error of a wrapper that cannot use what the layer inside it gives."""
     mismatch = unifier.mismatches[0]
     entered, given = unifier.result(reads), after.shape
     if reads.split() == gives.split() and entered is not None and given is not None:

@@ -1,4 +1,4 @@
-"""Tasks: what is learned, and so how outputs are compared with targets, measured, reported and answered with."""
+"""Tasks, such as classification: they compare outputs with targets, measure, report, and turn outputs into answers."""
 
 from typednn.losses import MSE
 from typednn.tasks.classification import Answer, Classification
@@ -7,7 +7,7 @@ from typednn.tasks.task import RecipeTask, Task
 
 
 def task_of(loss: object) -> Task:
-    """The task that a loss is of, where nothing else is said: `MSE` is a regression's, every other a classification's."""
+    """The default task for a loss: regression for `MSE`, classification for any other."""
     return Regression() if isinstance(loss, MSE) else Classification()
 
 

@@ -22,7 +22,7 @@ _NAMED = 3  # classes in an answer's line
 @final
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a classifier says to one input: the file, which of its inputs (from 0), the label, its name, the probabilities by name."""
+    """A classifier's prediction for one input: the file, the input's number in it (from 0), label, name, probabilities by name."""
 
     file: str
     index: int
@@ -41,9 +41,9 @@ class Answer:
 @final
 @dataclass(frozen=True, slots=True)
 class Classification(RecipeTask[ClassificationReport, Answer]):
-    """``names`` are the classes'. ``rows``: whether the loss reads a row of shares per sample; then ``smoothing`` of each is spread.
+    """``names`` are the classes'. ``rows``: whether targets are rows of probabilities, smoothed by ``smoothing``.
 
-    ``scores``: whether outputs are scores, of which a softmax makes probabilities.
+    ``scores``: whether outputs are logits, which a softmax turns into probabilities.
     """
 
     names: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         return one_hot(y, classes, 1.0 - self.smoothing + off, off)
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
-        """The accuracy: the share of rows whose largest score is at the label. Nothing where ``y`` holds no labels."""
+        """The accuracy: the share of rows whose largest score is at the label. Empty where ``y`` holds no labels."""
         right = total = 0
         for scores, labels in batches:
             if not is_integer(labels.dtype) or labels.ndim != 1:

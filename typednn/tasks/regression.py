@@ -1,4 +1,4 @@
-"""Regression: each sample has one number, or several, that the model should come close to; ``y`` holds them."""
+"""Regression: the model approximates one number or several for each sample; ``y`` holds them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typednn.tasks.task import RecipeTask
 @final
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a regression says to one input: the file, which of its inputs (from 0), a number for each output."""
+    """A regression's prediction for one input: the file, the input's number in it (from 0), a number for each output."""
 
     file: str
     index: int

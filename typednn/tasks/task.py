@@ -1,4 +1,4 @@
-"""What a task says. `Task` is what `typednn.training.fit` asks, `RecipeTask` what a recipe asks beside it."""
+"""Protocols of tasks. `typednn.training.fit` uses `Task`; recipes use `RecipeTask`."""
 
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
@@ -16,33 +16,33 @@ class Task(Protocol):
     """How a batch becomes a loss, and which numbers an evaluation gives beside the loss."""
 
     def targets(self, y: Any, prediction: Any) -> Any:
-        """What the loss compares ``prediction`` with, given a batch's ``y``."""
+        """The target of the loss for ``prediction``, from a batch's ``y``."""
         ...
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
-        """By name, from each batch's prediction and ``y``, or its labels. Batches are made as they are asked for."""
+        """By name, from each batch's prediction and ``y``, or its labels. Batches are computed as they are read."""
         ...
 
 
 class RecipeTask(Task, Protocol[Report, Answered]):
-    """What else reading data, reports and predictions need."""
+    """A task that also reads data, reports and predicts."""
 
     def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """``y`` from the first column of a CSV file; a `DataError` where it cannot be that."""
+        """``y`` from the first column of a CSV file; a `DataError` where it does not fit the task."""
         ...
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
-        """An `ArgumentError` unless ``y`` can be what a model with so many outputs learns."""
+        """An `ArgumentError` unless a model with so many outputs can learn ``y``."""
         ...
 
     def report(self, prediction: Any, y: npt.NDArray[Any]) -> Report:
-        """How good the predictions of a whole set are."""
+        """The report on the predictions of a whole set."""
         ...
 
     def shown(self, x: npt.NDArray[Any], y: npt.NDArray[Any], prediction: Any) -> Mistakes | Residuals | None:
-        """What pictures are drawn from later."""
+        """The data of the run's pictures."""
         ...
 
     def answers(self, file: str, prediction: Any, remark: str) -> list[Answered]:
-        """What the model says to each input of ``file``."""
+        """The prediction for each input of ``file``."""
         ...

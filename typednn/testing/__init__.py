@@ -5,7 +5,7 @@
     test_absolute = loss_test(AbsoluteError())
     test_sign_sgd = optimizer_test(SignSGD(0.01))
 
-`check_layer`, `check_loss` and `check_optimizer` do the same at once. What is broken is a `LawBroken`, which says which law,
+`check_layer`, `check_loss` and `check_optimizer` do the same at once. A broken law is a `LawBroken`, which says which law,
 what came, and how to repeat it. An input is given as an array, as a shape, or as None; where none is given, Hypothesis draws
 sizes, which needs the extra ``typednn[testing]``.
 """

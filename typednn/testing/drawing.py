@@ -53,7 +53,7 @@ def shapes_of(hints: Sequence[Any], instance: Any, draw: Callable[[Sequence[Any]
 def for_drawn(
     where: str, hints: Sequence[Any], instance: Any, fits: Callable[[Shapes, int], bool], check: Callable[..., None], examples: int
 ) -> None:
-    """Call ``check`` with shapes and a seed, as often as ``examples``; the example that fails is made small first."""
+    """Call ``check`` with shapes and a seed, as often as ``examples``; a failing example is shrunk first."""
     found = hypothesis(where)
     st = importlib.import_module("hypothesis.strategies")
 
@@ -64,7 +64,7 @@ def for_drawn(
             found.reject()
         check(shapes, seed)
 
-    # What fails is told by the shapes and the seed of the smallest example: no need of a database, nor of an explanation.
+    # The shapes and the seed of the smallest example describe a failure: no database or explanation is needed.
     phases, checks = (found.Phase.generate, found.Phase.shrink), list(found.HealthCheck)
     settings = found.settings(max_examples=examples, deadline=None, database=None, phases=phases, suppress_health_check=checks)
     try:

@@ -25,7 +25,7 @@ from typednn.testing.subject import Subject, broken, chosen_laws, contract_of, c
 
 
 def derivatives(subject: Subject) -> None:
-    """What backward gives by every float input and every parameter agrees with central differences, in float64."""
+    """The derivatives of backward by every float input and every parameter agree with central differences, in float64."""
     layer = subject.ready()
     inputs = subject.arrays(np.float64)
     report = gradcheck(layer, *inputs, most=40, seed=subject.seed)
@@ -37,7 +37,7 @@ def derivatives(subject: Subject) -> None:
 
 
 def purity(subject: Subject) -> None:
-    """Backward gives the same twice and changes nothing; nothing that was handed in is written."""
+    """Backward gives equal results twice and changes nothing; no argument is written."""
     layer = subject.ready()
     for array in layer.to("cpu").parameters():  # they refuse to be written, where the device can refuse
         array.flags.writeable = False
@@ -58,7 +58,7 @@ def purity(subject: Subject) -> None:
 
 
 def batch(subject: Subject) -> None:
-    """As many rows come out as went in, of the derivatives too, for one row and for one more than usual; the checks don't help."""
+    """Outputs and derivatives have as many rows as the input, for one row and for one more than usual, without the checks."""
     inputs = subject.arrays()
     slots = [parse(array_hints(hint)[0].dim_str)[0].source for hint in subject.hints]
     for more in (False, True):
@@ -80,7 +80,7 @@ def batch(subject: Subject) -> None:
 
 
 def precision(subject: Subject) -> None:
-    """float32 in gives float32, float64 gives float64: outputs, derivatives and what `astype` converts."""
+    """float32 gives float32 and float64 gives float64: outputs, derivatives and the results of `astype`."""
     for dtype in (np.float32, np.float64):
         layer = subject.ready(dtype)
         output, gradient = _run(layer, subject, dtype)
@@ -91,7 +91,7 @@ def precision(subject: Subject) -> None:
 
 
 def state(subject: Subject) -> None:
-    """What a layer has become is in its `state_dict`: moved to another instance, both go on alike."""
+    """The `state_dict` holds a layer's whole state: an instance that loads it behaves identically."""
     fresh = subject.fresh()
     shapes = fresh.parameter_shapes()
     count = fresh.num_parameters()
@@ -103,7 +103,7 @@ def state(subject: Subject) -> None:
     if real != shapes or sum(map(np.prod, real.values())) != count:
         raise broken(f"parameters are as declared, {shapes}", str(real))
     for seed in (1, 2):
-        _run(layer, subject, seed=seed)  # whatever training changes has changed
+        _run(layer, subject, seed=seed)  # training has now changed the state
     saved = copied(layer.state_dict())
     by_name, by_order, unfilled = subject.ready(seed=7), subject.ready(seed=8), subject.fresh().to(subject.device)
     by_name.load_state_dict(layer.state_dict())
@@ -162,22 +162,22 @@ def modes(subject: Subject) -> None:
     for mode in get_args(Mode):
         with checking(mode):
             layer = subject.ready()
-            outcomes[mode] = copied([_run(layer, subject), _run(layer, subject)])  # the second finds verdicts
+            outcomes[mode] = copied([_run(layer, subject), _run(layer, subject)])  # the second call uses cached verdicts
     for name, outcome in outcomes.items():
         same(f"checks {name!r} and 'full' compute the same", outcomes["full"], outcome)
 
 
 def trace(subject: Subject) -> None:
-    """What the annotations say of the output's sizes before there is an array is what forward gives."""
+    """The output's sizes by the annotations, before there is an array, are those that forward gives."""
     layer = subject.ready()
     if isinstance(layer, MultiInput):
         return
     inputs = subject.arrays()
     output = tuple(layer.forward(*inputs).shape)
     for flow in (Flow.of(tuple(inputs[0].shape)), Flow.start(tuple(inputs[0].shape)[1:])):
-        told = layer.trace(flow).sizes()
-        if told is not None and tuple(told) != output[1:]:
-            raise broken(f"the output has the sizes that its annotation tells, {told}", str(output[1:]))
+        traced = layer.trace(flow).sizes()
+        if traced is not None and tuple(traced) != output[1:]:
+            raise broken(f"the output has the sizes that its annotation tells, {traced}", str(output[1:]))
 
 
 def configured(subject: Subject) -> None:
@@ -254,11 +254,11 @@ def check_layer(
         _ = Subject(prototype, inputs).hints  # as many as the layer takes
         at(chosen, inputs, seed)
     else:
-        # Refusals follow from the annotations, whatever the sizes: two sizes are enough, and they take as long as all other laws.
+        # Refusals depend on the annotations, not on sizes: two examples are enough, and take as long as all other laws.
         hints = contract_of(prototype, "forward").hints
         for part, times in (([law for law in chosen if law != "refusals"], examples), ([law for law in chosen if law == "refusals"], 2)):
             if part:
-                with using("reference"):  # kernels are not compiled for sizes that are met once
+                with using("reference"):  # no kernels are compiled for sizes that occur once
                     for_drawn("check_layer", hints, prototype, fits, partial(at, part), times)
 
 
@@ -269,11 +269,11 @@ def layer_test(
     return partial(check_layer, layer, *inputs, laws=laws, examples=examples, vocab=vocab)
 
 
-# ------------------------------------------------------------------ what the laws share
+# ------------------------------------------------------------------ shared by the laws
 
 
 class _Recorder(list[tuple[Any, Any]]):
-    """An optimizer that only notes what it was asked to step."""
+    """An optimizer that only records its steps."""
 
     def step(self, weights: Any, grad: Any) -> None:
         self.append((weights, grad))
@@ -285,7 +285,7 @@ def _run(layer: Any, subject: Subject, dtype: Any = np.float32, seed: int = 0) -
 
 
 def _results(layer: Any, subject: Subject) -> dict[str, Any]:
-    """In training twice, as a layer may change, and in eval."""
+    """The results in training, twice, as a layer may change, and in eval."""
     found = copied([_run(layer.train(), subject), _run(layer, subject), layer.eval().forward(*subject.arrays())])
     layer.train()
     return found

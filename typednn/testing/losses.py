@@ -47,14 +47,14 @@ def hints_of(loss: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _of_rank(hint: Any, given: Any) -> Any:
-    """The one of several annotations that speaks of as many axes as were given."""
+    """The one of several annotations with as many axes as the argument."""
     options = array_hints(hint)
     axes = len(given.shape if hasattr(given, "shape") else given)
     return next((option for option in options if rank(option.dim_str) in (None, axes)), options[0])
 
 
 def derivatives(subject: LossSubject) -> None:
-    """loss_grad agrees with central differences of the sum of what loss gives, in float64."""
+    """loss_grad agrees with central differences of the sum of the loss, in float64."""
     loss = subject.ready()
     prediction, target = subject.arrays(np.float64)
     point = np.array(prediction)
@@ -65,7 +65,7 @@ def derivatives(subject: LossSubject) -> None:
 
 
 def shape(subject: LossSubject) -> None:
-    """The derivative has the prediction's shape and precision, whatever the checks."""
+    """The derivative has the prediction's shape and precision, in every mode of the checks."""
     for dtype in (np.float32, np.float64):
         prediction, target = subject.arrays(dtype)
         with checking("off"):
@@ -75,7 +75,7 @@ def shape(subject: LossSubject) -> None:
 
 
 def purity(subject: LossSubject) -> None:
-    """The same twice, and neither prediction nor target is written."""
+    """Two calls give equal results, and neither prediction nor target is written."""
     loss, arrays = subject.ready(), subject.arrays()
     before = copied(arrays)
     with unwritten():

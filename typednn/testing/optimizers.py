@@ -45,7 +45,7 @@ def repeatable(optimizer: Any) -> None:
 
 
 def separate(optimizer: Any) -> None:
-    """Each parameter has state of its own: stepped in turns, parameters end where each ends alone."""
+    """Each parameter has state of its own: stepped alternately, parameters get the same values as alone."""
     together = _after(copy.deepcopy(optimizer), _SHAPES)
     for place, weights in enumerate(together):
         alone = _after(copy.deepcopy(optimizer), _SHAPES, only=place)[place]
@@ -64,7 +64,7 @@ def together(optimizer: Any) -> None:
 
 
 def descends(optimizer: Any) -> None:
-    """A hundred steps on ½|w - c|² come nearer to c."""
+    """A hundred steps on ½|w - c|² reduce the distance to c."""
     stepping, weights, centre = copy.deepcopy(optimizer), values((3, 4), 1, np.float64), values((3, 4), 2, np.float64)
     before = float(np.linalg.norm(weights - centre))
     for _ in range(100):
@@ -75,7 +75,7 @@ def descends(optimizer: Any) -> None:
 
 
 def state(optimizer: Any) -> None:
-    """Where state can be saved: a fresh optimizer that loads it goes on to the same bits."""
+    """Saved state, loaded into a fresh optimizer, gives the same bits in further steps."""
     if not all(hasattr(optimizer, name) for name in ("bind", "state_dict", "load_state_dict")):
         return
     layer = Linear(4, 3).init(np.random.default_rng(0))

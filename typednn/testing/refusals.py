@@ -1,4 +1,4 @@
-"""What a layer's annotations promise to refuse is refused: in forward, in backward, in each gradient field, in update."""
+"""Arguments that contradict a layer's annotations are refused: in forward, in backward, in each gradient field, in update."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -20,7 +20,7 @@ from typednn.testing.subject import Subject, names_of, raises, refused
 
 
 def _longer(array: Any) -> Any:
-    """One more on the last axis."""
+    """An array with one more number on the last axis."""
     host = to_numpy(array)
     return to_device(np.concatenate([host, host[..., :1]], axis=-1), device_of(array))
 
@@ -34,8 +34,8 @@ WRONG: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[int]:
-    """The places of the inputs in which that wrongness is one: what annotations leave open is open."""
+def promised(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> list[int]:
+    """The inputs for which this change is an error by their annotations."""
     layer, arrays = subject.ready(), subject.arrays()
     found: list[int] = []
     bound: set[str] = set()
@@ -49,7 +49,7 @@ def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[
             by_name = not any(slot.variadic for slot in slots) and (
                 wrong == "rank" or bool(last.text and not last.broadcast and (not last.is_name or last.text in bound))
             )
-            found += [place] if by_name or refused_by_trace(layer, tuple(spoil(x).shape)) else []
+            found += [place] if by_name or refused_by_trace(layer, tuple(corrupt(x).shape)) else []
         elif wrong == "integers":
             found += [place] if x.dtype.kind != "i" and names and "int64" not in names else []
         elif wrong == "precision" and not is_floating(x.dtype):
@@ -61,7 +61,7 @@ def promised(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> list[
 
 
 def refused_by_trace(layer: Module, shape: tuple[int, ...]) -> bool:
-    """A stack's annotations leave open what its parts fix."""
+    """Whether the trace of a stack refuses it: a stack's annotations are more general than its parts'."""
     return not isinstance(layer, MultiInput) and raises(StackError, layer.trace, Flow.of(shape))
 
 
@@ -69,52 +69,52 @@ def refused_by_trace(layer: Module, shape: tuple[int, ...]) -> bool:
 Case: TypeAlias = tuple[str, Callable[[], object], Callable[[], object]]
 
 
-def forward(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:
+def forward(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Iterator[Case]:
     """Each input in turn."""
-    for place in promised(subject, wrong, spoil):
+    for place in promised(subject, wrong, corrupt):
         layer, inputs = subject.ready(), subject.arrays()
-        spoiled = [spoil(x) if other == place else x for other, x in enumerate(inputs)]
-        yield f"forward: input {place} of wrong {wrong}", partial(layer.forward, *inputs), partial(layer.forward, *spoiled)
+        corrupted = [corrupt(x) if other == place else x for other, x in enumerate(inputs)]
+        yield f"forward: input {place} of wrong {wrong}", partial(layer.forward, *inputs), partial(layer.forward, *corrupted)
 
 
-def next_grad(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:
+def next_grad(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Iterator[Case]:
     """The derivative by the output."""
     layer = subject.ready()
     good = subject.next_grad(layer.forward(*subject.arrays()))
-    yield f"backward: next_grad of wrong {wrong}", partial(layer.backward, good), partial(layer.backward, spoil(good))
+    yield f"backward: next_grad of wrong {wrong}", partial(layer.backward, good), partial(layer.backward, corrupt(good))
 
 
-def gradient(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:
-    """Each field that backward returns is held to its quantity."""
+def gradient(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Iterator[Case]:
+    """Each field that backward returns must fit its quantity."""
     layer = subject.ready()
     good = subject.next_grad(layer.forward(*subject.arrays()))
     for name in gradient_fields(layer.backward(good)):
-        yield f"backward: gradient field {name!r} of wrong {wrong}", *_well_and_badly(subject, good, name, spoil)
+        yield f"backward: gradient field {name!r} of wrong {wrong}", *_good_and_bad_backward(subject, good, name, corrupt)
 
 
-def _well_and_badly(
-    subject: Subject, good: Any, name: str, spoil: Callable[[Any], Any]
+def _good_and_bad_backward(
+    subject: Subject, good: Any, name: str, corrupt: Callable[[Any], Any]
 ) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Two calls of one layer's backward: one that gives its gradient as it is, one with a field spoiled."""
-    spoiled = False
+    """Two calls of one layer's backward: one that returns the gradient unchanged, one with a field spoiled."""
+    corrupted = False
 
     def badly() -> Any:
-        nonlocal spoiled
-        spoiled = True
+        nonlocal corrupted
+        corrupted = True
         return faulty.backward(good)
 
-    faulty = with_changed_backward(subject.ready(), lambda given: changed_field(given, name, spoil) if spoiled else given)
+    faulty = with_changed_backward(subject.ready(), lambda given: changed_field(given, name, corrupt) if corrupted else given)
     faulty.forward(*subject.arrays())
     return partial(faulty.backward, good), badly
 
 
-def update(subject: Subject, wrong: str, spoil: Callable[[Any], Any]) -> Iterator[Case]:
-    """Each derivative that update is given is held to its parameter."""
+def update(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Iterator[Case]:
+    """Each derivative in update must fit its parameter."""
     layer = subject.ready()
     if layer.num_parameters() and wrong != "list":
         good, optimizer = layer.backward(subject.next_grad(layer.forward(*subject.arrays()))), SGD(0.1)
         with checking("off"):  # with checks no such gradient is made
-            bad = good.map(spoil)
+            bad = good.map(corrupt)
         yield f"update: a gradient of wrong {wrong}", partial(layer.update, optimizer, good), partial(layer.update, optimizer, bad)
 
 
@@ -122,7 +122,7 @@ METHODS: Final = {"forward": forward, "next_grad": next_grad, "gradient": gradie
 
 
 def held(cases: Iterable[Case], known: bool) -> None:
-    """Each case is refused; ``known`` where a good call comes before, twice, so that verdicts are remembered."""
+    """Each case is refused; ``known`` where a good call comes before, twice, so that verdicts are cached."""
     for what, good, bad in cases:
         for _ in range(2 * known):
             good()
@@ -133,16 +133,16 @@ def held(cases: Iterable[Case], known: bool) -> None:
 def all_refused(subject: Subject) -> None:
     """Wrong rank, size, precision, kind and type are refused, in mode full, in cached, and in cached after a good call."""
     modes: list[tuple[Mode, bool]] = [("full", False), ("cached", False), ("cached", True)]
-    for (mode, known), method, (wrong, spoil) in product(modes, METHODS.values(), WRONG.items()):
+    for (mode, known), method, (wrong, corrupt) in product(modes, METHODS.values(), WRONG.items()):
         with checking(mode):
-            held(method(subject, wrong, spoil), known)
+            held(method(subject, wrong, corrupt), known)
 
 
-# ------------------------------------------------------------------ layers spoiled on purpose
+# ------------------------------------------------------------------ faulty layers
 
 
 def with_changed_backward(layer: Any, change: Callable[[Any], Any]) -> Any:
-    """The same layer, of a class whose backward returns ``change(gradient)``: as a user's faulty layer would be."""
+    """The same layer, of a class whose backward returns ``change(gradient)``: like a faulty layer of a user."""
     cls: Any = layer.__class__
     body: Any = cls.backward.__wrapped__
 
@@ -155,7 +155,7 @@ def with_changed_backward(layer: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def gradient_fields(gradient: Any) -> list[str]:
-    """Dotted names of the arrays that a layer's own gradient holds; the parts of sublayers are theirs."""
+    """Dotted names of the arrays that a layer's own gradient holds; without the parts of sublayers."""
     names = [field.name for field in fields(gradient) if hasattr(getattr(gradient, field.name), "shape")]
     parameters = getattr(gradient, "parameters", None)
     if is_dataclass(parameters):

@@ -1,4 +1,4 @@
-"""What a law looks at: a layer with inputs that it takes, and arrays to compare bit by bit."""
+"""The subject of a law: a layer with inputs for it; and comparing arrays bit by bit."""
 
 import copy
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class LawBroken(TypednnError, AssertionError):
-    """A layer, a loss or an optimizer does not keep a law that everyone who uses it counts on."""
+    """A layer, a loss or an optimizer breaks a law."""
 
 
 def broken(rule: str, got: str, cure: str = "") -> LawBroken:
-    """The error of one law; `hold` writes in front of it whose law it is."""
+    """The error of one law; `hold` prepends the name of the subject."""
     return LawBroken(explain("", rule, got, cure).removeprefix(": "))
 
 
@@ -36,7 +36,7 @@ class Subject:
     inputs: tuple[Any, ...]
     seed: int = 0
     device: str = "cpu"
-    vocab: int = 2  # integers that are drawn are below it
+    vocab: int = 2  # drawn integers are below it
 
     @property
     def label(self) -> str:
@@ -51,24 +51,24 @@ class Subject:
         return hints
 
     def fresh(self) -> Module:
-        """The layer as its constructor left it."""
+        """A new copy of the layer, as constructed."""
         return copy.deepcopy(self.prototype)
 
     def ready(self, dtype: Any = np.float32, seed: int = 1) -> Any:
-        """The layer with parameters that no rule gives: a factor of 1 or a bias of 0 would hide that it was forgotten."""
+        """The layer with random parameters: a factor of 1 or a bias of 0 would hide that it is not used."""
         layer = self.fresh().init(np.random.default_rng(seed)).astype(dtype)
         for place, array in enumerate(layer.parameters()):
             array += 0.2 * values(tuple(array.shape), seed + place, dtype)
         return layer.to(self.device)
 
     def arrays(self, dtype: Any = np.float32, seed: int = 0) -> tuple[Any, ...]:
-        """The inputs, floats in the precision asked for, in arrays that refuse to be written."""
+        """The inputs, floats in the given precision, in read-only arrays."""
         pairs = zip(self.hints, self.inputs, strict=True)
         made = (filled(hint, given, self.seed + seed + place, dtype, self.vocab) for place, (hint, given) in enumerate(pairs))
         return tuple(locked(array, self.device) for array in made)
 
     def next_grad(self, output: Any, seed: int = 3) -> Any:
-        """A derivative by ``output``, which refuses to be written."""
+        """A read-only derivative by ``output``."""
         return locked(values(tuple(output.shape), self.seed + seed, output.dtype), self.device)
 
     def described(self) -> str:
@@ -88,7 +88,7 @@ def names_of(hint: Any) -> tuple[str, ...]:
 
 
 def filled(hint: Any, given: Any, seed: int, dtype: Any, vocab: int = 2) -> Any:
-    """An array of the kind that an annotation wants: ``given`` itself, or numbers in that shape, integers below ``vocab``."""
+    """An array that fits an annotation: ``given`` itself, or numbers in that shape, integers below ``vocab``."""
     if given is None:
         return None
     if is_array(given):
@@ -110,7 +110,7 @@ def values(shape: tuple[int, ...], seed: int = 0, dtype: Any = np.float64) -> An
 
 
 def locked(array: Any, device: str = "cpu") -> Any:
-    """A copy on ``device`` that refuses to be written, where the device can refuse."""
+    """A copy on ``device``, read-only where the device supports it."""
     if array is None:
         return None
     copied = np.array(array)
@@ -136,12 +136,12 @@ def arrays_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def bits(value: Any) -> list[bytes]:
-    """Everything that tells two arrays apart, for each array inside ``value``."""
+    """All that distinguishes two arrays, for each array inside ``value``."""
     return [f"{array.dtype} {array.shape} ".encode() + to_numpy(array).tobytes() for _, array in arrays_in(value)]
 
 
 def same(rule: str, before: Any, after: Any, cure: str = "") -> None:
-    """The law ``rule`` holds where every array inside is the same bit by bit; else it is broken by the first that is not."""
+    """The law ``rule`` holds where every array inside is the same bit by bit; otherwise the first different array breaks it."""
     first, second = dict(arrays_in(before)), dict(arrays_in(after))
     odd = [path for path in (*first, *second) if path not in first or path not in second or bits(first[path]) != bits(second[path])]
     if odd:
@@ -149,7 +149,7 @@ def same(rule: str, before: Any, after: Any, cure: str = "") -> None:
 
 
 def copied(value: Any) -> dict[str, Any]:
-    """The arrays inside ``value`` by path, as they are now."""
+    """Copies of the arrays inside ``value``, by path."""
     return {path: to_numpy(array).copy() for path, array in arrays_in(value)}
 
 
@@ -164,7 +164,7 @@ def raises(kind: type[Exception], call: Callable[..., object], *arguments: Any) 
 
 @contextmanager
 def refused(what: str) -> Generator[None]:
-    """What stands in here must be refused by a check, in typednn's own words."""
+    """The code in this block must be refused by a check of typednn."""
     try:
         yield
     except CheckError as error:
@@ -180,7 +180,7 @@ def refused(what: str) -> Generator[None]:
 
 @contextmanager
 def unwritten() -> Generator[None]:
-    """NumPy's complaint about a write becomes a broken law."""
+    """NumPy's error about a write in this block becomes a broken law."""
     try:
         yield
     except ValueError as error:
@@ -191,7 +191,7 @@ def unwritten() -> Generator[None]:
 
 
 def hold(laws: Mapping[str, Callable[[T], None]], chosen: Iterable[str] | None, label: str, subject: T, repeat: str) -> None:
-    """Check the chosen laws; a `LawBroken` says which one, of whom, what came, and how to repeat it."""
+    """Check the chosen laws; a `LawBroken` says which one, of which subject, what came, and how to repeat it."""
     for name in chosen_laws(laws, chosen):
         try:
             laws[name](subject)

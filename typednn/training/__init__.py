@@ -1,4 +1,4 @@
-"""Training: the loop, what is called on its way, and evaluation."""
+"""Training: the loop, its callbacks, and evaluation."""
 
 from typednn.runs.history import Best, Epoch, History, Measured, Step
 from typednn.training.batches import Batches, BatchLike, ValuedLoss

@@ -1,4 +1,4 @@
-"""What `fit` takes: a loss with a value, and batches of inputs and targets, in an order that can be saved."""
+"""Protocols of `fit`'s arguments: a loss with a value, and batches of inputs and targets with a position that can be saved."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ Y = TypeVar("Y", covariant=True)
 
 
 class ValuedLoss(Protocol[Prediction, Wanted]):
-    """A loss whose value is one number, so that it can be shown: any reduction of `typednn.losses` that gives a number."""
+    """A loss whose value is one number, which can be shown: any reduction of `typednn.losses` that gives a number."""
 
     def loss(self, prediction: Prediction, target: Wanted) -> float: ...
 
@@ -20,7 +20,7 @@ class ValuedLoss(Protocol[Prediction, Wanted]):
 
 
 class BatchLike(Protocol[X, Y]):
-    """Inputs and targets that are looked at together."""
+    """Inputs and targets of one batch."""
 
     @property
     def x(self) -> X: ...
@@ -29,10 +29,10 @@ class BatchLike(Protocol[X, Y]):
 
 
 class Batches(Protocol[X, Y]):
-    """What `fit` reads from: `typednn.data.Loader`, or anything that keeps its laws.
+    """The data of `fit`: `typednn.data.Loader`, or any object that behaves like it.
 
-    ``epoch`` epochs are complete, and ``step`` batches of the next were handed out, the one in hand included. ``batches()`` gives the rest;
-    exhausted, it makes ``epoch`` one more and ``step`` 0. ``load_state_dict`` of a ``state_dict`` (JSON) goes on with the same batches.
+    ``epoch`` epochs are complete, and ``step`` batches of the next were taken, including the current one. ``batches()`` gives the rest;
+    at its end ``epoch`` grows by one and ``step`` is 0. ``load_state_dict`` of a ``state_dict`` (JSON) continues with the same batches.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""What can be hung into a training, and how often things happen in it."""
+"""Hooks that `fit` calls, and how often periodic work runs."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
@@ -11,9 +11,9 @@ Metric: TypeAlias = Literal["loss", "accuracy"]
 
 
 class Callback(Protocol):
-    """Called by `fit`; derive from it and write only what you need. An error in one ends the training and travels on.
+    """Called by `fit`; derive from it and write only what you need. An exception ends the training and is raised by `fit`.
 
-    A text that is returned, other than after the end, ends the training with the step that is done: `History.stopped` is that text.
+    Returning a text, except from `on_end`, ends the training after the current step; `History.stopped` is that text.
     """
 
     def on_step(self, step: Step) -> str | None:
@@ -33,17 +33,17 @@ class Callback(Protocol):
         return
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it, as JSON, so that a resumed run goes on as one that was not interrupted."""
+        """The state for checkpoints, as JSON, so that a resumed run goes on as an uninterrupted one."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any], /) -> None:
-        """Go on from what `state_dict` gave, if that was anything."""
+        """Continue from a `state_dict`, unless that was empty."""
         return
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """How often: ``Every(epochs=2)`` or ``Every(steps=500)``."""
+    """An interval: ``Every(epochs=2)`` or ``Every(steps=500)``."""
 
     steps: int | None = None
     epochs: int | None = None
@@ -54,14 +54,14 @@ class Every:
         integer("Every", "steps" if self.epochs is None else "epochs", self.steps if self.steps is not None else self.epochs or 0)
 
     def due(self, step: int, epochs: int | None) -> bool:
-        """Whether now, after ``step`` updates; ``epochs`` is how many passes are complete, None within one."""
+        """Whether it is due after ``step`` updates; ``epochs`` is how many passes are complete, None within one."""
         if self.steps is not None:
             return step % self.steps == 0
         return epochs is not None and self.epochs is not None and epochs % self.epochs == 0
 
 
 def every(name: str, value: int | Every | None) -> Every:
-    """A number means steps, None each epoch."""
+    """An interval: a number means steps, None each epoch."""
     if isinstance(value, Every):
         return value
     return Every(epochs=1) if value is None else Every(steps=integer("fit", name, value))
@@ -71,8 +71,8 @@ def every(name: str, value: int | Every | None) -> Every:
 class EarlyStopping:
     """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``.
 
-    Whenever `fit` then comes to its end, stopped early or not, the model has the weights of the best evaluation; with
-    ``restore_best_weights=False`` it has the last. The optimizer, and a run's last checkpoint, always are those of the last step.
+    When `fit` ends, early or not, the model has the weights of the best evaluation, or with
+    ``restore_best_weights=False`` the last. The optimizer and the run's last checkpoint are always those of the last step.
     """
 
     patience: int

@@ -1,4 +1,4 @@
-"""evaluate: a model's answers to many inputs, a batch at a time, nothing kept on the way. Evaluation: data to measure on while training."""
+"""evaluate: a model's outputs for many inputs, a batch at a time. Evaluation: data to measure on while training."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -28,9 +28,9 @@ def evaluate(model: Layer[In, Out, Any], x: In, batch_size: int = 500, *, transf
 @overload
 def evaluate(model: Layer[In, Out, Any], x: Stored, batch_size: int = 500, *, transform: Callable[[Stored], In]) -> Out: ...
 def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[Any], Any] | None = None) -> Any:
-    """``model.forward(x)`` in eval mode; afterwards every part is in the mode it was in, also after an error.
+    """``model.forward(x)`` in eval mode; afterwards every part has its mode back, also after an error.
 
-    ``transform`` makes of a batch of ``x`` what the model reads, as a `typednn.data.Loader`'s does.
+    ``transform`` turns a batch of ``x`` into the model's input, as a `typednn.data.Loader`'s does.
     Going into eval drops what forward kept: call it between steps, not between a forward and its backward.
     """
     batches = (_taken(x, rows, "") for rows in in_order(len(x), batch_size))
@@ -41,7 +41,7 @@ def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[
 
 @contextmanager
 def evaluating(model: Module) -> Generator[None, None, None]:
-    """Eval mode within; afterwards every part is in the mode it was in."""
+    """Eval mode within this block; afterwards every part has its mode back."""
     modes = [(module, module.training) for _, module in model.named_modules()]
     model.eval()
     try:
@@ -55,7 +55,7 @@ def evaluating(model: Module) -> Generator[None, None, None]:
 class Evaluation(Generic[In, Target]):
     """Data to be measured on: inputs and targets, arrays or memory maps, of which a batch is read at a time.
 
-    Where ``y`` holds rows of shares, ``labels`` are what the accuracy is counted by.
+    Where ``y`` holds probabilities, ``labels`` are used for the accuracy.
     """
 
     x: In
@@ -72,7 +72,7 @@ class Evaluation(Generic[In, Target]):
             raise ArgumentError(explain("Evaluation", "x, y and labels must have as many rows, and at least one", got))
 
     def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float], task: Task) -> tuple[float, dict[str, float]]:
-        """The mean loss and the task's metrics; the model comes back in its mode."""
+        """The mean loss and the task's metrics; the model keeps its mode."""
         summed = 0.0
         labels: Any = self.labels
 
@@ -86,7 +86,7 @@ class Evaluation(Generic[In, Target]):
         with evaluating(model):
             measured = batches()
             metrics = task.metrics(measured)
-            for _ in measured:  # those that the task has left
+            for _ in measured:  # batches that the task has not read
                 pass
         return summed / len(self.x), metrics
 

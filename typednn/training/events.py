@@ -1,4 +1,4 @@
-"""Events: a training's measurements as TensorBoard events, written on the way."""
+"""Events: a training's measurements as TensorBoard events, written during training."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ _INTERVAL = 10  # steps between two points of a curve: a screen has no more
 class Events(Callback):
     """A run's events: losses and rate by step, evaluations, gradient norms by layer.
 
-    Goes on in ``folder`` after ``step``, dropping what it holds beyond. Without the extra it writes nothing, and `missing` says so.
+    Continues in ``folder`` after ``step``, and drops later events. Without the extra it writes nothing; see `missing`.
     """
 
     def __init__(self, folder: Path, step: int) -> None:
@@ -38,7 +38,7 @@ class Events(Callback):
         self._write(measured.step, {f"{measured.split}/{name}": value for name, value in values.items()})
 
     def _write(self, step: int, values: Mapping[str, float | None]) -> None:
-        """What is known of ``values``, by tag."""
+        """Write the numbers among ``values``, by tag."""
         for tag, value in values.items():
             if self._writer is not None and value is not None:
                 self._writer.scalar(tag, value, step)
@@ -47,12 +47,12 @@ class Events(Callback):
         self.close()
 
     def flush(self) -> None:
-        """Bring what was written onto the disk: done before each checkpoint."""
+        """Flush events to the disk, before each checkpoint."""
         if self._writer is not None:
             self._writer.flush()
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None

@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity came from: the first layer, the first parameter, or the data."""
+"""The origin of a NaN or an infinity: the first layer, the first parameter, or the data."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ def finite(array: Any) -> bool:
     """Whether every number of ``array`` is finite; one pass where they are."""
     if not is_floating(array.dtype):
         return True
-    # A sum of squares that is finite has finite terms. It may overflow although all are: then they are looked at.
+    # A finite sum of squares has finite terms. It may overflow although all terms are finite: then each is tested.
     return math.isfinite(to_number(namespace(array).vdot(array, array))) or bool(to_number(namespace(array).isfinite(array).all()))
 
 
@@ -29,7 +29,7 @@ def finite_gradient(model: Module, grad: Any) -> bool:
 
 
 def finite_rows(x: Any) -> Any:
-    """Whether each row of ``x`` is finite, on its device: for each row a boolean that nobody has read."""
+    """Whether each row of ``x`` is finite, on its device: a boolean for each row, not read yet."""
     return namespace(x).isfinite(x.reshape(len(x), -1)).all(axis=1)
 
 
@@ -40,7 +40,7 @@ def finite_each(arrays: Sequence[Any]) -> Any:
 
 
 def place_in_gradient(model: Module, grad: Any) -> str:
-    """The layer nearest to the loss whose gradient is not finite: backward comes there first."""
+    """The layer nearest to the loss whose gradient is not finite, the first in the order of backward."""
     broken = [name for name, array in model.named_gradients(grad).items() if not finite(array)]
     return f'in the gradient of "{broken[-1]}"' if broken else "in a gradient"
 

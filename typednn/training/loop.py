@@ -4,8 +4,8 @@ for each epoch, for each batch:  prediction = model.forward(x)
                                  grad = model.backward(loss.loss_grad(prediction, y))
                                  model.update(optimizer, grad)
 
-A *step* is one update of the weights. Everything that is not the step itself happens between two steps: evaluation, then the checkpoint.
-After an epoch's last step it happens once the epoch is complete, so that no step is ever saved in two states.
+A *step* is one update of the weights. Everything else happens between two steps: evaluation, then the checkpoint. After the last
+step of an epoch it happens when the epoch is complete, so that no step is saved in two states.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,15 +59,15 @@ def fit(
     keep: int = 3,
     progress: bool | Literal["auto"] = "auto",
 ) -> History:
-    """Train ``model`` for ``epochs`` passes over the loader's data, and tell how it went.
+    """Train ``model`` for ``epochs`` passes over the loader's data, and return its history.
 
-    A model is whatever has ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and ``load_state_dict``.
+    A model is any object with ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and ``load_state_dict``.
 
     =====================  ===========================================================================================================
-    task                   what is measured beside the loss; unless told, of `MSE` without labels a regression's, else a classification's
-    run                    metrics, events and checkpoints go there; if it has a checkpoint, training goes on from it, bit for bit
-    validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and when training is through
-    checkpoint_every       each epoch unless told; also at a new best, and when training ends early. ``keep`` newest and the best stay
+    task                   what is measured besides the loss; by default regression for `MSE` without labels, else classification
+    run                    metrics, events and checkpoints go there; training continues from its checkpoint, if any, bit for bit
+    validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and at the end of training
+    checkpoint_every       by default each epoch; also at a new best, and when training ends early. ``keep`` newest and the best stay
     accumulate             batches per update: their mean gradient, by rows. The epoch's last update may have fewer
     transform              a function from gradient to gradient, or several in order, between backward and update
     clip_grad_norm         the largest norm of the gradient over all parameters, after ``transform``
@@ -77,10 +77,10 @@ def fit(
     =====================  ===========================================================================================================
 
     A loss, gradient or evaluation that is no longer finite is a `StateError` that names step and layer; weights and checkpoints stay as
-    they were before that step. On a device it is seen up to 49 steps later, before anything of that step is written: checkpoints stay as
-    they were, the weights have gone on. Ctrl-C and SIGTERM finish the step, save, and go on as `KeyboardInterrupt` or
-    ``SystemExit(143)``; a second one acts at once, and so does the first before this call's first step is done. In the end what the
-    layers kept is dropped.
+    they were before that step. On a device it is noticed up to 49 steps later, before anything of that step is written: checkpoints stay
+    as they were, but the weights are those of the later step. Ctrl-C and SIGTERM finish the step, save, and then raise
+    `KeyboardInterrupt` or ``SystemExit(143)``; a second one acts at once, and so does the first one before this call's first step is
+    done. At the end, arrays that layers kept are dropped.
     """
     trained: Layer[Any, Any, Any] = adopted(model)  # an object that derives from nothing is wrapped, and has the same methods
     if not isinstance(trained, Module):

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-_REFRESH = 0.25  # seconds between two looks at the bar
+_REFRESH = 0.25  # seconds between two updates of the bar
 
 
 @final
 class Display:
-    """Shows a training of ``total`` steps, ``done`` of them before; a context manager. What is not shown imports nothing."""
+    """Shows a training of ``total`` steps, ``done`` of them before; a context manager. When quiet, nothing is imported."""
 
     _console: Console | None = None
     _bar: Progress | None = None
@@ -50,7 +50,7 @@ class Display:
             self._bar.stop()
 
     def step(self, step: int, epoch: int, loss: float, speed: float) -> None:
-        """After a step: four times a second the bar is drawn anew."""
+        """After a step: redraw the bar four times a second."""
         if self._bar is not None and time.perf_counter() - self._drawn >= _REFRESH:
             self._drawn = time.perf_counter()
             self._draw(self._bar, step, f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed:,.0f} samples/s")
@@ -67,7 +67,7 @@ class Display:
         self.note("  ".join(each for each in (line, "" if measured is None else summary(measured), f"{epoch.seconds:.1f} s") if each))
 
     def note(self, text: str) -> None:
-        """A line of its own."""
+        """Print a line of its own."""
         if self._console is not None:
             self._console.print(text, soft_wrap=True, markup=False)
 

@@ -1,4 +1,4 @@
-"""Session: one call of `typednn.training.fit`, from the checkpoint that it goes on from to the last that it writes."""
+"""Session: one call of `typednn.training.fit`, from the checkpoint that it starts from to the last that it writes."""
 
 import math
 import time
@@ -32,14 +32,14 @@ from typednn.training.finite import finite_each, finite_gradient, finite_rows, p
 from typednn.training.progress import Display, summary
 from typednn.training.signals import Stop
 
-_NORMS = 50  # steps between two looks at the gradients' norms
-_UNREAD = 0.25  # seconds between two looks at what steps on a device have left there
+_NORMS = 50  # steps between two measurements of the gradients' norms
+_UNREAD = 0.25  # seconds between two reads of results on a device
 _STEP = tuple(each.name for each in fields(Step))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The numbers that `fit` was given, checked."""
+    """The checked settings of `fit`."""
 
     epochs: int
     accumulate: int
@@ -55,12 +55,12 @@ class Plan:
 
 @dataclass(slots=True)
 class _Pending:
-    """A step under way, or done and not reported yet. On a device ``loss`` (Σ loss·rows) and ``finite`` are arrays that nobody has read."""
+    """A step in progress, or done and not reported yet. On a device ``loss`` (Σ loss·rows) and ``finite`` are arrays not read yet."""
 
     loss: Any = 0.0
     rows: int = 0
     batches: int = 0
-    grad: Any = None  # the sum over the batches, so that any number of them needs the memory of two
+    grad: Any = None  # the sum over the batches: any number of them needs the memory of two gradients
     finite: list[Any] = field(default_factory=list[Any])  # whether each row of each batch is finite, then the loss and each derivative
     derivatives: list[str] = field(default_factory=list[str])  # the names of the last
     step: int = 0
@@ -72,7 +72,7 @@ class _Pending:
 @final
 @dataclass(slots=True, eq=False)
 class Session:
-    """What `fit` was given, where the training stands (``state``), and what belongs to this call alone."""
+    """The arguments of `fit`, the state of the training (``state``), and the data of this call."""
 
     model: Layer[Any, Any, Any]
     loss: ValuedLoss[Any, Any]
@@ -85,18 +85,18 @@ class Session:
     validation: Evaluation[Any, Any] | None
     stop: Stop
     state: TrainingState = field(init=False)
-    part: _Pending = field(default_factory=_Pending)  # the step under way
+    part: _Pending = field(default_factory=_Pending)  # the step in progress
     pending: list[_Pending] = field(default_factory=list[_Pending])
     loss_array: Callable[[Any, Any], Any] | None = None
-    """Where results stay on a device until those of several steps are read at once. A loss from outside, and clipping, read each step."""
+    """The loss on its device, so that results of several steps are read at once. Without it, and with clipping, each step is read."""
     check_target: Callable[[Any, int], object] | None = None
     at_once: bool = field(init=False)
     events: Events | None = None
     display: Display = field(init=False)
-    callback_reason: str = ""  # why one wants training to end
-    reason: str | None = None  # why training ends, "" where it is through
-    best_weights: dict[str, Any] | None = None  # where no checkpoint holds them
-    clock: float = 0.0  # when the time was last counted
+    callback_reason: str = ""  # the reason of a callback to end training
+    reason: str | None = None  # why training ends; "" at its regular end
+    best_weights: dict[str, Any] | None = None  # kept here if there are no checkpoints
+    clock: float = 0.0  # when the seconds were last counted
     last_report: float = 0.0
     deadline: float = math.inf
 
@@ -128,7 +128,7 @@ class Session:
         return history
 
     def _epoch(self) -> None:
-        """The rest of the epoch, or as much of it as there is a reason for."""
+        """The rest of the epoch, or until there is a reason to end."""
         self.model.train()
         for batch in self.loader.batches():
             self._batch(to_device(batch.x, self.model.device), batch.y)
@@ -147,7 +147,7 @@ class Session:
         prediction = self.model.forward(x)
         y = self.task.targets(y, prediction)
         if self.loss_array is not None and self.check_target is not None:
-            self.check_target(y, prediction.shape[1])  # where the labels were made: on the device this would wait
+            self.check_target(y, prediction.shape[1])  # while the labels are on the host: on the device this would wait
         y = to_device(y, self.model.device)
         if self.loss_array is not None:
             value = self.loss_array(prediction, y)
@@ -203,7 +203,7 @@ class Session:
         return self.state.total_seconds
 
     def _report(self) -> None:
-        """Write, show and give to the callbacks the steps that are pending; a device is waited for once."""
+        """Write and show the pending steps, and call the callbacks with them; waits once for a device."""
         pending, self.pending = self.pending, []
         if self.loss_array is not None and pending:
             numbers = iter(read_together([array for each in pending for array in (each.loss, *each.finite)]))
@@ -219,14 +219,14 @@ class Session:
             self.state.rows += each.rows
             done = Step(each.step, self.number, each.loss / each.rows, each.rate, speed, each.seconds, each.norms)
             if self.run is not None:
-                # Not asdict, which copies: this is once a step.
+                # Not asdict, which copies, as this runs at every step.
                 line = {name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None}
                 self.run.write_metrics({"kind": "step", **line})
             self._call("on_step", done)
             self.display.step(each.step, self.number, self.state.loss_sum / self.state.rows, speed)
 
     def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], value: Step | Measured | Epoch) -> None:
-        """Call it of every callback; the first of them that gives a reason ends the training."""
+        """Call this method of every callback; the first that returns a reason ends the training."""
         for callback in self.callbacks:
             reason: str | None = getattr(callback, name)(value)
             self.callback_reason = self.callback_reason or reason or ""
@@ -244,7 +244,7 @@ class Session:
 
     @property
     def number(self) -> int:
-        """The epoch under way, from 1."""
+        """The current epoch, from 1."""
         return len(self.state.epochs) + 1
 
     def _diverged(self, step: int, what: str, got: str, place: str) -> None:
@@ -320,7 +320,7 @@ class Session:
         return self.reason is not None
 
     def _finish(self) -> None:
-        """Save where training ends early, and say so; then the best weights, if they were asked for, into the model in hand.
+        """Save where training ends early, and report it; then load the best weights into the model, if they are wanted.
 
         The last weights, and the optimizer that belongs to them, are in the last checkpoint.
         """
@@ -343,7 +343,7 @@ class Session:
         state = self.state
         return History(tuple(state.epochs), tuple(state.evaluations), state.best, state.step, self.reason or "")
 
-    # ------------------------------------------------------------------ saving and going on
+    # ------------------------------------------------------------------ saving and resuming
 
     def _save(self, run: Run) -> None:
         self._report()
@@ -354,7 +354,7 @@ class Session:
         run.save(self.state, self.model, self.optimizer, self.loader, keep=self.plan.keep)
 
     def _resume(self, run: Run) -> None:
-        """Put everything to where the run's newest checkpoint has it; without one, metrics and events begin."""
+        """Restore everything from the run's newest checkpoint; without one, start metrics and events."""
         run.require_lock()
         bind(self.optimizer, self.model)
         found = run.latest()
@@ -375,7 +375,7 @@ class Session:
 
 
 def bind(optimizer: object, model: Module) -> None:
-    """Let the optimizer know the model's parameters by name, which saving needs, if it does not yet."""
+    """Bind the optimizer to the model, which saving needs, unless it is bound."""
     if not isinstance(optimizer, GradientOptimizer):
         got, cure = type(optimizer).__name__, "use one of typednn.optim, or derive yours from GradientOptimizer"
         raise StateError(explain("fit", "a run saves the optimizer by its state_dict()", got, cure))

@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM, taken at the end of a step: the first asks, a second acts at once as it would have without us.
+"""Ctrl-C and SIGTERM, handled at the end of a step. A second signal acts at once, as without this module.
 
-Before the first step there is nothing to save: while kernels are compiled for it, which may take a minute, the first acts at once too.
+Before the first step there is nothing to save, and compiling kernels may take a minute: then the first signal acts at once too.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
-_EXIT_BY_SIGNAL = 128  # a shell's code for a process that a signal ended is this and its number
+_EXIT_BY_SIGNAL = 128  # plus the signal's number: the exit code that shells use
 
 
 @dataclass(slots=True)
 class Stop:
-    """Which signal has come, if any."""
+    """The signal that was received, if any."""
 
     signal: signal.Signals | None = None
-    at_once: bool = True  # whether nothing would be lost; `typednn.training.session` makes it False at the first update
+    at_once: bool = True  # whether a signal acts at once; `typednn.training.session` makes it False at the first update
 
     def leave(self) -> NoReturn:
-        """Go on as the signal meant it: KeyboardInterrupt after Ctrl-C, SystemExit(143) after SIGTERM."""
+        """End as the signal would: KeyboardInterrupt after Ctrl-C, SystemExit(143) after SIGTERM."""
         if self.signal is signal.SIGTERM:
             raise SystemExit(_EXIT_BY_SIGNAL + signal.SIGTERM)
         raise KeyboardInterrupt
@@ -34,9 +34,9 @@ class Stop:
 
 @contextmanager
 def stopping(note: str = "") -> Generator[Stop, None, None]:
-    """Within, SIGINT and SIGTERM only set `Stop.signal`, once, and tell ``note``; afterwards the handlers are what they were.
+    """Within, SIGINT and SIGTERM only set `Stop.signal`, once, and call ``note``; afterwards the handlers are restored.
 
-    Signals reach the main thread only: in another one this does nothing.
+    Only the main thread receives signals: in another thread this does nothing.
     """
     stop = Stop()
     before: dict[signal.Signals, Any] = {}
@@ -48,12 +48,12 @@ def stopping(note: str = "") -> Generator[Stop, None, None]:
             stop.leave()
         if note:
             with contextlib.suppress(OSError):
-                os.write(2, f"\n{note}\n".encode())  # past sys.stderr, which may be in the middle of a write
+                os.write(2, f"\n{note}\n".encode())  # not through sys.stderr, which may be in the middle of a write
 
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(each)
-            if handler is not None and handler != signal.SIG_IGN:  # ignored, as under nohup, or not Python's: left alone
+            if handler is not None and handler != signal.SIG_IGN:  # ignored, as under nohup, or not a Python handler: unchanged
                 before[each] = handler
                 signal.signal(each, asked)
     try:

@@ -1,12 +1,12 @@
-"""Compiled kernels on disk: the second process finds what the first has compiled.
+"""Compiled kernels on disk, shared by processes.
 
 An entry is one shared library whose last bytes are a digest of its content and its own key, so that a truncated, damaged or renamed
-file is noticed before it is loaded, and built again. Entries appear by renaming a finished file: several processes may build one at once.
-They lie in ``TYPEDNN_CACHE``, or else in ``typednn/kernels`` of the user's cache folder; where that can't be used, in a folder of
+file is noticed before it is loaded, and built again. A finished file is renamed to its entry, so several processes may build one at once.
+Entries are kept in ``TYPEDNN_CACHE``, or else in ``typednn/kernels`` of the user's cache folder; where that can't be used, in a folder of
 this process alone. Deleting the folder is always safe.
 
-Loading an entry runs its code, so folder and entry must belong to the user and be writable by nobody else. The folder is opened, and all
-that happens to it goes through its descriptor: what was checked is what is loaded, whoever may rename the folders above it.
+Loading an entry runs its code, so folder and entry must belong to the user and be writable by nobody else. The folder is opened
+once and used through its descriptor only: the file loaded is the file checked, even if folders above it are renamed.
 """
 
 import atexit
@@ -25,7 +25,7 @@ from pathlib import Path
 _MARK = b"typednn\n"
 _TRAILER = len(_MARK) + 32
 
-# What begins so, in the user's folder and in that for temporary files, is locked by a process or was left by one that was killed.
+# Files and folders with these prefixes are locked by a running process, or were left by a killed one.
 _UNFINISHED = "building-"
 _PRIVATE = "typednn-building-"
 _YOUNG = 60.0  # seconds within which it may not be locked yet
@@ -44,13 +44,13 @@ def digest(*parts: str | bytes) -> str:
 
 @contextmanager
 def entry(key: str, build: Callable[[Path], None]) -> Generator[Path]:
-    """The library of ``key``: found, or made by ``build(path)``, which writes a new file at ``path``. Its path is good within the block."""
+    """The library of ``key``: found, or made by ``build(path)``, which writes a file at ``path``. Its path is valid within the block."""
     with ExitStack() as opened:
         yield _holder(f"{key}.so", key, build, opened) / f"{key}.so"
 
 
 def _holder(name: str, key: str, build: Callable[[Path], None], opened: ExitStack) -> Path:
-    """The folder that holds the entry of ``key``, now if not before."""
+    """The folder that holds the entry of ``key``, which is built if it is missing."""
     users = _users_folder()
     safe = None if users is None else _through_descriptor(users, opened)
     for folder in (safe, _own):
@@ -59,7 +59,7 @@ def _holder(name: str, key: str, build: Callable[[Path], None], opened: ExitStac
     if safe is not None:
         _sweep(safe, _UNFINISHED)
     _sweep(Path(tempfile.gettempdir()), _PRIVATE)
-    with _workshop() as workshop:
+    with _build_folder() as workshop:
         build(workshop / name)
         content = (workshop / name).read_bytes()
     content += _MARK + _seal(content, key)
@@ -79,7 +79,7 @@ def _seal(content: bytes, key: str) -> bytes:
 
 
 def _is_whole(path: Path, key: str) -> bool:
-    """Whether this is a file of the user's that nobody else can write, and nothing is missing or changed. Opening a pipe must not wait."""
+    """Whether this is an undamaged file of the user's that nobody else can write. Opening a pipe must not wait."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             state = os.fstat(file.fileno())
@@ -87,7 +87,7 @@ def _is_whole(path: Path, key: str) -> bool:
                 return False
             file.seek(-_TRAILER, os.SEEK_END)
             trailer = file.read()
-            if not trailer.startswith(_MARK):  # such as a file of gigabytes
+            if not trailer.startswith(_MARK):  # don't read a large foreign file
                 return False
             file.seek(0)
             return trailer == _MARK + _seal(file.read(state.st_size - _TRAILER), key)
@@ -96,7 +96,7 @@ def _is_whole(path: Path, key: str) -> bool:
 
 
 def _distrust(state: os.stat_result) -> str:
-    """Who else may have written it; empty if nobody."""
+    """Why someone else may have written it; empty if nobody can."""
     if state.st_uid != os.geteuid():
         return f"it belongs to user {state.st_uid}, not to {os.geteuid()}"
     if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -105,7 +105,7 @@ def _distrust(state: os.stat_result) -> str:
 
 
 def _keep(content: bytes, path: Path) -> None:
-    """Write the entry beside its place, and put it there when it is whole."""
+    """Write the entry to a file in the same folder, and rename it when it is complete."""
     descriptor, unfinished = tempfile.mkstemp(prefix=_UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -120,9 +120,9 @@ def _keep(content: bytes, path: Path) -> None:
 
 
 def _users_folder() -> Path | None:
-    """Where the user's entries are kept; None, with a warning, where no such folder can be named."""
-    told = os.environ.get("TYPEDNN_CACHE")
-    folder = Path(told) if told else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "typednn", "kernels")
+    """The folder of the user's entries; None, with a warning, where there is no home folder."""
+    configured = os.environ.get("TYPEDNN_CACHE")
+    folder = Path(configured) if configured else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "typednn", "kernels")
     try:
         return folder.expanduser()
     except RuntimeError as error:
@@ -131,7 +131,7 @@ def _users_folder() -> Path | None:
 
 
 def _through_descriptor(folder: Path, opened: ExitStack) -> Path | None:
-    """A path to ``folder`` that means this folder whatever is renamed; None, with a warning, where its entries must not be loaded."""
+    """A path to ``folder`` that stays valid when it is renamed; None, with a warning, where its entries must not be loaded."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -148,7 +148,7 @@ def _through_descriptor(folder: Path, opened: ExitStack) -> Path | None:
 
 @cache
 def _warn(folder: Path, why: str) -> None:
-    """Once for each folder and reason."""
+    """Warn once for each folder and reason."""
     warnings.warn(
         f"{folder} can't keep compiled kernels ({why}): they last for this process only; "
         "set TYPEDNN_CACHE to a folder of your own that nobody else can write to",
@@ -177,7 +177,7 @@ def _own_folder() -> Path:
 
 
 def _lock(descriptor: int, *, wait: bool = True) -> bool:
-    """Whether the file is now this process's, until the descriptor is closed; not every file system can tell."""
+    """Lock the file until the descriptor is closed; False if another process has it, or the file system has no locks."""
     import fcntl  # not on Windows, where kernels are compiled in memory
 
     try:
@@ -188,13 +188,13 @@ def _lock(descriptor: int, *, wait: bool = True) -> bool:
 
 
 @contextmanager
-def _workshop() -> Generator[Path]:
+def _build_folder() -> Generator[Path]:
     """A private folder for one compilation."""
     with tempfile.TemporaryDirectory(prefix=_PRIVATE) as folder:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
             _lock(descriptor)
-            with open(Path(folder, "room"), "wb") as file:  # LLVM ends the process when it can't write
+            with open(Path(folder, "room"), "wb") as file:  # LLVM ends the process when the disk is full
                 os.posix_fallocate(file.fileno(), 0, _ROOM)
             os.unlink(file.name)
             yield Path(folder)
@@ -203,7 +203,7 @@ def _workshop() -> Generator[Path]:
 
 
 def _sweep(folder: Path, prefix: str) -> None:
-    """Remove what killed compilations have left: the user's own, and locked by nobody."""
+    """Remove the files of killed compilations: the user's own, and not locked."""
     with suppress(OSError):
         for left in folder.glob(f"{prefix}*"):
             with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Kernels: described once, compiled at the first call or found on disk, then called at little cost with NumPy arrays.
+"""Kernels: described once, compiled at the first call or loaded from disk, then called with NumPy arrays.
 
-A call is checked (kind, dtype, layout, shape), fills in the arrays' addresses, and runs with the interpreter's lock released. What
-it fills in is a frame: the C structures that a kernel reads its arguments from, prepared for the shapes of an earlier call. A call takes
+A call is checked (kind, dtype, layout, shape), fills the arrays' addresses into a frame, and runs with the interpreter's lock released. A
+frame is the C structures that a kernel reads its arguments from, prepared for the shapes of an earlier call. A call takes
 a frame out of the list for its shapes and puts it back afterwards, so that two threads never share one.
 """
 
@@ -34,10 +34,10 @@ def kernel(
     options: dict[str, Any] | None = None,
     written: tuple[int, ...] = (),
 ) -> Kernel:
-    """The kernel that ``build(hl, cpu, *inputs, **options)`` describes; asked for again, the same one. Nothing is compiled yet.
+    """The kernel that ``build(hl, cpu, *inputs, **options)`` describes; the same arguments give the same kernel. Nothing is compiled yet.
 
     ``build`` gets the module ``halide``, a `Cpu` for tile sizes, and a parameter for each of ``inputs``; it returns the output Func, or a
-    list of them. ``options`` are hashable, with a ``repr`` that says their whole value: they are part of what the kernel is.
+    list of them. ``options`` are hashable, with a ``repr`` that contains their whole value: they are part of the kernel's key.
     The first outputs are written over the inputs numbered ``written``, and a call does not name them again.
     """
     plan = Plan(name, build, inputs, outputs, tuple(sorted((options or {}).items())), written)
@@ -54,7 +54,7 @@ class Kernel:
     def __init__(self, plan: Plan) -> None:
         self.plan: Plan = plan
         self._lock = Lock()
-        # What `__call__` calls, for callers that count nanoseconds: ask for it at each call, the first one changes it.
+        # A faster `__call__`. Read the attribute at each call: the first call replaces it.
         self.call: Callable[..., None] = self._first_call
 
     def __call__(self, *arguments: Any) -> None:
@@ -97,12 +97,12 @@ def _load(plan: Plan) -> Callable[[int], int] | None:
 
 
 def _in_memory(plan: Plan) -> Callable[..., None]:
-    """A call through Halide's own binding: checked alike, but slower, and with the interpreter's lock held."""
+    """A call through Halide's own binding: with the same checks, but slower, and with the interpreter's lock held."""
     compiled = toolchain.compile_in_memory(plan)
     arguments = (*plan.inputs, *plan.outputs)
     frame = Frame(plan)
 
-    def taken(value: Any, argument: Argument) -> Any:
+    def binding_argument(value: Any, argument: Argument) -> Any:
         if not isinstance(argument, Array):
             return value
         # Outputs are aligned, or the frame refuses them; Halide's binding takes no others.
@@ -113,7 +113,7 @@ def _in_memory(plan: Plan) -> Callable[..., None]:
         given = (*named[: len(plan.inputs)], *(named[number] for number in plan.written), *named[len(plan.inputs) :])
         frame.check(given)
         try:
-            compiled(*map(taken, given, arguments))
+            compiled(*map(binding_argument, given, arguments))
         except toolchain.halide().HalideError as error:
             raise EngineError(f"{plan.name} failed: {error}") from error
 

@@ -16,7 +16,7 @@ _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
 _BUFFER = 7  # words of a halide_buffer_t: device, device interface, host, flags, type and rank, dimensions, padding
 _HOST, _TYPE, _DIMENSIONS = 2, 4, 5
 _LIMIT = 2**31  # Halide counts elements in 32 bits
-_SHAPES = 256  # so many are remembered
+_SHAPES = 256  # frames that are kept
 
 
 def _nothing() -> None:
@@ -24,7 +24,7 @@ def _nothing() -> None:
 
 
 class Frame:
-    """Argument structures of one kernel, for the shapes that it was last fitted to."""
+    """The argument structures of one kernel, for the shapes of its last `fit`."""
 
     __slots__ = (
         "_arguments",
@@ -57,7 +57,7 @@ class Frame:
         self.floats: Any = (ctypes.c_float * (2 * size)).from_buffer(self.words)
         self.address: int = ctypes.addressof(self.words)
         self.shapes: list[tuple[int, ...] | None] = [None] * len(self._arguments)
-        # The arrays that the parameters were filled in from. They are not kept alive; as long as they live, they can't be resized.
+        # The arrays that the parameters were filled in from. They are not kept alive, but can't be resized while they live.
         self.parameters: tuple[Callable[[], Any], ...] = ()
         for number, (argument, at, dtype) in enumerate(zip(self._arguments, self._at, self._dtypes, strict=True)):
             self.words[number] = self.address + 8 * at
@@ -72,7 +72,7 @@ class Frame:
         return self._at[number] + _HOST if isinstance(self._arguments[number], Array) else 2 * self._at[number]
 
     def fit(self, arguments: tuple[Any, ...]) -> None:
-        """Prepare for ``arguments``; raise what is wrong with them."""
+        """Prepare for ``arguments``; raise an error if they don't fit."""
         self.shapes = [None] * len(self._arguments)
         for at, extents in zip(self._at, self.check(arguments), strict=True):
             stride = 1
@@ -84,7 +84,7 @@ class Frame:
         self.shapes = [getattr(value, "shape", None) for value in arguments]
 
     def check(self, arguments: tuple[Any, ...]) -> list[tuple[int, ...]]:
-        """The extents that the kernel sees, argument by argument; an error says which one is not what it has to be."""
+        """The extents that the kernel sees, argument by argument; an error names the first argument that is wrong."""
         if len(arguments) != len(self._arguments):
             raise EngineError(f"{self._name} takes {len(self._arguments)} arguments, got {len(arguments)}")
         named: dict[str, int] = {}
@@ -97,11 +97,11 @@ class Frame:
             where = f"{self._name}: output {number - self._outputs}" if output else f"{self._name}: argument {number}"
             self._check_kind(where, value, self._dtypes[number], output)
             extents = (value.size,) if argument.flat else value.shape
-            wanted = tuple(
+            expected_extents = tuple(
                 named.setdefault(extent, found) if isinstance(extent, str) else extent
                 for extent, found in zip(argument.shape, extents, strict=False)
             )
-            if len(extents) != len(argument.shape) or extents != wanted:
+            if len(extents) != len(argument.shape) or extents != expected_extents:
                 expected = f"({', '.join(map(str, argument.shape))}) with {named}" if named else str(argument.shape)
                 raise ShapeError(explain(where, f"must have the shape {expected}", str(value.shape)))
             if math.prod(extents) >= _LIMIT:
@@ -123,9 +123,9 @@ class Frame:
 def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str]) -> Callable[..., None]:
     """A function that calls ``run`` with a frame of ``plan``'s arguments.
 
-    Frames lie idle under the shapes of the arrays that bring an extent of their own (``x`` of a layer, and not its parameters): arrays
-    of some shapes may take turns. The others' shapes are compared. The function is written for these arguments, one line each, as
-    ``dataclass`` writes an ``__init__``: a loop over them takes half as long again.
+    Idle frames are kept by the shapes of the arrays with an extent that each call sets (``x`` of a layer, not its parameters), so arrays
+    of several shapes may alternate. The other shapes are compared. The function's source is generated, one line for each argument, as
+    ``dataclass`` generates an ``__init__``: a loop over the arguments would take 1.5 times as long.
     """
 
     def failed(code: int) -> None:
@@ -154,7 +154,7 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
     }
     blank = Frame(plan)
     inputs = len(plan.inputs)
-    # The names of all arguments: an output that is written over an input has that one's.
+    # The names of all arguments. An output that is written over an input has the input's name.
     names = [f"a{number}" for number in range(inputs)]
     names += [f"a{number}" for number in (*plan.written, *range(inputs + len(plan.written), inputs + len(plan.outputs)))]
     leading: list[str] = []

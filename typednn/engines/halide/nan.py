@@ -1,5 +1,5 @@
 """NaN in kernels. Halide's arithmetic may assume that there is none: ``hl.max(x, 0)`` gives 0 for NaN, and ``hl.is_nan`` of what was
-computed may be folded away. A test of the bits is not, and costs nothing that could be measured.
+computed may be folded away. A test of the bits is kept, and its cost is too small to measure.
 
 Arguments are Halide expressions of float32. Mind also that Halide's ``exp``, ``log`` and ``tanh`` lose infinities and NaN; `exp` here
 keeps them.

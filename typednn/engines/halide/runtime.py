@@ -1,6 +1,6 @@
 """Halide's runtime, one for all kernels of a process: their threads, and what happens when a kernel complains.
 
-By default a complaint ends the process. Here it is kept for `complaint`, and the kernel returns a code.
+By default an error ends the process. Here its message is kept for `complaint`, and the kernel returns a code.
 """
 
 import ctypes
@@ -29,28 +29,28 @@ def _keep(_context: int | None, text: bytes) -> None:
     _complaint = text.decode(errors="replace").strip()
 
 
-def _one_by_one(context: int | None, task: int, first: int, count: int, closure: int | None) -> int:
-    """A parallel loop on this thread alone."""
+def _sequential_loop(context: int | None, task: int, first: int, count: int, closure: int | None) -> int:
+    """A parallel loop, run on this thread alone."""
     run = _Task(task)
     return next((code for number in range(first, first + count) if (code := run(context, number, closure))), 0)
 
 
-# As long as the library may call them.
+# Module-level, as the library may call them at any time.
 _handler = _Handler(_keep)
-_loop = _Loop(_one_by_one)
+_loop = _Loop(_sequential_loop)
 
-_left_to_child = False  # whether the last fork left the pool running
-_orphaned = False  # whether this process is a child of such a fork
+_pool_kept_at_fork = False  # whether the pool was running at the last fork
+_pool_lost = False  # whether this process is a child of such a fork, which has no threads of the pool
 
 
 def complaint() -> str:
-    """What the last kernel that failed had to say."""
+    """The error message of the last kernel that failed."""
     return _complaint
 
 
 @cache
 def key() -> str:
-    """The runtime's place in the cache; a kernel compiled for another runtime is another kernel."""
+    """The runtime's key in the cache, and a part of every kernel's key."""
     return on_disk.digest("runtime", *toolchain.fingerprint())
 
 
@@ -72,7 +72,7 @@ def soname() -> str:
 
 
 def load() -> None:
-    """Have the runtime in this process, with our error handler and thread count."""
+    """Load the runtime into this process, with our error handler and thread count."""
     global _library
     with _lock():
         if _library is None:
@@ -85,25 +85,25 @@ def load() -> None:
 
 
 def _set_threads(count: int) -> None:
-    if _library is not None and not _orphaned:
-        # A pool that has started keeps its size: it has to end first.
+    if _library is not None and not _pool_lost:
+        # A running pool keeps its size, so it is shut down first.
         _library.halide_shutdown_thread_pool()
         _library.halide_set_num_threads(count)
 
 
 def _before_fork() -> None:
-    """End the pool, so that parent and child each start their own; not where another Python thread may be running a kernel."""
-    global _left_to_child
-    _left_to_child = threading.active_count() > 1
-    if _library is not None and not _left_to_child and not _orphaned:
+    """End the pool, so that parent and child each start their own; but not while another Python thread may run a kernel."""
+    global _pool_kept_at_fork
+    _pool_kept_at_fork = threading.active_count() > 1
+    if _library is not None and not _pool_kept_at_fork and not _pool_lost:
         _library.halide_shutdown_thread_pool()
 
 
 def _after_fork() -> None:
-    """A child that inherits the pool's record, perhaps locked, without the pool's threads, leaves it alone: it computes on one core."""
-    global _orphaned
-    if _library is not None and _left_to_child:
-        _orphaned = True
+    """Use no pool in a child that inherits the pool's state, perhaps locked, without its threads: the child computes on one core."""
+    global _pool_lost
+    if _library is not None and _pool_kept_at_fork:
+        _pool_lost = True
         _library.halide_set_custom_do_par_for(_loop)
 
 

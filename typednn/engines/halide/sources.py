@@ -1,7 +1,7 @@
 """The code that decides what a kernel computes, as a key: a changed line makes a changed kernel.
 
-That is the file of its build function, those of its options' classes, and every file of the same package that these got a name from, and
-so on.
+It covers the file of the build function, the files of its options' classes, and all files of the same package that these import names
+from, directly or not.
 """
 
 import sys
@@ -16,14 +16,14 @@ from typednn.errors import EngineError
 
 
 def digest_of(build: Callable[..., Any], *options: Any) -> str:
-    """A key of all the source that ``build`` and its options rest on."""
+    """A key of all source that ``build`` and its options depend on."""
     return _digest_of_modules(build.__module__, *sorted({getattr(option, "__module__", None) or build.__module__ for option in options}))
 
 
 @cache
 def _digest_of_modules(*names: str) -> str:
     parts: list[str | bytes] = []
-    for module in sorted({module for name in names for module in _reached(name)}):
+    for module in sorted({module for name in names for module in _modules_used(name)}):
         file = getattr(sys.modules[module], "__file__", None)
         if file is None:
             raise EngineError(f"a kernel's build function has to be in a file, and {module} has none")
@@ -31,7 +31,7 @@ def _digest_of_modules(*names: str) -> str:
     return digest(*parts)
 
 
-def _reached(name: str) -> set[str]:
+def _modules_used(name: str) -> set[str]:
     """``name`` and the modules of its own package that its names come from, directly or not."""
     package = name.partition(".")[0]
     reached: set[str] = set()

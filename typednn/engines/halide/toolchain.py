@@ -1,8 +1,8 @@
 """Halide and a linker: from the description of a kernel to a shared library. The one place that imports Halide, which has no types.
 
 Kernels are compiled ahead of time, without Halide's runtime, and linked against one runtime that they share (`runtime.py`).
-``pip install typednn[fast]`` brings Halide; the linker is ``ld`` or any C compiler. Without a linker, kernels are compiled in memory in
-each process anew, and hold the interpreter's lock while they run.
+``pip install typednn[fast]`` brings Halide; the linker is ``ld`` or any C compiler. Without a linker, every process compiles its
+kernels in memory, and they hold the interpreter's lock while they run.
 """
 
 import importlib
@@ -24,7 +24,7 @@ import numpy as np
 from typednn.engines import processor
 from typednn.errors import EngineError
 
-# The interface between our objects, their runtime and `runtime.py`: another number makes every cached entry another one.
+# The interface between our objects, their runtime and `runtime.py`: raising the number makes all cached entries invalid.
 ABI = "1"
 
 
@@ -33,8 +33,8 @@ class Array:
     """An array argument: C-contiguous, of this shape and dtype. A name instead of a number is an extent that each call brings.
 
     ``Array("batch", 28, 28, 6)`` takes any batch; all arrays of one call have the same. With ``flat``, an array of any rank is taken as
-    its elements in a row: ``Array("size", flat=True)``. ``parameter`` is an input that is mostly the same array from call to call, as a
-    layer's are: that one is checked when it changes.
+    its elements in a row: ``Array("size", flat=True)``. ``parameter`` is an input that is the same array in most calls, as a layer's are:
+    it is checked only when it changes.
     """
 
     shape: tuple[int | str, ...]
@@ -62,7 +62,7 @@ Build: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that decides what a kernel is: the same plan, the same code."""
+    """All that determines a kernel: equal plans give equal code."""
 
     name: str
     build: Build
@@ -74,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A machine to compile for, in Halide's words and in a schedule's."""
+    """A machine to compile for: Halide's name for it, and what schedules need."""
 
     text: str
     cpu: processor.Cpu
@@ -82,7 +82,7 @@ class Target:
 
 @cache
 def available() -> bool:
-    """Whether kernels can be compiled here; if not, says once how to change that."""
+    """Whether kernels can be compiled here; if not, a warning says once how to change that."""
     if find_spec("halide") is not None:
         return True
     warnings.warn(
@@ -99,7 +99,7 @@ def halide() -> Any:
 
 @cache
 def fingerprint() -> tuple[str, ...]:
-    """What compiled code depends on besides its plan: known without importing Halide."""
+    """What compiled code depends on besides its plan; found without importing Halide."""
     here = processor.host()
     return ABI, version("halide"), sys.platform, here.machine, here.model, *sorted(here.flags)
 
@@ -174,7 +174,7 @@ def _constrain(buffer: Any, array: Array, bounds: bool) -> None:
 
 @contextmanager
 def _halide_errors(name: str) -> Generator[None]:
-    """Halide's complaints about a build function or schedule, under the kernel's name."""
+    """Raise Halide's errors about a build function or schedule under the kernel's name."""
     try:
         yield
     except halide().HalideError as error:
@@ -183,7 +183,7 @@ def _halide_errors(name: str) -> Generator[None]:
 
 @cache
 def linkers() -> tuple[tuple[str, str], ...]:
-    """The linkers at hand, as (program, what stands before a linker option); none where entries can't be shared libraries of our kind."""
+    """The linkers at hand, as (program, prefix of a linker option); none where shared libraries of our kind can't be made."""
     if not sys.platform.startswith("linux"):
         return ()
     prefixes = {"ld": "", "ld.lld": "", "cc": "-Wl,", "gcc": "-Wl,", "clang": "-Wl,"}

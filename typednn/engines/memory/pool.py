@@ -1,10 +1,10 @@
-"""Arrays whose memory is used again from step to step: a fresh 10 MB array costs page faults, an old one nothing.
+"""Arrays whose memory is reused from step to step: a fresh 10 MB array costs page faults, a reused one none.
 
-``empty`` hands out views of arrays that only the pool owns. An owner's memory is taken again when nothing else refers to it: every
-view, slice of a view, memoryview, DLPack capsule or torch tensor keeps, directly or not, a reference to the owner, and CPython
-counts references. So a result that somebody keeps keeps its values, however many steps later.
+``empty`` returns views of arrays that the pool owns. An owner's memory is reused when nothing else refers to it: every view, slice of a
+view, memoryview, DLPack capsule or torch tensor keeps, directly or not, a reference to the owner, and CPython counts references. So a
+result that is still in use keeps its values, however many steps later.
 
-Memory goes back to the system when `clear` is called, and when a new owner is needed while more than 2 GiB lie free.
+Memory goes back to the system when `clear` is called, and when a new owner is needed while more than 2 GiB are idle.
 Small arrays come from NumPy, which has a cache of its own for them.
 """
 
@@ -28,14 +28,14 @@ _fresh: Any = np.empty
 
 
 def _idle_references() -> int:
-    """What ``getrefcount`` says in the loop of `empty` about an owner that only the pool refers to."""
+    """The ``getrefcount``, in the loop of `empty`, of an owner that only the pool refers to."""
     for owner, _ in [(np.empty(1, np.uint8), 0)]:
         return _getrefcount(owner)
     raise AssertionError  # the list is not empty
 
 
 _IDLE = _idle_references()
-# Without a global lock CPython doesn't count references exactly, and nothing may be taken again.
+# Without a global lock CPython doesn't count references exactly, so no memory is reused.
 _COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 _sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes -> owners, each with the offset of its first aligned byte
@@ -43,7 +43,7 @@ _sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes -> owners, each with t
 _shapes: dict[tuple[Any, ...], list[tuple[_Owner, int]]] = {}
 _small: list[tuple[_Owner, int]] = []  # stands for every small shape, and stays empty
 _lock = Lock()
-_LIMIT = 2 * 1024**3  # bytes that may lie idle while new ones are asked for
+_LIMIT = 2 * 1024**3  # bytes that may be idle when a new owner is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any] = FLOAT32) ->
         return _fresh(shape, dtype)
     if owners is None:
         return _first(shape, dtype)
-    # Two threads here at once see each other's reference in the count, and each passes that owner by.
+    # Two threads here at once see each other's reference in the count, and both skip that owner.
     for owner, offset in owners:
         if _getrefcount(owner) == _IDLE:
             return _ndarray(shape, dtype, owner, offset)
@@ -91,7 +91,7 @@ def _grown(owners: list[tuple[_Owner, int]], shape: tuple[int, ...], dtype: Any)
 
 
 def _trim(limit: int) -> None:
-    """Let go of idle owners, those of the largest sizes first, until at most ``limit`` idle bytes remain."""
+    """Free idle owners, those of the largest sizes first, until at most ``limit`` idle bytes remain."""
     with _lock():
         idle = {size: sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items()}
         surplus = sum(size * count for size, count in idle.items()) - limit
@@ -111,12 +111,12 @@ def _is_idle(owners: list[tuple[_Owner, int]], at: int) -> bool:
 
 
 def clear() -> None:
-    """Give all idle memory back."""
+    """Free all idle memory."""
     _trim(0)
 
 
 def statistics() -> PoolStatistics:
-    """What the pool holds now."""
+    """The size of the pool now."""
     with _lock():
         held = sum(size * len(owners) for size, owners in _sizes.items())
         idle = sum(size * sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items())

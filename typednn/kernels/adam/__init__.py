@@ -13,7 +13,7 @@ step: Final = op(
     "adam.step",
     reference.step,
     Engine("halide", cpu.step, "weights grad m v", aligned=True),
-    Engine("cuda", cuda.step, "weights grad m v", alike=True, on=on_gpu),
+    Engine("cuda", cuda.step, "weights grad m v", same_shape=True, on=on_gpu),
     flops=lambda weights, *_: 12 * weights.size,
     writes="weights m v",
 )

@@ -1,19 +1,19 @@
 """Conv2d by kernels that know every size but the batch's: direct convolution, with no patches written to memory.
 
-- forward: the windows lie in x as they stand (`direct`). Padding is laid around each image just before it is read, the activation and the
-  largest of each pooling window are taken while the sums are in registers.
-- dx at stride 1: the same convolution, of dz with a border of zeros and the weights turned round; dz, zero but at the winners, is laid out
-  image by image as well. Multiplying its zeros costs less than stepping around them: measured. The zeros of the border would make NaN of
-  infinite weights, so those take the other way; as do other strides: dz in memory, a matrix product, then for each pixel the sum of what
-  met it.
+- forward: windows are read from x itself (`direct`). Padding is added to a copy of each image just before it is read; the activation and
+  the largest of each pooling window are taken while the sums are in registers.
+- dx at stride 1: the same convolution, of dz with a border of zeros and the weights reversed; dz, zero but at the winners, is copied image
+  by image as well. Multiplying its zeros was measured to cost less than skipping them. The zeros of the border times infinite weights
+  would be NaN, so infinite weights and other strides are computed differently: dz in memory, a matrix product, then for each pixel the
+  sum of the products of all windows that contain it.
 - dweight, dbias: a fixed number of partial sums over the batch (`dweight`).
 
-NaN: what no pooling window meets is not read, nor is what it was made from. The reference multiplies those numbers by 0, and so lets a NaN
-or infinity among them into dweight and dx; here they stay out.
+NaN: numbers in no pooling window are not read. The reference multiplies them by 0, so that a NaN or infinity among them reaches dweight
+and dx; here it does not.
 
-2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels flops forward, twice that backward; what is laid out
-anew takes two images per thread, partial sums eight times the weights, products at most PRODUCTS numbers or one image.
-Source: `reference.py` says the formulas, eqs 25-31 and 38-39.
+2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels flops forward, twice that backward; copies of
+images take two images per thread, partial sums eight times the weights, products at most PRODUCTS numbers or one image.
+Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
 """
 
 import math
@@ -42,17 +42,17 @@ def covers(x: Any, weight: Any, bias: Any, window: Window, *_: Any) -> bool:
 def covers_backward(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
 ) -> bool:
-    """Whether `backward` computes this: dx at stride 1 only, where no weight is infinite or NaN that would meet zeros around dz."""
+    """Whether `backward` computes this: dx at stride 1 only, where no infinite or NaN weight would be multiplied by zeros around dz."""
     if not wants_input:
         return _covered(x.shape[1:], weight.shape, window)
     is_direct = _dx_is_direct(x.shape[1:], weight.shape, window)
-    # One infinity or NaN among the weights, and their sum is not finite.
+    # With an infinity or NaN among the weights, their sum is not finite.
     return math.isfinite(np.add.reduce(weight, None)) if is_direct is None else is_direct
 
 
 @cache
 def _covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) -> bool:
-    """Whether the ranks and channels fit, and one window or more, and whether kernels take in the pooling."""
+    """Whether ranks and channels fit, at least one window fits, and kernels include this pooling."""
     if len(image) != 3 or len(weight) != 4 or image[2] != weight[3] or not window.side_by_side:
         return False
     return min(window.out(image[:2], weight[1:3])) >= 1
@@ -66,17 +66,17 @@ def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], 
 
 @cache
 def _dx_is_direct(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> bool | None:
-    """Whether dx is what `dx_kernel` computes; None: where all weights are finite."""
+    """Whether `dx_kernel` computes dx; None: only where all weights are finite."""
     if window.stride != (1, 1) or not _covered(image, weight, window):
         return False
     geometry = geometry_of(image, weight, window)
     # Not toolchain.host(), which loads the compiler.
-    way = direct.way_of_dx(processor.for_schedules(processor.host()), geometry)
-    return geometry.reach() == (0, 0) or way == "taps" or None
+    lanes_along = direct.dx_lanes(processor.for_schedules(processor.host()), geometry)
+    return geometry.reach() == (0, 0) or lanes_along == "taps" or None
 
 
 def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> Any:
-    """What `forward` runs, for these sizes; None where there is no kernel."""
+    """The kernel of `forward` for these sizes; None where there is none."""
     return _forward(x.shape[1:], weight.shape, bias is not None, window, activation, keeps)
 
 
@@ -137,7 +137,7 @@ def _backward(
 def backward_by_products(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
 ) -> tuple[Any, Any, Any]:
-    """As `backward`; dx for some images at a time: each pixel's dz times the weights, then the sum over the places that a pixel was in."""
+    """As `backward`; dx for some images at a time: each pixel's dz times the weights, then for each pixel the sum over its windows."""
     _, of_weight, dbias = backward(next_grad, x, weight, window, activation, y, winners, False)
     geometry = geometry_of(x.shape[1:], weight.shape, window)
     (height, width), out_channels, batch, dx = geometry.convolved(), len(weight), len(x), empty(x.shape)
@@ -145,9 +145,9 @@ def backward_by_products(
     gather, weights = gather_kernel(geometry), weight.reshape(out_channels, -1)
     images = min(batch, max(1, PRODUCTS // (height * width * weights.shape[1])))
     for first in range(0, batch, images):
-        some = dz[first : first + images]
-        products = empty((*some.shape[:3], weights.shape[1]))
-        sgemm(some.reshape(-1, out_channels), weights, products.reshape(-1, weights.shape[1]))
+        group = dz[first : first + images]
+        products = empty((*group.shape[:3], weights.shape[1]))
+        sgemm(group.reshape(-1, out_channels), weights, products.reshape(-1, weights.shape[1]))
         gather(products, dx[first : first + images])
     return dx, of_weight, dbias
 
@@ -209,20 +209,20 @@ def _derivative(geometry: Geometry, activation: Activation) -> list[Array]:
 
 
 def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any:
-    """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels that met the pixel (x, y)."""
+    """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels whose window contains the pixel (x, y)."""
     (taps_down, taps_across), channels = geometry.kernel_size, geometry.in_channels
-    (step_down, step), (apart_down, apart), (out_height, out_width) = geometry.stride, geometry.dilation, geometry.convolved()
+    (stride_down, stride), (dilation_down, dilation), (out_height, out_width) = geometry.stride, geometry.dilation, geometry.convolved()
     c, x, y, n = (hl.Var(name) for name in "cxyn")
     taps = hl.RDom([(0, taps_across), (0, taps_down)])
-    left, above = x + geometry.padding[0] - taps.x * apart, y + geometry.padding[2] - taps.y * apart_down
-    taps.where((above >= 0) & (above % step_down == 0) & (above / step_down < out_height))
-    taps.where((left >= 0) & (left % step == 0) & (left / step < out_width))
+    left, above = x + geometry.padding[0] - taps.x * dilation, y + geometry.padding[2] - taps.y * dilation_down
+    taps.where((above >= 0) & (above % stride_down == 0) & (above / stride_down < out_height))
+    taps.where((left >= 0) & (left % stride == 0) & (left / stride < out_width))
     sums, dx = hl.Func("sums"), hl.Func("dx")
     sums[c, x, y, n] = hl.f32(0)
     sums[c, x, y, n] += products[
         (taps.y * taps_across + taps.x) * channels + c,
-        hl.clamp(left / step, 0, out_width - 1),
-        hl.clamp(above / step_down, 0, out_height - 1),
+        hl.clamp(left / stride, 0, out_width - 1),
+        hl.clamp(above / stride_down, 0, out_height - 1),
         n,
     ]
     dx[c, x, y, n] = sums[c, x, y, n]

@@ -1,8 +1,8 @@
 """Conv2d on a GPU: CUDA kernels gather the patches and put their gradient together, cuBLAS multiplies.
 
-The formulas are those of reference.py. A row of patches holds one window, channels last, so that it meets a kernel's weights in the order
-in which both lie in memory, and no product has to be transposed: z = patches weightᵀ, dweight = dzᵀ patches, dpatches = dz weight. A
-window of one pixel is a row of x as it stands. Padding is a condition where x is read; activation and pooling run one after another.
+The formulas are those of reference.py. A row of patches holds one window, channels last, in the order of a kernel's weights in
+memory, and no product has to be transposed: z = patches weightᵀ, dweight = dzᵀ patches, dpatches = dz weight. A
+window of one pixel is a row of x itself. Padding is a condition where x is read; activation and pooling run one after another.
 """
 
 import math
@@ -120,7 +120,7 @@ def _patches(x: Any, kernel_size: Pair, window: Window) -> Array2:
 
 
 def _single(kernel_size: Pair, window: Window) -> bool:
-    """Whether the windows are the pixels."""
+    """Whether each window is one pixel, and each pixel has its window."""
     return kernel_size == window.stride == (1, 1) and not any(window.padding)
 
 

@@ -2,7 +2,7 @@
 
 Accumulators of a tile of outputs stay in registers while the whole kernel window passes over them. Lanes lie along the output channels,
 whose weights are packed for that at each call, or along a row of pixels where channels are few and would leave lanes idle; for dx, with
-few channels as well, along the weights of a row of the window: what kernels at neighbouring pixels give overlaps, and is added up.
+few channels as well, along the weights of a row of the window: products of kernels at neighbouring pixels overlap, and are added up.
 
 Halide's axes run backwards: channels c, columns x, rows y, images n. Of a window: k across, l down, r its channels.
 """
@@ -59,17 +59,17 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
     def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
         return weight[c, taps_across - 1 - k, taps_down - 1 - l, r]
 
-    way = way_of_dx(cpu, geometry)
-    if way == "taps":
+    lanes_along = dx_lanes(cpu, geometry)
+    if lanes_along == "taps":
         return _by_taps(hl, cpu, geometry, derivative, weight)
-    if way == "channels":
+    if lanes_along == "channels":
         return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda _: hl.f32(0), lambda sums: sums[0])
     read = derivative.planes(hl, cpu, _computed(cpu, transposed))
     return _by_pixels(hl, cpu, transposed, read, weights, lambda _: hl.f32(0), lambda sums: sums[0])
 
 
-def way_of_dx(cpu: Cpu, geometry: Geometry) -> str:
-    """What the lanes of dx's kernel lie along: "channels", "pixels", or "taps", which alone multiplies no zeros around dz with weights."""
+def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
+    """The axis of the lanes in dx's kernel: "channels", "pixels" or "taps". Only "taps" multiplies no weights by the zeros around dz."""
     costs = {
         "channels": cost_by_channels(cpu, geometry.in_channels),
         "pixels": cost_by_pixels(cpu, geometry.size[1]),
@@ -94,7 +94,7 @@ def _by_channels(
     guard, inwards = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
 
     def padded(value: Callable[[Any], Any], channel: Any) -> Any:
-        """``value`` of a channel; 0 of those that only fill the last block."""
+        """``value`` of a channel; 0 for channels that only fill up the last block."""
         if channels % block == 0:
             return value(channel)
         return hl.select(channel < channels, value(hl.min(channel, channels - 1)), hl.f32(0))
@@ -136,7 +136,7 @@ def _by_channels(
 def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, first: Callable[[Any], Any], finish: _Finish) -> Any:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
-    (step_down, step), (apart_down, apart) = geometry.stride, geometry.dilation
+    (stride_down, stride), (dilation_down, dilation) = geometry.stride, geometry.dilation
     most = max(accumulators(cpu) // pool**2, 1)
     block, vectors = _tile_of_pixels(cpu, geometry)
     rows = min(tile(height, 1, max(most // (block * vectors), 1), block)[0], 8)
@@ -146,9 +146,9 @@ def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _We
     window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
     sums, planar, out = hl.Func("sums"), hl.Func("planar"), hl.Func("out")
     sums[x, i, j, c, y, n] = first(c)
-    row = (pool * y + j) * step_down + window.z * apart_down
-    sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(x, i * step + window.y * apart, window.x, row, n)
-    # Rows of whole vectors on the stack first: their channels are shuffled together there, where scattered stores would take longer.
+    row = (pool * y + j) * stride_down + window.z * dilation_down
+    sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(x, i * stride + window.y * dilation, window.x, row, n)
+    # Rows of whole vectors on the stack first: their channels are shuffled together there, as scattered stores would take longer.
     planar[c, x, y, n] = finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)])
     one = planar[c, x, y, n]
     out[c, x, y, n] = hl.Tuple([one[0], one[1]]) if planar.outputs() > 1 else one
@@ -172,7 +172,7 @@ def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _We
 
 
 def _tile_of_pixels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
-    """How many channels, of how many vectors of pixels, are summed at a time."""
+    """(channels, vectors of pixels) that are summed at a time."""
     most = max(accumulators(cpu) // geometry.pool**2, 1)
     block = -(-geometry.out_channels // -(-geometry.out_channels // most))
     return block, 2 if geometry.out()[1] % (2 * cpu.lanes) == 0 and 2 * block <= most else 1
@@ -203,11 +203,11 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
     r = hl.RDom([(0, filters), (0, taps_down)])
     r.where(y - r.y >= 0)
     r.where(y - r.y < rows)
-    met = hl.Func("met")
-    met[t, x, y, n] = hl.f32(0)
-    met[t, x, y, n] += dz[r.x, x, hl.clamp(y - r.y, 0, rows - 1), n] * bank[t, r.x, r.y]
+    products = hl.Func("products")
+    products[t, x, y, n] = hl.f32(0)
+    products[t, x, y, n] += dz[r.x, x, hl.clamp(y - r.y, 0, rows - 1), n] * bank[t, r.x, r.y]
     each = hl.Func("each")
-    each[t, x, y, n] = hl.select(t < taps, met[t, x, y, n], hl.f32(0))  # beyond stands 0·dz, which may be NaN
+    each[t, x, y, n] = hl.select(t < taps, products[t, x, y, n], hl.f32(0))  # beyond the taps it is 0·dz, which may be NaN
     # Kernels ``taps_across`` pixels apart touch without overlapping: that many rows of them, stored side by side, are added up.
     turns = -(-columns // taps_across)
     rows_of, rx = hl.Func("rows_of"), hl.RDom([(0, wide), (0, turns)])
@@ -230,9 +230,9 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
     each.compute_at(dx, y)
     store(hl, each, wide * columns)
     each.split(t, to, t, block * lanes).split(x, xo, x, pixels).reorder(t, x, xo, to, y, n).vectorize(t, lanes).unroll(t).unroll(x)
-    met.compute_at(each, xo).vectorize(t, lanes).unroll(t).unroll(x)
-    met.update().reorder(t, x, r.x, r.y, y, n).vectorize(t, lanes).unroll(t).unroll(x)
-    if not derivative.stands:
+    products.compute_at(each, xo).vectorize(t, lanes).unroll(t).unroll(x)
+    products.update().reorder(t, x, r.x, r.y, y, n).vectorize(t, lanes).unroll(t).unroll(x)
+    if not derivative.is_dy:
         dz.compute_at(dx, n).vectorize(c, min(lanes, power(filters)), hl.TailStrategy.ShiftInwards)
         store(hl, dz, filters * rows * columns)
     return dx
@@ -241,20 +241,20 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
 def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> Any:
     """(y, which one it came from), or y alone: NaN never wins, the first of equals does; -∞ and 0 if all are NaN."""
     lowest = hl.f32(float("-inf"))
-    nothing = nan.is_nan(hl, z[0])
-    best, which = hl.select(nothing, lowest, z[0]), hl.i32(0)
+    only_nan = nan.is_nan(hl, z[0])
+    best, which = hl.select(only_nan, lowest, z[0]), hl.i32(0)
     for number, each in enumerate(z[1:], 1):
-        unknown = nan.is_nan(hl, each)
-        nothing = nothing & unknown
-        alive = hl.select(unknown, lowest, each)
-        which = hl.select(alive > best, hl.i32(number), which)
-        best = hl.max(best, alive)
-    y = hl.select(nothing, lowest, activation.expression(hl, best))
+        is_nan = nan.is_nan(hl, each)
+        only_nan = only_nan & is_nan
+        candidate = hl.select(is_nan, lowest, each)
+        which = hl.select(candidate > best, hl.i32(number), which)
+        best = hl.max(best, candidate)
+    y = hl.select(only_nan, lowest, activation.expression(hl, best))
     return hl.Tuple([y, hl.cast(hl.UInt(8), which)]) if keeps else y
 
 
 def parallel(hl: Any, function: Any, n: Any, flops: int) -> None:
-    """Images in tasks of about a million operations: with fewer there is one task, which starts no thread."""
+    """Images in tasks of about a million operations; a smaller batch is one task, which starts no thread."""
     chunk = hl.Var("chunk")
     images = max(1, min(64, _TASK // flops))
     function.split(n, chunk, n, images, hl.TailStrategy.GuardWithIf).parallel(chunk)

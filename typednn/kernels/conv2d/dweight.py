@@ -1,8 +1,8 @@
 """dweight and dbias in Halide: a fixed number of partial sums over the batch, so that results don't depend on the thread count.
 
 Lanes lie along the output channels, along the input channels, or, where both are few, along a row of pixels. Accumulators of a tile of
-weights stay in registers over some rows of some images. What those rows are read from is laid out anew, by blocks of channels that lie
-side by side: pixels whose channels are a power of two apart would share a few lines of the cache.
+weights stay in registers over some rows of some images. Those rows are copied into blocks of
+channels first: pixels whose channels are a power of two apart would share a few lines of the cache.
 """
 
 from collections.abc import Callable
@@ -41,17 +41,17 @@ def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geom
         _by_in_channels: cost_by_channels(cpu, geometry.in_channels),
         _by_out_channels: cost_by_channels(cpu, geometry.out_channels),
     }
-    way = min(costs, key=lambda each: costs[each])
-    return [way(hl, cpu, x, derivative, geometry, few), _dbias(hl, cpu, derivative, geometry)]
+    build = min(costs, key=lambda each: costs[each])
+    return [build(hl, cpu, x, derivative, geometry, few), _dbias(hl, cpu, derivative, geometry)]
 
 
 def _sums_type(hl: Any, few: bool) -> Any:
-    """What a part's images are added up in."""
+    """The type in which a part's images are added up."""
     return hl.Float(32 if few else 64)
 
 
 def _parts(geometry: Geometry) -> int:
-    """How many partial sums: as many as threads will hardly outnumber; half of it where they would take too much memory."""
+    """The number of partial sums: at least as many as common thread counts; half of it where they would take too much memory."""
     weights = geometry.out_channels * geometry.kernel_size[0] * geometry.kernel_size[1] * geometry.in_channels
     return _PARTS if _PARTS * weights <= _SUMS else _PARTS // 2
 
@@ -64,7 +64,7 @@ class _Batch:
         self.groups = (size + parts * group - 1) / (parts * group)
 
     def images(self, *before: tuple[int, int]) -> Any:
-        """What runs over a part's groups, after the axes ``before``."""
+        """A reduction domain over a part's groups, after the axes ``before``."""
         r = self.hl.RDom([*before, (0, self.groups)])
         r.where(self._first(r[len(before)]) < self.size)
         return r
@@ -74,7 +74,7 @@ class _Batch:
         return self.hl.min(self._first(group), self.size - 1)
 
     def parallel(self, stage: Any, flops: int) -> None:
-        """Parts in several threads, from so many images on that there is enough work for them, with ``flops`` for each."""
+        """Parts in several threads, where there are images enough to pay for them, with ``flops`` for each."""
         least = -(-_TASK // flops)
         (stage if least <= 1 else stage.specialize(self.size >= least)).parallel(self.p)
 
@@ -83,7 +83,7 @@ class _Batch:
 
 
 def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any:
-    """The sum of what passes the activation: each number of y has one winner."""
+    """The sum of dy through the activation: each number of y has one winner."""
     (height, width), channels = geometry.out(), geometry.out_channels
     f, c, n, p = (hl.Var(name) for name in "fcnp")
     guard, lanes = hl.TailStrategy.GuardWithIf, min(cpu.lanes, power(width * channels))
@@ -91,7 +91,7 @@ def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any
     image, part, whole = hl.Func("image_bias"), hl.Func("part_bias"), hl.Func("row")
     rows, images = hl.RDom([(0, height)]), batch.images()
     image[f, n] = hl.f32(0)
-    image[f, n] += derivative.passed(f % channels, f / channels, rows, n)
+    image[f, n] += derivative.vjp(f % channels, f / channels, rows, n)
     part[f, p] = hl.f64(0)
     part[f, p] += hl.cast(hl.Float(64), image[f, batch.number(images.x)])
     whole[f] = _tree([part[f, i] for i in range(_parts(geometry))])
@@ -116,7 +116,7 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
     vectors = blocks(cpu, channels)
     taps = geometry.kernel_size[1] * in_channels
     most = (cpu.registers - 2) // vectors if channels <= lanes else cpu.registers // 2 // vectors
-    some = max(t for t in range(1, max(most, 1) + 1) if taps % t == 0 and (in_channels % t == 0 or t % in_channels == 0))
+    tile_taps = max(t for t in range(1, max(most, 1) + 1) if taps % t == 0 and (in_channels % t == 0 or t % in_channels == 0))
     height, width = geometry.pooled_extent()
     dz = blocked(hl, cpu, derivative.at, (height, width, channels), vectors * lanes)
     if in_channels % lanes == 0 and in_channels > 2 * lanes:
@@ -128,7 +128,7 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
         at = column * geometry.stride[1] + (t / in_channels) * geometry.dilation[1]
         return dz.at(c, column, row, n) * image.at(t % in_channels, at, row * geometry.stride[0] + l * geometry.dilation[0], n)
 
-    parts = _partial_sums(hl, cpu, x, geometry, few, product, (vectors * lanes, channels), (some, taps), (dz, image))
+    parts = _partial_sums(hl, cpu, x, geometry, few, product, (vectors * lanes, channels), (tile_taps, taps), (dz, image))
     r, k, l, c, t, co = (hl.Var(name) for name in ("r", "k", "l", "c", "t", "co"))  # noqa: E741
     bank, dweight = hl.Func("bank"), hl.Func("dweight")
     bank[c, t, l] = hl.cast(hl.Float(32), _tree([parts[c, t, l, i] for i in range(_parts(geometry))]))
@@ -147,7 +147,7 @@ def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry:
     vectors = blocks(cpu, in_channels)
     most = max(cpu.registers // 2 // vectors, 1) if in_channels > lanes else accumulators(cpu)
     height, width = geometry.pooled_extent()
-    dz = Image(derivative.at) if derivative.stands else blocked(hl, cpu, derivative.at, (height, width, channels), channels)
+    dz = Image(derivative.at) if derivative.is_dy else blocked(hl, cpu, derivative.at, (height, width, channels), channels)
     image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), vectors * lanes, geometry.padding)
 
     def product(c: Any, t: Any, l: Any, column: Any, row: Any, n: Any) -> Any:  # noqa: E741
@@ -177,7 +177,7 @@ def _partial_sums(
     stages: tuple[Image, ...],
 ) -> Any:
     """parts[c, t, l, p] = Σ product(c, t, l, x, y, n) over part p of the images. ``lanes`` and ``taps``: those of a tile, and all."""
-    (height, width), (block, channels), (some, all_taps) = geometry.pooled_extent(), lanes, taps
+    (height, width), (block, channels), (tile_taps, all_taps) = geometry.pooled_extent(), lanes, taps
     c, t, l, y, n, p, o, to = (hl.Var(name) for name in ("c", "t", "l", "y", "n", "p", "o", "to"))  # noqa: E741
     all_lanes = round_up(channels, block)
     # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or more.
@@ -201,7 +201,7 @@ def _partial_sums(
     update = parts.update()
     (
         update.split(c, o, c, block)
-        .split(t, to, t, some)
+        .split(t, to, t, tile_taps)
         .reorder(c, t, l, to, o, images.x, images.y, p)
         .vectorize(c, cpu.lanes)
         .unroll(c)
@@ -226,7 +226,7 @@ def _partial_sums(
 def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
     """Lanes are a row of y; the accumulators of a tile are some output channels at each tap of a row of the window."""
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
-    taps, (step_down, step), (apart_down, apart), lanes = geometry.kernel_size[1], geometry.stride, geometry.dilation, cpu.lanes
+    taps, (stride_down, stride), (dilation_down, dilation), lanes = geometry.kernel_size[1], geometry.stride, geometry.dilation, cpu.lanes
     most = cpu.registers // 2
     several = divisor(taps, most)
     block = divisor(channels, most // several)
@@ -234,15 +234,15 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     ko, down = hl.Var("ko"), hl.Var("down")
     wide = round_up(width, lanes)
     image = planes(hl, cpu, x, geometry, max(width, lanes))
-    passed, lane, spread = hl.Func("passed"), hl.Func("lane"), hl.Func("spread")
+    vjp, lane, spread = hl.Func("vjp"), hl.Func("lane"), hl.Func("spread")
     column = hl.min(i, width - 1) if width % lanes else i
-    passed[f, y, n] = derivative.passed(f % channels, f / channels, y, n)
-    lane[i, c, y, n] = hl.Tuple([passed[column * channels + c, y, n], derivative.winner(c, column, y, n)])
+    vjp[f, y, n] = derivative.vjp(f % channels, f / channels, y, n)
+    lane[i, c, y, n] = hl.Tuple([vjp[column * channels + c, y, n], derivative.winner(c, column, y, n)])
     dy = lane[i, c, y, n]
     spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
 
     def product(i: Any, column: Any, row: Any, q: Any, down: Any) -> Any:
-        at = image.at(column + i, q * step + k * apart, r, (pool * row + down) * step_down + l * apart_down, n)
+        at = image.at(column + i, q * stride + k * dilation, r, (pool * row + down) * stride_down + l * dilation_down, n)
         return spread[column + i, q, down, c, row, n] * at
 
     tile = hl.Func("tile")
@@ -252,10 +252,10 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     end = hl.RDom([(0, pool), (0, pool), (0, height)])
     overlaps = width > lanes and width % lanes != 0
     if overlaps:
-        # The last vector of a row overlaps the one before; what that has counted is left out, not multiplied by 0, which NaN would survive.
+        # The last vector of a row overlaps the one before. What was counted is left out by select: multiplied by 0, NaN would stay.
         before = tile[i, c, k, r, l, n]
-        again = product(i, width - lanes, end.z, end.x, end.y)
-        tile[i, c, k, r, l, n] = hl.select(i >= lanes - width % lanes, before + again, before)
+        last_vector = product(i, width - lanes, end.z, end.x, end.y)
+        tile[i, c, k, r, l, n] = hl.select(i >= lanes - width % lanes, before + last_vector, before)
 
     batch = _Batch(hl, x.dim(3).extent(), _parts(geometry), p)
     images = batch.images()
@@ -287,14 +287,14 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     store(hl, spread, wide * pool**2 * channels * height)
     lane.compute_at(spread, c).store_in(hl.MemoryType.Stack).vectorize(i, lanes)  # once for all parts of a window
     if derivative.activation != IDENTITY:
-        passed.compute_at(spread, y).vectorize(f, min(lanes, power(width * channels)), hl.TailStrategy.ShiftInwards)
-        store(hl, passed, width * channels)
+        vjp.compute_at(spread, y).vectorize(f, min(lanes, power(width * channels)), hl.TailStrategy.ShiftInwards)
+        store(hl, vjp, width * channels)
     image.compute_at(parts, images.x)
     return dweight
 
 
 def _tree(terms: list[Any]) -> Any:
-    """The sum, of halves that are summed alike."""
+    """The sum as a balanced tree."""
     if len(terms) == 1:
         return terms[0]
     return _tree(terms[: len(terms) // 2]) + _tree(terms[len(terms) // 2 :])

@@ -1,4 +1,4 @@
-"""The sizes of a convolution, and what tiles and tasks follow from them."""
+"""The sizes of a convolution, and the tiles and tasks that follow from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typednn.kernels.windows import Pair, output_sizes
 
 
 class Window(NamedTuple):
-    """Where the windows of a convolution lie, and those of the pooling after it. Pairs are (height, width)."""
+    """The windows of a convolution and of the pooling after it. Pairs are (height, width)."""
 
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)
@@ -20,7 +20,7 @@ class Window(NamedTuple):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether pooling windows are 2x2 or 3x3 and touch without overlapping, or nothing is pooled: what compiled kernels take in."""
+        """Whether compiled kernels include the pooling: windows of 2x2 or 3x3 that touch without overlapping, or none."""
         return self.pooling in (None, ((2, 2), (2, 2), (1, 1)), ((3, 3), (3, 3), (1, 1)))
 
     def convolved(self, size: Pair, kernel_size: Pair) -> Pair:
@@ -58,7 +58,7 @@ class Geometry(NamedTuple):
         return height // self.pool, width // self.pool
 
     def pooled_extent(self) -> Pair:
-        """Height and width of that part of `convolved` that pooling windows meet."""
+        """Height and width of the part of `convolved` that lies in pooling windows."""
         height, width = self.out()
         return height * self.pool, width * self.pool
 
@@ -72,7 +72,7 @@ class Geometry(NamedTuple):
         return 2 * height * width * self.kernel_size[0] * self.kernel_size[1] * self.in_channels * self.out_channels
 
     def transposed(self) -> Geometry:
-        """The convolution that dx is at stride 1: of dy, with a border around it, with the weights turned round."""
+        """The convolution that dx is at stride 1: of dy with a border around it, with the reversed weights."""
         down, across = self.reach()
         size = self.size[0] + down, self.size[1] + across
         return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, (1, 1), self.dilation)
@@ -84,12 +84,12 @@ def cost_by_channels(cpu: Cpu, channels: int) -> float:
 
 
 def cost_by_pixels(cpu: Cpu, columns: int) -> float:
-    """Lanes computed for each one used, along a row of pixels; and something for turning channels into planes and back."""
+    """Lanes computed for each one used, along a row of pixels; plus the cost of turning channels into planes and back."""
     return 1.25 * round_up(columns, cpu.lanes) / columns
 
 
 def cost_by_taps(cpu: Cpu, geometry: Geometry) -> float:
-    """Lanes computed for each one used, along the weights of a row of a window; and something for adding up what overlaps."""
+    """Lanes computed for each one used, along the weights of a row of a window; plus the cost of adding up overlaps."""
     taps = geometry.kernel_size[1] * geometry.in_channels
     if geometry.dilation != (1, 1) or taps > 4 * cpu.lanes:
         return float("inf")
@@ -97,7 +97,7 @@ def cost_by_taps(cpu: Cpu, geometry: Geometry) -> float:
 
 
 def accumulators(cpu: Cpu) -> int:
-    """How many registers sums may take: the others hold what they are multiplied from."""
+    """The number of registers for sums; the others hold factors."""
     return cpu.registers - max(4, cpu.registers // 4)
 
 
@@ -108,7 +108,7 @@ def blocks(cpu: Cpu, channels: int) -> int:
 
 
 def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tuple[int, int]:
-    """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, those with the least to do for the whole image."""
+    """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, those with the least work for the whole image."""
 
     def cost(tile: tuple[int, int]) -> float:
         columns, rows = tile

@@ -1,7 +1,7 @@
-"""What convolutions read: images with a border, planes of single channels, and the derivative by a convolution's output.
+"""Inputs of convolutions: images with a border, planes of single channels, and the derivative by a convolution's output.
 
-What is laid out anew is so image by image, in a thread's own memory, just before it is read. Where channels are few, lanes lie along
-flat rows: number f = channels·column + channel.
+Copies in another layout are made image by image, in a thread's own memory, just before they are read. Where channels are few, lanes lie
+along flat rows: number f = channels·column + channel.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,11 +15,11 @@ STACK = 64 * 1024
 """Bytes up to which a stage lies on the thread's stack; larger ones are allocated."""
 
 Read = Callable[[Any, Any, Any, Any], Any]
-"""A number of an image, of its channel, column, row, and the image's number."""
+"""A number of an image, read by channel, column, row and the image's index in the batch."""
 
 
 class Image(NamedTuple):
-    """``at`` reads it, a `Read` or, by planes, as `planes` says; ``stages`` are what has to be computed before, image by image."""
+    """``at`` reads a number: a `Read`, or as `_planes` says. ``stages`` have to be computed before, image by image."""
 
     at: Callable[..., Any]
     stages: tuple[Any, ...] = ()
@@ -35,7 +35,7 @@ def pixels(x: Any) -> Read:
 
 
 def bordered(hl: Any, cpu: Cpu, x: Any, geometry: Geometry) -> Image:
-    """``x`` with the padding around it; ``x`` as it stands where there is none."""
+    """``x`` with the padding around it; ``x`` itself where there is none."""
     if not any(geometry.padding):
         return Image(pixels(x))
     left, _, top, _ = geometry.padding
@@ -57,9 +57,9 @@ def bordered(hl: Any, cpu: Cpu, x: Any, geometry: Geometry) -> Image:
 def blocked(
     hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], block: int, padding: tuple[int, int, int, int] = (0, 0, 0, 0)
 ) -> Image:
-    """What ``read`` reads of an image of ``size`` (height, width, channels), and zeros around it, by blocks of channels side by side.
+    """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it, in blocks of channels.
 
-    Channels that only fill the last block are 0.
+    Channels that only fill up the last block are 0.
     """
     height, width, channels = size
     left, right, top, bottom = padding
@@ -104,8 +104,8 @@ class Derivative(NamedTuple):
     geometry: Geometry
     activation: Activation
 
-    def passed(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
-        """What passes the activation."""
+    def vjp(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
+        """dy through the activation: its vector-Jacobian product."""
         dy = self.dy[channel, column, row, n]
         if self.activation == IDENTITY:
             return dy
@@ -115,48 +115,48 @@ class Derivative(NamedTuple):
         """dz at a pixel that some pooling window meets."""
         pool = self.geometry.pool
         place = channel, column / pool, row / pool, n
-        return self.part(self.passed(*place), self.winner(*place), column % pool, row % pool)
+        return self.part(self.vjp(*place), self.winner(*place), column % pool, row % pool)
 
     def winner(self, channel: Any, column: Any, row: Any, n: Any) -> Any:
-        """Which pixel of a pooling window won."""
+        """The index of the largest pixel of a pooling window."""
         if self.geometry.pool == 1:
             return self.hl.i32(0)
         return self.hl.cast(self.hl.Int(32), self.kept[-1][channel, column, row, n])
 
-    def part(self, passed: Any, winner: Any, across: Any, down: Any) -> Any:
-        """dz at pixel (across, down) of a pooling window, of what `passed` and `winner` say of it."""
+    def part(self, vjp: Any, winner: Any, across: Any, down: Any) -> Any:
+        """dz at pixel (across, down) of a pooling window, from what `vjp` and `winner` give."""
         pool = self.geometry.pool
-        return passed if pool == 1 else self.hl.select(winner == across + pool * down, passed, self.hl.f32(0))
+        return vjp if pool == 1 else self.hl.select(winner == across + pool * down, vjp, self.hl.f32(0))
 
     @property
-    def stands(self) -> bool:
+    def is_dy(self) -> bool:
         """Whether dz is dy itself."""
         return self.activation == IDENTITY and self.geometry.pool == 1
 
     def planes(self, hl: Any, cpu: Cpu, columns: int) -> Image:
-        """As `bordered`, by planes."""
+        """As `bordered`, in planes."""
         geometry, transposed = self.geometry, self.geometry.transposed()
         before = geometry.reach()[0] - geometry.padding[2], geometry.reach()[1] - geometry.padding[0]
         return _planes(hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
 
     def bordered(self, cpu: Cpu) -> Image:
-        """dz with zeros around it, for a convolution with the weights turned round, whose pixel (x, y) is dx at (x, y)."""
+        """dz with zeros around it, for a convolution with the reversed weights, whose pixel (x, y) is dx at (x, y)."""
         hl, geometry = self.hl, self.geometry
         (down, across), (left, _, top, _) = geometry.reach(), geometry.padding
         (rows, columns), channels, pool = geometry.pooled_extent(), geometry.out_channels, geometry.pool
-        if self.stands and geometry.reach() == (0, 0) and not any(geometry.padding):
+        if self.is_dy and geometry.reach() == (0, 0) and not any(geometry.padding):
             return Image(self.at)
         f, y, n = hl.Var("f"), hl.Var("y"), hl.Var("n")
         image, guard = hl.Func("dz"), hl.TailStrategy.GuardWithIf
         image[f, y, n] = hl.f32(0)
         if pool == 1:
             r = hl.RDom([(0, columns * channels), (0, rows)])
-            image[r.x, r.y, n] = self.passed(r.x % channels, r.x / channels, r.y, n)
+            image[r.x, r.y, n] = self.vjp(r.x % channels, r.x / channels, r.y, n)
             image.update().vectorize(r.x, min(cpu.lanes, power(columns * channels)), guard)
         else:
             r = hl.RDom([(0, channels), (0, pool), (0, columns // pool), (0, pool), (0, rows // pool)])
             c, i, column, j, row = (r[axis] for axis in range(5))
-            dz = self.part(self.passed(c, column, row, n), self.winner(c, column, row, n), i, j)
+            dz = self.part(self.vjp(c, column, row, n), self.winner(c, column, row, n), i, j)
             image[(column * pool + i) * channels + c, row * pool + j, n] = dz
             # No race: each number is written once, which Halide can't see.
             image.update().allow_race_conditions().vectorize(c, min(cpu.lanes, power(channels)), guard).unroll(i)
@@ -172,45 +172,45 @@ class Derivative(NamedTuple):
 def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int) -> Image:
     """An image by planes of one channel each, for lanes along its columns.
 
-    The columns are dealt out to ``apart`` parts, as many as lie between two neighbours' windows: ``at(p, q, channel, row, n)`` is column
-    p·apart + q, of a q that is known when the kernel is made. ``length`` columns of each part can be read. ``read`` reads an image of size
-    ``source``, which lies ``before`` = (rows, columns) inside the one that windows meet.
+    Neighbouring windows lie ``step`` columns apart, so the columns are split into ``step`` parts: ``at(p, q, channel, row, n)`` is column
+    p·step + q, where q is known when the kernel is made. ``length`` columns of each part can be read. ``read`` reads an image of size
+    ``source``, which lies ``before`` = (rows, columns) inside the padded image.
     """
-    apart = geometry.pool * geometry.stride[1]
+    step = geometry.pool * geometry.stride[1]
     channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.padding[2:]), before
     length = round_up(length, cpu.lanes)
     plane, split = hl.Func("plane"), hl.Func("split")
     p, q, m, y, n, j = (hl.Var(name) for name in ("p", "q", "m", "y", "n", "j"))
 
-    def whole(p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
+    def contiguous(p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
         return plane[p + q, channel, row, n]
 
-    def dealt(p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
-        return split[p + q / apart, q % apart, channel, row, n]
+    def strided(p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
+        return split[p + q / step, q % step, channel, row, n]
 
-    if apart == channels == 1 and before == (0, 0) and length <= source[1]:
+    if step == channels == 1 and before == (0, 0) and length <= source[1]:
         plane[j, m, y, n] = read(0, j, y, n)
-        return Image(whole)
+        return Image(contiguous)
     plane[j, m, y, n] = hl.f32(0)
     x0, y0 = max(-left, 0), max(-above, 0)
-    columns, some = min(source[1], length * apart - left) - x0, min(source[0], rows - above) - y0
-    r = hl.RDom([(x0, max(columns, 0)), (0, channels), (y0, max(some, 0))])
+    columns, row_count = min(source[1], length * step - left) - x0, min(source[0], rows - above) - y0
+    r = hl.RDom([(x0, max(columns, 0)), (0, channels), (y0, max(row_count, 0))])
     plane[r.x + left, r.y, r.z + above, n] = read(r.y, r.x, r.z, n)
-    plane.bound(j, 0, length * apart).bound(m, 0, channels).bound(y, 0, rows).vectorize(j, cpu.lanes)
+    plane.bound(j, 0, length * step).bound(m, 0, channels).bound(y, 0, rows).vectorize(j, cpu.lanes)
     plane.update().vectorize(r.x, cpu.lanes, hl.TailStrategy.GuardWithIf)
-    image = Image(whole, (plane,))
-    if apart > 1:
-        split[p, q, m, y, n] = plane[p * apart + q, m, y, n]
-        split.bound(p, 0, length).bound(q, 0, apart).bound(y, 0, rows).bound(m, 0, channels)
+    image = Image(contiguous, (plane,))
+    if step > 1:
+        split[p, q, m, y, n] = plane[p * step + q, m, y, n]
+        split.bound(p, 0, length).bound(q, 0, step).bound(y, 0, rows).bound(m, 0, channels)
         split.vectorize(p, cpu.lanes).unroll(q)
-        image = Image(dealt, (plane, split))
+        image = Image(strided, (plane, split))
     for stage in image.stages:
-        store(hl, stage, length * apart * channels * rows)
+        store(hl, stage, length * step * channels * rows)
     return image
 
 
 def planes(hl: Any, cpu: Cpu, x: Any, geometry: Geometry, columns: int) -> Image:
-    """``x`` with the padding around it, by planes; each tap can read ``columns`` columns of its part."""
+    """``x`` with the padding around it, as `_planes`; each tap can read ``columns`` columns of its part."""
     left, _, top, _ = geometry.padding
     return _planes(hl, cpu, pixels(x), geometry, geometry.size, (top, left), columns + _beyond(geometry))
 
@@ -222,6 +222,6 @@ def _beyond(geometry: Geometry) -> int:
 
 
 def store(hl: Any, function: Any, numbers: int) -> None:
-    """``numbers`` of float32 on the stack, where they are few."""
+    """Keep ``function``, of ``numbers`` float32, on the stack where they are few."""
     if 4 * numbers <= STACK:
         function.store_in(hl.MemoryType.Stack)

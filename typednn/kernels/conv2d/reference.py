@@ -2,19 +2,19 @@
 
 z[b,r,c,o] = bias[o] + Σ_ijk x[b, r·stride + i·dilation, c·stride + j·dilation, k] weight[o,i,j,k], of x with zeros around it (`Window`)
 y = act(z), or y, winners = max_pool2d(act(z))
-dz = what passes the activation at y, of dy; with pooling, at the winner of each window, 0 elsewhere
+dz = dy through the activation at y; with pooling, at the winner of each window, 0 elsewhere
 
 x (batch, height, width, in_channels)                y, winners (batch, out_height, out_width, out_channels)
 weight (out_channels, kernel_height, kernel_width, in_channels)      bias (out_channels)
-z's height = (height with its padding - dilation·(kernel_height - 1) - 1) // stride + 1, the width alike.
+z's height = (height with its padding - dilation·(kernel_height - 1) - 1) // stride + 1, the width likewise.
 
-One matrix product: ``patches`` holds, for each weight of a kernel, the pixels that it meets at every pixel of z:
+One matrix product: ``patches`` holds, for each weight of a kernel, the pixels that it is multiplied by, one for every pixel of z:
     z = patchesᵀ weightᵀ + bias      dweight = (patches dz)ᵀ     dpatches = weightᵀ dzᵀ      dbias = Σ_batch,row,column dz
-and dx sums dpatches over the places that one pixel was copied to. Pixels that no window met (right, bottom) get 0.
-This is eq 27, whose padding and dilating of dy say the same with zeros written out.
+and dx sums dpatches over the places that one pixel was copied to. Pixels in no window (right, bottom) get 0.
+This is eq 27 without its zeros: there dy is dilated and padded.
 
-Only activations that are ``monotone``: the compiled kernels pool first. Of equals after the activation any may be the winner there; where
-it has flattened them out, nothing passes.
+Only activations that are ``monotone``, as the compiled kernels pool first. Numbers that the activation makes equal then have any of them
+as winner; the activation's derivative is 0 there.
 
 2·batch·z's height·z's width·out_channels·kernel_height·kernel_width·in_channels flops forward, twice that backward;
 patches take kernel_height·kernel_width/stride² times the memory of x while a call lasts.
@@ -36,7 +36,7 @@ from typednn.kernels.windows import output_sizes, taps
 def forward(
     x: Array4, weight: Array4, bias: Array1 | None, window: Window, activation: Activation = IDENTITY, keeps: bool = True
 ) -> tuple[Array4, AnyIntArray | None]:
-    """(y, winners), both (batch, out_height, out_width, out_channels); no winners where nothing is pooled, or nothing ``keeps`` them."""
+    """(y, winners), both (batch, out_height, out_width, out_channels); no winners without pooling, or unless ``keeps``."""
     padded = _padded(x, window)
     rows: Array2 = _patches(padded, weight.shape[1:3], window).T @ weight.reshape(len(weight), -1).T
     z: Array4 = rows.reshape(len(x), *output_sizes(padded.shape[1:3], weight.shape[1:3], window.stride, window.dilation), len(weight))
@@ -94,7 +94,7 @@ def backward(
     dz: Array4 = derivative(next_grad, y, winners, shape, window, activation, max_pool2d.backward)
     rows: Array2 = dz.reshape(batch * out_height * out_width, out_channels)
 
-    # Not rows.T @ patches.T, which says the same: there OpenBLAS's threads wait for each other, for seconds on a busy machine.
+    # Not rows.T @ patches.T, which is equal: in that form OpenBLAS's threads wait for each other, for seconds on a busy machine.
     dweight: Array4 = (_patches(padded, kernel_size, window) @ rows).T.reshape(weight.shape)
     dbias: Array1 = sums.over(dz, (0, 1, 2))
     if not wants_input:
@@ -103,8 +103,8 @@ def backward(
     dpatches = weight.reshape(out_channels, -1).T @ rows.T
     dpatches = dpatches.reshape(kernel_height * kernel_width, in_channels, batch, out_height, out_width)
     planes = xp.zeros((in_channels, batch, height, width), dtype=x.dtype)
-    for tap, (met_rows, met_columns) in enumerate(taps((height, width), kernel_size, window.stride, window.dilation)):
-        planes[:, :, met_rows, met_columns] += dpatches[tap]
+    for tap, (tap_rows, tap_columns) in enumerate(taps((height, width), kernel_size, window.stride, window.dilation)):
+        planes[:, :, tap_rows, tap_columns] += dpatches[tap]
     dx: Array4 = xp.ascontiguousarray(pad2d.backward(planes.transpose(1, 2, 3, 0), window.padding, "constant"))
     return dx, dweight, dbias
 
@@ -114,7 +114,7 @@ def _padded(x: Array4, window: Window) -> Array4:
 
 
 def _patches(x: Array4, kernel_size: tuple[int, int], window: Window) -> Array2:
-    """(kernel_height · kernel_width · in_channels, batch · rows · columns of z): what each weight meets, everywhere.
+    """(kernel_height · kernel_width · in_channels, batch · rows · columns of z): the pixels that each weight is multiplied by.
 
     Channels go first, so that runs of pixels are copied and not one pixel's few channels at a time: 2 to 5 times faster.
     """

@@ -1,4 +1,4 @@
-"""Several affine maps and activations in a row, where nobody asks for what lies between them: one kernel for few rows.
+"""Several affine maps and activations in a row, whose intermediate results are not needed: one kernel for few rows.
 
 y = activation_n(… activation_1(x weight_1ᵀ + bias_1) … weight_nᵀ + bias_n)
 
@@ -23,9 +23,9 @@ from typednn.kernels.op import Engine, op
 
 @final
 class Layout:
-    """The features before, between and after the maps; whether each has a bias; and what follows it.
+    """The features before, between and after the maps; whether each has a bias; and its activation.
 
-    ``most_rows``: rows up to which one kernel is quicker. None at all where a map has so many weights that threads of its own pay.
+    ``most_rows``: rows up to which one kernel is quicker. 0 where a map has so many weights that several threads pay.
     """
 
     def __init__(self, features: tuple[int, ...], biased: tuple[bool, ...], activations: tuple[Activation, ...]) -> None:
@@ -34,7 +34,7 @@ class Layout:
         self.activations: tuple[Activation, ...] = activations
         weights = list(zip(features[1:], features, strict=False))
         self.most_rows: int = FEW_ROWS if all(after * before <= schedules.WEIGHTS for after, before in weights) else 0
-        self.looked_at: tuple[Any, ...] = (None,)  # the parameters of the last call, which the kernel takes
+        self.last_parameters: tuple[Any, ...] = (None,)  # the parameters of the last call, which the kernel takes
         shapes = [shape for weight, bias in zip(weights, biased, strict=True) for shape in ((weight, weight[:1]) if bias else (weight,))]
         self.kernel: Kernel = kernel(
             "linear.chain",
@@ -57,13 +57,13 @@ def _reference(x: Array2, layout: Layout, *parameters: Any) -> Array2:
 
 
 def _few(x: Array2, layout: Layout, *parameters: Any) -> bool:
-    """Whether one kernel is quicker, and takes the parameters: looked at where they are others than the last time."""
+    """Whether one kernel is quicker and takes the parameters. Parameters are checked only when they are not those of the last call."""
     if x.shape[0] > layout.most_rows:
         return False
-    if not all(map(is_, parameters, layout.looked_at)):
+    if not all(map(is_, parameters, layout.last_parameters)):
         if not fast(*parameters):
             return False
-        layout.looked_at = parameters
+        layout.last_parameters = parameters
     return True
 
 

@@ -1,7 +1,7 @@
 """Linear for NumPy's float32 arrays: Halide where the matrices are small, OpenBLAS where they are large.
 
 Small ones are one kernel each way (`schedules`). OpenBLAS takes over where a side is longer than `SMALL`: there its copies in
-cache-sized blocks pay; what is left, bias and activation forward, dz and dbias backward, is one more pass.
+cache-sized blocks pay. Bias and activation forward, dz and dbias backward, are one more pass.
 """
 
 from functools import cache
@@ -30,10 +30,10 @@ def small_backward(next_grad: Any, x: Array2, weight: Array2, y: Any, activation
 
 def forward(x: Any, weight: Any, bias: Any, activation: Activation) -> Any:
     """y (batch, out_features), by one kernel."""
-    batch, of_weight = x.shape[0], weight.shape
-    y = empty((batch, of_weight[0]))
+    batch, weight_shape = x.shape[0], weight.shape
+    y = empty((batch, weight_shape[0]))
     given = (x, weight) if bias is None else (x, weight, bias)
-    _forward(batch <= FEW_ROWS, of_weight, bias is not None, activation).call(*given, y)
+    _forward(batch <= FEW_ROWS, weight_shape, bias is not None, activation).call(*given, y)
     return y
 
 
@@ -49,9 +49,9 @@ def forward_by_blas(x: Any, weight: Any, bias: Any, activation: Activation) -> A
 
 def backward(next_grad: Any, x: Any, weight: Any, y: Any, activation: Activation, wants_input: bool) -> tuple[Any, Any, Any]:
     """(dx, dweight, dbias), by one kernel; dx is None unless wanted."""
-    of_weight = weight.shape
-    run = _backward(of_weight, activation, wants_input, x.shape[0] <= sums.FEW).call
-    dweight, dbias = empty(of_weight), empty(of_weight[:1])
+    weight_shape = weight.shape
+    run = _backward(weight_shape, activation, wants_input, x.shape[0] <= sums.FEW).call
+    dweight, dbias = empty(weight_shape), empty(weight_shape[:1])
     given = (next_grad,) if activation.name == "identity" else (next_grad, y)
     if not wants_input:
         run(*given, x, dweight, dbias)

@@ -1,7 +1,7 @@
 """The schedules of linear's kernels. Axes run backwards: the last one of NumPy first.
 
-``rows`` puts a vector's lanes along a sum: for few rows, or few outputs. ``tiles`` copies the weights once, with the outputs side by
-side, and keeps a tile of sums in registers: for many rows. ``backward`` computes all derivatives in one call, in such tiles. An
+``rows`` puts a vector's lanes along a sum: for few rows, or few outputs. ``tiles`` copies the weights once, transposed,
+and keeps a tile of sums in registers: for many rows. ``backward`` computes all derivatives in one call, in such tiles. An
 activation is applied to sums before they are stored, and backward takes dz from y before anything else. Every sum runs over its terms
 in a fixed order, whatever the number of threads.
 """
@@ -13,9 +13,9 @@ from typednn.engines import Cpu
 from typednn.kernels import sums
 from typednn.kernels.activations import Activation
 
-PARALLEL = 1 << 21  # multiplications from which a second thread pays: waking it takes as long as some microseconds of work
-NUMBERS = 1 << 16  # numbers to pass over from which it does
-WEIGHTS = 1 << 18  # weights from which it pays for a single row: reading them is the work
+PARALLEL = 1 << 21  # multiplications from which a second thread pays: waking it takes some microseconds
+NUMBERS = 1 << 16  # numbers of one elementwise pass from which a second thread pays
+WEIGHTS = 1 << 18  # weights from which it pays for a single row, as reading them takes the time
 
 
 def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation) -> Any:
@@ -32,7 +32,7 @@ def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, o
 def chain(
     hl: Any, cpu: Cpu, x: Any, *parameters: Any, features: Sequence[int], biased: Sequence[bool], activations: Sequence[Activation]
 ) -> Any:
-    """Several affine maps one after another, each as in `rows`, a row at a time: what lies between them stays on the stack."""
+    """Several affine maps one after another, each as in `rows`, a row at a time: intermediate results stay on the stack."""
     rest = list(parameters)
     y: Any = x
     between: list[Any] = []
@@ -52,7 +52,7 @@ def _row_products(
 ) -> tuple[Any, Any, Any]:
     """y, and its loops over groups of outputs and over rows.
 
-    Where in_features is no multiple of the lanes, the first vector is the last whole one, with what the others cover left out.
+    Where in_features is no multiple of the lanes, the first vector is the last whole one, without the numbers that other vectors cover.
     """
     lane, o, b, outer = hl.Var("lane"), hl.Var("o"), hl.Var("b"), hl.Var("outer")
     lanes = _fitting(cpu.lanes, in_features)
@@ -74,8 +74,8 @@ def _row_products(
     totals[o, b] += running[each.x, o, b]
     y[o, b] = activation.expression(hl, totals[o, b])
 
-    together = min(cpu.registers // 4, out_features)
-    y.split(o, outer, o, together, hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
+    group = min(cpu.registers // 4, out_features)
+    y.split(o, outer, o, group, hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
     if activation.uses_exp:
         y.vectorize(o)
     else:
@@ -174,16 +174,16 @@ def _narrow_backward(
 
 
 def finished(hl: Any, cpu: Cpu, z: Any, *bias: Any, out_features: int, activation: Activation) -> Any:
-    """y[o, b] = activation(z[o, b] + bias[o]), each written where z was: what follows a matrix product of BLAS."""
+    """y[o, b] = activation(z[o, b] + bias[o]), written over z: after a matrix product by BLAS."""
     o, b, y = hl.Var("o"), hl.Var("b"), hl.Func("y")
     y[o, b] = activation.expression(hl, z[o, b] + bias[0][o] if bias else z[o, b])
-    # Guarded: a vector that overlaps the one before would find what that one has written.
+    # Guarded: a vector that overlaps the one before would read numbers already written.
     y.vectorize(o, _fitting(cpu.lanes, out_features), hl.TailStrategy.GuardWithIf)
     return _by_rows(hl, y, b, z.dim(1).extent(), out_features)
 
 
 def bias_activation_backward(hl: Any, cpu: Cpu, dy: Any, *y: Any, out_features: int, activation: Activation) -> list[Any]:
-    """dz[o, b], where there is an activation to take it from, and dbias[o] = Σ_b dz[o, b]: what goes before BLAS."""
+    """dz[o, b], where there is an activation, and dbias[o] = Σ_b dz[o, b]: before the matrix products by BLAS."""
     batch = dy.dim(1).extent()
     dz = _masked(hl, cpu, dy, y[0], batch, out_features, activation) if y else dy
     dbias = _column_sums(hl, cpu, dz, batch, False, out_features)

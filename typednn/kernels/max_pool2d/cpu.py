@@ -1,8 +1,8 @@
 """MaxPool2d in Halide: forward a comparison per tap, backward a gather.
 
-Lanes run along the channels; where these are one or two, along a row. Each pixel of dx asks the windows that it lies in whether it
-won: one where windows don't overlap, and otherwise as many as taps, in the order in which reference.py adds them. The bits are the
-reference's.
+Lanes run along the channels; where these are one or two, along a row. Each pixel of dx sums dy over the windows that it
+won: at most one where windows don't overlap, otherwise as many as taps, added in the order of reference.py. Results equal the
+reference's bit for bit.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ from typednn.kernels.windows import Pair, output_sizes
 
 # Taps up to here become straight code; larger windows are loops.
 _UNROLLED = 25
-# Threads take turns at rows of images, and only where there is work for some microseconds.
+# Work from which several threads pay: each task takes at least some microseconds.
 _PARALLEL_FROM = 1 << 15
 
 
@@ -47,10 +47,10 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size:
     for each in (several, y):
         each.vectorize(lanes, min(cpu.lanes, extent), hl.TailStrategy.ShiftInwards)
         if lanes is c and 1 < side <= min(4, columns):
-            beside = hl.Var("beside")
+            column = hl.Var("column")
             # Within the vectors of channels, so that the shared ones are loaded once.
-            each.split(x, x, beside, side, hl.TailStrategy.ShiftInwards if columns % side == 0 else hl.TailStrategy.GuardWithIf)
-            each.reorder(beside, c).unroll(beside) if channels > cpu.lanes else each.unroll(beside)
+            each.split(x, x, column, side, hl.TailStrategy.ShiftInwards if columns % side == 0 else hl.TailStrategy.GuardWithIf)
+            each.reorder(column, c).unroll(column) if channels > cpu.lanes else each.unroll(column)
     return lanes
 
 
@@ -83,7 +83,7 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, kernel_size: Pair, stride: Pair, d
     lowest = hl.f32(float("-inf"))
     tap = hl.RDom([(0, width), (0, height)])
     candidate = x[c, s * stride[1] + tap.x * dilation[1], r * stride[0] + tap.y * dilation[0], n]
-    # What is never larger than the lowest never wins.
+    # NaN is never larger than the lowest number, so it never wins.
     candidate = hl.select(nan.is_nan(hl, candidate), lowest, candidate)
     best[c, s, r, n] = hl.Tuple([lowest, hl.cast(index, 0)])
     wins = candidate > best[c, s, r, n][0]
@@ -113,23 +113,23 @@ def _build_backward(
     zero = hl.f32(0)
     kind = hl.UInt(8 * index_dtype(kernel_size).itemsize)
 
-    def won(r: Any, s: Any, tap: Any, inside: Any) -> Any:
+    def gradient_if_won(r: Any, s: Any, tap: Any, inside: Any) -> Any:
         inside = inside & (r >= 0) & (r < windows[0]) & (s >= 0) & (s < windows[1])
         r, s = hl.clamp(r, 0, windows[0] - 1), hl.clamp(s, 0, windows[1] - 1)
         return hl.select(inside & (index[c, s, r, n] == hl.cast(kind, tap)), next_grad[c, s, r, n], zero)
 
-    apart = dilation == (1, 1) and kernel_size[0] <= stride[0] and kernel_size[1] <= stride[1]
-    if apart:
+    disjoint = dilation == (1, 1) and kernel_size[0] <= stride[0] and kernel_size[1] <= stride[1]
+    if disjoint:
         i, j = h % stride[0], w % stride[1]
-        dx[c, w, h, n] = won(h / stride[0], w / stride[1], i * kernel_size[1] + j, (i < kernel_size[0]) & (j < kernel_size[1]))
+        dx[c, w, h, n] = gradient_if_won(h / stride[0], w / stride[1], i * kernel_size[1] + j, (i < kernel_size[0]) & (j < kernel_size[1]))
         _scheduled(hl, cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent(), stride[1])
         return dx
     summed = hl.Func("summed")
     tap = hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
-    below, beside = h - tap.y * dilation[0], w - tap.x * dilation[1]
-    on_grid = (below % stride[0] == 0) & (beside % stride[1] == 0)
+    row, column = h - tap.y * dilation[0], w - tap.x * dilation[1]
+    on_grid = (row % stride[0] == 0) & (column % stride[1] == 0)
     summed[c, w, h, n] = zero
-    summed[c, w, h, n] += won(below / stride[0], beside / stride[1], tap.y * kernel_size[1] + tap.x, on_grid)
+    summed[c, w, h, n] += gradient_if_won(row / stride[0], column / stride[1], tap.y * kernel_size[1] + tap.x, on_grid)
     dx[c, w, h, n] = summed[c, w, h, n]
     return _over_taps(hl, cpu, dx, summed, tap, (c, w, h, n), size, next_grad.dim(3).extent(), kernel_size)
 

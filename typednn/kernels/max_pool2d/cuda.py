@@ -1,7 +1,6 @@
 """MaxPool2d in CUDA: forward a thread for each window, backward a gather, where the reference copies an image for each tap.
 
-Each pixel of dx asks the windows that it lies in whether it won, in the order in which reference.py adds them. The bits are the
-reference's.
+Each pixel of dx sums dy over the windows that it won, in the order of reference.py. Results equal the reference's bit for bit.
 """
 
 from typednn.arrays import AnyIntArray, Array4, namespace

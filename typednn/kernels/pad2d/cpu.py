@@ -1,7 +1,7 @@
-"""Pad2d in Halide: one copy each way, row by row, as channels of neighbours lie side by side.
+"""Pad2d in Halide: one copy each way, row by row, as the pixels of a row are contiguous.
 
-A row with its border is put together on the stack, and written as a whole. What is added up (backward, replicate) goes rows first, then
-columns, as in reference.py. The gradient of a constant border is a copy where the reference has a view: whoever reads it next wants rows
+A row with its border is put together on the stack, and written as a whole. Sums (backward, replicate) are taken over rows first, then
+columns, as in reference.py. The gradient of a constant border is a copy, not a view as in the reference: the next kernel reads rows
 without gaps.
 """
 
@@ -11,9 +11,9 @@ from typing import Any
 from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel
 from typednn.kernels.pad2d.reference import Border, Mode
 
-# Threads take turns at images, and only where there is work for some microseconds.
+# Work from which several threads pay: each task takes at least some microseconds.
 _PARALLEL_FROM = 1 << 17
-# Rows of so many vectors are copied straight from image to image.
+# Vectors in a row from which it is copied straight from image to image.
 _WIDE = 8
 
 
@@ -46,7 +46,7 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, value: Any, size: tuple[int, int, 
     row, y = hl.Func("row"), hl.Func("y")
     batch = x.dim(2).extent()
     if mode == "constant" and width * channels >= _WIDE * cpu.lanes:
-        # Most vectors meet no border: those are copied straight, and Halide tells them apart.
+        # Most vectors contain no border and are copied straight; Halide generates a loop for each case.
         within = hl.BoundaryConditions.constant_exterior(x, value, [(0, width * channels), (0, height), (hl.Expr(), hl.Expr())])
         y[u, h, n] = within[u - left * channels, h - top, n]
         _scheduled(hl, cpu, y, (u, h, n), high, wide, batch)
@@ -107,7 +107,7 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, size: tuple[int, int, int
 
 
 def _outside(size: tuple[int, int, int], padding: Border) -> tuple[int, int]:
-    """How many rows, and how many numbers in each, an image has with its border."""
+    """(rows, numbers in each row) of an image with its border."""
     left, right, top, bottom = padding
     return top + size[0] + bottom, (left + size[1] + right) * size[2]
 

@@ -1,4 +1,4 @@
-"""PReLU: what is negative is scaled by a learnt slope."""
+"""PReLU: negative numbers are scaled by a learnt slope."""
 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false

@@ -1,19 +1,19 @@
 """PReLU in Halide: one pass over memory forward. Backward makes two, one for dx and one for dslope.
 
 dslope is a sum of sums over pieces of a fixed length, each of several running sums: the same from run to run, whatever the number of
-threads. The other formulas are LeakyReLU's, and so are the bits.
+threads. Its other results equal LeakyReLU's bit for bit.
 """
 
 from typing import Any, TypeVar
 
 from typednn.arrays import AnyArray, Array1
 from typednn.engines import Array, Cpu, empty, kernel
-from typednn.kernels.elementwise import CHEAP, ELEMENTS, PIECE, is_positive, scheduled
+from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM, PIECE, is_positive, scheduled
 from typednn.kernels.pointwise import leaky_relu
 
 P = TypeVar("P", bound=AnyArray)
 
-# Running sums in a piece: independent, so that additions need not wait for each other, and no fewer than the lanes of any machine.
+# Running sums in a piece: independent, so that additions run in parallel, and at least as many as any machine has lanes.
 _SUMS = 64
 LEAST_SIZE = _SUMS
 
@@ -32,7 +32,7 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     size = x.dim(0).extent()
     dx[i] = _vjp(hl, next_grad[i], x[i], slope[0])
 
-    # Whole rows of sums first; what is left of the last one is added at the end.
+    # Whole rows of sums first; a rest is added at the end.
     rows = size / hl.i32(_SUMS)
     in_piece = PIECE // _SUMS
     row, sums = hl.RDom([(0, in_piece)]), hl.RDom([(0, _SUMS)])
@@ -55,8 +55,8 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     running.compute_at(pieces, piece).store_in(hl.MemoryType.Stack).vectorize(lane, cpu.lanes)
     running.update().reorder(lane, row.x).vectorize(lane, cpu.lanes)
     pieces.compute_root()
-    pieces.specialize(size >= CHEAP).parallel(piece)
-    pieces.update().specialize(size >= CHEAP).parallel(piece)
+    pieces.specialize(size >= PARALLEL_FROM).parallel(piece)
+    pieces.update().specialize(size >= PARALLEL_FROM).parallel(piece)
     whole.compute_root()
     return [scheduled(hl, cpu, dx, i, size), dslope]
 

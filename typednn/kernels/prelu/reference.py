@@ -1,4 +1,4 @@
-"""PReLU: what is negative is scaled by a learnt slope.
+"""PReLU: negative numbers are scaled by a learnt slope.
 
 y = x where x > 0, else slope·x         dx = dy where x > 0, else slope·dy         dslope = Σ dy·x where x <= 0
 
@@ -24,6 +24,6 @@ def backward(next_grad: P, x: AnyArray, slope: Array1) -> tuple[P, Array1]:
     xp = namespace(x)
     passes = x > 0
     dx: P = xp.where(passes, next_grad, slope * next_grad)
-    # Summed along an axis, not over all: that would give a number, and no longer an array.
+    # Summed along an axis, as a sum over all would give a number and no array.
     dslope: Array1 = xp.where(passes, 0, next_grad * x).reshape(1, x.size).sum(axis=1)
     return dx, dslope

@@ -18,7 +18,7 @@ step: Final = op(
     "sgd.step",
     reference.step,
     Engine("halide", cpu.step, "weights grad velocity", aligned=True, sizes=_keeps_velocity),
-    Engine("cuda", cuda.step, "weights grad velocity", alike=True, sizes=_keeps_velocity, on=on_gpu),
+    Engine("cuda", cuda.step, "weights grad velocity", same_shape=True, sizes=_keeps_velocity, on=on_gpu),
     flops=lambda weights, grad, velocity, *_: (2 if velocity is None else 4) * weights.size,
     writes="weights velocity",
 )

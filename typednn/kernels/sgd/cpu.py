@@ -70,7 +70,7 @@ def build_momentum(
     couples: bool,
     shrinks: bool,
 ) -> Any:
-    """(weights, velocity) after a step; ``earlier`` is what the gradient counts and the velocity so far, nothing at the first step."""
+    """(weights, velocity) after a step; ``earlier`` is (1 - dampening, velocity), empty at the first step."""
     i = hl.Var("i")
     w, g = _decayed(weights[i], grad[i], coupled, shrink, couples, shrinks)
     speed = earlier[1][i] * momentum + earlier[0] * g if earlier else g

@@ -11,7 +11,7 @@ from typednn.kernels.softmax import cpu, reference
 backward: Final = op(
     "softmax.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "next_grad y", alike=True),
+    Engine("halide", cpu.backward, "next_grad y", same_shape=True),
     flops=lambda next_grad, y: 4 * y.size,
 )
 forward: Final = op(

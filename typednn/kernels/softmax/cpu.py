@@ -1,4 +1,4 @@
-"""Softmax in Halide: each row is read once, and its exponentials wait on the stack for their sum.
+"""Softmax in Halide: each row is read once, and its exponentials stay on the stack until their sum is known.
 
 The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38, become 0.
 """
@@ -12,11 +12,11 @@ from typednn.engines import Array, Cpu, Kernel, empty, kernel
 from typednn.kernels import sums
 from typednn.kernels.elementwise import decay
 
-# Threads take turns at pieces of about this many elements, and only where there are several.
+# Elements of one task, about; several threads only where there are several tasks.
 _PIECE = 4096
-# Turns of all lanes up to which a row is added in one go.
+# Vectors up to which a row is added in one go.
 _FEW = 256
-# A row of one is 1 whatever x is: the compiler sees x - x, and forgets NaN and infinity.
+# A row of one feature is left to the reference: the compiler folds x - x to 0, which loses NaN and infinity.
 LEAST_FEATURES = 2
 
 
@@ -38,7 +38,7 @@ def by_rows(hl: Any, cpu: Cpu, y: Any, f: Any, b: Any, batch: Any, features: int
 def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], features: int, y: Any, b: Any, largest: bool = False) -> Any:
     """The sum, or the largest, of value(f, b) over f, for each row b of y.
 
-    Long rows have running sums, some in each lane; what doesn't fill them is added to their sum.
+    Long rows have several running sums in each lane; numbers beyond the last whole vector are added at the end.
     """
     lanes = cpu.lanes * (4 if features >= 16 * cpu.lanes else 1)
     whole = hl.Func(name)
@@ -59,16 +59,16 @@ def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], featur
         def across_lanes(stage: Any) -> Any:
             return stage.vectorize(lane, cpu.lanes).unroll(lane)
 
-        def turn(number: Any) -> Any:
+        def vector(number: Any) -> Any:
             return value(lane + number * lanes, b)
 
         if largest:
-            turns = hl.RDom([(1, full - 1)])
-            running[lane, b] = turn(0)
-            running[lane, b] = hl.max(running[lane, b], turn(turns.x))
-            across_lanes(running.update().reorder(lane, turns.x))
+            vectors = hl.RDom([(1, full - 1)])
+            running[lane, b] = vector(0)
+            running[lane, b] = hl.max(running[lane, b], vector(vectors.x))
+            across_lanes(running.update().reorder(lane, vectors.x))
         else:
-            each = sums.total(hl, f"{name}_turns", (lane, b), turn(0), lambda k: turn(k + 1), full - 1, full <= _FEW)
+            each = sums.total(hl, f"{name}_vectors", (lane, b), vector(0), lambda k: vector(k + 1), full - 1, full <= _FEW)
             running[lane, b] = each.value
             each.schedule(hl, y, b, (lane,), across_lanes)
         across_lanes(running.compute_at(y, b).store_in(hl.MemoryType.Stack).bound(lane, 0, lanes))
@@ -83,26 +83,26 @@ def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], featur
 def exponentials(hl: Any, cpu: Cpu, x: Any, features: int, y: Any, f: Any, b: Any) -> tuple[Any, Any, Any]:
     """exp(x - max x) [f, b], its sum [b] and max x [b], computed for each row of ``y``.
 
-    A NaN, wherever it is, makes the whole row NaN, whatever the maximum then is.
+    A NaN anywhere makes the whole row NaN, whatever the maximum is.
     """
     top = total(hl, cpu, "top", lambda at, row: x[at, row], features, y, b, largest=True)
-    raised = hl.Func("raised")
-    raised[f, b] = decay(hl, x[f, b] - top[b])
-    across(hl, cpu, raised.compute_at(y, b).store_in(hl.MemoryType.Stack), f, features)
-    return raised, total(hl, cpu, "sum", lambda at, row: raised[at, row], features, y, b), top
+    exps = hl.Func("exps")
+    exps[f, b] = decay(hl, x[f, b] - top[b])
+    across(hl, cpu, exps.compute_at(y, b).store_in(hl.MemoryType.Stack), f, features)
+    return exps, total(hl, cpu, "sum", lambda at, row: exps[at, row], features, y, b), top
 
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any, features: int) -> Any:
     f, b, y = hl.Var("f"), hl.Var("b"), hl.Func("y")
-    raised, whole, _ = exponentials(hl, cpu, x, features, y, f, b)
-    y[f, b] = raised[f, b] / whole[b]
+    exps, whole, _ = exponentials(hl, cpu, x, features, y, f, b)
+    y[f, b] = exps[f, b] / whole[b]
     return by_rows(hl, cpu, y, f, b, x.dim(1).extent(), features)
 
 
 def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, y: Any, features: int) -> Any:
     f, b, dx = hl.Var("f"), hl.Var("b"), hl.Func("dx")
-    mean = total(hl, cpu, "mean", lambda at, row: next_grad[at, row] * y[at, row], features, dx, b)
-    dx[f, b] = (next_grad[f, b] - mean[b]) * y[f, b]
+    projection = total(hl, cpu, "projection", lambda at, row: next_grad[at, row] * y[at, row], features, dx, b)
+    dx[f, b] = (next_grad[f, b] - projection[b]) * y[f, b]
     return by_rows(hl, cpu, dx, f, b, y.dim(1).extent(), features)
 
 

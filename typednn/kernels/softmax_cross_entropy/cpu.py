@@ -22,7 +22,7 @@ def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
 
 
 def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable[[Any, Any], Any]:
-    """The target of class c and sample b; 0 for every class where the label is none of them."""
+    """The target of class c and sample b; 0 for every class where the label is out of range."""
     if not labelled:
         return lambda c, b: target[c, b]
 
@@ -36,23 +36,23 @@ def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable
 def _build_forward(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, labelled: bool) -> Any:
     c, b, loss = hl.Var("c"), hl.Var("b"), hl.Func("loss")
     _, whole, top = exponentials(hl, cpu, logits, classes, loss, c, b)
-    # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't know.
+    # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't handle.
     log = hl.Func("log")
     log[b] = hl.select(nan.is_nan(hl, whole[b]), whole[b], hl.log(whole[b]))
     log.compute_at(loss, b)
-    # Strictly in this order: top + log loses the logarithm beside large logits.
+    # Strictly in this order: top + log loses the logarithm where logits are large.
     log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
-    wanted = _probability(hl, target, classes, labelled)(c, b)
-    loss[c, b] = hl.select(wanted == 0, hl.f32(0), log_softmax) * -wanted
+    probability = _probability(hl, target, classes, labelled)(c, b)
+    loss[c, b] = hl.select(probability == 0, hl.f32(0), log_softmax) * -probability
     return by_rows(hl, cpu, loss, c, b, logits.dim(1).extent(), classes)
 
 
 def _build_backward(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
     c, b, grad = hl.Var("c"), hl.Var("b"), hl.Func("grad")
-    raised, whole, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
+    exps, whole, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
     probability = _probability(hl, target, classes, labelled)
-    wanted = total(hl, cpu, "wanted", probability, classes, grad, b)
-    grad[c, b] = (raised[c, b] / whole[b] * wanted[b] - probability(c, b)) * scale
+    target_sum = total(hl, cpu, "target_sum", probability, classes, grad, b)
+    grad[c, b] = (exps[c, b] / whole[b] * target_sum[b] - probability(c, b)) * scale
     return by_rows(hl, cpu, grad, c, b, logits.dim(1).extent(), classes)
 
 

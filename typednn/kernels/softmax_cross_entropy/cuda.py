@@ -1,6 +1,6 @@
-"""Cross entropy of logits in CUDA: a block of threads for each row, in one launch where the reference takes nine.
+"""Cross entropy of logits in CUDA: a block of threads for each row, in one launch; the reference takes nine.
 
-The formulas are those of reference.py. A thread takes every THREADS-th class; a tree in shared memory joins what they found, so that a
+The formulas are those of reference.py. A thread takes every THREADS-th class; a tree in shared memory reduces their results, so that a
 sum's order depends on the number of classes alone.
 """
 
@@ -12,7 +12,7 @@ _CODE = """
 struct Larger { __device__ REAL operator()(REAL a, REAL b) { return a < b ? b : a; } };
 struct Sum { __device__ REAL operator()(REAL a, REAL b) { return a + b; } };
 
-// What all threads of the block found, joined; every thread is told.
+// The values of all threads of the block, reduced to one; every thread gets the result.
 template <class Join>
 __device__ REAL joined(REAL mine, REAL* shared, Join join) {
     shared[threadIdx.x] = mine;

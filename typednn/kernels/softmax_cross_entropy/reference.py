@@ -20,30 +20,31 @@ if TYPE_CHECKING:
 
 def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
     """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
-    xp, wanted = namespace(logits), probabilities(logits, target)
+    xp, targets = namespace(logits), probabilities(logits, target)
     z = logits - logits.max(axis=1, keepdims=True)
     log_softmax = z - xp.log(xp.exp(z).sum(axis=1, keepdims=True))
-    loss: Array2 = xp.where(wanted == 0, 0, log_softmax) * -wanted
+    loss: Array2 = xp.where(targets == 0, 0, log_softmax) * -targets
     return loss
 
 
 def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
     """The scaled loss by each logit."""
-    wanted = probabilities(logits, target)
-    grad: Array2 = (softmax(logits) * wanted.sum(axis=1, keepdims=True) - wanted) * scale
+    targets = probabilities(logits, target)
+    grad: Array2 = (softmax(logits) * targets.sum(axis=1, keepdims=True) - targets) * scale
     return grad
 
 
 def probabilities(logits: Array2, target: Any) -> Array2:
     """The target as a probability for each class."""
-    wanted: Array2 = one_hot(target, logits.shape[1], logits.dtype, logits) if len(target.shape) == 1 else target
-    return wanted
+    targets: Array2 = one_hot(target, logits.shape[1], logits.dtype, logits) if len(target.shape) == 1 else target
+    return targets
 
 
 def one_hot(labels: IntArray1, classes: int, dtype: Floating, like: AnyArray) -> Array2:
-    """(batch, classes) with 1 at each label, beside ``like`` on its device, where ``labels`` must be as well.
+    """(batch, classes) with 1 at each label, on the device of ``like``, where ``labels`` must be as well.
 
-    A label outside 0 .. classes - 1 gives a row of zeros: looking would make a GPU wait, so whoever reads labels looks.
+    A label outside 0 .. classes - 1 gives a row of zeros. It is not refused here, as a check would make
+    a GPU wait; the loss refuses it where it can.
     """
     rows: Array2 = (labels[:, None] == namespace(like).arange(classes)).astype(dtype)
     return rows

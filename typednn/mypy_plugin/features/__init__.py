@@ -1,7 +1,7 @@
-"""What each name means for sizes: one table from a name, as below, to an analysis; one file per feature.
+"""The meaning of each name for sizes: a table from a name, as below, to an analysis; one file per feature.
 
     builtins.len                    a function, by its full name
-    typednn.layer.Sequential        a call of this very class
+    typednn.layer.Sequential        a call of this class itself
     (typednn.module.module.Module)  a call of any class derived from it
     Array.reshape()                 a method, by the kind of value (`values`) or by its owner's full name
     Array.shape                     an attribute

@@ -6,7 +6,7 @@ from typednn.shapes import Dim
 
 
 def checked(call: Call) -> Value:
-    """The argument as it was; for ``integer`` and ``pair``, at least as large as the check makes sure."""
+    """The argument; for ``integer`` and ``pair`` at least as large as the check ensures."""
     value = call.argument(2, "value")
     given = len(call.arguments) > 3 or "least" in call.keywords
     lowest = integer_of(call.argument(3, "least")) if given else 1
@@ -24,7 +24,7 @@ def checked(call: Call) -> Value:
 
 
 def _size(value: Value, least: int | None) -> Value:
-    """An integer that was found to be at least ``least``; one that is not makes the constructor fail, and is nobody's size."""
+    """An integer that was found to be at least ``least``; one that is not makes the constructor fail, and is never a size."""
     if not isinstance(value, Number):
         return UNKNOWN
     if value.size.value is not None:

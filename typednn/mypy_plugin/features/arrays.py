@@ -1,4 +1,4 @@
-"""What operators, methods and attributes of arrays, and NumPy's functions, do to sizes, as NumPy's own do."""
+"""The sizes that operators, methods and attributes of arrays, and NumPy's functions, give."""
 
 import operator
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def _shape(call: Call, value: Value) -> list[Dim | None] | None:
 
 
 def broadcast(call: Call) -> Value:
-    """``a + b``, and whatever else broadcasts as ``+`` does."""
+    """``a + b``, and all other operators that broadcast."""
     left, right = call.arguments
     a, b = _shape(call, left), _shape(call, right)
     if a is None or b is None:
@@ -56,7 +56,7 @@ def product(call: Call) -> Value:
 
 
 def kept(call: Call) -> Value:
-    """The shape of the one array among the operands or the arguments, which are numbers beside it; its precision may change."""
+    """The shape of the one array among the operands or the arguments, where the others are numbers; its precision may change."""
     arrays = [each for each in call.arguments if isinstance(each, Array)]
     plain = all(isinstance(each, Array | Number | Constant) for each in call.arguments) and not call.keywords.keys() - {"dtype", "order"}
     return replace(arrays[0], kind="") if len(arrays) == 1 and plain else UNKNOWN
@@ -105,8 +105,8 @@ def _reduced(call: Call, shape: list[Dim | None]) -> Value:
     return array(call.context, [*shape[:place], *([Dim.of(1)] if keeps.value else []), *shape[place + 1 :]])
 
 
-def _reshaped(call: Call, shape: Shape, wanted: Sequence[Value]) -> Value:
-    sizes = [each.size if isinstance(each, Number) else None for each in wanted]
+def _reshaped(call: Call, shape: Shape, new_shape: Sequence[Value]) -> Value:
+    sizes = [each.size if isinstance(each, Number) else None for each in new_shape]
     open_places = [place for place, size in enumerate(sizes) if size is not None and size.value == -1]
     if len(open_places) == 1:
         total = _total(shape)
@@ -127,7 +127,7 @@ def reveal(call: Call) -> Value:
     """``reveal_type(x)`` also says the sizes of an array."""
     value = call.argument(0, "")
     if isinstance(value, Array) and value.flow.shape is not None:
-        call.context.world.note(f'Revealed sizes are "{" ".join(map(_size, value.flow.shape))}"', call.node)
+        call.context.scope.note(f'Revealed sizes are "{" ".join(map(_size, value.flow.shape))}"', call.node)
     return value
 
 

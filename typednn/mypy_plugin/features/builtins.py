@@ -1,4 +1,4 @@
-"""Python's own functions, ``len``, ``range``, ``zip``, …, and operators of integers, tuples and lists; nothing here complains."""
+"""Python's own functions, ``len``, ``range``, ``zip``, …, and operators of integers, tuples and lists. They report no errors."""
 
 import ast
 import re
@@ -8,11 +8,11 @@ from typednn.mypy_plugin.python import UNROLLED, elements
 from typednn.mypy_plugin.values import UNKNOWN, Constant, Layer, Many, Number, Pack, Value, integer_of, number
 from typednn.shapes import operation
 
-_LONGEST = 32  # terms of a polynomial; what grows beyond is given up
+_LONGEST = 32  # terms of a polynomial; a longer one becomes unknown
 
 
 def builtin(call: Call) -> Value:
-    """What one of them gives."""
+    """The result of one of them."""
     if call.keywords.keys() - {"strict"}:
         return UNKNOWN
     name = call.name.removeprefix("builtins.")

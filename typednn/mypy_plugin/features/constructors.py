@@ -1,7 +1,7 @@
-"""Any class of layers: the attributes that a call of it leaves on its instance.
+"""Any class of layers: the attributes that its constructor sets on an instance.
 
-A constructor is followed statement by statement, as any body, on the arguments of one call; where nobody said how an
-instance was built, its integers stand for themselves.
+A constructor is evaluated statement by statement, as any body, on the arguments of one call. Where the call is not known,
+its integers are symbols.
 """
 
 import ast
@@ -17,13 +17,13 @@ from typednn.mypy_plugin.features.stacks import traced
 from typednn.mypy_plugin.types import of_class
 from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Pack, Reference, Value, parsed, show, symbol
 
-_SAME_CLASS = 3  # a class may build itself, a tree of blocks for one
-_CONSTRUCTIONS = 20_000  # in one scope; what comes after is unknown
+_SAME_CLASS = 3  # a class may build instances of itself, such as a tree of blocks
+_CONSTRUCTIONS = 20_000  # in one scope; further ones are unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What one constructor call is given; ``symbolic``: nobody said."""
+    """The arguments of one constructor call; ``symbolic``: they are not known."""
 
     arguments: Sequence[Value] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
@@ -35,18 +35,18 @@ def constructed(call: Call) -> Value:
     """``Linear(784, 10)``."""
     if not isinstance(call.receiver, Reference) or not isinstance(info := call.receiver.node, TypeInfo):
         return UNKNOWN
-    workshop, given = call.context.world.workshop, Given(call.arguments, call.keywords, call.spread)
-    workshop.constructions += 1
-    if call.context.under.count(info.fullname) >= _SAME_CLASS or workshop.constructions > _CONSTRUCTIONS:
+    cache, given = call.context.scope.cache, Given(call.arguments, call.keywords, call.spread)
+    cache.constructions += 1
+    if call.context.under.count(info.fullname) >= _SAME_CLASS or cache.constructions > _CONSTRUCTIONS:
         return UNKNOWN
     layer = of_class(info, _shown(info, given), _attributes(call.context, info, given))
     return traced(call, layer, call.node) if layer.inner else layer
 
 
 def symbolic(context: Context, info: TypeInfo) -> Layer:
-    """An instance of a class of which nobody said how it was built: its integers stand for themselves."""
-    world, given = context.world, Given(symbolic=True)
-    return world.workshop.once(("symbolic", info.fullname), lambda: of_class(info, "", _attributes(context, info, given)), world.depend)
+    """An instance whose constructor call is not known: its integers are symbols."""
+    scope, given = context.scope, Given(symbolic=True)
+    return scope.cache.once(("symbolic", info.fullname), lambda: of_class(info, "", _attributes(context, info, given)), scope.depend)
 
 
 def following(call: Call) -> Value:
@@ -61,7 +61,7 @@ def following(call: Call) -> Value:
 
 
 def _attributes(context: Context, info: TypeInfo, given: Given) -> dict[str, Value]:
-    """What the constructor that ``info`` has leaves on the instance."""
+    """The attributes that the constructor of ``info`` sets."""
 
     def make() -> dict[str, Value]:
         return constants(context, info) | _run(context, classes.constructor_owner(info), info, given)
@@ -71,7 +71,7 @@ def _attributes(context: Context, info: TypeInfo, given: Given) -> dict[str, Val
         hash(key)
     except TypeError:  # a layer or a gradient among them
         return make()
-    return context.world.workshop.once(key, make, context.world.depend)
+    return context.scope.cache.once(key, make, context.scope.depend)
 
 
 def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, given: Given) -> dict[str, Value]:
@@ -85,7 +85,7 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, given: Given)
     env = _bound(inner, function.args, given, classes.positive(info))
     env |= {f"self.{name}": value for name, value in constants(context, info).items()}
     left = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
-    shared = {name for name in classes.named(info, "handed") if isinstance(held := left.get(name), Pack) and not held.frozen}
+    shared = {name for name in classes.named(info, "passed_on") if isinstance(held := left.get(name), Pack) and not held.frozen}
     return {name: UNKNOWN if name in shared else value for name, value in left.items() if name not in inner.hidden}
 
 
@@ -103,7 +103,7 @@ def _dataclass(context: Context, info: TypeInfo, given: Given) -> dict[str, Valu
 def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
     """What class bodies assign, the most derived one's first; what a class only declares, or defines, is unknown."""
     key = ("constants", info.fullname)
-    if key in context.under:  # a constant that asks for its own class
+    if key in context.under:  # a constant that refers to its own class
         return {}
 
     def make() -> dict[str, Value]:
@@ -118,7 +118,7 @@ def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
             found |= dict.fromkeys(found.keys() & base.names.keys(), UNKNOWN) | own
         return {**found, **dict.fromkeys(found.keys() & classes.named(info, "assigned"), UNKNOWN)}
 
-    return context.world.workshop.once(key, make, context.world.depend)
+    return context.scope.cache.once(key, make, context.scope.depend)
 
 
 def _defaults(parameters: ast.arguments) -> dict[str, ast.expr]:
@@ -147,7 +147,7 @@ def _bound(context: Context, parameters: ast.arguments, given: Given, positive: 
 
 
 def _shown(info: TypeInfo, given: Given) -> str:
-    """As ``repr`` has it: required arguments by position, the others by name where they differ from the default."""
+    """As in ``repr``: required arguments by position, the others by name where they differ from the default."""
     owner = classes.constructor_owner(info)
     facts = classes.facts_of(owner) if owner is not None else None
     if facts is None or not facts["constructor"] or given.spread:
@@ -156,8 +156,8 @@ def _shown(info: TypeInfo, given: Given) -> str:
     names, defaults = [each.arg for each in parameters.args[1:]], _defaults(parameters)
     values = dict(zip(names, given.arguments, strict=False)) | dict(given.keywords)
     parts = [show(values.get(name, UNKNOWN)) for name in names if name not in defaults]
-    told = {name: show(values[name]) for name in defaults.keys() & values.keys() if name != "rng" and not name.endswith("_init")}
-    parts += [f"{name}={told[name]}" for name in defaults if name in told and told[name] not in (ast.unparse(defaults[name]), "_")]
+    shown = {name: show(values[name]) for name in defaults.keys() & values.keys() if name != "rng" and not name.endswith("_init")}
+    parts += [f"{name}={shown[name]}" for name in defaults if name in shown and shown[name] not in (ast.unparse(defaults[name]), "_")]
     return f"{info.name}({', '.join(parts)})"
 
 

@@ -1,4 +1,4 @@
-"""``layer.forward(x)`` and ``layer(x)``: the array after the layer, by `Flow.through`, which definition time asks too."""
+"""``layer.forward(x)`` and ``layer(x)``: the array after the layer, by `Flow.through`, as when a stack is built."""
 
 from typednn.errors import StackError, TypednnError
 from typednn.mypy_plugin import classes
@@ -9,7 +9,7 @@ from typednn.shapes import Flow, Unifier
 
 
 def forward(call: Call) -> Value:
-    """What a layer gives for what it is given."""
+    """The output of a layer for its arguments."""
     layer, given = call.receiver, (*call.arguments, *call.keywords.values())
     if not isinstance(layer, Layer):
         return UNKNOWN
@@ -19,13 +19,13 @@ def forward(call: Call) -> Value:
     try:
         after = layer.trace(x.flow if isinstance(x, Array) else Flow.start(None))
     except TypednnError as error:
-        told = isinstance(error, StackError) and error.reason == "rank"  # by the array types, where these are known
-        if not told or call.context.world.rank(call.first) is None:
+        rank_error = isinstance(error, StackError) and error.reason == "rank"  # by the array types, where these are known
+        if not rank_error or call.context.scope.rank(call.first) is None:
             call.complain(str(error))
         return UNKNOWN
     if after.shape is None or isinstance(x, Array):
         return UNKNOWN if after.shape is None else Array(after)
-    call.context.world.lost(f"{layer.label} is given an array of which no size is known", call.node)
+    call.context.scope.lost(f"{layer.label} is given an array of which no size is known", call.node)
     return Array(Flow.of([size if size is not None and size.value is not None else None for size in after.shape]))
 
 
@@ -33,8 +33,8 @@ def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value:
     """Several arrays in, one out: unified one after another."""
     unifier = Unifier(lookup(layer.attributes))
     info = class_of(call.context, layer)
-    said = classes.method(info, "forward") if info is not None else None
-    names = [f": {name}" for name, _ in said["parameters"][1:]] if said is not None else []
+    signature = classes.method(info, "forward") if info is not None else None
+    names = [f": {name}" for name, _ in signature["parameters"][1:]] if signature is not None else []
     for place, (text, given) in enumerate(zip(layer.inputs, arguments, strict=False)):
         what = f"{layer.label}{names[place] if place < len(names) else ''}: "
         if not fits(call.context, unifier, what, text, given, call.node):
@@ -42,8 +42,8 @@ def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value:
     return result(call.context, unifier, layer.output)
 
 
-def itself(call: Call) -> Value:
-    """``layer.init(rng)`` and others that give the layer back."""
+def same_layer(call: Call) -> Value:
+    """``layer.init(rng)`` and other methods that return the layer."""
     return call.receiver
 
 
@@ -52,5 +52,5 @@ _ITSELF = ("named", "init", "train", "eval", "to", "astype", "shared", "load_sta
 TABLE: dict[str, Analysis] = {
     "Layer.forward()": forward,
     "Layer.__call__()": forward,
-    **dict.fromkeys((f"Layer.{name}()" for name in _ITSELF), itself),
+    **dict.fromkeys((f"Layer.{name}()" for name in _ITSELF), same_layer),
 }

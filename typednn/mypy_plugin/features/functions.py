@@ -11,11 +11,11 @@ from typednn.shapes import Unifier, unknown
 
 
 def called(call: Call) -> Value:
-    """What such a function gives."""
-    said = call.context.world.signature(call.node)
-    if said is None or call.spread:
+    """The result of such a function."""
+    named_signature = call.context.scope.signature(call.node)
+    if named_signature is None or call.spread:
         return UNKNOWN
-    name, signature = said
+    name, signature = named_signature
     parameters, receiver = signature["parameters"], call.receiver
     method = isinstance(call.node, ast.Call) and isinstance(call.node.func, ast.Attribute)
     bound = method and not isinstance(receiver, Reference)
@@ -49,7 +49,7 @@ def _would_fit(call: Call, unifier: Unifier, kind: str, text: str, given: Array)
 
 
 def _matched(call: Call, parameters: Sequence[tuple[str, Alternatives]]) -> Iterator[tuple[Value, ast.AST, str, Alternatives]]:
-    """Each argument, where it stands, and the parameter that it meets: by place, by name, by ``*`` or ``**``."""
+    """Each argument, its node, and its parameter: by position, by name, by ``*`` or ``**``."""
     positional = [each for each in parameters if not each[0].startswith(("*", "="))]
     stars: Mapping[str, Alternatives] = {name[: name.count("*")]: alternatives for name, alternatives in parameters if name.startswith("*")}
     named = {name.lstrip("="): alternatives for name, alternatives in parameters if not name.startswith("*")}

@@ -48,15 +48,15 @@ def _input_gradient(call: Call, layer: Layer, inputs: str, output: str, attribut
             found[name] = size
         elif str(size).endswith(OWN) and str(size).isidentifier():
             found[str(size)] = Dim.named(name)
-    wanted = unifier.result(inputs)
-    if wanted is None:
+    expected = unifier.result(inputs)
+    if expected is None:
         return UNKNOWN
-    return Array(Flow.of(known([None if size is None else size.substitute(found) for size in wanted], call.context.names) or []))
+    return Array(Flow.of(known([None if size is None else size.substitute(found) for size in expected], call.context.names) or []))
 
 
 def gradient_of(context: Context, layer: Layer) -> Gradient:
-    """What a layer's gradient surely holds: an array as large as each parameter, and the same of each layer within."""
-    return context.again(("gradient", id(layer)), (layer,), lambda: _gradient_of(context, layer))
+    """What a layer's gradient certainly holds: an array as large as each parameter, and the same of each layer within."""
+    return context.cached(("gradient", id(layer)), (layer,), lambda: _gradient_of(context, layer))
 
 
 def _gradient_of(context: Context, layer: Layer) -> Gradient:
@@ -105,7 +105,7 @@ def gradient(call: Call) -> Value:
 
 
 def _other(mine: Gradient, given: Value, path: str = "") -> str | None:
-    """The first parameter whose gradient surely has other sizes: its name, its sizes, the gradient's."""
+    """The first parameter whose gradient certainly has other sizes: its name, its sizes, the gradient's."""
     if not isinstance(given, Gradient):
         return None
     for name, own in mine.fields.items():

@@ -1,4 +1,4 @@
-"""Methods of lists and dicts; what one changes in a way that is not followed is unknown from then on."""
+"""Methods of lists and dicts; a list that is changed in any other way becomes unknown."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""``return x``: held to the function's own annotation; of ``backward``, the gradient's input to what forward read."""
+"""``return x``: checked against the function's own annotation; for ``backward``, the gradient's input against what forward read."""
 
 import ast
 
@@ -12,10 +12,12 @@ from typednn.mypy_plugin.values import UNKNOWN, Array, Gradient, Pack, Value
 from typednn.shapes import Dim, Lookup, Unifier
 
 
-def returned(context: Context, function: nodes.FuncDef, said: classes.Signature, attributes: Lookup, value: Value, node: ast.expr) -> None:
-    """Complain where ``value`` is not what the function promises."""
+def returned(
+    context: Context, function: nodes.FuncDef, signature: classes.Signature, attributes: Lookup, value: Value, node: ast.expr
+) -> None:
+    """Report an error where ``value`` is not what the function promises."""
     where = f"{function.info.name}.{function.name}" if function.info else function.name
-    promised = said["result"]
+    promised = signature["result"]
     found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
     if len(found) == len(promised):
         for each, texts in zip(found, promised, strict=True):
@@ -24,7 +26,7 @@ def returned(context: Context, function: nodes.FuncDef, said: classes.Signature,
     if isinstance(value, Gradient) and function.name == "backward" and function.info:
         forward = classes.method(function.info, "forward")
         if forward is not None:
-            _input_gradient(context, where, value, forward, said, attributes, node)
+            _input_gradient(context, where, value, forward, signature, attributes, node)
 
 
 def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.expr) -> bool:
@@ -40,7 +42,7 @@ def _broken(context: Context, where: str, array: Array, texts: Alternatives, att
         elif wrong:
             problems.append(f'{where} must return "{text}": {wrong}')
     if problems:
-        context.world.complain(problems[0], node)
+        context.scope.complain(problems[0], node)
     return bool(problems)
 
 

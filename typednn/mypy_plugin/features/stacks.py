@@ -37,20 +37,20 @@ def stacked(call: Call) -> Value:
 
 
 def _kinds(call: Call, layer: Layer) -> list[str]:
-    """What a layer is, and what it may count as: an elementwise one is positionwise too."""
+    """A layer's kinds: an elementwise layer is positionwise too."""
     info, kinds = class_of(call.context, layer), list(classes.KINDS)
     own = next((place for place, kind in enumerate(kinds) if info is not None and info.has_base(kind)), len(kinds))
     return kinds[own:]
 
 
 def traced(call: Call, layer: Layer, at: ast.AST, trace: Callable[[], Flow] | None = None) -> Value:
-    """A stack or a wrapper that was just built; what does not fit is complained about."""
+    """A stack or a wrapper that was just built; what does not fit is reported."""
     try:
         flow = layer.trace(Flow.start(None)) if trace is None else trace()
     except TypednnError as error:
         return call.complain(str(error), at)
     if flow.open_constraints:
-        call.context.world.lost(f"whether {layer.shown} fits depends on {', '.join(map(str, flow.open_constraints))}", at)
+        call.context.scope.lost(f"whether {layer.shown} fits depends on {', '.join(map(str, flow.open_constraints))}", at)
     return replace(layer, traced=flow)
 
 
