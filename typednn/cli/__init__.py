@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 
-TYPE_CHECKING = False  # to type checkers it is true; all that is imported here comes before the guard against Ctrl-C
+TYPE_CHECKING = False  # true for type checkers only: imports here would run before Ctrl-C is guarded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Run the command, and return its exit code; ``given`` is ``sys.argv[1:]`` unless told."""
-    try:  # imports too, as Ctrl-C may come while they run
+    """Run the command, and return its exit code; ``given`` is ``sys.argv[1:]`` by default."""
+    try:  # imports are inside, as Ctrl-C may come while they run
         from typednn.cli.interrupts import deferred
 
         with deferred():
             from typednn.cli.command import run
-            from typednn.cli.output import patient
-        with patient():
+            from typednn.cli.output import safe_streams
+        with safe_streams():
             return run(given)
     except KeyboardInterrupt:
         from contextlib import suppress

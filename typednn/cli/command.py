@@ -1,7 +1,7 @@
-"""run: from the words of a command to its exit code.
+"""run: from command-line arguments to an exit code.
 
-0 done, 1 typednn refused something (one message on standard error, no traceback unless ``--debug``), 2 the command was not
-understood, 130 stopped by Ctrl-C, 143 by SIGTERM.
+0 done, 1 an error of typednn (one message on standard error, no traceback unless ``--debug``), 2 the command line is
+wrong, 130 stopped by Ctrl-C, 143 by SIGTERM.
 """
 
 import importlib
@@ -17,16 +17,18 @@ from typednn.errors import TypednnError
 
 
 def run(given: Sequence[str] | None) -> int:
-    """The command's exit code; what it raises becomes one message."""
+    """The command's exit code; an exception becomes one message."""
     where, debug = "typednn", False
     try:
         try:
             options = parser().parse_args(given)
             where, debug = f"typednn {options.command}", options.debug
-            if not sys.flags.safe_path and "" not in sys.path:  # a user's layers lie here; `python -m` has put this folder in front already
+            if (
+                not sys.flags.safe_path and "" not in sys.path
+            ):  # a user's layers are in this folder; `python -m` has put it in front already
                 sys.path.append("")
             with warnings.catch_warnings():
-                warnings.showwarning = _warned
+                warnings.showwarning = _show_warning
                 return _command(options.command)(options)
         finally:
             sys.stdout.flush()
@@ -47,6 +49,6 @@ def _command(name: str) -> Callable[[Namespace], int]:
     return cast("Callable[[Namespace], int]", getattr(module, "evaluate" if name == "eval" else name))
 
 
-def _warned(message: Warning | str, *where: Any, **more: Any) -> None:
-    """A warning as a user wants it: what, not where in our code."""
+def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    """Print a warning without the place in our code."""
     sys.stderr.write(f"warning: {message}\n")

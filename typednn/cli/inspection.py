@@ -32,7 +32,7 @@ def summary(options: Namespace) -> int:
 
 
 def check(options: Namespace) -> int:
-    """Of a config the model that it describes, or a `ConfigError` with line, column and caret; of Python what the mypy plugin finds."""
+    """Check files. A config: its model, or a `ConfigError` with line, column and caret. Python: what the mypy plugin finds."""
     targets = {target: python_files(target) for target in options.targets}
     refused = [_config_refused(target, options) for target, files in targets.items() if files is None]
     files = list(dict.fromkeys(os.path.normpath(file) for files in targets.values() for file in files or ()))
@@ -50,8 +50,8 @@ def _config_refused(path: str, options: Namespace) -> bool:
         model = load(path, imports=options.modules).model()
     except ConfigError as error:
         if options.json:
-            told = error.message.splitlines()[0].removeprefix(f"{path}: ")
-            say(Finding(path, max(1, error.line), max(1, error.column), told, "config").as_json())
+            message = error.message.splitlines()[0].removeprefix(f"{path}: ")
+            say(Finding(path, max(1, error.line), max(1, error.column), message, "config").as_json())
         elif options.debug or len(options.targets) == 1:
             raise
         else:
@@ -93,8 +93,8 @@ def _subject(options: Namespace) -> tuple[Module, tuple[int, ...]]:
 
 
 def _call(text: str) -> Any:
-    """``Conv2d(2, 3, 3)`` as Python's syntax tree; None where it is no call of a name."""
-    with suppress(SyntaxError, ValueError):  # a path may hold bytes that are no text
+    """``Conv2d(2, 3, 3)`` as Python's syntax tree; None where it is not the call of a name."""
+    with suppress(SyntaxError, ValueError):  # a path may hold bytes that are not text
         call = ast.parse(text.strip(), mode="eval").body
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             return call
@@ -129,7 +129,7 @@ def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
     names = [parameter.name for parameter in taken if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     if kind in LAYERS and len(call.args) > len(names):
         raise ArgumentError(explain("gradcheck", f"{kind} takes at most {len(names)} arguments", str(len(call.args))))
-    # Of a kind that there is not, the config's own complaint says it best.
+    # The config's error about an unknown layer is the clearest.
     given = {**dict(zip(names, call.args, strict=False)), **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}}
     lines = [f"{key_written(key)} = {written(_value(value))}" for key, value in given.items()]
     return "\n".join(["format = 1", f"input = {written(sizes)}", "[[layer]]", f"type = {written(kind)}", *lines, ""])

@@ -1,4 +1,4 @@
-"""Ctrl-C while modules are imported: answered when they are, as NumPy, for one, would make an ImportError of it."""
+"""Ctrl-C during imports is handled after them: NumPy, for example, would turn it into an ImportError."""
 
 import signal
 from collections.abc import Generator
@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 @contextmanager
 def deferred() -> Generator[None]:
-    """Ctrl-C within this block is KeyboardInterrupt at its end."""
+    """Delay Ctrl-C within this block to a KeyboardInterrupt at its end."""
     came: list[int] = []
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # the caller has other plans
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # the caller has its own handler
         yield
         return
     try:
         signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    except ValueError:  # not the main thread, which is the one that is interrupted
+    except ValueError:  # only the main thread gets signals
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""What the commands say, on standard output; hints and progress go to standard error."""
+"""Output of the commands: results on standard output, hints and progress on standard error."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 
 def say(text: str = "") -> None:
-    """A line of the result."""
+    """Print a line of the result."""
     sys.stdout.write(f"{text}\n")
 
 
 def hint(text: str) -> None:
-    """A line beside the result."""
+    """Print a line that is not part of the result."""
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 @contextmanager
-def patient() -> Generator[None]:
-    """Standard streams that end no command: what nobody reads any more is dropped, what can't be encoded is escaped.
+def safe_streams() -> Generator[None]:
+    """Standard streams that don't end a command: output without a reader is dropped, characters that can't be encoded are escaped.
 
-    A result that can't be written for another reason, such as a full disk, is an error, once.
+    A result that can't be written for another reason, such as a full disk, is reported as one error.
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _fill_closed_descriptors()
     with ExitStack() as streams:
-        streams.enter_context(redirect_stdout(_patient(sys.stdout, sys.__stdout__, 1)))
-        streams.enter_context(redirect_stderr(_patient(sys.stderr, sys.__stderr__, 2)))
+        streams.enter_context(redirect_stdout(_wrapped(sys.stdout, sys.__stdout__, 1)))
+        streams.enter_context(redirect_stderr(_wrapped(sys.stderr, sys.__stderr__, 2)))
         try:
             yield
         finally:
@@ -43,8 +43,8 @@ def patient() -> Generator[None]:
             sys.stdout.flush()
 
 
-def _patient(stream: TextIO | None, own: TextIO | None, descriptor: int) -> TextIO:
-    """The process's own stream in another form; what a caller has put in its place stays."""
+def _wrapped(stream: TextIO | None, own: TextIO | None, descriptor: int) -> TextIO:
+    """The process's own stream, wrapped; a stream that a caller has replaced is kept."""
     if stream is not own and stream is not None:
         return stream
     if stream is not None:
@@ -74,13 +74,13 @@ class _Descriptor(io.FileIO):
             return super().write(data)
         except OSError as error:
             self._lost = True
-            if self.fileno() == 2 or isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+            if self.fileno() == 2 or isinstance(error, BrokenPipeError):  # the reader, such as `head`, has closed the pipe
                 return size
             raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _fill_closed_descriptors() -> None:
-    """Else a file that is opened later would be standard output to whatever writes there."""
+    """Open the null device for closed standard streams. Otherwise a file opened later would get their numbers, and their output."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)

@@ -113,7 +113,7 @@ _SLUGGISH = re.compile(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
 
 @final
 class Parser(argparse.ArgumentParser):
-    """As argparse's, with a guess at what was meant; exit code 2."""
+    """As argparse's, with a suggestion for a misspelt word; exit code 2."""
 
     def error(self, message: str) -> NoReturn:
         unknown = _SLUGGISH.search(message)

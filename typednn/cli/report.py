@@ -11,12 +11,12 @@ from typednn.reports.html import write_report
 
 def report(options: Namespace) -> int:
     """The pictures, and one HTML page; its path."""
-    tell_page(options.run)
+    write_page(options.run)
     return 0
 
 
-def tell_page(run: str | Path) -> None:
-    """Draw, write, and say where the page is; without matplotlib, a hint."""
+def write_page(run: str | Path) -> None:
+    """Draw, write, and print the path of the page; without matplotlib, a hint."""
     try:
         matplotlib()
     except MissingExtra as error:

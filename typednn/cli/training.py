@@ -34,7 +34,7 @@ def train(options: Namespace) -> int:
 
 
 def resume(options: Namespace) -> int:
-    """On from the last checkpoint."""
+    """Continue from the last checkpoint."""
     return _finished(Path(options.run), options, partial(go_on, options.run))
 
 
@@ -58,7 +58,7 @@ def _data(options: Namespace, recipe: Recipe) -> tuple[Samples, dict[str, str]]:
 
 
 def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) -> int:
-    """Train and say how it went; where it is stopped what to do next, and 130 after Ctrl-C, 143 after SIGTERM."""
+    """Train and print the results, or what to do next after a stop. Returns 130 after Ctrl-C, 143 after SIGTERM."""
     start = time.perf_counter()
     try:
         result = work(progress=False if options.quiet else "auto", time_limit=options.time_limit)
@@ -81,6 +81,6 @@ def _tell(result: Trained, options: Namespace, seconds: float) -> None:
         file = "image.png" if len(result.plan.shape) == 3 else "rows.csv"
         hint(f"everything is in {result.folder}; next: typednn predict {result.folder} {file}, or typednn report {result.folder}")
     if result.folder is not None and options.report:
-        from typednn.cli.report import tell_page  # with all that draws, which most trainings do without
+        from typednn.cli.report import write_page  # imports all that draws, which most trainings don't need
 
-        tell_page(result.folder)
+        write_page(result.folder)
