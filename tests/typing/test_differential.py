@@ -186,7 +186,7 @@ class unchecked_definition:  # noqa: N801
         for kind in (Chain, ElementwiseChain, Sequential, Residual, PerPosition):
             self.patch.setattr(kind, "trace", _untraced)
         for kind in (Chain, ElementwiseChain):
-            self.patch.setattr(kind, "_grown", _grown)
+            self.patch.setattr(kind, "grown", _grown)
         for kind in (Chain, ElementwiseChain, Sequential):
             self.patch.setattr(kind, "check_sizes", _unlooked)
         if self.law:
