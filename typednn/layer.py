@@ -253,7 +253,7 @@ class Input(Generic[In]):
 
 
 # The shape after each chain. Not an attribute: a copied chain would share it, and what a shape comes from.
-_ends: WeakKeyDictionary[Module, Flow | None] = WeakKeyDictionary()
+_ends: WeakKeyDictionary[Module, Flow] = WeakKeyDictionary()
 
 
 class Program(Protocol):
@@ -293,7 +293,7 @@ def run_back(steps: Sequence[Any], next_grad: Any) -> Any:
 
 
 class Parts(Module):
-    """Layers one after another: what all chains are at run time. The classes below differ in their types and in what may be a part."""
+    """Layers one after another: what all chains are at run time. The classes below differ in their types."""
 
     parts: tuple[Module, ...]
     sample: Input[Any] | None
@@ -319,7 +319,7 @@ class Parts(Module):
         part = adopted(other)
         parts = (*self.parts, part)
         check_stackable(parts, known=len(self.parts))
-        longer = chain_of(kind, parts, self.sample)
+        longer = _chain_of(kind, parts, self.sample)
         end = _ends.get(self)
         _ends[longer] = part.trace(self.trace(Flow.start(None)) if end is None else end)
         return longer
@@ -397,7 +397,7 @@ class Parts(Module):
                 flow = part.trace(flow)
             sizes = flow.sizes()
             sample = Input(*sizes) if sizes and len(sizes) <= 3 else None
-        chain = chain_of(Sequential, parts, sample)
+        chain = _chain_of(Sequential, parts, sample)
         _ends[chain] = chain.trace(Flow.start(None))
         return chain
 
@@ -550,9 +550,9 @@ class Sequential(Chain[Any, Any, S, *tuple[Any, ...]], Generic[S]):
         return longer
 
 
-def chain_of(kind: Any, parts: Sequence[Module], sample: Input[Any] | None) -> Any:
+def _chain_of(kind: Any, parts: Sequence[Module], sample: Input[Any] | None) -> Any:
     """A chain of parts that are known to fit."""
-    chain = kind.__new__(kind, parts, sample)  # which notes the arguments
+    chain = kind.__new__(kind, parts, **{"input" if kind is Sequential else "sample": sample})  # which notes the arguments
     chain.consist(parts, sample)
     return chain
 

@@ -30,7 +30,6 @@ from typednn.layer import (
     Positionwise,
     S,
     Sequential,
-    chain_of,
     check_stackable,
     not_a_part,
     run,
@@ -166,8 +165,8 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
         return Stack(parts, input=first.sample_shape)
 
     def as_chain(self) -> "Sequential[Any]":
-        """The same layers as a chain that reads samples instead of rows; no layer may be a `Stack` or read rows of its own."""
-        chain: Sequential[Any] = chain_of(Sequential, self.parts, self.sample)
+        """The same layers as a chain that reads samples instead of rows; `StackError` if one of them reads rows where these are none."""
+        chain: Sequential[Any] = super().sliced(slice(None))
         return chain
 
     def flow_after(self, flow: Flow) -> Flow:
@@ -188,9 +187,6 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         _check_rows(f"{self.label()}.forward", inputs[0], self.sample_shape, self)
-
-    def label(self) -> str:
-        return "Stack"
 
     def __repr__(self) -> str:
         return f"Stack([{', '.join(map(repr, self.parts))}], input={self.sample!r})"

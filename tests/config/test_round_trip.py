@@ -73,6 +73,10 @@ def test_every_layer(case: LayerCase, data: st.DataObject) -> None:
         lambda: Stack([Stack(Input(4) >> Linear(4, 3))], input=[4]),
         lambda: Input(4) >> Stack([Linear(4, 3)], input=(4,)) >> Tanh(),
         lambda: Input(4) >> Residual(Stack([Linear(4, 4)], input=(4,))),
+        lambda: Input(4) >> Tanh() >> (Linear(4, 3) >> Tanh() >> Linear(3, 2))[:2].named("slice"),
+        lambda: Input(4) >> Tanh() >> Sequential([Linear(4, 3)]).append(Tanh()).named("longer"),
+        lambda: Input(4) >> Tanh() >> (Linear(4, 3) >> Tanh()).append(Tanh()).named("longer"),
+        lambda: Stack([Linear(4, 3), Tanh(), Linear(3, 2)], input=(4,))[1:].append(Tanh()),
     ],
 )  # fmt: skip
 def test_models(build: Any) -> None:

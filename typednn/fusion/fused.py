@@ -42,7 +42,7 @@ class Fused:
     def check(self, chain: Any, x: Any) -> None:
         """The parts' own checks do not run within a segment: theirs of dtype and device are made here, for the whole model."""
         if (x.dtype != chain.dtype or device_of(x) != chain.device) and chain.parameter_shapes():
-            raise misplaced(chain, "Fused.forward", "x", x)
+            raise misplaced(chain, f"{self.label}.forward", "x", x)
 
     def run(self, chain: Any, x: Any) -> Any:
         needs: list[Any] = []

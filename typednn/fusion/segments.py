@@ -17,10 +17,10 @@ from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
 from typednn.kernels.reshape import reshape
-from typednn.layers.conv2d import Conv2d
+from typednn.layers.conv2d import Conv2d, Conv2dGrad
 from typednn.layers.flatten import Flatten
 from typednn.layers.leaky_relu import LeakyReLU
-from typednn.layers.linear import Linear
+from typednn.layers.linear import Linear, LinearGrad
 from typednn.layers.max_pool2d import MaxPool2d
 from typednn.layers.pad2d import Pad2d
 from typednn.layers.relu import ReLU
@@ -65,10 +65,10 @@ class Alone:
         return (grad,), (lambda: grad.input) if later else grad.input
 
 
-def _gradient(part: Any, **derivatives: Any) -> Any:
-    """The gradient of a part whose kernel is also its neighbours': the derivatives by its parameters."""
+def _gradient(part: Any) -> Any:
+    """The gradient of a part without parameters whose kernel is also its neighbours': it has no derivative at all."""
     kind: Any = part.backward.__typednn_gradient__.type
-    return deferred(kind, None, **derivatives | ({"parameters": None} if kind is ElementwiseGrad else {}))
+    return deferred(kind, None, parameters=None) if kind is ElementwiseGrad else deferred(kind, None)
 
 
 class ConvActPool:
@@ -93,7 +93,7 @@ class ConvActPool:
         x, y, winners = kept
         weight, window, activation = self.conv.weight, self.window, self.activation
         dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, not later)
-        grads = (*self.before, _gradient(self.conv, weight=dweight, bias=None if self.conv.bias is None else dbias), *self.after)
+        grads = (*self.before, deferred(Conv2dGrad, None, weight=dweight, bias=None if self.conv.bias is None else dbias), *self.after)
         if not later:
             return grads, dx
         then = weight.copy()  # an optimizer may step before anybody asks
@@ -119,7 +119,7 @@ class LinearAct:
         x, y = kept
         weight, activation = self.linear.weight, self.activation
         dx, dweight, dbias = linear.backward(next_grad, x, weight, y, activation, not later)
-        grads = (_gradient(self.linear, weight=dweight, bias=None if self.linear.bias is None else dbias), self.after)
+        grads = (deferred(LinearGrad, None, weight=dweight, bias=None if self.linear.bias is None else dbias), self.after)
         if not later:
             return grads, dx
         then = weight.copy()
