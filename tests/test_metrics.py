@@ -163,6 +163,38 @@ def test_a_regression_as_scikit_learn_says() -> None:
         assert RegressionReport.from_batches([(wrong, same)]).r2 == peer.r2_score(same, wrong) == wanted
 
 
+@pytest.mark.parametrize("batch", [1, 3, 4, 7, 20])
+@pytest.mark.parametrize("constant", [[0.1], [0.1, 0.3], [1e6 + 0.1, -7.7, 0.0]])
+def test_equal_targets_leave_nothing_to_explain(constant: list[float], batch: int) -> None:
+    """Whatever the batches, although a mean of rounded numbers is rounded."""
+    target = np.tile(constant, (20, 1))
+
+    def r2(prediction: Any) -> float:
+        pairs = [(prediction[at : at + batch], target[at : at + batch]) for at in range(0, len(target), batch)]
+        return RegressionReport.from_batches(pairs).r2
+
+    assert r2(target) == 1.0
+    assert r2(target + 1.0) == 0.0
+
+
+@pytest.mark.parametrize("batch", [1, 3, 20])
+def test_r2_over_all_outputs(batch: int) -> None:
+    """One that is constant adds its errors, and no spread. Where none is, scikit-learn says the same of outputs weighed by variance."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    target = np.column_stack([rng.standard_normal(20), 3 * rng.standard_normal(20)])
+    prediction = target + rng.standard_normal((20, 2))
+
+    def r2(prediction: Any, target: Any) -> float:
+        pairs = [(prediction[at : at + batch], target[at : at + batch]) for at in range(0, len(target), batch)]
+        return RegressionReport.from_batches(pairs).r2
+
+    assert r2(prediction, target) == pytest.approx(metrics.r2_score(target, prediction, multioutput="variance_weighted"))
+    target[:, 0] = 0.1
+    spread = np.square(target[:, 1] - target[:, 1].mean()).sum()
+    assert r2(prediction, target) == pytest.approx(1 - np.square(prediction - target).sum() / spread)
+
+
 def test_a_regression_in_words() -> None:
     report = RegressionReport.from_batches([(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))])
     assert str(report) == "samples  3\nMSE      0.333333\nMAE      0.333333\nR²       0.5000"

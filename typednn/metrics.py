@@ -146,7 +146,7 @@ def accuracy(scores: Array2, labels: IntArray1) -> float:
 class RegressionReport:
     """Predicted numbers beside true ones; ``str(report)`` is a table to print.
 
-    Where an output's targets are all equal there is nothing to explain: ``r2`` is then 1 if every prediction is right, else 0.
+    Where the targets of every output are all equal there is nothing to explain: ``r2`` is then 1 if every prediction is right, else 0.
     """
 
     samples: int
@@ -157,14 +157,17 @@ class RegressionReport:
     @classmethod
     def from_batches(cls, batches: Iterable[tuple[Any, Any]]) -> RegressionReport:
         """From each batch's predictions and targets, of one shape (batch, ...); added up in float64."""
-        samples, numbers, squared, absolute, spread = 0, 0, 0.0, 0.0, 0.0
+        samples, numbers, squared, absolute, spread, varies = 0, 0, 0.0, 0.0, 0.0, False
         mean: Any = 0.0
+        first: Any = None
         for given in batches:
             prediction, target = (np.asarray(to_numpy(array), np.float64) for array in given)
             if prediction.shape != target.shape or not len(target):
                 rule, got = "needs a prediction for each target, and at least one", f"{prediction.shape} and {target.shape}"
                 raise ArgumentError(explain("RegressionReport", rule, got))
             error, centre, rows = prediction - target, target.mean(axis=0), len(target)
+            first = target[0] if first is None else first
+            varies = varies or bool((target != first).any())  # ``spread`` can't say, as the means are rounded
             squared += float(np.square(error).sum())
             absolute += float(np.abs(error).sum())
             # Two sets' spreads joined: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae" (1979), eq 2.1.
@@ -174,7 +177,8 @@ class RegressionReport:
             samples, numbers = samples + rows, numbers + target.size
         if not numbers:
             raise ArgumentError(explain("RegressionReport", "needs a prediction for each target, and at least one", "none"))
-        return cls(samples, squared / numbers, absolute / numbers, 1.0 - squared / spread if spread else float(not squared))
+        explained = 1.0 - squared / spread if varies and spread else float(not squared)
+        return cls(samples, squared / numbers, absolute / numbers, explained)
 
     @property
     def headline(self) -> str:

@@ -1,6 +1,8 @@
 """A regression from CSV files to report, predictions and page, on scikit-learn's diabetes data: 442 people, 10 numbers each."""
 
 import json
+import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 from typednn.errors import ArgumentError, ConfigError, DataError
 from typednn.metrics import RegressionReport
 from typednn.recipes import evaluate_run, load_tables, predict, recipe_of_config, resume, train
-from typednn.recipes.plan import read_plan
+from typednn.recipes.plan import checksum_of, read_plan
 from typednn.recipes.recipe import Recipe
+from typednn.recipes.samples import Samples
 from typednn.reports.html import write_report
 from typednn.reports.plots import write_plots
 from typednn.runs.recorded import RegressionScores, read_scores
@@ -96,8 +99,8 @@ def test_evaluations_hold_the_metrics(trained: tuple[Path, Any]) -> None:
     assert last.loss == pytest.approx(last.metrics["mse"], rel=1e-4)
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     found = [line for line in lines if line["kind"] == "evaluation"]
-    assert found[-1] == {"kind": "evaluation", **last.as_json()}
-    assert found[-1]["accuracy"] is None
+    place = {"kind": "evaluation", "step": 440, "epoch": 40, "split": "test", "accuracy": None}
+    assert found[-1] == {**place, "loss": last.loss, "mse": last.metrics["mse"], "mae": last.metrics["mae"], "r2": last.metrics["r2"]}
 
 
 def test_the_run_says_what_it_is(trained: tuple[Path, Any], files: Path) -> None:
@@ -129,10 +132,24 @@ def test_the_page_shows_residuals_and_no_classes(trained: tuple[Path, Any]) -> N
     np.testing.assert_allclose(np.square(shown.targets - shown.predictions).mean(), result.test.mse, rtol=1e-6)
     assert [path.name for path in write_plots(folder)] == ["curves.png", "residuals.png", "gradient_norms.png"]
     page = write_report(folder).read_text(encoding="utf-8")
-    for text in ("<h2>Residuals</h2>", "<h2>Errors</h2>", f"{result.test.r2:.4f}", "mean absolute error"):
+    last = result.history.evaluations[-1].metrics
+    cells = "".join(f"<td>{last[name]:.4g}</td>" for name in ("mse", "mae", "r2"))
+    for text in ("<h2>Residuals</h2>", "<h2>Errors</h2>", f"{result.test.r2:.4f}", "mean absolute error", cells):
         assert text in page
     for text in ("Confusion", "Worst mistakes", "accuracy"):
         assert text not in page
+
+
+def test_a_page_without_a_report_is_a_regressions(trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """The recipe says so: there are no headings of a classifier."""
+    folder, _ = trained
+    for name in ("recipe.json", "metrics.jsonl"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    for text in ("<h2>Residuals</h2>", "<h2>Errors</h2>", "There is no report of the errors: report.json is missing or damaged."):
+        assert text in page
+    for text in ("Confusion", "Worst mistakes", "classes", "accuracy"):
+        assert text not in page.partition("<h2>Config</h2>")[0]
 
 
 def test_resumed_to_the_same_bits(trained: tuple[Path, Any], files: Path, tmp_path: Path) -> None:
@@ -155,6 +172,24 @@ def test_other_numbers_to_learn_are_other_data(files: Path, tmp_path: Path) -> N
     np.savetxt(tmp_path / "train.csv", table, fmt="%.9g", delimiter=",")
     with pytest.raises(DataError, match="must be what the run began with"):
         resume(tmp_path / "run", progress=False)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.int64])
+def test_labels_of_any_integers_are_the_same_data(files: Path, kind: Any) -> None:
+    """As int64, which older runs have a checksum of."""
+    x, labels = np.zeros((4, 2), np.float32), np.array([0, 1, 2, 1])
+    samples = Samples("some", "here", x, labels.astype(kind), x, labels)
+    assert checksum_of(samples) == zlib.crc32(labels.astype(np.int64).tobytes(), zlib.crc32(x.tobytes()))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64])
+def test_other_numbers_to_learn_are_refused_before_there_is_a_folder(files: Path, tmp_path: Path, kind: Any) -> None:
+    samples = load_tables(files / "train.csv", files / "test.csv", Regression())
+    samples = replace(samples, y=samples.y.astype(kind))
+    match = rf"data 'train.csv': a regression learns float32 numbers, got {np.dtype(kind)}; convert with astype\(numpy.float32\)$"
+    with pytest.raises(ArgumentError, match=match):
+        train(_recipe(files), samples, run=tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_is_refused(files: Path) -> None:

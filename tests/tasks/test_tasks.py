@@ -19,9 +19,43 @@ LABELS = (X[:, 0] > 0).astype(np.int64)
 SHARES = np.eye(2, dtype=np.float32)[LABELS]
 
 
-@pytest.mark.parametrize(("loss", "task"), [(MSE(), Regression), (SoftmaxCrossEntropy(), Classification), (CrossEntropy(), Classification)])
-def test_the_task_of_a_loss(loss: object, task: type[Any]) -> None:
-    assert isinstance(task_of(loss), task)
+class Huber:
+    """A loss of the reader's own."""
+
+
+@pytest.mark.parametrize(
+    ("loss", "validation", "task"),
+    [
+        (MSE(), None, Regression),
+        (MSE(), Evaluation(X, LABELS), Regression),
+        (MSE(), Evaluation(X, SHARES, LABELS), Classification),
+        (SoftmaxCrossEntropy(), None, Classification),
+        (CrossEntropy(), Evaluation(X, SHARES), Classification),
+        (SoftmaxCrossEntropy(), Evaluation(X, SHARES), Classification),
+        (Huber(), None, Classification),
+        (Huber(), Evaluation(X, LABELS), Classification),
+        (Huber(), Evaluation(X, SHARES), Regression),
+        (Huber(), Evaluation(X, SHARES, LABELS), Classification),
+    ],
+)
+def test_the_task_of_a_loss(loss: object, validation: Any, task: type[Any]) -> None:
+    assert isinstance(task_of(loss, validation), task)
+
+
+def test_a_task_may_be_empty() -> None:
+    """An object that is false, as an empty list is, is a task all the same."""
+
+    class Empty:
+        def __len__(self) -> int:
+            return 0
+
+        def targets(self, y: Any, prediction: Any) -> Any:
+            return y
+
+        def metrics(self, batches: Any) -> dict[str, float]:
+            return {"own": 1.0}
+
+    assert _metrics(SoftmaxCrossEntropy(), LABELS, task=Empty()) == {"own"}
 
 
 def _metrics(loss: Any, y: Any, labels: Any = None, **given: Any) -> set[str]:

@@ -1,6 +1,7 @@
 """The training loop: it learns, it is repeatable, it stops where it should, it leaves things as it should."""
 
 import gc
+import json
 import os
 import re
 import signal
@@ -24,7 +25,7 @@ from typednn.layers import Linear, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, CosineLR, accumulate, clip_grad_norm
 from typednn.random import PCG32
-from typednn.runs import Run
+from typednn.runs import Run, RunWarning
 from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Step, fit
 
 Model = Chain[Array2, Array2, str, *tuple[Any, ...]]
@@ -239,6 +240,36 @@ def test_a_transform_comes_between_backward_and_update() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_transform_that_gives_nan_writes_nothing(tmp_path: Path) -> None:
+    model = _model()
+    before = {name: array.copy() for name, array in model.state_dict().items()}
+
+    def broken(grad: Any) -> Any:
+        return grad * float("nan")
+
+    message = r"the gradient must stay finite, got NaN or infinity in step 1 \(epoch 1\), first in the gradient of \"2.bias\""
+    with Run.create(tmp_path / "run", "", model) as run, pytest.raises(StateError, match=message):
+        _fit(model, *_data(), run=run, transform=broken)
+    for name, array in model.state_dict().items():
+        np.testing.assert_array_equal(array, before[name])
+    assert not run.checkpoint_folder.exists()
+
+
+def test_transforms_from_a_generator_hold_for_all_steps() -> None:
+    one, other = _model(), _model()
+    _fit(one, *_data(), transform=(each for each in [lambda grad: grad * 0.5]))
+    _fit(other, *_data(), transform=lambda grad: grad * 0.5)
+    assert _same(one, other)
+
+
+@pytest.mark.parametrize(("transform", "got"), [(3, "int"), ([abs, None], "NoneType"), ("clip", "str")])
+def test_a_transform_is_a_function(transform: Any, got: str) -> None:
+    match = f"fit: transform is a function from gradient to gradient, or several, got {got}$"
+    with pytest.raises(ArgumentError, match=match) as refusal:
+        _fit(_model(), *_data(), transform=transform)
+    assert refusal.value.argument == "transform"
+
+
 def test_transforms_go_in_order() -> None:
     x, y = _data(40)
     seen: list[tuple[str, float]] = []
@@ -299,16 +330,60 @@ def test_a_callback_ends_a_training(hook: str, at: int, steps: int) -> None:
 
 
 def test_a_callback_goes_on_where_it_was(tmp_path: Path) -> None:
-    """It counts on as if there had been no break; one in the place of another class begins anew."""
+    """It counts on as if there had been no break, wherever it is in the list; one more of its class begins anew."""
     x, y = _data()
     model = _model()
     with Run.create(tmp_path / "run", "", model) as run:
         _fit(model, x, y, epochs=1, run=run, callbacks=[Told(), Ending("on_step", 10)])
-    other, same = Ending("on_step", 10), Ending("on_step", 10)
+    state = json.loads((run.folder_of(7) / "state.json").read_text(encoding="utf-8"))
+    assert state["callbacks"] == [{"Told": {}}, {"Ending": {"calls": 7}}]
+    same, more = Ending("on_step", 10), Ending("on_step", 10)
     with Run.open(tmp_path / "run") as run:
-        history = _fit(_model(), x, y, epochs=3, run=run, callbacks=[other, same])
+        history = _fit(_model(), x, y, epochs=3, run=run, callbacks=[same, more])
     assert (history.stopped, history.steps) == ("enough of on_step", 10)
-    assert (other.calls, same.calls) == (3, 10)
+    assert (same.calls, more.calls) == (10, 3)
+
+
+def test_a_state_without_its_callback_is_named(tmp_path: Path) -> None:
+    x, y = _data()
+    model = _model()
+    with Run.create(tmp_path / "run", "", model) as run:
+        _fit(model, x, y, epochs=1, run=run, callbacks=[Ending("on_step", 90), Told(), Ending("on_epoch", 90)])
+    first = Ending("on_step", 90)
+    with (
+        Run.open(tmp_path / "run") as run,
+        pytest.warns(RunWarning, match="the checkpoint holds the state of a callback that is not there: Ending$"),
+    ):
+        _fit(_model(), x, y, epochs=2, run=run, callbacks=[first])
+    assert first.calls == 14
+
+
+@pytest.mark.parametrize("state", [None, [1], {"at": {1, 2}}, {"at": np.float32(1)}, {"at": float("nan")}, {1: 2}, {"at": (1, 2)}], ids=str)
+def test_a_state_that_is_no_json_is_refused(state: Any, tmp_path: Path) -> None:
+    class Odd(Callback):
+        def state_dict(self) -> dict[str, Any]:
+            return state  # type: ignore[no-any-return]
+
+    model = _model()
+    with (
+        Run.create(tmp_path / "run", "", model) as run,
+        pytest.raises(ArgumentError, match=r"fit: state_dict gives a dict of JSON values, got .* from .*Odd$") as refusal,
+    ):
+        _fit(model, *_data(), run=run, callbacks=[Odd()])
+    assert refusal.value.argument == "callbacks"
+
+
+@pytest.mark.parametrize("hook", ["on_step", "on_evaluation", "on_epoch"])
+def test_what_a_callback_returns_is_checked(hook: str) -> None:
+    class Odd(Callback):
+        pass
+
+    setattr(Odd, hook, lambda *_: True)
+    x, y = _data()
+    match = rf"fit: a callback returns None, or a text to end the training, got bool from .*Odd\.{hook}$"
+    with pytest.raises(ArgumentError, match=match) as refusal:
+        _fit(_model(), x, y, validation=Evaluation(x, y), callbacks=[Odd()])
+    assert refusal.value.argument == "callbacks"
 
 
 def test_a_run_that_a_callback_ended_goes_on(tmp_path: Path) -> None:
@@ -322,7 +397,8 @@ def test_a_run_that_a_callback_ended_goes_on(tmp_path: Path) -> None:
 
     ended, _ = trained(tmp_path / "run", Ending("on_step", 9))
     assert (ended.stopped, ended.steps) == ("enough of on_step", 9)
-    through, model = trained(tmp_path / "run")
+    with pytest.warns(RunWarning, match="the state of a callback that is not there: Ending"):
+        through, model = trained(tmp_path / "run")
     _, undisturbed = trained(tmp_path / "other")
     assert (through.stopped, through.steps) == ("", 21)
     for one, other in zip(model.parameters(), undisturbed.parameters(), strict=True):
@@ -441,6 +517,38 @@ def test_early_stopping() -> None:
     accurate = _fit(_model(), x, y, epochs=50, validation=Evaluation(x, y), early_stopping=EarlyStopping(2, "accuracy"))
     values = [each.accuracy for each in accurate.evaluations]
     assert max(values[-2:]) <= max(values[:-2])  # type: ignore[type-var]
+
+
+class Fixed:
+    """A classification whose evaluations give these numbers, one after the other."""
+
+    def __init__(self, name: str, *values: Any) -> None:
+        self.name, self.values = name, list(values)
+
+    def targets(self, y: Any, prediction: Any) -> Any:
+        return y
+
+    def metrics(self, batches: Any) -> dict[str, float]:
+        return {self.name: self.values.pop(0)}
+
+
+@pytest.mark.parametrize(("metric", "best"), [("r2", 7), ("own", 7), ("mse", 14), ("mae", 14)])
+def test_early_stopping_by_any_metric(metric: str, best: int) -> None:
+    """Higher is better, but of errors; here the first evaluation has 3, the second 2, and the rest are in between."""
+    x, y = _data()
+    task, rule = Fixed(metric, 3.0, 2.0, 2.5, 2.5, 2.5, 2.5), EarlyStopping(2, metric)
+    history = _fit(_model(), x, y, epochs=6, task=task, validation=Evaluation(x, y), early_stopping=rule)
+    assert history.best is not None
+    assert (history.best.step, history.best.metric, history.steps) == (best, metric, best + 14)
+
+
+@pytest.mark.parametrize(("y", "known"), [(None, "'loss', 'accuracy'"), (np.eye(2, dtype=np.float32)[np.zeros(50, int)], "'loss'")])
+def test_early_stopping_by_what_is_not_measured(y: Any, known: str) -> None:
+    x, labels = _data()
+    metric = "speed" if y is None else "accuracy"
+    with pytest.raises(ArgumentError, match=f"EarlyStopping: metric must be one of {known}, got '{metric}'$") as refusal:
+        _fit(_model(), x, labels, validation=Evaluation(x, labels if y is None else y), early_stopping=EarlyStopping(1, metric))
+    assert refusal.value.argument == "metric"
 
 
 def _worse_and_worse(**changes: Any) -> tuple[Model, History]:
@@ -626,6 +734,32 @@ def test_an_evaluation_that_is_not_finite_is_named() -> None:
         _fit(_model(), x, y, validation=Evaluation(bad, y))
 
 
+@pytest.mark.parametrize("name", ["kind", "step", "epoch", "split", "loss"])
+def test_a_metric_has_a_name_of_its_own(name: str) -> None:
+    x, y = _data()
+    match = f"fit: a task's metric is not called step, epoch, split, loss or kind, got '{name}'; give it another name"
+    with pytest.raises(ArgumentError, match=match) as refusal:
+        _fit(_model(), x, y, task=Fixed(name, 1.0), validation=Evaluation(x, y))
+    assert refusal.value.argument == "task"
+
+
+def test_a_metric_that_is_not_finite_is_named() -> None:
+    x, y = _data()
+    match = r"the validation own must stay finite, got nan in step 7 \(epoch 2\), first in the task's metrics"
+    with pytest.raises(StateError, match=match):
+        _fit(_model(), x, y, task=Fixed("own", float("nan")), validation=Evaluation(x, y))
+
+
+def test_a_metric_may_be_of_another_type(tmp_path: Path) -> None:
+    """Such as NumPy's; the record has plain numbers."""
+    x, y = _data()
+    model = _model()
+    with Run.create(tmp_path / "run", "", model) as run:
+        _fit(model, x, y, epochs=1, run=run, task=Fixed("own", np.float32(0.5)), validation=Evaluation(x, y))
+    last = json.loads((run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert (last["kind"], last["step"], last["own"], last["accuracy"]) == ("evaluation", 7, 0.5, None)
+
+
 # --- arguments, memory ---------------------------------------------------------------------------------------------
 
 
@@ -655,7 +789,7 @@ def test_intervals_and_rules_are_checked() -> None:
     for wrong in ({}, {"steps": 1, "epochs": 1}, {"steps": 0}, {"epochs": -1}):
         with pytest.raises(ArgumentError, match="Every"):
             Every(**wrong)
-    for given in ({"patience": 0}, {"patience": 1, "metric": "speed"}, {"patience": 1, "min_delta": -1.0}):
+    for given in ({"patience": 0}, {"patience": 1, "min_delta": -1.0}):
         with pytest.raises(ArgumentError, match="EarlyStopping"):
             EarlyStopping(**given)  # type: ignore[arg-type]
 

@@ -14,6 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.config.model_config import ModelConfig
 from typednn.errors import ConfigError, DataError, explain
 from typednn.recipes.recipe import Recipe, from_json
@@ -120,9 +121,9 @@ def read_plan(folder: Path) -> Plan:
 
 
 def checksum_of(samples: Samples) -> int:
-    """CRC-32 of the training inputs as float32 and of the labels or targets, a thousand rows at a time."""
+    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, a thousand rows at a time."""
     checksum = 0
-    for array, dtype in ((samples.x, np.float32), (samples.y, samples.y.dtype)):
+    for array, dtype in ((samples.x, np.float32), (samples.y, np.float32 if is_floating(samples.y.dtype) else np.int64)):
         for start in range(0, len(array), 1000):
             checksum = zlib.crc32(np.ascontiguousarray(array[start : start + 1000], dtype).data, checksum)
     return checksum

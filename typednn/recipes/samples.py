@@ -174,7 +174,7 @@ def read_table(path: str | Path, task: AnyTask = _LABELS) -> tuple[Floats, Label
     matrix = read_numbers(path)
     targets = task.column(str(path), matrix[:, 0].astype(np.float64))
     if matrix.shape[1] < 2:
-        raise DataError(explain(str(path), "a row holds a label and at least one input", "one number"))
+        raise DataError(explain(str(path), "a row holds a target and at least one input", "one number"))
     return np.ascontiguousarray(matrix[:, 1:]), targets
 
 

@@ -101,10 +101,11 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
 def _page(title: str, folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
     model = _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
     config, environment = _config(folder, remarks), _environment(folder, remarks)
-    if isinstance(scores, RegressionScores):
-        accuracy, own = "", _errors(scores, pictures)
-    else:
+    recipe = as_object((attempted([], read_json, folder, "recipe.json") or {}).get("recipe")) or {}
+    if isinstance(scores, Scores) or (scores is None and recipe.get("task") != "regression"):
         accuracy, own = pictures["accuracy.png"], _classes(scores, pictures)
+    else:
+        accuracy, own = "", _errors(scores, pictures)
     sections = [
         section("curves", "Curves", pictures["curves.png"] + accuracy + _evaluations(metrics)),
         *own,
@@ -160,20 +161,26 @@ def _evaluations(metrics: Metrics) -> str:
     rows = sorted(found, key=lambda row: row[0])
     if not rows:
         return note("No evaluation was recorded.")
+    others = {(split, name, at): value for (split, name), series in metrics.others.items() for at, value in zip(*series, strict=True)}
+    names = dict.fromkeys(name for _, name in metrics.others)
     head = ["step", "split", "loss", *(["accuracy"] if any(np.isfinite(row[3]) for row in rows) else [])]
     cells = [
         [f"{at:,.0f}", split, f"{loss:.4g}", "–" if np.isnan(accuracy) else f"{100 * accuracy:.2f} %"][: len(head)]
+        + [f"{others[split, name, at]:.4g}" if (split, name, at) in others else "–" for name in names]
         for at, split, loss, accuracy in rows[-_LAST:]
     ]
+    head += [name[:_VALUE_LIMIT] for name in names]
     words = f"The last {_LAST} of {len(rows):,} evaluations" if len(rows) > _LAST else "Evaluations"
     return table(head, cells, words)
 
 
-def _errors(scores: RegressionScores, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
+def _errors(scores: RegressionScores | None, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
     """The sections of a regression only."""
-    report = scores.report
-    cells = [[f"{report.samples:,}", f"{report.mse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]]
-    found = table(["samples", "mean squared error", "mean absolute error", "R²"], cells, f"On the {scores.split} split")
+    found = note("There is no report of the errors: report.json is missing or damaged. `typednn eval` writes one.")
+    if scores is not None:
+        report = scores.report
+        cells = [[f"{report.samples:,}", f"{report.mse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]]
+        found = table(["samples", "mean squared error", "mean absolute error", "R²"], cells, f"On the {scores.split} split")
     return [section("errors", "Errors", found), section("residuals", "Residuals", pictures["residuals.png"])]
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from typednn.errors import ArgumentError, explain
+
+RECORD = ("step", "epoch", "split", "loss")  # keys of an evaluation besides its metrics
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -47,17 +51,19 @@ class Measured:
 
     def as_json(self) -> dict[str, Any]:
         """As in ``metrics.jsonl`` and checkpoints: the metrics next to the loss; a missing accuracy is null."""
-        plain = {name: getattr(self, name) for name in ("step", "epoch", "split", "loss")}
-        return {**plain, "accuracy": None, **self.metrics}
+        return {**{name: getattr(self, name) for name in RECORD}, "accuracy": None, **self.metrics}
 
     def value(self, metric: str) -> float:
-        """The number for comparison: higher is better."""
-        return -self.loss if metric == "loss" or self.accuracy is None else self.accuracy
+        """The number for comparison: higher is better, so errors are negated; an `ArgumentError` where it was not measured."""
+        known = {"loss": self.loss, **self.metrics}
+        if metric not in known:
+            raise ArgumentError(explain("EarlyStopping", f"metric must be one of {', '.join(map(repr, known))}", repr(metric)), "metric")
+        return -known[metric] if metric in ("loss", "mse", "mae") else known[metric]
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best evaluation so far: at which step, by which metric, and its value (a loss is negated: higher is better)."""
+    """The best evaluation so far: at which step, by which metric, and its value (errors are negated: higher is better)."""
 
     step: int
     metric: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeAlias, final
@@ -29,6 +29,7 @@ LINE_LIMIT = 1 << 20
 CLASS_LIMIT = 1000
 NAME_LIMIT = 1000
 SPLITS = ("train", "validation", "test")
+_RECORD = ("kind", "step", "epoch", "split", "loss", "accuracy")  # keys of an evaluation besides its other metrics
 
 
 @final
@@ -38,12 +39,14 @@ class Metrics:
 
     ``steps``: (step, epoch, loss, learning rate, samples per second, seconds since the start), NaN where a line has none or null.
     ``evaluations``: for each split, (step, loss, accuracy). ``gradient_norms``: for each layer, (step, norm).
+    ``others``: for each split and each metric of its evaluations besides the accuracy, (step, value), where that is finite.
     """
 
     steps: Series
     evaluations: Mapping[str, Series]
     gradient_norms: Mapping[str, Series]
     remarks: tuple[str, ...] = ()
+    others: Mapping[tuple[str, str], Series] = field(default_factory=dict[tuple[str, str], Series])
 
 
 @final
@@ -97,6 +100,7 @@ def read_metrics(run_folder: Path) -> Metrics:
     """``metrics.jsonl``; without the file, or without a usable line, everything is empty, with a remark."""
     steps, evaluations = _packed(), {split: _packed() for split in SPLITS}
     norms: defaultdict[str, array[float]] = defaultdict(_packed)
+    others: defaultdict[tuple[str, str], array[float]] = defaultdict(_packed)
     unusable, last_is_cut, first_unusable, number = 0, False, 0, 0
     path, name = run_folder / "metrics.jsonl", "metrics.jsonl"
     try:
@@ -112,7 +116,7 @@ def read_metrics(run_folder: Path) -> Metrics:
                     whole, entry = True, None
                 else:
                     entry = parsed(line)
-                if (entry is None or not _take(entry, steps, evaluations, norms)) and line.strip():
+                if (entry is None or not _take(entry, steps, evaluations, norms, others)) and line.strip():
                     last_is_cut = not whole
                     unusable += whole
                     first_unusable = first_unusable or (number if whole else 0)
@@ -130,6 +134,7 @@ def read_metrics(run_folder: Path) -> Metrics:
         known,
         {layer: _series(kept, 2) for layer, kept in norms.items()},
         tuple(remark for holds, remark in remarks if holds),
+        {name: _series(kept, 2) for name, kept in others.items()},
     )
 
 
@@ -185,7 +190,13 @@ def _classification(found: dict[str, Any]) -> Scores:
     return Scores(tuple(map(str, names)), confusion, precision, recall, f1, support, accuracy, split, train_accuracy)
 
 
-def _take(entry: dict[str, Any], steps: array[float], evaluations: dict[str, array[float]], norms: defaultdict[str, array[float]]) -> bool:
+def _take(
+    entry: dict[str, Any],
+    steps: array[float],
+    evaluations: dict[str, array[float]],
+    norms: defaultdict[str, array[float]],
+    others: defaultdict[tuple[str, str], array[float]],
+) -> bool:
     """Take the numbers of ``entry``; whether it was valid."""
     step, epoch, loss = (as_number(entry.get(key)) for key in ("step", "epoch", "loss"))
     if step is None or not 0 <= step < 2**53 or "loss" not in entry or (loss is None and entry["loss"] is not None):
@@ -206,7 +217,13 @@ def _take(entry: dict[str, Any], steps: array[float], evaluations: dict[str, arr
         return True
     split, accuracy = entry.get("split"), as_number(entry.get("accuracy"))
     if entry.get("kind") == "evaluation" and isinstance(split, str) and split in evaluations:
+        numbers = {(split, name): as_number(entry[name]) for name in entry if name not in _RECORD}
+        if len(others.keys() | numbers.keys()) > NAME_LIMIT:
+            return False
         evaluations[split].extend((step, kept_loss, missing if accuracy is None else accuracy))
+        for name, value in numbers.items():
+            if value is not None and isfinite(value):
+                others[name].extend((step, value))
         return True
     # Lines of other kinds are ignored.
     return isinstance(entry.get("kind"), str) and entry["kind"] != "evaluation"

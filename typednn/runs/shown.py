@@ -41,6 +41,11 @@ class Mistakes:
     wrong: int
     total: int
 
+    def arrays(self) -> dict[str, AnyNumbers]:
+        """By their names in the file."""
+        counts = np.array([self.wrong, self.total], np.int64)
+        return {"worst.images": self.images, "worst.labels": self.labels, "worst.probabilities": self.probabilities, "worst.counts": counts}
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +60,10 @@ class Residuals:
         """Of `ROWS` rows at most, evenly chosen."""
         rows = np.unique(np.linspace(0, len(targets) - 1, ROWS).astype(np.int64))
         return cls(*(np.asarray(array, np.float64)[rows].reshape(len(rows), -1) for array in (predictions, targets)))
+
+    def arrays(self) -> dict[str, AnyNumbers]:
+        """By their names in the file."""
+        return {"residuals.predictions": self.predictions, "residuals.targets": self.targets}
 
 
 def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *, count: int = 25) -> Mistakes:
@@ -78,16 +87,9 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
 
 def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None) -> None:
     """Write them to the run folder, in the form that pictures need; a `DataError` where it cannot be written."""
-    arrays: dict[str, AnyNumbers] = {}
-    if isinstance(shown, Mistakes):
-        counts = np.array([shown.wrong, shown.total], np.int64)
-        arrays = {"images": shown.images, "labels": shown.labels, "probabilities": shown.probabilities, "counts": counts}
-        arrays = {f"worst.{name}": np.ascontiguousarray(array) for name, array in arrays.items()}
-    elif shown is not None:
-        arrays = {"residuals.predictions": shown.predictions, "residuals.targets": shown.targets}
-    if filters is not None:
-        arrays["filters"] = np.ascontiguousarray(filters)
-    write_whole(existing_run("write_shown", run_folder) / FILE, safetensors.numpy.save(arrays))
+    arrays = ({} if shown is None else shown.arrays()) | ({} if filters is None else {"filters": filters})
+    content = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    write_whole(existing_run("write_shown", run_folder) / FILE, content)
 
 
 def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumbers | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -13,13 +13,12 @@ from typednn.data.generator_state import generator_state, restore_generator
 from typednn.errors import CheckpointError, StateDictError, explain
 from typednn.module.module import Module
 from typednn.random import PCG32
-from typednn.runs.history import Best, Epoch, Measured
+from typednn.runs.history import RECORD, Best, Epoch, Measured
 from typednn.runs.run_files import as_number
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
 _TOO_LARGE = 1 << 63
-_MEASURED = ("step", "epoch", "split", "loss")  # keys of an evaluation besides its metrics
 
 
 @dataclass(slots=True)
@@ -44,7 +43,12 @@ class TrainingState:
 
     def as_json(self) -> Json:
         """The state as JSON, for `from_json`."""
-        return asdict(self) | {"evaluations": [measured.as_json() for measured in self.evaluations]}
+        return {
+            **{each.name: getattr(self, each.name) for each in fields(self)},
+            "epochs": [asdict(epoch) for epoch in self.epochs],
+            "evaluations": [measured.as_json() for measured in self.evaluations],
+            "best": None if self.best is None else asdict(self.best),
+        }
 
     @classmethod
     def from_json(cls, where: str, table: Json) -> TrainingState:
@@ -70,7 +74,7 @@ class TrainingState:
                     count(where, row, "epoch"),
                     part(where, row, "split", str),
                     real(where, row, "loss"),
-                    {name: real(where, row, name) for name in row if name not in _MEASURED and row[name] is not None},
+                    {name: real(where, row, name) for name in row if name not in RECORD and row[name] is not None},
                 )
                 for row in rows(where, table, "evaluations")
             ],

@@ -48,6 +48,8 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
         if found != outputs:
             cure = "give the model as many outputs"
             raise ArgumentError(explain(where, f"the model gives {outputs} numbers per sample", f"{found} to learn", cure))
+        if y.dtype != np.float32:
+            raise ArgumentError(explain(where, "a regression learns float32 numbers", str(y.dtype), "convert with astype(numpy.float32)"))
 
     def report(self, prediction: Any, y: npt.NDArray[Any]) -> RegressionReport:
         return RegressionReport.from_batches([(prediction, self.targets(y, prediction))])

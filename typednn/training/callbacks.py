@@ -1,13 +1,11 @@
 """Hooks that `fit` calls, and how often periodic work runs."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from typednn.arguments import choice, integer, number
+from typednn.arguments import integer, number
 from typednn.errors import ArgumentError, explain
 from typednn.runs.history import Epoch, History, Measured, Step
-
-Metric: TypeAlias = Literal["loss", "accuracy"]
 
 
 class Callback(Protocol):
@@ -33,7 +31,7 @@ class Callback(Protocol):
         return
 
     def state_dict(self) -> dict[str, Any]:
-        """The state for checkpoints, as JSON, so that a resumed run goes on as an uninterrupted one."""
+        """The state for checkpoints, a dict of JSON values, so that a resumed run goes on as an uninterrupted one."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any], /) -> None:
@@ -71,16 +69,16 @@ def every(name: str, value: int | Every | None) -> Every:
 class EarlyStopping:
     """End when ``patience`` evaluations in a row have not improved ``metric`` by more than ``min_delta``.
 
+    ``metric`` is ``"loss"`` or one that the task measures, such as ``"accuracy"``. Higher is better but for loss, mse and mae.
     When `fit` ends, early or not, the model has the weights of the best evaluation, or with
     ``restore_best_weights=False`` the last. The optimizer and the run's last checkpoint are always those of the last step.
     """
 
     patience: int
-    metric: Metric = "loss"
+    metric: str = "loss"
     min_delta: float = 0.0
     restore_best_weights: bool = True
 
     def __post_init__(self) -> None:
         integer("EarlyStopping", "patience", self.patience)
-        choice("EarlyStopping", "metric", self.metric, ("loss", "accuracy"))
         number("EarlyStopping", "min_delta", self.min_delta, least=0.0)

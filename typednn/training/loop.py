@@ -25,7 +25,7 @@ from typednn.module.foreign import adopted, missing_methods
 from typednn.module.module import Module
 from typednn.runs.history import History
 from typednn.runs.run import Run
-from typednn.tasks import Classification, Task, task_of
+from typednn.tasks import Task, task_of
 from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
 from typednn.training.evaluation import Evaluation
@@ -64,7 +64,7 @@ def fit(
     A model is any object with ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and ``load_state_dict``.
 
     =====================  ===========================================================================================================
-    task                   what is measured besides the loss; by default regression for `MSE` without labels, else classification
+    task                   what is measured besides the loss; by default as `typednn.tasks.task_of` says
     run                    metrics, events and checkpoints go there; training continues from its checkpoint, if any, bit for bit
     validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and at the end of training
     checkpoint_every       by default each epoch; also at a new best, and when training ends early. ``keep`` newest and the best stay
@@ -97,10 +97,15 @@ def fit(
     for name, value in (("clip_grad_norm", clip_grad_norm), ("time_limit", time_limit)):
         if value is not None:
             number("fit", name, value, least=0.0)
+    given: Any = transform
+    transforms: tuple[Any, ...] = (given,) if callable(given) or not hasattr(given, "__iter__") else tuple(given)
+    stray = next((type(each).__name__ for each in transforms if not callable(each)), None)
+    if stray is not None:
+        raise ArgumentError(explain("fit", "transform is a function from gradient to gradient, or several", stray), "transform")
     plan = Plan(
         epochs=integer("fit", "epochs", epochs),
         accumulate=integer("fit", "accumulate", accumulate),
-        transforms=(transform,) if callable(transform) else transform,
+        transforms=transforms,
         clip=clip_grad_norm,
         evaluate=every("evaluate_every", evaluate_every),
         checkpoint=every("checkpoint_every", checkpoint_every),
@@ -109,8 +114,7 @@ def fit(
         keep=integer("fit", "keep", keep),
         progress=bool(progress),
     )
-    labelled = validation is not None and validation.labels is not None
-    chosen = task or (Classification() if labelled else task_of(loss))
+    chosen = task if task is not None else task_of(loss, validation)
     with ExitStack() as stack:
         stop = stack.enter_context(stopping("finishing the step, then saving; once more ends at once" if progress else ""))
         stack.callback(trained.free_cache)

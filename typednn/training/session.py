@@ -1,5 +1,6 @@
 """Session: one call of `typednn.training.fit`, from the checkpoint that it starts from to the last that it writes."""
 
+import json
 import math
 import time
 import warnings
@@ -20,9 +21,10 @@ from typednn.module.module import Module
 from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.environment import differences
-from typednn.runs.history import Best, Epoch, History, Measured, Step
+from typednn.runs.history import RECORD, Best, Epoch, History, Measured, Step
 from typednn.runs.run import Run, RunWarning, restore
-from typednn.runs.state import TrainingState
+from typednn.runs.run_files import parsed
+from typednn.runs.state import Json, TrainingState
 from typednn.tasks import Task
 from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every
@@ -99,6 +101,7 @@ class Session:
     clock: float = 0.0  # when the seconds were last counted
     last_report: float = 0.0
     deadline: float = math.inf
+    steps_before: int = 0  # the optimizer's, before the first step of ``state``
 
     def __post_init__(self) -> None:
         self.state = TrainingState(origin=self.loader.epoch)
@@ -110,6 +113,8 @@ class Session:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
         if self.run is not None:
             self._resume(self.run)
+        if isinstance(self.optimizer, GradientOptimizer):
+            self.steps_before = self.optimizer.steps - self.state.step
         self.clock = self.last_report = time.perf_counter()
         self.deadline = math.inf if self.plan.time_limit is None else self.clock + self.plan.time_limit
         steps = -(-self.loader.steps_per_epoch // self.plan.accumulate)
@@ -172,20 +177,20 @@ class Session:
         grad, part.grad = part.grad, None
         if self.plan.accumulate > 1:
             grad = grad * (1.0 / part.rows)
+        if (self.state.step + 1) % _NORMS == 0 or self.state.step == 0:
+            part.norms = gradient_norms(self.model, grad)
+        for transform in self.plan.transforms:
+            grad = transform(grad)
         if self.loss_array is not None:
             gradients = self.model.named_gradients(grad)
             part.derivatives = list(gradients)
             part.finite.append(finite_each([part.loss, *gradients.values()]))
         elif not finite_gradient(self.model, grad):
             self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
-        if (self.state.step + 1) % _NORMS == 0 or self.state.step == 0:
-            part.norms = gradient_norms(self.model, grad)
-        for transform in self.plan.transforms:
-            grad = transform(grad)
         if self.plan.clip is not None:
             grad = clip_grad_norm(grad, self.plan.clip)
         if isinstance(self.optimizer, GradientOptimizer):
-            part.rate = self.optimizer.settings.lr(self.optimizer.steps)
+            part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
         self.model.update(self.optimizer, grad)
         self.state.step += 1
@@ -228,7 +233,10 @@ class Session:
     def _call(self, name: Literal["on_step", "on_evaluation", "on_epoch"], value: Step | Measured | Epoch) -> None:
         """Call this method of every callback; the first that returns a reason ends the training."""
         for callback in self.callbacks:
-            reason: str | None = getattr(callback, name)(value)
+            reason: object = getattr(callback, name)(value)
+            if reason is not None and not isinstance(reason, str):
+                got = f"{type(reason).__name__} from {type(callback).__qualname__}.{name}"
+                raise ArgumentError(explain("fit", "a callback returns None, or a text to end the training", got), "callbacks")
             self.callback_reason = self.callback_reason or reason or ""
 
     def _check_finite(self, done: _Pending) -> None:
@@ -289,13 +297,20 @@ class Session:
         if not math.isfinite(value):
             place = place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device))
             self._diverged(state.step + 1, f"the {validation.split} loss", str(value), place)
+        metrics = {name: float(number) for name, number in metrics.items()}
+        for name, number in metrics.items():
+            if name in (*RECORD, "kind"):
+                rule_of_names = f"a task's metric is not called {', '.join(RECORD)} or kind"
+                raise ArgumentError(explain("fit", rule_of_names, repr(name), "give it another name"), "task")
+            if not math.isfinite(number):
+                self._diverged(state.step, f"the {validation.split} {name}", str(number), "in the task's metrics")
         measured = Measured(state.step, epoch, validation.split, value, metrics)
+        metric = rule.metric if rule is not None else "loss" if measured.accuracy is None else "accuracy"
+        worth = measured.value(metric)
         state.evaluations.append(measured)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
         self._call("on_evaluation", measured)
-        metric = "loss" if measured.accuracy is None else "accuracy" if rule is None else rule.metric
-        worth = measured.value(metric)
         if rule is not None:
             improved = state.watched is None or worth > state.watched + rule.min_delta
             state.watched, state.waited = (worth, 0) if improved else (state.watched, state.waited + 1)
@@ -350,7 +365,7 @@ class Session:
         if self.events is not None:
             self.events.flush()
         self._seconds()
-        self.state.callbacks = [{type(each).__qualname__: each.state_dict()} for each in self.callbacks]
+        self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
         run.save(self.state, self.model, self.optimizer, self.loader, keep=self.plan.keep)
 
     def _resume(self, run: Run) -> None:
@@ -368,10 +383,19 @@ class Session:
             run.settle(found.state.best, keep=self.plan.keep)
         run.start_metrics(self.state.metrics_bytes)
         self.events = Events(run.path("events"), self.state.step)
-        self.callbacks.insert(0, self.events)
-        for callback, saved in zip(self.callbacks, self.state.callbacks, strict=False):
-            if state := saved.get(type(callback).__qualname__):
+        saved: defaultdict[str, list[Json]] = defaultdict(list)  # by class, in order
+        for row in self.state.callbacks:
+            for name, state in row.items():
+                saved[name].append(state)
+        for callback in self.callbacks:
+            states = saved[type(callback).__qualname__]
+            if states and (state := states.pop(0)):
                 callback.load_state_dict(state)
+        lost = ", ".join(name for name, states in saved.items() if any(states))
+        if lost:
+            text = f"{run.folder}: the checkpoint holds the state of a callback that is not there: {lost}"
+            warnings.warn(RunWarning(text), stacklevel=4)
+        self.callbacks.insert(0, self.events)
 
 
 def bind(optimizer: object, model: Module) -> None:
@@ -383,6 +407,18 @@ def bind(optimizer: object, model: Module) -> None:
         optimizer.state_dict()
     except StateError:
         optimizer.bind(model)
+
+
+def saved_state(callback: Callback) -> Json:
+    """The callback's state by the name of its class; an `ArgumentError` where JSON would not give back the same."""
+    name, state = type(callback).__qualname__, callback.state_dict()
+    try:
+        plain = parsed(json.dumps(state, allow_nan=False).encode())
+    except (TypeError, ValueError):
+        plain = None
+    if plain is None or plain != state:
+        raise ArgumentError(explain("fit", "state_dict gives a dict of JSON values", f"{state!r:.100} from {name}"), "callbacks")
+    return {name: plain}
 
 
 def gradient_norms(model: Module, grad: Any) -> dict[str, float]:
