@@ -14,6 +14,7 @@ does not pay for it; and the parts of one kernel have no derivatives between the
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final, Self, TypeVar
 
 from typednn.arrays import device_of
@@ -75,7 +76,7 @@ class Fused:
 
 def _deferred(parts: tuple[Any, ...], later: Callable[[], Any]) -> AnyChainGrad:
     kind: type[AnyChainGrad] = ChainGrad
-    return deferred(kind, later, parts=parts)
+    return deferred(kind, cache(later), parts=parts)
 
 
 def fuse(model: C) -> C:
