@@ -83,7 +83,7 @@ def fuse(model: C) -> C:
     """``model`` with convolution, activation and pooling, and linear and activation, run as single kernels; the parameters are shared."""
     handed: object = model
     if not isinstance(handed, Chain | FirstChain):
-        cure = "give it what >> or Sequential makes"
+        cure = "give it what >>, Sequential or a Stack's as_chain() makes"
         raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(handed).__name__, cure), "model")
     twin: C = model.shared()
     _fuse(twin)
