@@ -178,6 +178,8 @@ def test_a_slice_of_a_chain_is_a_chain(made: Any) -> None:
         model[::-1]
     with pytest.raises(ArgumentError, match=r"a slice has a part at least, got none in \[3:3\]"):
         model[3:3]
+    with pytest.raises(ArgumentError, match=r"none in \[7:\]"):
+        model[7:]
     with pytest.raises(IndexError):
         model[5]
     assert model[-1] is model["4"] is list(model)[4]

@@ -388,7 +388,8 @@ class Parts(Module):
     def sliced(self, place: slice) -> Any:
         parts = self.parts[place]
         if not parts:
-            raise ArgumentError(explain(self.label(), "a slice has a part at least", f"none in [{place.start}:{place.stop}]"))
+            first, last = ("" if end is None else end for end in (place.start, place.stop))
+            raise ArgumentError(explain(self.label(), "a slice has a part at least", f"none in [{first}:{last}]"))
         before = self.parts[: self.parts.index(parts[0])]
         sample = self.sample
         if sample is not None and before:

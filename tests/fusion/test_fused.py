@@ -2,15 +2,17 @@
 
 import copy
 import gc
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jaxtyping import Shaped
 
 import typednn
-from typednn import ChainGrad, Input, Sequential, checking, fuse
+from typednn import Array2, ChainGrad, Input, Layer, Sequential, checking, fuse
 from typednn.engines import available, counting
 from typednn.errors import ArgumentError, DTypeError, NotForwarded, NotInitialised, ShapeError, StateError
 from typednn.fusion import Fused
@@ -209,6 +211,48 @@ def test_gradients_are_those_of_the_layers() -> None:
     assert grad.parts[1].replaced({"bias": None}).bias is None
     with pytest.raises(StateError, match="no derivative by its own input"):
         _ = (2 * grad).parts[1].input
+
+
+def test_sums_of_many_steps_hold_the_last_arrays_alone() -> None:
+    """Nothing of the gradients that were added stays but the first one's input, computed once."""
+    fused = fuse(small())
+    x = rng().standard_normal((1, 9, 10, 2), dtype=np.float32)
+    next_grad = np.ones_like(fused.forward(x))
+    first = total = fused.backward(next_grad)
+    for _ in range(1500):
+        total = total + first
+    before = weakref.ref(total.parts[1].weight)
+    total = total + first
+    gc.collect()
+    assert before() is None
+    assert total.input is first.input is total.input
+
+
+class Sometimes(Layer[Any, Any, Any]):
+    """A layer around a fused chain, whose gradient is once the chain's own and once another, of a wrong shape."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.wrong = False
+
+    def forward(self, x: Shaped[Array2, "batch *input"]) -> Shaped[Array2, "batch *output"]:
+        return self.inner.forward(x)
+
+    def backward(self, next_grad: Shaped[Array2, "batch *output"]) -> ChainGrad[Any, *tuple[Any, ...]]:
+        gradient = self.inner.backward(next_grad)
+        return ChainGrad(np.zeros((1, 1), np.float32), gradient.parts) if self.wrong else gradient
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_deferred_gradient_is_a_kind_of_its_own(warm: bool) -> None:
+    layer = Sometimes(fuse(Input(3) >> Linear(3, 4) >> ReLU() >> Linear(4, 2)).init(rng()))
+    x = np.ones((2, 3), np.float32)
+    for _ in range(2 * warm):
+        layer.backward(layer.forward(x))
+    layer.wrong = True
+    y = layer.forward(x)
+    with pytest.raises(ShapeError, match="gradient field 'input' must be shaped as the input"):
+        layer.backward(y)
 
 
 def test_what_a_caller_holds_stays() -> None:

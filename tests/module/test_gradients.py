@@ -1,7 +1,7 @@
 """A gradient is what its annotations promise from the moment it is constructed, wherever that is; and is not checked twice."""
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
 import numpy as np
@@ -15,7 +15,7 @@ from typednn.arrays import AnyArray
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, ShapeError
 from typednn.layers import Conv2dGrad, Linear, LinearGrad, ReLU
 from typednn.module import gradients
-from typednn.module.gradients import ChainGrad, ElementwiseGrad
+from typednn.module.gradients import ChainGrad, ElementwiseGrad, set_shared
 from typednn.optim import SGD
 
 strict_array.register()
@@ -246,3 +246,43 @@ def test_a_backward_that_nothing_checks_leaves_it_to_construction() -> None:
         y = layer.forward(array(2, 3))
     with pytest.raises(ShapeError, match="Plain: input must be"):
         layer.backward(y[0])
+
+
+@dataclass(frozen=True)
+class Pair(Gradient, inputs=("left", "right")):
+    left: Float[Array2, "batch 2"]
+    right: Float[Array2, "batch 2"]
+
+
+@dataclass(frozen=True)
+class Hidden(Gradient):
+    input: Float[Array2, "batch 2"]
+    weight: Float[Array2, "a b"] = field(repr=False)
+
+
+class Spoken(Gradient):
+    def __repr__(self) -> str:
+        return "spoken"
+
+
+@dataclass(frozen=True, repr=False)
+class Quiet(Spoken):
+    input: Float[Array2, "batch 2"]
+
+
+def test_how_gradients_print_and_what_they_lack() -> None:
+    one = array(1, 2)
+    assert repr(Hidden(one, one)) == f"Hidden(input={one!r})"
+    assert repr(Quiet(one)) == "spoken"
+    with pytest.raises(AttributeError, match="'Pair' object has no attribute 'input'"):
+        _ = Pair(one, one).input  # type: ignore[attr-defined]
+
+
+def test_shared_leaves_are_asked_for_once() -> None:
+    asked: list[object] = []
+    gradient = LinearGrad(array(1, 2), array(2, 2), None)
+    set_shared(gradient, lambda grad: asked.append(grad) or [])  # type: ignore[func-returns-value]
+    gradient.norm()
+    gradient.map(np.copy)
+    gradient.leaves()
+    assert asked == [gradient]

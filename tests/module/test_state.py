@@ -90,14 +90,42 @@ def test_a_shared_layer_has_the_arrays_and_its_own_name_and_calls() -> None:
     assert model.inner.weight.dtype == np.float64
 
 
-def test_a_shallow_copy_is_a_shared_instance() -> None:
-    """It has the same parameters, and a name and kept values of its own."""
+def test_a_shallow_copy_has_the_arrays_and_calls_of_its_own() -> None:
+    """And a name of its own; the layer itself is as it was: it may be tied, and goes backward from what it kept."""
     layer = Linear(3, 2, rng=np.random.default_rng(0)).named("a")
+    x, dy = np.ones((4, 3), np.float32), np.ones((4, 2), np.float32)
+    layer.forward(x)
     twin = copy.copy(layer).named("b")
     assert twin.weight is layer.weight
-    between = Linear(2, 3, rng=np.random.default_rng(1))
-    model = layer >> between >> twin
-    assert model.names == ("a", "1", "b")
-    model.forward(np.ones((4, 3), np.float32))
+    assert_array_equal(twin.backward(dy).weight, layer.backward(dy).weight)
     twin.free_cache()
-    assert layer.backward(np.ones((4, 2), np.float32)).weight.shape == (2, 3)
+    assert layer.backward(dy).weight.shape == (2, 3)
+    model = layer >> Linear(2, 3, rng=np.random.default_rng(1)) >> twin
+    assert model.names == ("a", "1", "b")
+    model.forward(x)
+    copy.copy(layer)
+    layer.tie(Linear(3, 2, rng=np.random.default_rng(2)), weight="weight")
+
+
+class Clashing(Layer[Array2, Array2, OwnNamesGrad, S]):
+    """Attributes with the names that a module's class uses."""
+
+    def __init__(self) -> None:
+        self.inner, self.learnt, self.foreign = (Linear(3, 3, rng=np.random.default_rng(seed)) for seed in range(3))
+        self.updates_by_hand = self.gradient_prefix = "none of typednn's"  # type: ignore[misc, assignment]
+
+    def forward(self, x: Float[Array2, "batch 3"]) -> Float[Array2, "batch 3"]:
+        return self.inner.forward(x)
+
+    def backward(self, next_grad: Float[Array2, "batch 3"]) -> OwnNamesGrad:
+        inner = self.inner.backward(next_grad)
+        return OwnNamesGrad(inner.input, inner)
+
+
+def test_attributes_do_not_hide_what_the_class_says() -> None:
+    layer = Clashing()
+    assert list(layer.named_parameters()) == [f"{name}.{one}" for name in ("inner", "learnt", "foreign") for one in ("weight", "bias")]
+    layer.forward(np.ones((2, 3), np.float32))
+    assert layer.backward(np.ones((2, 3), np.float32)).inner.weight.shape == (3, 3)
+    assert layer.takes_update
+    assert list(layer.state_dict()) == list(layer.named_parameters())

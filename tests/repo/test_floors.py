@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +38,7 @@ def test_every_contract_is_kept(project_copy: Path) -> None:
 
 FLOORS = "Each floor imports only what stands below it"
 CIRCLES = "No modules import each other in a circle"
-MODULE = "Within what a module is, each file imports only what stands below it"
+PLUGIN = "Only the static checks import the mypy plugin"
 LAYERS = "No layer imports another layer"
 CUPY = "Only the CuPy backend imports CuPy"
 PEERS = "The library needs no peer"
@@ -52,8 +54,9 @@ PEERS = "The library needs no peer"
         pytest.param("shapes/axes.py", "import typednn.shapes.flow", CIRCLES, id="in a circle"),
         pytest.param("shapes/axes.py", "if TYPE_CHECKING:\n    import typednn.shapes.flow", CIRCLES, id="in a circle, for checkers"),
         pytest.param("errors.py", "import typednn.arrays", CIRCLES, id="in a circle on one floor"),
-        pytest.param("mypy_plugin/types.py", "import typednn.contracts", FLOORS, id="sideways"),
-        pytest.param("module/state.py", "import typednn.module.tree", MODULE, id="upwards within a package"),
+        pytest.param("losses/mse.py", "import typednn.data.loader", FLOORS, id="a loss that reads data"),
+        pytest.param("reports/html.py", "import typednn.training.loop", FLOORS, id="a report that trains"),
+        pytest.param("layer.py", "import typednn.mypy_plugin.names", PLUGIN, id="the plugin in the library"),
         pytest.param("layers/linear.py", "import typednn.layers.relu", LAYERS, id="layer to layer"),
         pytest.param("random.py", "import cupy", CUPY, id="cupy outside its backend"),
         pytest.param("layers/linear.py", "import torch", PEERS, id="peer"),
@@ -67,10 +70,44 @@ def test_breach_is_noticed(project_copy: Path, file: str, line: str, contract: s
     assert f"{contract} BROKEN" in said
 
 
-def _contract(name: str) -> list[str]:
-    """The rows of a contract of pyproject.toml, highest first."""
+def _contracts() -> list[dict[str, Any]]:
+    """The contracts of pyproject.toml that say an order."""
     contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    rows: list[str] = next(contract for contract in contracts if contract["id"] == name)["layers"]
+    return [contract for contract in contracts if contract["type"] == "layers"]
+
+
+def _file(project: Path, module: str) -> Path:
+    path = project.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _breached(project: Path, pairs: list[tuple[str, str]]) -> str:
+    """What is said where the first of each pair imports the second."""
+    for importer, imported in pairs:
+        with _file(project, importer).open("a", encoding="utf-8") as file:
+            file.write(f"\nimport {imported}\n")
+    code, said = _lint_imports(project)
+    assert code == 1, said
+    assert [(importer, imported) for importer, imported in pairs if f"{importer} -> {imported} (" not in said] == [], said
+    return said
+
+
+def test_every_order_is_held_from_its_lowest_row_to_its_highest(project_copy: Path) -> None:
+    rows = {contract["name"]: [re.split(" [:|] ", row) for row in contract["layers"]] for contract in _contracts()}
+    places = {contract["name"]: contract["containers"][0] for contract in _contracts()}
+    said = _breached(project_copy, [(f"{places[name]}.{order[-1][0]}", f"{places[name]}.{order[0][0]}") for name, order in rows.items()])
+    assert [name for name in rows if f"{name} BROKEN" not in said] == []
+
+
+def test_what_stands_side_by_side_imports_nothing_of_each_other(project_copy: Path) -> None:
+    rows = [(contract["containers"][0], row.split(" | ")) for contract in _contracts() for row in contract["layers"] if "|" in row]
+    assert len(rows) > 10
+    _breached(project_copy, [(f"{place}.{one}", f"{place}.{other}") for place, row in rows for one, other in pairwise([*row, row[0]])])
+
+
+def _contract(name: str) -> list[str]:
+    """The rows of an order, highest first."""
+    rows: list[str] = next(contract for contract in _contracts() if contract["id"] == name)["layers"]
     return rows
 
 
@@ -83,7 +120,8 @@ def _table(header: str) -> list[list[str]]:
 
 
 def test_contract_names_only_floors_that_exist() -> None:
-    assert "(" not in "".join(_contract("floors")), "a floor in parentheses may be missing, and so hides a misspelt one"
+    rows = [row for contract in _contracts() for row in contract["layers"]]
+    assert "(" not in "".join(rows), "a floor in parentheses may be missing, and so hides a misspelt one"
 
 
 def test_the_page_draws_the_floors_of_the_contract() -> None:

@@ -27,7 +27,7 @@ def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Stack, optimizer: Grad
     """
     sample = _declared_input(model)
     for _, module in model.named_modules():
-        if module.foreign:
+        if type(module).foreign:
             registered_name(module)
     lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}"]
     shared = model.shared_parameters()

@@ -102,7 +102,7 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
 
 def registered_name(layer: Module) -> str:
     """The name that configs use for a layer's class."""
-    if layer.foreign:
+    if type(layer).foreign:
         got = f"{layer!r}, which is no Module"
         raise ArgumentError(explain("dumps", "every layer knows the arguments it was made with", got, "derive it from Layer"), "model")
     name = next((name for name, kind in LAYERS.items() if kind is type(layer)), None)

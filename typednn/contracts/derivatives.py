@@ -142,14 +142,15 @@ class GradientContract(GradientType):
     def _checked(self, instance: Any, next_grad: Any, gradient: Any, record: Record | None) -> Facts:
         """Hold every field to its quantity; gives what that was decided by."""
         facts = Facts("self, gradient, inputs")
-        facts.note("gradient", gradient)
+        deferred: bool = getattr(gradient, "is_deferred", False)  # then ``input`` is computed when it is read, and not looked at here
+        facts.note("gradient", gradient, "__class__", *("is_deferred",) * deferred)
         where = self.contract.described(instance)
         self.contract.check_result(instance, [next_grad], gradient)
         forward = contract_of(instance.__class__, "forward")
 
         judged: list[tuple[str, Any, Any]] = []  # each derivative by an input, with its name and what forward says of that input
         for place, field in enumerate(self.inputs):
-            if hasattr(gradient, "_later"):  # it is computed when it is read: `typednn.module.gradients.deferred`
+            if deferred:
                 continue
             name, derivative = f"gradient field {field!r}", getattr(gradient, field)
             facts.note(f"gradient.{field}", derivative)
@@ -170,7 +171,7 @@ class GradientContract(GradientType):
         judged.append(("next_grad", self.contract.hints[0] if forward is None else forward.result, next_grad))
         judge(where, instance, *zip(*judged, strict=True))
 
-        if hasattr(instance, "learnt"):
+        if hasattr(instance.__class__, "learnt"):
             _check_declared(where, instance, gradient, facts)
         else:
             self.check_held(where, instance, gradient, facts)
@@ -225,8 +226,9 @@ def check_derivative(where: str, module: Any, name: str, derivative: Any, quanti
 
 def _check_declared(where: str, module: Any, gradient: Any, facts: Facts) -> None:
     """Hold the derivatives by a layer's declared parameters to these."""
-    for field, declared in module.learnt:
-        name, path = f"gradient field {field!r}", module.gradient_prefix + field
+    kind = module.__class__
+    for field, declared in kind.learnt:
+        name, path = f"gradient field {field!r}", kind.gradient_prefix + field
         derivative = attrgetter(path)(gradient)
         facts.note(f"gradient.{path}", derivative)
         if not declared.absent(module):

@@ -14,6 +14,7 @@ does not pay for it; and the parts of one kernel have no derivatives between the
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final, Self, TypeVar
 
 from typednn.arrays import device_of
@@ -75,14 +76,14 @@ class Fused:
 
 def _deferred(parts: tuple[Any, ...], later: Callable[[], Any]) -> AnyChainGrad:
     kind: type[AnyChainGrad] = ChainGrad
-    return deferred(kind, later, parts=parts)
+    return deferred(kind, cache(later), parts=parts)
 
 
 def fuse(model: C) -> C:
     """``model`` with convolution, activation and pooling, and linear and activation, run as single kernels; the parameters are shared."""
     handed: object = model
     if not isinstance(handed, Chain | FirstChain):
-        cure = "give it what >> or Sequential makes"
+        cure = "give it what >>, Sequential or a Stack's as_chain() makes"
         raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(handed).__name__, cure), "model")
     twin: C = model.shared()
     _fuse(twin)

@@ -68,7 +68,7 @@ class Alone:
 def _gradient(part: Any) -> Any:
     """The gradient of a part without parameters whose kernel is also its neighbours': it has no derivative at all."""
     kind: Any = part.backward.__typednn_gradient__.type
-    return deferred(kind, None, parameters=None) if kind is ElementwiseGrad else deferred(kind, None)
+    return deferred(kind, None, **{"parameters": None} if kind is ElementwiseGrad else {})
 
 
 class ConvActPool:

@@ -13,7 +13,7 @@ from typednn.module.tree import Node
 
 def foreign_parts(model: Node) -> list[tuple[str, Any]]:
     """The parts that keep their parameters to themselves, by path."""
-    return [(path, module) for path, module in model.named_modules() if module.foreign]
+    return [(path, module) for path, module in model.named_modules() if type(module).foreign]
 
 
 def ask(model: Node, method: str, *arguments: Any) -> list[tuple[str, Any]]:

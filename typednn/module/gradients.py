@@ -55,7 +55,7 @@ class Gradient:
 
     def __init_subclass__(cls, inputs: tuple[str, ...] | None = None) -> None:
         super().__init_subclass__()
-        if "__repr__" not in vars(cls):  # a dataclass would write its own
+        if cls.__repr__ is Gradient.__repr__:  # a dataclass would write its own
             setattr(cls, "__repr__", Gradient.__repr__)  # noqa: B010
         if inputs is not None:
             cls.__inputs__ = inputs
@@ -73,8 +73,8 @@ class Gradient:
 
         def __getattr__(self, name):
             """Called for what is not there: an ``input`` that is computed when it is first read."""
-            if name != "input":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if name != "input" or not self.is_deferred:
+                return object.__getattribute__(self, name)  # Python's own error
             later = self._later
             if later is None:
                 rule = "a part that runs in one kernel with its neighbours has no derivative by its own input"
@@ -84,8 +84,13 @@ class Gradient:
             object.__setattr__(self, "input", value)
             return value
 
+    @property
+    def is_deferred(self) -> bool:
+        """Whether ``input`` is computed when it is first read, or is not there at all: see `deferred`."""
+        return hasattr(self, "_later")
+
     def __repr__(self) -> str:
-        shown = [field.name for field in dataclasses.fields(cast("Any", self)) if not (field.name == "input" and is_deferred(self))]
+        shown = [field.name for field in dataclasses.fields(cast("Any", self)) if field.repr and _is_there(self, field.name)]
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def leaves(self) -> dict[str, AnyArray]:
@@ -112,7 +117,10 @@ class Gradient:
     def shared_leaves(self) -> Shared:
         """The names of the leaves that are one parameter's, the first use first; of each shared parameter a tuple."""
         shared: Callable[[Any], Shared] | Shared | None = getattr(self, "_shared", None)
-        return (shared(self) if callable(shared) else shared) or ()
+        if callable(shared):
+            shared = shared(self)
+            set_shared(self, shared)
+        return shared or ()
 
     def norm(self) -> float:
         """The Euclidean norm over all parameters together: sqrt(Σ g²)."""
@@ -144,10 +152,10 @@ class Gradient:
 
     def replaced(self, changed: dict[str, Any]) -> Self:
         """The same gradient with other values in the fields ``changed``."""
-        if not is_deferred(self):
+        if not self.is_deferred:
             return cast("Self", dataclasses.replace(cast("Any", self), **changed))
         others = {field.name: getattr(self, field.name) for field in dataclasses.fields(cast("Any", self)) if field.name != "input"}
-        return deferred(type(self), self._later and (lambda: cast("Any", self).input), **others | changed)
+        return deferred(type(self), self._later, **others | changed)
 
     def __reduce__(self) -> Any:
         """A copy, and what is read from a file of them, knows its shared leaves by name, without the model."""
@@ -160,7 +168,10 @@ def _rebuilt(kind: type[Gradient], values: dict[str, Any], shared: Shared) -> Gr
 
 
 def deferred(kind: type[AnyGradient], later: Callable[[], Any] | None, **others: Any) -> AnyGradient:
-    """A gradient whose ``input`` is what ``later`` gives when it is first read, or which has none; no check reads it."""
+    """A gradient whose ``input`` is what ``later`` gives when it is first read, or which has none; no check reads it.
+
+    Gradients that are made of it, such as a sum, ask ``later`` too: it should remember what it has computed.
+    """
     gradient = object.__new__(kind)
     for name, value in others.items():
         object.__setattr__(gradient, name, value)
@@ -170,12 +181,21 @@ def deferred(kind: type[AnyGradient], later: Callable[[], Any] | None, **others:
 
 def lacks_input(gradient: Any) -> bool:
     """Whether there is no derivative by the input, as of a part that runs in one kernel with its neighbours."""
-    return is_deferred(gradient) and gradient._later is None
+    return getattr(gradient, "is_deferred", False) and gradient._later is None
 
 
-def is_deferred(gradient: object) -> bool:
-    """Whether the ``input`` of ``gradient`` is computed when it is read."""
-    return hasattr(gradient, "_later")
+def _is_there(gradient: Gradient, name: str) -> bool:
+    """Whether a field has a value by now."""
+    try:
+        object.__getattribute__(gradient, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def with_fields(gradient: Any, changed: dict[str, Any]) -> Any:
+    """A gradient dataclass, whether it derives from `Gradient` or not, with other values in the fields ``changed``."""
+    return gradient.replaced(changed) if isinstance(gradient, Gradient) else dataclasses.replace(gradient, **changed)
 
 
 def set_shared(gradient: AnyGradient, shared: Callable[[Any], Shared] | Shared | None) -> AnyGradient:
@@ -274,7 +294,7 @@ def _combined(combine: Callable[..., Any], first: Any, *others: Any) -> Any:
         changed = {
             name: _combined(combine, getattr(first, name), *(getattr(other, name) for other in others)) for name in _own_fields(type(first))
         }
-        return first.replaced(changed) if isinstance(first, Gradient) else dataclasses.replace(first, **changed)
+        return with_fields(first, changed)
     return first
 
 

@@ -111,7 +111,7 @@ class Module(Node, Enforced):
 
     def fans(self) -> Fans:
         """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out, *window, in)``."""
-        shape = next((field.shape(self) for _, field in self.learnt), (1,))
+        shape = next((field.shape(self) for _, field in type(self).learnt), (1,))
         return Fans(math.prod(shape[1:]), shape[0] * math.prod(shape[1:-1]))
 
     def init(self, rng: Rng) -> Self:
@@ -257,9 +257,6 @@ class Module(Node, Enforced):
                 vars(twin)[name] = _shared(value)
         twin.__typednn_storage__ = replace(self.__typednn_storage__)  # its name may change
         return twin
-
-    def __copy__(self) -> Self:
-        return self.shared()
 
     def tie(self, other: Module, /, **names: str) -> Self:
         """Hold parameters of ``other``, a layer of any class, as one's own: ``head.tie(embedding, weight="weight")``.

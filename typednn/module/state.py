@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -99,6 +99,14 @@ class Stateful:
     def device(self) -> str:
         """Where parameters and buffers are; `to` changes it."""
         return self.__typednn_storage__.placement.device
+
+    def __copy__(self) -> Self:
+        """The same arrays, under a name of its own; what calls leave is apart from now on."""
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        calls = self.__typednn_calls__
+        twin.__typednn_storage__, twin.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
+        return twin
 
     def label(self) -> str:
         """``Linear(256, 120)``; the class name alone where there are no arguments."""

@@ -99,7 +99,7 @@ class Node(Stateful):
 
     def held_parameters(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters, without its sublayers' and those that are switched off (``bias=False``)."""
-        return ((name, field) for name, field in self.learnt if name not in self.__typednn_storage__.absent)
+        return ((name, field) for name, field in type(self).learnt if name not in self.__typednn_storage__.absent)
 
     @property
     def owns_parameters(self) -> bool:
@@ -109,7 +109,7 @@ class Node(Stateful):
     @property
     def takes_update(self) -> bool:
         """Whether there is a parameter, or a hand-written ``update``, here or below."""
-        return self.updates_by_hand or self.owns_parameters or any(child.takes_update for _, child in self.children())
+        return type(self).updates_by_hand or self.owns_parameters or any(child.takes_update for _, child in self.children())
 
     def shared_parameters(self) -> list[tuple[str, ...]]:
         """The dotted names under which layers hold one parameter, the first holder's first; of each shared parameter a tuple."""
@@ -123,7 +123,7 @@ class Node(Stateful):
 
     def gradient_of(self, grad: Any, name: str) -> Any:
         """The part of this module's gradient that belongs to its parameter or sublayer ``name`` (``"fc1"``, ``"blocks.0"``)."""
-        path = self.gradient_prefix + name
+        path = type(self).gradient_prefix + name
         if path.isidentifier():
             return getattr(grad, path)
         for part in path.split("."):
@@ -133,7 +133,7 @@ class Node(Stateful):
     def own_uses(self, grad: Any) -> Iterator[tuple[str, Cell, AnyArray]]:
         """This module's own parameters: the name, the cell, and the derivative in ``grad``."""
         storage = self.__typednn_storage__
-        for name, field in self.learnt:
+        for name, field in type(self).learnt:
             if name not in storage.absent:
                 cell = storage.cells.get(name)
                 if cell is None or cell.array is None:
@@ -147,7 +147,7 @@ class Node(Stateful):
         Beside that, whether an ``update`` here or below is hand-written.
         """
         uses: list[Use] = [(prefix + name, cell, derivative, self) for name, cell, derivative in self.own_uses(grad)]
-        by_hand = self.updates_by_hand
+        by_hand = type(self).updates_by_hand
         for name, child in self.children():
             if child.takes_update:
                 below, hand_written = child.uses(self.part_of(grad, name), f"{prefix}{name}.")
@@ -188,7 +188,7 @@ class Node(Stateful):
 
     def flow_after(self, flow: Flow) -> Flow:
         """What `trace` gives; derive it where a layer's own annotations do not say how the layers inside it use theirs."""
-        contract = type(self).forward.__typednn_contract__  # type: ignore[attr-defined]
+        contract: Any = contract_of(type(self), "forward")
         inner = [(field.contract, partial(field.trace, self)) for field in type(self).inside if field.name in vars(self)]
         return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner)
 
@@ -197,7 +197,8 @@ class Node(Stateful):
         kind = type(self)
         if kind.flow_after is not Node.flow_after or kind.inside:
             return None
-        after: tuple[int, ...] | None = kind.forward.__typednn_contract__.outcome(self, shape)  # type: ignore[attr-defined]
+        contract: Any = contract_of(kind, "forward")
+        after: tuple[int, ...] | None = contract.outcome(self, shape)
         return after
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:

@@ -24,6 +24,7 @@ from typednn.contracts.protocols import Optimizer
 from typednn.errors import LocatedError
 from typednn.kernels.pointwise import add
 from typednn.module.calls import locate
+from typednn.module.gradients import with_fields
 from typednn.module.tree import Node, Use, summed
 
 Update = TypeVar("Update", bound=Callable[..., None])
@@ -161,7 +162,7 @@ def _by_hand(module: Node, function: Callable[..., Any], optimizer: Any, grad: A
         for name, cell, derivative in list(module.own_uses(grad)):
             tie = ties.get(id(cell))
             if tie is not None and tie.holder is module and tie.others is not None:
-                grad = _replaced(grad, module.gradient_prefix + name, add(derivative, tie.others))
+                grad = _replaced(grad, type(module).gradient_prefix + name, add(derivative, tie.others))
                 tie.others = None
         optimizer = _OncePerShared(optimizer, module, ties)
     function(module, optimizer, grad)
@@ -170,7 +171,7 @@ def _by_hand(module: Node, function: Callable[..., Any], optimizer: Any, grad: A
 def _replaced(grad: Any, path: str, derivative: Any) -> Any:
     """``grad`` with another derivative in the field ``path``."""
     first, _, rest = path.partition(".")
-    return dataclasses.replace(grad, **{first: _replaced(getattr(grad, first), rest, derivative) if rest else derivative})
+    return with_fields(grad, {first: _replaced(getattr(grad, first), rest, derivative) if rest else derivative})
 
 
 # Classes of optimizers that have passed: what can step once can step again.

@@ -12,7 +12,7 @@ from typednn import config
 from typednn.arrays import is_array, is_floating
 from typednn.backends import to_numpy
 from typednn.config.registry import LAYERS
-from typednn.contracts.checks import Mode, array_hints, checking
+from typednn.contracts.checks import Mode, array_hints, checking, contract_of
 from typednn.engines import using
 from typednn.errors import ArgumentError, NotForwarded, NotInitialised, explain
 from typednn.gradient_check import gradcheck
@@ -21,7 +21,7 @@ from typednn.module.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
 from typednn.testing.drawing import Shapes, for_drawn
-from typednn.testing.subject import Subject, broken, chosen_laws, contract_of, copied, hold, locked, raises, same, unwritten
+from typednn.testing.subject import Subject, broken, chosen_laws, copied, hold, locked, raises, same, unwritten
 
 
 def derivatives(subject: Subject) -> None:
@@ -255,7 +255,8 @@ def check_layer(
         at(chosen, inputs, seed)
     else:
         # Refusals depend on the annotations, not on sizes: two examples are enough, and take as long as all other laws.
-        hints = contract_of(prototype, "forward").hints
+        contract: Any = contract_of(type(prototype), "forward")
+        hints = contract.hints
         for part, times in (([law for law in chosen if law != "refusals"], examples), ([law for law in chosen if law == "refusals"], 2)):
             if part:
                 with using("reference"):  # no kernels are compiled for sizes that occur once

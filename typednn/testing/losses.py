@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from typednn.arrays import is_floating
-from typednn.contracts.checks import Mode, array_hints, checking
+from typednn.contracts.checks import Mode, array_hints, checking, contract_of
 from typednn.errors import ArgumentError, explain
 from typednn.gradient_check import compare
 from typednn.shapes import rank
@@ -38,7 +38,7 @@ class LossSubject:
 
 def hints_of(loss: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The annotations of prediction and target."""
-    contract = getattr(getattr(loss, "loss_grad", None), "__typednn_contract__", None)
+    contract = contract_of(loss.__class__, "loss_grad")
     if contract is not None and hasattr(loss, "loss"):
         hints: tuple[Any, ...] = contract.hints
         return hints

@@ -10,7 +10,7 @@ import numpy as np
 
 from typednn.arrays import is_array, is_floating
 from typednn.backends import to_device, to_numpy
-from typednn.contracts.checks import array_hints
+from typednn.contracts.checks import array_hints, contract_of
 from typednn.errors import ArgumentError, CheckError, TypednnError, explain
 from typednn.module.fields import named_dtypes
 from typednn.module.gradients import lacks_input
@@ -45,7 +45,8 @@ class Subject:
     @property
     def hints(self) -> tuple[Any, ...]:
         """The annotation of each input."""
-        hints: tuple[Any, ...] = contract_of(self.prototype, "forward").hints
+        contract: Any = contract_of(type(self.prototype), "forward")
+        hints: tuple[Any, ...] = contract.hints
         if len(hints) != len(self.inputs):
             raise ArgumentError(explain("check_layer", f"{self.label} takes {len(hints)} inputs", f"{len(self.inputs)}"), "inputs")
         return hints
@@ -75,11 +76,6 @@ class Subject:
         arrays = [self.prototype.label(), *(str(given.shape) if hasattr(given, "shape") else repr(given) for given in self.inputs)]
         vocab = "" if self.vocab == 2 else f", vocab={self.vocab}"
         return f"{', '.join(arrays)}, seed={self.seed}{vocab}"
-
-
-def contract_of(owner: Any, method: str) -> Any:
-    """The annotations of a method that is enforced."""
-    return getattr(owner, method).__typednn_contract__
 
 
 def names_of(hint: Any) -> tuple[str, ...]:
