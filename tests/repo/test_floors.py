@@ -129,6 +129,12 @@ def test_the_page_draws_the_floors_of_the_contract() -> None:
     assert drawn == [re.split(" [:|] ", row) for row in _contract("floors")], "docs/design.md and pyproject.toml: same floors, same order"
 
 
+def test_the_readme_names_the_floors_of_the_page() -> None:
+    readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
+    named = readme.partition("ten floors, highest first: ")[2].partition(".")[0].split(", ")
+    assert named == [name for name, *_ in _table("floor")], "README.md and docs/design.md: same floors, same order"
+
+
 def test_the_page_names_files_that_exist() -> None:
     named = [file.replace("<op>", "*") for _, files in _table("for") for file in re.findall("`([^`]*[.][^`]*)`", files)]
     assert named
