@@ -34,9 +34,12 @@ def environment() -> Json:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = "float32") -> list[str]:
     """The differences between two environments that can change the bits of a model of ``dtype``, a phrase each."""
-    theirs, ours = _deciding(before, dtype), _deciding(now, dtype)
-    keys = [key for key in dict.fromkeys([*theirs, *ours]) if theirs.get(key) != ours.get(key)]
-    return [f"{key} was {str(theirs.get(key))[:100]}, is {str(ours.get(key))[:100]}" for key in keys]
+    then, present = _deciding(before, dtype), _deciding(now, dtype)
+    return [
+        f"{key} was {str(then.get(key))[:100]}, is {str(present.get(key))[:100]}"
+        for key in dict.fromkeys([*then, *present])
+        if then.get(key) != present.get(key)
+    ]
 
 
 def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
@@ -48,9 +51,8 @@ def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
     engine, threads = str(facts.get("engine", "")), facts.get("threads")
     deciding: Json = {**facts, "python": ".".join(str(facts.get("python", "")).split(".")[:2]), "engine": _REASON.sub("", engine)}
     if isinstance(threads, dict):
-        counts = cast("Json", threads)
-        compiled = engine.startswith("Halide")
-        deciding.pop("threads")
+        counts, compiled = cast("Json", threads), engine.startswith("Halide")
+        del deciding["threads"]
         if compiled:
             deciding["the kernels' number of threads"] = counts.get("kernels")
         if dtype != "float32" or not compiled or "OpenBLAS multiplies" not in engine:

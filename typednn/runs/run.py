@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
@@ -38,7 +37,6 @@ from typednn.runs.state import Json, TrainingState, generator_states, restore_ge
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
 _LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_CHAINS = ("Sequential", "Stack", "Fused")
 
 
 class RunLocked(StateError):
@@ -68,9 +66,9 @@ class Run(AbstractContextManager["Run"]):
         if config not in CONFIGS:
             raise ArgumentError(explain("Run.create", f"config must be one of {', '.join(CONFIGS)}", repr(config)), "config")
         run = cls(folder)
-        where = str(run.folder)
         if run.config_path is not None:
-            raise StateError(explain(where, "a new run needs a folder without one", "a run", "resume it, or choose another folder"))
+            cure = "resume it, or choose another folder"
+            raise StateError(explain(str(run.folder), "a new run needs a folder without one", "a run", cure))
         with storing(run.folder):
             run.folder.mkdir(parents=True, exist_ok=True)
         run._refuse_strangers()  # before a lock file is made, and again under the lock
@@ -125,11 +123,10 @@ class Run(AbstractContextManager["Run"]):
     # ------------------------------------------------------------------ lock
 
     def _refuse_strangers(self) -> None:
-        strangers = {path.name for path in self.folder.iterdir()} - {"lock", "model.txt", "environment.json"}
-        strangers = {name for name in strangers if not name.startswith(".new-")}
+        names = {path.name for path in self.folder.iterdir() if not path.name.startswith(".new-")}
+        strangers = sorted(names - {"lock", "model.txt", "environment.json"})
         if strangers:
-            got = ", ".join(sorted(strangers)[:5])
-            raise StateError(explain(str(self.folder), "a new run needs an empty folder", got, "choose another"))
+            raise StateError(explain(str(self.folder), "a new run needs an empty folder", ", ".join(strangers[:5]), "choose another"))
 
     def _acquire(self) -> None:
         import fcntl  # POSIX only: elsewhere training works without runs
@@ -157,19 +154,19 @@ class Run(AbstractContextManager["Run"]):
         self._locks = (file, folder)
         self._by_file = bool(refused)
         if len(refused) == len(self._locks):
-            text = f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
-            warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=3)
+            self.warn(f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here", 3)
 
     def require_lock(self) -> None:
         """`StateError` unless this process has the lock."""
         if not self._locks:
-            got, cure = "a run opened without it, or closed", "open it with Run.open(folder)"
-            raise StateError(explain(str(self.folder), "training needs the run's lock", got, cure))
+            got = "a run opened without it, or closed"
+            raise StateError(explain(str(self.folder), "training needs the run's lock", got, "open it with Run.open(folder)"))
         if self._by_file:
-            with storing(self.folder / "lock", "it was removed: another process may train here"):
-                if not os.path.samestat(os.fstat(self._locks[0]), os.stat(self.folder / "lock")):
-                    got, cure = "another file in its place", "let one process train here, and resume it"
-                    raise RunLocked(explain(str(self.folder / "lock"), "must be the file that this process locked", got, cure))
+            path = self.folder / "lock"
+            with storing(path, "it was removed: another process may train here"):
+                if not os.path.samestat(os.fstat(self._locks[0]), os.stat(path)):
+                    cure = "let one process train here, and resume it"
+                    raise RunLocked(explain(str(path), "must be the file that this process locked", "another file in its place", cure))
 
     def close(self) -> None:
         """Release the lock; a second call does nothing."""
@@ -177,8 +174,12 @@ class Run(AbstractContextManager["Run"]):
             os.close(handle)
         self._metrics, self._locks = None, ()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def warn(self, text: str, stacklevel: int) -> None:
+        """A `RunWarning` with the run's folder before ``text``."""
+        warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=stacklevel + 1)
 
     # ------------------------------------------------------------------ metrics
 
@@ -191,10 +192,9 @@ class Run(AbstractContextManager["Run"]):
                 self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
             if not stat.S_ISREG(os.fstat(self._metrics).st_mode):
                 raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
-            found = os.fstat(self._metrics).st_size
-            if found < size:
-                text = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
-                warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=2)
+            present = os.fstat(self._metrics).st_size
+            if present < size:
+                self.warn(f"metrics.jsonl holds {present} bytes, the checkpoint was written after {size}: the curves will have a gap", 2)
                 size = path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
@@ -254,8 +254,8 @@ class Run(AbstractContextManager["Run"]):
 
     def _configs(self) -> dict[str, str]:
         """SHA-256 of the configs that the run has, by name."""
-        found = {name: read_bytes(self.folder, name) for name in CONFIGS}
-        return {name: hashlib.sha256(content).hexdigest() for name, content in found.items() if content is not None}
+        contents = {name: read_bytes(self.folder, name) for name in CONFIGS}
+        return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items() if content is not None}
 
     def _read(self, folder: Path) -> Checkpoint:
         """The checkpoint in ``folder``; one of other configs counts as damaged."""
@@ -282,20 +282,20 @@ class Run(AbstractContextManager["Run"]):
                 if not error.damaged:
                     raise
                 damaged.append((folder, error))
-                continue
-            for broken, why in damaged:
-                warnings.warn(RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
-                if self._locks:
-                    self._put_aside(broken)
-            return found
+            else:
+                for broken, why in damaged:
+                    warnings.warn(RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
+                    if self._locks:
+                        self._put_aside(broken)
+                return found
         if damaged:
             raise damaged[0][1]
         return None
 
     def _put_aside(self, folder: Path) -> None:
-        asides = (folder.with_name(f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "")) for number in count(1))
+        names = (f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "") for number in count(1))
         with storing(folder):
-            os.rename(folder, next(aside for aside in asides if not aside.exists()))
+            os.rename(folder, next(aside for aside in map(folder.with_name, names) if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
         """The newest checkpoint, or the best by validation (the newest where none was measured); an error where there is none."""
@@ -328,10 +328,9 @@ def structure(model: Module) -> list[list[str]]:
 
     A chain is a ``Chain``, of whatever class and fused or not: the same parts have the same parameters and results.
     """
-    modules = (module for _, module in model.named_modules())
     return [
         [name, "Chain" if isinstance(module, Parts) else kind, *rest]
-        for (name, kind, *rest), module in zip(rows(model), modules, strict=True)
+        for (name, kind, *rest), (_, module) in zip(rows(model), model.named_modules(), strict=True)
     ]
 
 
@@ -339,8 +338,10 @@ def _lines(model: list[list[str]] | str) -> list[str]:
     """A line for each module. Before version 2 a checkpoint held the model as it prints, its total in the last line."""
     if not isinstance(model, str):
         return [" ".join(" ".join(row).split()) for row in model]
-    words = [line.split() for line in model.splitlines()[:-1]]
-    return [" ".join([*line[:-1], "Chain"] if line and line[-1] in _CHAINS else line) for line in words]
+    return [
+        " ".join([*words[:-1], "Chain"] if words and words[-1] in ("Sequential", "Stack", "Fused") else words)
+        for words in map(str.split, model.splitlines()[:-1])
+    ]
 
 
 def load_weights(found: Checkpoint, model: Module) -> None:

@@ -18,7 +18,6 @@ from typednn.runs.run_files import as_number
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
-_TOO_LARGE = 1 << 63
 
 
 @dataclass(slots=True)
@@ -95,8 +94,12 @@ def part(where: str, table: Json, key: str, kind: type[T]) -> T:
     """``table[key]`` of that kind, or a `CheckpointError`."""
     value = table.get(key)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise CheckpointError(explain(where, f"{key!r} must be a {kind.__name__}", repr(value)[:40], "it is damaged"), damaged=True)
+        raise _damaged(where, key, f"be a {kind.__name__}", value)
     return value
+
+
+def _damaged(where: str, key: str, rule: str, value: object) -> CheckpointError:
+    return CheckpointError(explain(where, f"{key!r} must {rule}", repr(value)[:40], "it is damaged"), damaged=True)
 
 
 def inner(where: str, table: Json, key: str) -> Json:
@@ -107,9 +110,8 @@ def inner(where: str, table: Json, key: str) -> Json:
 def count(where: str, table: Json, key: str) -> int:
     """A whole number from 0 that fits in 64 bits."""
     value = part(where, table, key, int)
-    if not 0 <= value < _TOO_LARGE:
-        rule = "not be negative" if value < 0 else "be less than 2^63"
-        raise CheckpointError(explain(where, f"{key!r} must {rule}", repr(value)[:40], "it is damaged"), damaged=True)
+    if not 0 <= value < 1 << 63:
+        raise _damaged(where, key, "not be negative" if value < 0 else "be less than 2^63", value)
     return value
 
 
@@ -117,13 +119,18 @@ def real(where: str, table: Json, key: str) -> float:
     """A finite number."""
     value = as_number(table.get(key))
     if value is None or not math.isfinite(value):
-        raise CheckpointError(explain(where, f"{key!r} must be a finite number", repr(table.get(key))[:40], "it is damaged"), damaged=True)
+        raise _damaged(where, key, "be a finite number", table.get(key))
     return value
+
+
+def items(where: str, table: Json, key: str) -> list[object]:
+    """The items of the list ``table[key]``."""
+    return cast("list[object]", part(where, table, key, list))
 
 
 def rows(where: str, table: Json, key: str) -> list[Json]:
     """A list of tables."""
-    return [inner(where, {key: row}, key) for row in cast("list[object]", part(where, table, key, list))]
+    return [inner(where, {key: row}, key) for row in items(where, table, key)]
 
 
 # --- generators ----------------------------------------------------------------------------------------------------
