@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import final
 
 from typednn.errors import MissingExtra
-from typednn.runs.history import History, Measured, Step
+from typednn.runs.history import Measured, Step
 from typednn.runs.tensorboard import EventWriter, truncate
 from typednn.training.callbacks import Callback
 
@@ -34,17 +34,14 @@ class Events(Callback):
             self._write(step.step, {"train/loss": step.loss, "train/lr": step.lr, **norms})
 
     def on_evaluation(self, measured: Measured) -> None:
-        values = {"loss": measured.loss, **measured.metrics}
-        self._write(measured.step, {f"{measured.split}/{name}": value for name, value in values.items()})
+        numbers = {"loss": measured.loss, **measured.metrics}
+        self._write(measured.step, {f"{measured.split}/{name}": number for name, number in numbers.items()})
 
     def _write(self, step: int, values: Mapping[str, float | None]) -> None:
         """Write the numbers among ``values``, by tag."""
         for tag, value in values.items():
             if self._writer is not None and value is not None:
                 self._writer.scalar(tag, value, step)
-
-    def on_end(self, history: History) -> None:
-        self.close()
 
     def flush(self) -> None:
         """Flush events to the disk, before each checkpoint."""
@@ -55,4 +52,3 @@ class Events(Callback):
         """Close the file."""
         if self._writer is not None:
             self._writer.close()
-            self._writer = None
