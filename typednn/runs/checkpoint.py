@@ -104,20 +104,22 @@ def write_checkpoint(
         _forget(new)
         os.makedirs(new)
         try:
-            files: Json = {}
-            arrays = {key: value for key, value in optimizer.items() if not isinstance(value, int)}
-            for name, content in ((WEIGHTS, _packed(weights)), (OPTIMIZER, _packed(arrays))):
+            steps = {key: value for key, value in optimizer.items() if isinstance(value, int)}
+            arrays = {key: value for key, value in optimizer.items() if key not in steps}
+            contents = {WEIGHTS: _packed(weights), OPTIMIZER: _packed(arrays)}
+            for name, content in contents.items():
                 write_file(new / name, content)
-                files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
             table = {
                 "format": FORMAT,
                 "version": VERSION,
                 **state.as_json(),
-                "optimizer": {"name": optimizer_name, "steps": {key: value for key, value in optimizer.items() if isinstance(value, int)}},
+                "optimizer": {"name": optimizer_name, "steps": steps},
                 "model": [[*row] for row in model],
                 "environment": dict(environment or {}),
                 "configs": dict(configs or {}),
-                "files": files,
+                "files": {
+                    name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} for name, content in contents.items()
+                },
             }
             write_file(new / STATE, json.dumps({**table, "checksum": _checksum(table)}, indent=1, allow_nan=False).encode())
             sync_folder(new)

@@ -92,12 +92,12 @@ class RegressionScores:
 
 def read_metrics(run_folder: Path) -> Metrics:
     """``metrics.jsonl``; without the file, or without a usable line, everything is empty, with a remark."""
-    kept: defaultdict[Key, array[float]] = defaultdict(lambda: array("d"))  # the rows of each series, one after the other
+    numbers: defaultdict[Key, array[float]] = defaultdict(lambda: array("d"))  # the rows of each series, one after the other
     unusable, last_is_cut, first_unusable, number = 0, False, 0, 0
     path, name = run_folder / "metrics.jsonl", "metrics.jsonl"
     try:
         if not is_inside(run_folder, path):
-            return Metrics(_series(kept["step",], 6), {}, {}, (f"{name} is missing: nothing is known of the way that training took",))
+            return Metrics(_series(numbers["step",], 6), {}, {}, (f"{name} is missing: nothing is known of the way that training took",))
         with path.open("rb") as stream:
             while line := stream.readline(LINE_LIMIT + 1):
                 number += 1
@@ -107,17 +107,17 @@ def read_metrics(run_folder: Path) -> Metrics:
                     pass
                 entry = None if too_long else parsed(line)
                 rows = None if entry is None else _rows(entry)
-                if rows is not None and len(kept.keys() | rows.keys()) <= NAME_LIMIT:
+                if rows is not None and len(numbers.keys() | rows.keys()) <= NAME_LIMIT:
                     for key, row in rows.items():
-                        kept[key].extend(row)
+                        numbers[key].extend(row)
                 elif line.strip():
                     last_is_cut = is_cut and not too_long
                     unusable += not last_is_cut
                     first_unusable = first_unusable or (0 if last_is_cut else number)
     except OSError as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
-    evaluations = {split: _series(kept["evaluation", split], 3) for split in SPLITS if ("evaluation", split) in kept}
-    steps = _series(kept["step",], 6)
+    evaluations = {split: _series(numbers["evaluation", split], 3) for split in SPLITS if ("evaluation", split) in numbers}
+    steps = _series(numbers["step",], 6)
     left_out = f"{unusable:,} of {number:,} lines are not what they should be and were left out, the first is line {first_unusable:,}"
     remarks = {
         f"{name}: {left_out}": unusable,
@@ -127,9 +127,9 @@ def read_metrics(run_folder: Path) -> Metrics:
     return Metrics(
         steps,
         evaluations,
-        {key[1]: _series(rows, 2) for key, rows in kept.items() if key[0] == "norm"},
+        {key[1]: _series(rows, 2) for key, rows in numbers.items() if key[0] == "norm"},
         tuple(remark for remark, holds in remarks.items() if holds),
-        {(key[1], key[2]): _series(rows, 2) for key, rows in kept.items() if key[0] == "metric"},
+        {(key[1], key[2]): _series(rows, 2) for key, rows in numbers.items() if key[0] == "metric"},
     )
 
 
@@ -175,55 +175,69 @@ def read_scores(run_folder: Path) -> Scores | RegressionScores | None:
     table = read_json(run_folder, "report.json")
     if table is None:
         return None
-    tasks = ("classification", "regression")
-    task = _value(table, "task", "classification or regression", lambda task: task in tasks, "classification")
+    rule, tasks = "classification or regression", ("classification", "regression")
+    task = _checked("task", table.get("task", "classification"), rule, lambda task: task in tasks)
     return _regression(table) if task == "regression" else _classification(table)
 
 
 def _regression(table: dict[str, Any]) -> RegressionScores:
-    samples = _value(table, "samples", "a number of samples", lambda value: _is_count(value, 1, 2**53 - 1))
-    mse, mae = (float(_value(table, key, "a finite number from 0", lambda value: _is_number(value, 0.0))) for key in ("mse", "mae"))
-    r2 = float(_value(table, "r2", "a finite number", _is_number))
-    train_r2 = _value(table, "train_r2", "a finite number", lambda value: value is None or _is_number(value))
-    return RegressionScores(RegressionReport(samples, mse, mae, r2), _split(table), None if train_r2 is None else float(train_r2))
+    report = RegressionReport(
+        _checked("samples", table.get("samples"), "a number of samples", lambda value: _is_count(value, 1)),
+        _checked("mse", table.get("mse"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
+        _checked("mae", table.get("mae"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
+        _checked("r2", table.get("r2"), "a finite number", _is_number),
+    )
+    train_r2 = _checked("train_r2", table.get("train_r2"), "a finite number", lambda value: value is None or _is_number(value))
+    return RegressionScores(report, _split(table), train_r2)
 
 
 def _classification(table: dict[str, Any]) -> Scores:
-    classes = _value(table, "classes", f"an integer from 1 to {CLASS_LIMIT}", lambda value: _is_count(value, 1, CLASS_LIMIT))
-    names = _value(
-        table,
-        "names",
-        f"{classes} strings",
-        lambda names: _is_list(names, classes, lambda name: isinstance(name, str)),
-        [str(label) for label in range(classes)],
+    classes = _checked(
+        "classes", table.get("classes"), f"an integer from 1 to {CLASS_LIMIT}", lambda value: _is_count(value, 1, CLASS_LIMIT)
     )
-    rows = _value(table, "confusion", f"{classes} rows of {classes} counts", lambda rows: _is_list(rows, classes))
-    counts = [("confusion", {"confusion": row}) for row in rows] + [("support", table)]
-    *confusion, support = (
-        np.array(_value(part, key, f"{classes} counts in a row", lambda row: _is_list(row, classes, _is_count)), np.int64)
-        for key, part in counts
+    names = table.get("names", [str(label) for label in range(classes)])
+    rows = _checked("confusion", table.get("confusion"), f"{classes} rows of {classes} counts", lambda rows: _is_list(rows, classes))
+
+    def counts(key: str, row: Any) -> Counts:
+        rule = f"{classes} counts in a row"
+        return np.array(_checked(key, row, rule, lambda row: _is_list(row, classes, _is_count)), np.int64)
+
+    def shares(key: str) -> Numbers:
+        rule = f"{classes} numbers from 0 to 1"
+        return np.array(_checked(key, table.get(key), rule, lambda row: _is_list(row, classes, _is_share)), np.float64)
+
+    return Scores(
+        tuple(_checked("names", names, f"{classes} strings", lambda names: _is_list(names, classes, _is_text))),
+        np.stack([counts("confusion", row) for row in rows]),
+        shares("precision"),
+        shares("recall"),
+        shares("f1"),
+        counts("support", table.get("support")),
+        _checked("accuracy", table.get("accuracy"), "a number from 0 to 1", _is_share),
+        _split(table),
+        _checked(
+            "train_accuracy",
+            table.get("train_accuracy"),
+            "a number from 0 to 1, or null",
+            lambda share: share is None or _is_share(share),
+        ),
     )
-    precision, recall, f1 = (
-        np.array(_value(table, key, f"{classes} numbers from 0 to 1", lambda row: _is_list(row, classes, _is_share)), np.float64)
-        for key in ("precision", "recall", "f1")
-    )
-    accuracy = float(_value(table, "accuracy", "a number from 0 to 1", _is_share))
-    train = _value(table, "train_accuracy", "a number from 0 to 1, or null", lambda share: share is None or _is_share(share))
-    train_accuracy = None if train is None else float(train)
-    return Scores(tuple(names), np.stack(confusion), precision, recall, f1, support, accuracy, _split(table), train_accuracy)
 
 
 def _split(table: dict[str, Any]) -> str:
-    split: str = _value(table, "split", "a string", lambda split: isinstance(split, str), "test")
+    split: str = _checked("split", table.get("split", "test"), "a string", _is_text)
     return split
 
 
-def _value(table: dict[str, Any], key: str, rule: str, fits: Callable[[Any], bool], default: object = None) -> Any:
+def _checked(key: str, value: object, rule: str, fits: Callable[[Any], bool]) -> Any:
     """The value of ``key`` in the report; a `DataError` with the rule unless it fits."""
-    value = table.get(key, default)
     if not fits(value):
         raise DataError(explain("report.json", f"{key!r} must be {rule}", "something else", "write it anew with `typednn eval`"))
     return value
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _is_count(value: object, least: int = 0, most: int = 2**53 - 1) -> bool:

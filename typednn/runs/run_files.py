@@ -23,8 +23,9 @@ def existing_run(where: str, run_folder: str | os.PathLike[str]) -> Path:
     """``run_folder`` as a path; a `DataError` where there is no such folder."""
     folder = path_of(where, run_folder)
     if not folder.is_dir():
-        got = f"{str(folder)!r}, which is no folder"
-        raise DataError(explain(where, "needs the folder of a run", got, "give the folder that training wrote"))
+        raise DataError(
+            explain(where, "needs the folder of a run", f"{str(folder)!r}, which is no folder", "give the folder that training wrote")
+        )
     return folder
 
 
@@ -101,8 +102,9 @@ def writing(path: Path, what: str = "") -> Generator[None]:
     try:
         yield
     except OSError as error:
-        cure = "make room, or make the folder writable, and try again"
-        raise DataError(explain(str(path), f"{what} must be writable".lstrip(), reason(error), cure)) from None
+        raise DataError(
+            explain(str(path), f"{what} must be writable".lstrip(), reason(error), "make room, or make the folder writable, and try again")
+        ) from None
 
 
 def attempted(remarks: list[str], read: Callable[..., T], *arguments: Any) -> T | None:

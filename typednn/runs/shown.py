@@ -76,15 +76,21 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
     """
     where, labels, scores = "worst_mistakes", np.asarray(labels), np.asarray(scores)
     if scores.ndim != 2 or not is_number(scores.dtype) or labels.shape != scores.shape[:1] or len(images) != len(labels) or not len(labels):
-        got = f"images {described(np.asarray(images))}, labels {described(labels)}, scores {described(scores)}"
-        raise ArgumentError(explain(where, "needs an image, a label and a row of scores for each sample", got))
+        raise ArgumentError(
+            explain(
+                where,
+                "needs an image, a label and a row of scores for each sample",
+                f"images {described(np.asarray(images))}, labels {described(labels)}, scores {described(scores)}",
+            )
+        )
     if not is_integer(labels.dtype) or labels.min() < 0 or labels.max() >= scores.shape[1]:
         raise ArgumentError(explain(where, f"labels must be classes from 0 to {scores.shape[1] - 1}", described(labels)), "labels")
     probabilities = _probabilities(scores)
     wrong = np.flatnonzero(probabilities.argmax(axis=1) != labels)
     worst = wrong[np.argsort(probabilities[wrong, labels[wrong]], kind="stable")][: integer(where, "count", count)]
-    tiles = np.array([np.asarray(images[row]) for row in worst.tolist()])
-    return Mistakes(tiles, labels[worst], probabilities[worst], len(wrong), len(labels))
+    return Mistakes(
+        np.array([np.asarray(images[row]) for row in worst.tolist()]), labels[worst], probabilities[worst], len(wrong), len(labels)
+    )
 
 
 def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None) -> None:

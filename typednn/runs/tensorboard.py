@@ -115,9 +115,8 @@ def _truncate_file(path: Path, last: int, modules: tuple[Any, Any]) -> bool:
             if _is_kept(content, last, modules[0]):
                 new.write(record)
         new.flush()
-        kept = new.tell()
         os.fsync(new.fileno())
-    if kept == path.stat().st_size:
+    if beside.stat().st_size == path.stat().st_size:
         beside.unlink()
         return False
     beside.replace(path)
