@@ -3,10 +3,9 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
-from typing_extensions import TypeVar
 
 from typednn.arguments import integer
 from typednn.arrays import AnyArray, IntArray1, namespace
@@ -68,8 +67,9 @@ class Evaluation(Generic[In, Target]):
         integer("Evaluation", "batch_size", self.batch_size)
         sizes = [len(self.x), len(self.y), *([] if self.labels is None else [len(self.labels)])]
         if len(set(sizes)) != 1 or not sizes[0]:
-            rule = "x, y and labels must have as many rows, and at least one"
-            raise ArgumentError(explain("Evaluation", rule, " and ".join(map(str, sizes))))
+            raise ArgumentError(
+                explain("Evaluation", "x, y and labels must have as many rows, and at least one", " and ".join(map(str, sizes)))
+            )
 
     def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float], task: Task) -> tuple[float, dict[str, float]]:
         """The mean loss and the task's metrics; the model keeps its mode."""

@@ -9,8 +9,6 @@ from typednn.runs.history import Measured, Step
 from typednn.runs.tensorboard import EventWriter, truncate
 from typednn.training.callbacks import Callback
 
-_INTERVAL = 10  # steps between two points of a curve: a screen has no more
-
 
 @final
 class Events(Callback):
@@ -29,9 +27,15 @@ class Events(Callback):
             self.missing = f"no TensorBoard events: {error}"
 
     def on_step(self, step: Step) -> None:
-        if step.step % _INTERVAL == 0 or step.gradient_norms is not None:
-            norms = {f"gradient_norms/{layer}": norm for layer, norm in (step.gradient_norms or {}).items()}
-            self._write(step.step, {"train/loss": step.loss, "train/lr": step.lr, **norms})
+        if step.step % 10 == 0 or step.gradient_norms is not None:  # a screen shows no more points of a curve
+            self._write(
+                step.step,
+                {
+                    "train/loss": step.loss,
+                    "train/lr": step.lr,
+                    **{f"gradient_norms/{layer}": norm for layer, norm in (step.gradient_norms or {}).items()},
+                },
+            )
 
     def on_evaluation(self, measured: Measured) -> None:
         numbers = {"loss": measured.loss, **measured.metrics}

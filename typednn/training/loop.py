@@ -10,10 +10,9 @@ step of an epoch it happens when the epoch is complete, so that no step is saved
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
-from typing_extensions import TypeVar
 
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
@@ -84,8 +83,14 @@ def fit(
     """
     trained: Layer[Any, Any, Any] = adopted(model)  # an object that derives from nothing is wrapped, and has the same methods
     if not isinstance(trained, Module):
-        got = f"{type(model).__name__}, which has no {' and no '.join(missing_methods(model))}"
-        raise ArgumentError(explain("fit", "a model has forward, backward and update", got), "model")
+        raise ArgumentError(
+            explain(
+                "fit",
+                "a model has forward, backward and update",
+                f"{type(model).__name__}, which has no {' and no '.join(missing_methods(model))}",
+            ),
+            "model",
+        )
     if run is not None:
         for _, part in foreign_parts(trained):
             part.require("state_dict")
@@ -101,8 +106,9 @@ def fit(
     transforms: tuple[Any, ...] = (functions,) if callable(functions) or not hasattr(functions, "__iter__") else tuple(functions)
     for function in transforms:
         if not callable(function):
-            rule = "transform is a function from gradient to gradient, or several"
-            raise ArgumentError(explain("fit", rule, type(function).__name__), "transform")
+            raise ArgumentError(
+                explain("fit", "transform is a function from gradient to gradient, or several", type(function).__name__), "transform"
+            )
     stop = Stop()
     session = Session(
         trained,

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-_REFRESH = 0.25  # seconds between two updates of the bar
-
 
 @final
 class Display:
@@ -54,7 +52,7 @@ class Display:
 
     def step(self, step: int, epoch: int, loss: float, speed: float) -> None:
         """After a step: redraw the bar four times a second."""
-        if time.perf_counter() - self._drawn >= _REFRESH:
+        if time.perf_counter() - self._drawn >= 0.25:
             self._drawn = time.perf_counter()
             self._draw(step, epoch, loss, speed)
 

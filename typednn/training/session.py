@@ -33,7 +33,6 @@ from typednn.training.finite import finite_each, finite_gradient, finite_rows, p
 from typednn.training.progress import Display, summary
 from typednn.training.signals import Stop
 
-_NORMS = 50  # steps between two measurements of the gradients' norms
 _UNREAD = 0.25  # seconds between two reads of results on a device
 _STEP = tuple(each.name for each in fields(Step))
 
@@ -177,7 +176,7 @@ class Session:
         grad, part.grad = part.grad, None
         if self.accumulate > 1:
             grad = grad * (1.0 / part.rows)
-        if (self.state.step + 1) % _NORMS == 0 or self.state.step == 0:
+        if (self.state.step + 1) % 50 == 0 or self.state.step == 0:
             part.norms = gradient_norms(self.model, grad)
         for transform in self.transforms:
             grad = transform(grad)
@@ -225,8 +224,12 @@ class Session:
             done = Step(each.step, self.number, each.loss / each.rows, each.rate, speed, each.seconds, each.norms)
             if self.run is not None:
                 # Not asdict, which copies, as this runs at every step.
-                line = {name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None}
-                self.run.write_metrics({"kind": "step", **line})
+                self.run.write_metrics(
+                    {
+                        "kind": "step",
+                        **{name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None},
+                    }
+                )
             self._call("on_step", done)
             self.display.step(each.step, self.number, self.state.loss_sum / self.state.rows, speed)
 
@@ -235,8 +238,14 @@ class Session:
         for callback in self.callbacks:
             reason: object = getattr(callback, name)(value)
             if reason is not None and not isinstance(reason, str):
-                got = f"{type(reason).__name__} from {type(callback).__qualname__}.{name}"
-                raise ArgumentError(explain("fit", "a callback returns None, or a text to end the training", got), "callbacks")
+                raise ArgumentError(
+                    explain(
+                        "fit",
+                        "a callback returns None, or a text to end the training",
+                        f"{type(reason).__name__} from {type(callback).__qualname__}.{name}",
+                    ),
+                    "callbacks",
+                )
             self.callback_reason = self.callback_reason or reason or ""
 
     def _check_finite(self, done: _Pending) -> None:
@@ -257,8 +266,9 @@ class Session:
 
     def _diverged(self, step: int, what: str, got: str, place: str) -> None:
         got = f"{got} in step {step} (epoch {self.number}), first {place}"
-        cure = "lower the learning rate, clip the gradient, or look for NaN in the data"
-        raise StateError(explain("fit", f"{what} must stay finite", got, cure))
+        raise StateError(
+            explain("fit", f"{what} must stay finite", got, "lower the learning rate, clip the gradient, or look for NaN in the data")
+        )
 
     # ------------------------------------------------------------------ between steps
 
@@ -292,42 +302,44 @@ class Session:
 
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
         self._report()
-        state, rule = self.state, self.early_stopping
+        state, early = self.state, self.early_stopping
         value, metrics = validation.measure(self.model, self.loss.loss, self.task)
         if not math.isfinite(value):
-            place = place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device))
-            self._diverged(state.step + 1, f"the {validation.split} loss", str(value), place)
+            self._diverged(
+                state.step + 1,
+                f"the {validation.split} loss",
+                str(value),
+                place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device)),
+            )
         metrics = {name: float(number) for name, number in metrics.items()}
         for name, number in metrics.items():
             if name in (*RECORD, "kind"):
-                names = ", ".join(RECORD)
-                raise ArgumentError(
-                    explain("fit", f"a task's metric is not called {names} or kind", repr(name), "give it another name"), "task"
-                )
+                rule = f"a task's metric is not called {', '.join(RECORD)} or kind"
+                raise ArgumentError(explain("fit", rule, repr(name), "give it another name"), "task")
             if not math.isfinite(number):
                 self._diverged(state.step, f"the {validation.split} {name}", str(number), "in the task's metrics")
         measured = Measured(state.step, epoch, validation.split, value, metrics)
-        metric = rule.metric if rule is not None else "loss" if measured.accuracy is None else "accuracy"
+        metric = early.metric if early is not None else "loss" if measured.accuracy is None else "accuracy"
         worth = measured.value(metric)
         state.evaluations.append(measured)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
         self._call("on_evaluation", measured)
-        if rule is not None:
-            improved = state.watched is None or worth > state.watched + rule.min_delta
+        if early is not None:
+            improved = state.watched is None or worth > state.watched + early.min_delta
             state.watched, state.waited = (worth, 0) if improved else (state.watched, state.waited + 1)
         if state.best is None or worth > state.best.value:
             state.best = Best(state.step, metric, worth)
-            if self.run is None and rule is not None and rule.restore_best_weights:
+            if self.run is None and early is not None and early.restore_best_weights:
                 self.best_weights = {name: array.copy() for name, array in self.model.state_dict().items()}
         return measured
 
     def _ends(self) -> bool:
         """Whether training should end now; then ``reason`` says why."""
-        rule, signal = self.early_stopping, self.stop.signal
+        early, signal = self.early_stopping, self.stop.signal
         reasons = {
             "": len(self.state.epochs) >= self.epochs,
-            "early stopping": rule is not None and self.state.waited >= rule.patience,
+            "early stopping": early is not None and self.state.waited >= early.patience,
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,
             self.callback_reason or "a callback": bool(self.callback_reason),
@@ -342,13 +354,13 @@ class Session:
         The last weights, and the optimizer that belongs to them, are in the last checkpoint.
         """
         self._report()
-        step, best, rule = self.state.step, self.state.best, self.early_stopping
+        step, best, early = self.state.step, self.state.best, self.early_stopping
         if self.run is not None and not self.run.folder_of(step).is_dir():
             self._save(self.run)
         if self.reason:
             saved = "" if self.run is None else f"; saved, resume it from {self.run.folder}"
             self.display.note(f"stopped by {self.reason} after step {step}{saved}")
-        restores = rule is not None and rule.restore_best_weights and self.stop.signal is None
+        restores = early is not None and early.restore_best_weights and self.stop.signal is None
         if restores and best is not None and best.step != step:
             if self.run is not None:
                 self.run.load_weights(self.model, "best")
@@ -369,25 +381,22 @@ class Session:
         """Restore everything from the run's newest checkpoint; without one, start metrics and events."""
         run.require_lock()
         bind(self.optimizer, self.model)
-        found = run.latest()
-        if found is not None:
-            changes = "; ".join(differences(found.environment, run.environment, str(self.model.dtype)))
+        checkpoint = run.latest()
+        if checkpoint is not None:
+            changes = "; ".join(differences(checkpoint.environment, run.environment, str(self.model.dtype)))
             if changes:
                 run.warn(f"the bits may differ from an uninterrupted run's: {changes}", 4)
-            restore(found, self.model, self.optimizer, self.loader)
-            self.state = found.state
-            run.settle(found.state.best, keep=self.keep)
+            restore(checkpoint, self.model, self.optimizer, self.loader)
+            self.state = checkpoint.state
+            run.settle(checkpoint.state.best, keep=self.keep)
         run.start_metrics(self.state.metrics_bytes)
         self.events = Events(run.path("events"), self.state.step)
-        saved: defaultdict[str, list[Json]] = defaultdict(list)  # by class, in order
-        for row in self.state.callbacks:
-            for name, state in row.items():
-                saved[name].append(state)
+        saved = [pair for row in self.state.callbacks for pair in row.items()]
         for callback in self.callbacks:
-            states = saved[type(callback).__qualname__]
-            if states and (state := states.pop(0)):
+            index = next((index for index, (name, _) in enumerate(saved) if name == type(callback).__qualname__), None)
+            if index is not None and (state := saved.pop(index)[1]):
                 callback.load_state_dict(state)
-        lost = ", ".join(name for name, states in saved.items() if any(states))
+        lost = ", ".join(dict.fromkeys(name for name, state in saved if state))
         if lost:
             run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}", 4)
         self.callbacks.insert(0, self.events)
@@ -396,8 +405,8 @@ class Session:
 def bind(optimizer: object, model: Module) -> None:
     """Bind the optimizer to the model, which saving needs, unless it is bound."""
     if not isinstance(optimizer, GradientOptimizer):
-        got, cure = type(optimizer).__name__, "use one of typednn.optim, or derive yours from GradientOptimizer"
-        raise StateError(explain("fit", "a run saves the optimizer by its state_dict()", got, cure))
+        rule, cure = "a run saves the optimizer by its state_dict()", "use one of typednn.optim, or derive yours from GradientOptimizer"
+        raise StateError(explain("fit", rule, type(optimizer).__name__, cure))
     try:
         optimizer.state_dict()
     except StateError:

@@ -31,7 +31,7 @@ class Stop:
 
 @contextmanager
 def stopping(stop: Stop, note: str) -> Generator[None, None, None]:
-    """Within, SIGINT and SIGTERM only set ``stop.signal``, once, and print ``note``; afterwards the handlers are restored.
+    """In this block SIGINT and SIGTERM only set ``stop.signal``, once, and print ``note``; afterwards the handlers are restored.
 
     Only the main thread receives signals: in another thread this does nothing.
     """
