@@ -47,8 +47,7 @@ def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = Fals
     answers: list[Answer | Estimate] = []
     for file in files:
         inputs, remark = inputs_of(file, plan.shape, invert=invert)
-        scores: Any = evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1))
-        answers.extend(plan.task.answers(str(file), scores, remark))
+        answers.extend(plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark))
     return answers
 
 
