@@ -24,6 +24,7 @@ from typednn.module.foreign import adopted, missing_methods
 from typednn.module.module import Module
 from typednn.runs.history import History
 from typednn.runs.run import Run
+from typednn.runs.state import TrainingState
 from typednn.tasks import Task, task_of
 from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
@@ -130,6 +131,7 @@ def fit(
         early_stopping=early_stopping,
         keep=integer("fit", "keep", keep),
         progress=bool(progress),
+        state=TrainingState(origin=loader.epoch),
     )
     with ExitStack() as stack:
         stack.enter_context(stopping(stop, "finishing the step, then saving; once more ends at once" if progress else ""))

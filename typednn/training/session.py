@@ -13,7 +13,7 @@ import numpy as np
 
 from typednn.backends import read_together, to_device, to_numpy
 from typednn.contracts.protocols import Optimizer
-from typednn.errors import ArgumentError, StateError, explain
+from typednn.errors import ArgumentError, MissingExtra, StateError, explain
 from typednn.layer import Layer
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
@@ -77,7 +77,7 @@ class Session:
     early_stopping: EarlyStopping | None
     keep: int
     progress: bool
-    state: TrainingState = field(init=False)
+    state: TrainingState
     part: _Pending = field(default_factory=_Pending)  # the step in progress
     pending: list[_Pending] = field(default_factory=list[_Pending])
     loss_array: Callable[[Any, Any], Any] | None = None
@@ -95,7 +95,6 @@ class Session:
     steps_before: int = 0  # the optimizer's, before the first step of ``state``
 
     def __post_init__(self) -> None:
-        self.state = TrainingState(origin=self.loader.epoch)
         if self.model.device != "cpu" and self.clip is None:
             self.loss_array, self.check_target = getattr(self.loss, "loss_array", None), getattr(self.loss, "check_target", None)
         self.at_once = self.loss_array is None or any(type(each).on_step is not Callback.on_step for each in self.callbacks)
@@ -106,15 +105,18 @@ class Session:
             self._resume(self.run)
         if isinstance(self.optimizer, GradientOptimizer):
             self.steps_before = self.optimizer.steps - self.state.step
-        self.clock = self.last_report = time.perf_counter()
-        self.deadline = math.inf if self.time_limit is None else self.clock + self.time_limit
         steps = -(-self.loader.steps_per_epoch // self.accumulate)
         self.display = Display(shown=self.progress, total=steps * self.epochs, done=self.state.step, epochs=self.epochs)
         stack.callback(self.display.close)
-        if self.events is not None:
-            stack.callback(self.events.close)
-            if self.events.missing:
-                self.display.note(self.events.missing)
+        if self.run is not None:
+            try:
+                self.events = Events(self.run.path("events"), self.state.step)
+                stack.enter_context(self.events.writer)
+                self.callbacks.insert(0, self.events)
+            except MissingExtra as error:
+                self.display.note(f"no TensorBoard events: {error}")
+        self.clock = self.last_report = time.perf_counter()
+        self.deadline = math.inf if self.time_limit is None else self.clock + self.time_limit
         while not self._ends():
             self._epoch()
         self._finish()
@@ -314,8 +316,9 @@ class Session:
         metrics = {name: float(number) for name, number in metrics.items()}
         for name, number in metrics.items():
             if name in (*RECORD, "kind"):
-                rule = f"a task's metric is not called {', '.join(RECORD)} or kind"
-                raise ArgumentError(explain("fit", rule, repr(name), "give it another name"), "task")
+                raise ArgumentError(
+                    explain("fit", f"a task's metric is not called {', '.join(RECORD)} or kind", repr(name), "give it another name"), "task"
+                )
             if not math.isfinite(number):
                 self._diverged(state.step, f"the {validation.split} {name}", str(number), "in the task's metrics")
         measured = Measured(state.step, epoch, validation.split, value, metrics)
@@ -372,13 +375,13 @@ class Session:
     def _save(self, run: Run) -> None:
         self._report()
         if self.events is not None:
-            self.events.flush()
+            self.events.writer.flush()
         self._seconds()
         self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
         run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)
 
     def _resume(self, run: Run) -> None:
-        """Restore everything from the run's newest checkpoint; without one, start metrics and events."""
+        """Restore everything from the run's newest checkpoint; without one, start the metrics."""
         run.require_lock()
         bind(self.optimizer, self.model)
         checkpoint = run.latest()
@@ -390,7 +393,6 @@ class Session:
             self.state = checkpoint.state
             run.settle(checkpoint.state.best, keep=self.keep)
         run.start_metrics(self.state.metrics_bytes)
-        self.events = Events(run.path("events"), self.state.step)
         saved = [pair for row in self.state.callbacks for pair in row.items()]
         for callback in self.callbacks:
             index = next((index for index, (name, _) in enumerate(saved) if name == type(callback).__qualname__), None)
@@ -399,14 +401,19 @@ class Session:
         lost = ", ".join(dict.fromkeys(name for name, state in saved if state))
         if lost:
             run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}", 4)
-        self.callbacks.insert(0, self.events)
 
 
 def bind(optimizer: object, model: Module) -> None:
     """Bind the optimizer to the model, which saving needs, unless it is bound."""
     if not isinstance(optimizer, GradientOptimizer):
-        rule, cure = "a run saves the optimizer by its state_dict()", "use one of typednn.optim, or derive yours from GradientOptimizer"
-        raise StateError(explain("fit", rule, type(optimizer).__name__, cure))
+        raise StateError(
+            explain(
+                "fit",
+                "a run saves the optimizer by its state_dict()",
+                type(optimizer).__name__,
+                "use one of typednn.optim, or derive yours from GradientOptimizer",
+            )
+        )
     try:
         optimizer.state_dict()
     except StateError:
