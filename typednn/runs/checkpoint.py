@@ -32,7 +32,7 @@ from typednn.backends import to_numpy
 from typednn.errors import CheckpointError, explain
 from typednn.files import sync_folder
 from typednn.runs.run_files import parsed, reason, write_file
-from typednn.runs.state import Json, TrainingState, count, inner, items, part
+from typednn.runs.state import Json, TrainingState, count, inner, items, word
 
 FORMAT = "typednn checkpoint"
 VERSION = 2  # in version 1 the model stood as it prints
@@ -72,8 +72,14 @@ def storing(where: Path, cure: str = "") -> Generator[None, None, None]:
             errno.EPERM: "choose a folder that can be written, or change its permissions",
             errno.EIO: "the disk may be failing: choose another",
         }
-        cures = "; ".join(filter(None, (known.get(error.errno or 0), cure)))
-        raise CheckpointError(explain(str(where), "must be written", f"{reason(error)} (errno {error.errno})", cures)) from None
+        raise CheckpointError(
+            explain(
+                str(where),
+                "must be written",
+                f"{reason(error)} (errno {error.errno})",
+                "; ".join(filter(None, (known.get(error.errno or 0), cure))),
+            )
+        ) from None
 
 
 def _forget(path: Path) -> None:
@@ -183,8 +189,14 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         raise _damaged(where, f"must say format {FORMAT!r}", "something else")
     version = count(where, state, "version")
     if version > VERSION:
-        rule, cure = f"this typednn reads versions up to {VERSION}", "update typednn, or go on with the version that wrote it"
-        raise CheckpointError(explain(where, rule, f"version {version}", cure))
+        raise CheckpointError(
+            explain(
+                where,
+                f"this typednn reads versions up to {VERSION}",
+                f"version {version}",
+                "update typednn, or go on with the version that wrote it",
+            )
+        )
     expected = state.pop("checksum", None)
     if expected != _checksum(state):
         raise _damaged(where, f"its checksum must be {str(expected)[:12]}…", "another: a bit or more has changed")
@@ -205,7 +217,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         TrainingState.from_json(where, state),
         weights,
         {**{key: count(where, steps, key) for key in steps}, **arrays},
-        part(where, optimizer, "name", str),
+        word(where, optimizer, "name"),
         _structure(where, state),
         inner(where, state, "environment"),
         inner(where, {"configs": {}, **state}, "configs"),
@@ -217,8 +229,7 @@ def _structure(where: str, state: Json) -> list[list[str]] | str:
     if isinstance(model, str):
         return model
     return [
-        [part(where, {"model": word}, "model", str) for word in items(where, {"model": row}, "model")]
-        for row in items(where, state, "model")
+        [word(where, {"model": text}, "model") for text in items(where, {"model": row}, "model")] for row in items(where, state, "model")
     ]
 
 

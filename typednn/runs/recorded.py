@@ -181,14 +181,17 @@ def read_scores(run_folder: Path) -> Scores | RegressionScores | None:
 
 
 def _regression(table: dict[str, Any]) -> RegressionScores:
-    report = RegressionReport(
-        _checked("samples", table.get("samples"), "a number of samples", lambda value: _is_count(value, 1)),
-        _checked("mse", table.get("mse"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
-        _checked("mae", table.get("mae"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
-        _checked("r2", table.get("r2"), "a finite number", _is_number),
-    )
     train_r2 = _checked("train_r2", table.get("train_r2"), "a finite number", lambda value: value is None or _is_number(value))
-    return RegressionScores(report, _split(table), train_r2)
+    return RegressionScores(
+        RegressionReport(
+            _checked("samples", table.get("samples"), "a number of samples", lambda value: _is_count(value, 1)),
+            _checked("mse", table.get("mse"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
+            _checked("mae", table.get("mae"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
+            _checked("r2", table.get("r2"), "a finite number", _is_number),
+        ),
+        _split(table),
+        train_r2,
+    )
 
 
 def _classification(table: dict[str, Any]) -> Scores:
@@ -199,12 +202,12 @@ def _classification(table: dict[str, Any]) -> Scores:
     rows = _checked("confusion", table.get("confusion"), f"{classes} rows of {classes} counts", lambda rows: _is_list(rows, classes))
 
     def counts(key: str, row: Any) -> Counts:
-        rule = f"{classes} counts in a row"
-        return np.array(_checked(key, row, rule, lambda row: _is_list(row, classes, _is_count)), np.int64)
+        return np.array(_checked(key, row, f"{classes} counts in a row", lambda row: _is_list(row, classes, _is_count)), np.int64)
 
     def shares(key: str) -> Numbers:
-        rule = f"{classes} numbers from 0 to 1"
-        return np.array(_checked(key, table.get(key), rule, lambda row: _is_list(row, classes, _is_share)), np.float64)
+        return np.array(
+            _checked(key, table.get(key), f"{classes} numbers from 0 to 1", lambda row: _is_list(row, classes, _is_share)), np.float64
+        )
 
     return Scores(
         tuple(_checked("names", names, f"{classes} strings", lambda names: _is_list(names, classes, _is_text))),
@@ -225,8 +228,7 @@ def _classification(table: dict[str, Any]) -> Scores:
 
 
 def _split(table: dict[str, Any]) -> str:
-    split: str = _checked("split", table.get("split", "test"), "a string", _is_text)
-    return split
+    return str(_checked("split", table.get("split", "test"), "a string", _is_text))
 
 
 def _checked(key: str, value: object, rule: str, fits: Callable[[Any], bool]) -> Any:

@@ -339,8 +339,9 @@ def check_model(checkpoint: Checkpoint, model: Module) -> None:
     saved, current = _lines(checkpoint.model), _lines(structure(model))
     if checkpoint.model and saved != current:
         before, now = next((a, b) for a, b in zip([*saved, ""], [*current, ""], strict=False) if a != b)
-        cure = "use the config it was trained with"
-        raise CheckpointError(explain(str(checkpoint.folder), f"is of a model with {before!r}", repr(now), cure))
+        raise CheckpointError(
+            explain(str(checkpoint.folder), f"is of a model with {before!r}", repr(now), "use the config it was trained with")
+        )
 
 
 def structure(model: Module) -> list[list[str]]:

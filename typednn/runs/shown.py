@@ -96,8 +96,10 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
 def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None) -> None:
     """Write them to the run folder, in the form that pictures need; a `DataError` where it cannot be written."""
     arrays = ({} if shown is None else shown.arrays()) | ({} if filters is None else {"filters": filters})
-    content = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-    write_whole(existing_run("write_shown", run_folder) / FILE, content)
+    write_whole(
+        existing_run("write_shown", run_folder) / FILE,
+        safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
+    )
 
 
 def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumbers | None]:
@@ -142,8 +144,7 @@ def _probabilities(scores: AnyNumbers) -> Numbers:
     if (values >= 0).all() and np.allclose(values.sum(axis=1), 1.0, atol=1e-3):
         return values
     powers = np.exp(values - values.max(axis=1, keepdims=True))
-    shares: Numbers = powers / powers.sum(axis=1, keepdims=True)
-    return shares
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float64)
 
 
 def _damaged(got: str) -> DataError:
