@@ -112,5 +112,9 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
         return replace(RECIPES[name_or_config], imports=tuple(imports)) if imports else RECIPES[name_or_config]
     if Path(name_or_config).is_file():
         return recipe_of_config(name_or_config, imports)
-    rule, cure = "expects the name of a recipe or a config file that exists", suggestion(name_or_config, RECIPES)
-    raise ArgumentError(explain("recipe", rule, repr(name_or_config), cure), "name_or_config")
+    raise ArgumentError(
+        explain(
+            "recipe", "expects the name of a recipe or a config file that exists", repr(name_or_config), suggestion(name_or_config, RECIPES)
+        ),
+        "name_or_config",
+    )

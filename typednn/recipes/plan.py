@@ -63,14 +63,19 @@ class Plan:
 
     def to_text(self) -> str:
         """The plan as JSON."""
-        parts = {each.name: getattr(self, each.name) for each in fields(self)}
-        derived = {"recipe": self.recipe.as_json(), "data": dict(self.data), "scaling": asdict(self.scaling)}
-        return json.dumps({"format": FORMAT, **parts, **derived}, indent=1) + "\n"
+        table = {
+            "format": FORMAT,
+            **{each.name: getattr(self, each.name) for each in fields(self)},
+            "recipe": self.recipe.as_json(),
+            "data": dict(self.data),
+            "scaling": asdict(self.scaling),
+        }
+        return json.dumps(table, indent=1) + "\n"
 
 
 def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     """The plan of training ``recipe`` on ``samples``, which ``data`` describes how to find again."""
-    rows = len(samples.x) - (samples.held_back(recipe.validation) if recipe.validation else 0)
+    rows = len(samples.x) - samples.held_back(recipe.validation)
     settled = recipe.changed({"epochs": recipe.epochs_for(rows)})
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)

@@ -115,8 +115,15 @@ class Recipe:
             table["lr"] = {**schedule, "total_steps": steps}
         groups: Any = table.pop("group", ())
         if type(groups) not in (list, tuple) or not all(isinstance(group, Mapping) for group in groups):
-            rule, cure = "optimizer.group must be a list of tables", "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'"
-            raise ArgumentError(explain(f"recipe {self.name!r}", rule, _shortened(groups), cure), "optimizer")
+            raise ArgumentError(
+                explain(
+                    f"recipe {self.name!r}",
+                    "optimizer.group must be a list of tables",
+                    _shortened(groups),
+                    "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'",
+                ),
+                "optimizer",
+            )
         lines = [dumps(self.described.checked if self.described else self.model()), "[optimizer]", *_pairs(table)]
         for group in groups:
             lines += ["", "[[optimizer.group]]", *_pairs(group)]
@@ -237,8 +244,9 @@ def _put(table: dict[str, Any], path: Sequence[str], value: Any, name: str) -> N
     for key in path[:-1]:
         nested = _table(table.get(key))
         if nested is None:
-            got = repr(table.get(key))
-            raise ArgumentError(explain("--set", f"{key!r} of {name!r} must be a table", got, f"give {key!r} itself a value"))
+            raise ArgumentError(
+                explain("--set", f"{key!r} of {name!r} must be a table", repr(table.get(key)), f"give {key!r} itself a value")
+            )
         table[key] = nested
         table = nested
     schedule = _table(table.get(path[-1]))

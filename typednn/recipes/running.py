@@ -14,15 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
-import numpy as np
-
 from typednn.config.model_config import ModelConfig
 from typednn.data import Loader
 from typednn.errors import ArgumentError, explain
 from typednn.fusion import fuse
 from typednn.metrics import ClassificationReport, RegressionReport
 from typednn.module.foreign import Foreign
-from typednn.random import PCG32, Rng
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by, load_data
@@ -116,7 +113,7 @@ def _trained(
         rows,
         data.y[rows],
         batch_size=recipe.batch_size,
-        rng=generator(recipe),
+        rng=config.rng(),
         transform=lambda rows: scaling(data.x[rows]),
     )
     loss: Any = recipe.made_loss()
@@ -168,13 +165,11 @@ def _restore_config(run: Run, plan: Plan) -> None:
 def write_results(folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: Report, train: Any) -> None:
     """``report.json``, and the data of pictures (`typednn.runs.shown`); ``train`` is a report like ``test``."""
     write_whole(folder / "report.json", (json.dumps(test.as_json(train), indent=1) + "\n").encode())
-    filters = next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None)
-    write_shown(folder, plan.task.shown(samples.test_x, samples.test_y, scores), filters)
-
-
-def generator(recipe: Recipe) -> Rng:
-    """The recipe's generator, at its start."""
-    return PCG32(recipe.seed, recipe.stream) if recipe.generator == "pcg32" else np.random.default_rng(recipe.seed)
+    write_shown(
+        folder,
+        plan.task.shown(samples.test_x, samples.test_y, scores),
+        next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None),
+    )
 
 
 def which(recipe: Recipe) -> Literal["best", "latest"]:

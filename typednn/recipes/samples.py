@@ -63,21 +63,23 @@ class Samples:
         features = math.prod(sizes)
         for part, x in (("train", self.x), ("test", self.test_x)):
             if math.prod(x.shape[1:]) != features:
-                got = f"{' x '.join(map(str, x.shape[1:]))} in the {part} set"
                 raise ArgumentError(
                     explain(
-                        f"data {self.name!r}", f"the model reads {features} numbers per sample", got, "choose other data or another model"
+                        f"data {self.name!r}",
+                        f"the model reads {features} numbers per sample",
+                        f"{' x '.join(map(str, x.shape[1:]))} in the {part} set",
+                        "choose other data or another model",
                     )
                 )
         return replace(self, x=self.x.reshape(len(self.x), *sizes), test_x=self.test_x.reshape(len(self.test_x), *sizes))
 
     def held_back(self, share: float) -> int:
-        """The number of training samples in a ``share``: at least one, and never all."""
-        return min(max(1, round(share * len(self.x))), len(self.x) - 1)
+        """The number of training samples in a ``share``: at least one unless the share is 0, and never all."""
+        return min(max(1, round(share * len(self.x))), len(self.x) - 1) if share else 0
 
     def split(self, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The rows of the training samples without a ``share`` of them, and the rows of the share. ``seed`` decides which."""
-        count = self.held_back(share) if share else 0
+        count = self.held_back(share)
         order = PCG32(seed, 1).permutation(len(self.x))
         return np.sort(order[count:]), np.sort(order[:count])
 

@@ -36,8 +36,15 @@ def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["bes
     scores = evaluate(running, shaped.test_x, transform=plan.scaling)
     report = plan.task.report(scores, samples.test_y)
     if data is None:
-        learned = plan.task.report(evaluate(running, shaped.x, transform=plan.scaling), samples.y)
-        write_results(Path(run), plan, model, samples, scores, report, learned)
+        write_results(
+            Path(run),
+            plan,
+            model,
+            samples,
+            scores,
+            report,
+            plan.task.report(evaluate(running, shaped.x, transform=plan.scaling), samples.y),
+        )
     return report, samples
 
 
