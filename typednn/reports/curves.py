@@ -58,9 +58,8 @@ def loss_curve(metrics: Metrics) -> bytes | None:
                 label=f"{split} (evaluated)",
             )
         _mark_breaks(top, steps, losses, "loss is not a number")
-        shown = np.concatenate([finite, *(values[np.isfinite(values)] for _, values, _ in metrics.evaluations.values())])
         top.set(title="Loss", ylabel="loss")
-        if spans_decades(shown):
+        if spans_decades(np.concatenate([finite, *(values[np.isfinite(values)] for _, values, _ in metrics.evaluations.values())])):
             logarithmic(top)
             top.set_ylabel("loss (logarithmic)")
         _mark_epochs(top, steps, epochs)

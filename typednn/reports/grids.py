@@ -149,10 +149,8 @@ def _as_images(where: str, images: AnyNumbers) -> Numbers:
         return _squares(values)
     if values.ndim == 4 and values.shape[3] == 3:
         least, most = values.min(), values.max()
-        coloured: Numbers = (values - least) / ((most - least) or 1.0)
-        return coloured
-    grey: Numbers = values if values.ndim == 3 else values.mean(axis=3)
-    return grey
+        return np.asarray((values - least) / ((most - least) or 1.0), np.float64)
+    return values if values.ndim == 3 else np.asarray(values.mean(axis=3), np.float64)
 
 
 def _squares(rows: Numbers) -> Numbers:

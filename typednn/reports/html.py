@@ -7,7 +7,7 @@ browser to load anything. All text from files is escaped. A note stands in the p
 import base64
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -86,9 +86,13 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     except MissingExtra:
         absent = "matplotlib is not installed: pip install 'typednn[plots]'"
         remarks.append(f"pictures are not drawn anew: {absent}")
-    pictures = {name: _picture(folder, name, absent, remarks) for name in _PICTURES}
     path = folder / "report.html"
-    write_whole(path, _page(folder, metrics, scores, pictures, remarks).encode("utf-8", errors="replace"))
+    write_whole(
+        path,
+        _page(folder, metrics, scores, {name: _picture(folder, name, absent, remarks) for name in _PICTURES}, remarks).encode(
+            "utf-8", errors="replace"
+        ),
+    )
     return path
 
 
@@ -165,8 +169,7 @@ def _evaluations(metrics: Metrics) -> str:
         for at, split, loss, accuracy in rows[-_LAST:]
     ]
     head += [name[:_VALUE_LIMIT] for name in names]
-    words = f"The last {_LAST} of {len(rows):,} evaluations" if len(rows) > _LAST else "Evaluations"
-    return table(head, cells, words)
+    return table(head, cells, f"The last {_LAST} of {len(rows):,} evaluations" if len(rows) > _LAST else "Evaluations")
 
 
 def _errors(scores: RegressionScores | None, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
@@ -212,7 +215,7 @@ def _environment(folder: Path, remarks: list[str]) -> str:
     if not facts:
         return note("environment.json is missing or damaged: where the run took place is not known.")
     try:
-        rows = _flat("", facts)
+        rows = list(_flat("", facts))
     except RecursionError:
         remarks.append("environment.json is nested too deep to be shown")
         return note("environment.json cannot be shown.")
@@ -225,18 +228,16 @@ def _environment(folder: Path, remarks: list[str]) -> str:
     )
 
 
-def _flat(prefix: str, facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _flat(prefix: str, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """``{"a": {"b": 1}}`` as ``a.b``; below four levels, and for lists, the value in words."""
-    rows: list[tuple[str, str]] = []
     for key, value in facts.items():
         table, items = as_object(value), as_list(value)
         if table and prefix.count(".") < 4:
-            rows.extend(_flat(f"{prefix}{key}.", table))
+            yield from _flat(f"{prefix}{key}.", table)
         elif items is not None:
-            rows.append((f"{prefix}{key}", ", ".join(str(item)[:_VALUE_LIMIT] for item in items[:_ROWS])))
+            yield f"{prefix}{key}", ", ".join(str(item)[:_VALUE_LIMIT] for item in items[:_ROWS])
         else:
-            rows.append((f"{prefix}{key}", "–" if value in (None, "") else str(value)))
-    return rows
+            yield f"{prefix}{key}", "–" if value in (None, "") else str(value)
 
 
 def _text(folder: Path, name: str, remarks: list[str]) -> str:
