@@ -17,7 +17,7 @@ class Events(Callback):
 
     def __init__(self, folder: Path, step: int) -> None:
         truncate(folder, step)
-        self.writer = EventWriter(folder)
+        self.writer: EventWriter = EventWriter(folder)
 
     def on_step(self, step: Step) -> None:
         if step.step % 10 == 0 or step.gradient_norms is not None:  # a screen shows no more points of a curve
