@@ -27,7 +27,7 @@ from typednn.recipes import RECIPES, Recipe, Samples, beside_the_paper, find, pa
 from typednn.recipes.plan import plan_for
 from typednn.recipes.published import ACCURACIES, TABLE_I
 from typednn.recipes.recipe import from_json
-from typednn.recipes.running import computed, generator, which
+from typednn.recipes.running import computed, which
 from typednn.recipes.samples import Scaling
 from typednn.recipes.using import opened, predict
 from typednn.runs import RunWarning
@@ -197,7 +197,7 @@ def test_a_configs_own_generator_and_optimizer(tmp_path: Path) -> None:
     (tmp_path / "more.toml").write_text(f'{text}{more}[init]\nseed = 9\ngenerator = "pcg32"\nstream = 4\n', encoding="utf-8")
     one = recipe_of_config(tmp_path / "more.toml")
     assert (one.seed, one.stream) == (9, 4)
-    assert generator(one) == PCG32(9, 4)
+    assert one.checked().rng() == PCG32(9, 4)
     optimizer: Any = one.checked().optimizer()
     assert type(optimizer).__name__ == "AdamW"
     assert [names for names, _ in optimizer.groups] == ["*.bias"]

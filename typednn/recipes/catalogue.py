@@ -31,8 +31,8 @@ def _mlp() -> AnyModel:
 _MODERN = {"type": "SGD", "lr": {"type": "CosineLR", "lr": 0.05, "warmup_steps": 100}, "momentum": 0.9, "nesterov": True}
 
 RECIPES: dict[str, Recipe] = {
-    one.name: one
-    for one in (
+    each.name: each
+    for each in (
         Recipe(
             "lenet5",
             partial(lenet5, bias=True, softmax=False, bias_init="zeros"),
@@ -84,8 +84,8 @@ def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
     config = load(path, imports)
     model, optimizer = config.checked, config.optimizer()
     paper = config.batch is not None
-    text = "" if paper else Path(path).read_text(encoding="utf-8-sig")
-    init: dict[str, Any] = {"seed": 42, "generator": "pcg32", "stream": 6} if paper else tomllib.loads(text).get("init", {})
+    saved = {} if paper else tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    init: dict[str, Any] = {"seed": 42, "generator": "pcg32", "stream": 6} if paper else saved.get("init", {})
     table: dict[str, Any] = {"type": "SGD", "lr": 0.05, "momentum": 0.9}
     if optimizer is not None:
         table = tomllib.loads(dumps(model, optimizer))["optimizer"]
@@ -112,6 +112,9 @@ def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
         return replace(RECIPES[name_or_config], imports=tuple(imports)) if imports else RECIPES[name_or_config]
     if Path(name_or_config).is_file():
         return recipe_of_config(name_or_config, imports)
-    got = repr(name_or_config)
-    cure = suggestion(name_or_config, RECIPES)
-    raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")
+    raise ArgumentError(
+        explain(
+            "recipe", "expects the name of a recipe or a config file that exists", repr(name_or_config), suggestion(name_or_config, RECIPES)
+        ),
+        "name_or_config",
+    )

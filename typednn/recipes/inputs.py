@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arrays import is_number
-from typednn.data import NotANumber, read_inputs, read_npy
+from typednn.data import read_inputs, read_npy
 from typednn.errors import DataError, explain
 from typednn.files import path_of
-from typednn.recipes.samples import Floats, read_numbers
-
-_BRIGHTEST = 255.0
+from typednn.recipes.samples import Floats, read_numbers, without_words
 
 
 def inputs_of(path: str | Path, shape: tuple[int, ...], *, invert: bool = False) -> tuple[Floats, str]:
@@ -25,18 +23,11 @@ def inputs_of(path: str | Path, shape: tuple[int, ...], *, invert: bool = False)
     inputs: Floats = np.asarray(_images(path, shape, invert) if len(shape) == 3 else _rows(path, shape), np.float32)
     if not np.isfinite(inputs).all():
         raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))
-    image = path.suffix.lower() == ".png"
-    return inputs, _dark_on_light(inputs) if image and not invert else ""
+    return inputs, _dark_on_light(inputs) if path.suffix.lower() == ".png" and not invert else ""
 
 
 def _images(path: Path, shape: tuple[int, ...], invert: bool) -> Any:
-    height, width, channels = shape
-    try:
-        return read_inputs(path, height, width, channels, resize=True, invert=invert)
-    except NotANumber as error:
-        if error.row != 1:
-            raise
-        return read_inputs(path, height, width, channels, header=1)
+    return without_words(lambda header: read_inputs(path, *shape, resize=True, invert=invert, header=header))
 
 
 def _rows(path: Path, shape: tuple[int, ...]) -> Any:
@@ -49,14 +40,15 @@ def _rows(path: Path, shape: tuple[int, ...]) -> Any:
     if rows.shape == shape:
         rows = rows.reshape(1, *shape)
     if rows.shape[1:] != shape or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):
-        rule = f"must hold rows of {shape[0]} numbers"
-        raise DataError(explain(str(path), rule, f"{rows.dtype} of shape {rows.shape}", "leave the label out"))
+        raise DataError(
+            explain(str(path), f"must hold rows of {shape[0]} numbers", f"{rows.dtype} of shape {rows.shape}", "leave the label out")
+        )
     return rows
 
 
 def _dark_on_light(images: npt.NDArray[Any]) -> str:
     """A remark where the edges of the image are bright."""
     edges = np.concatenate([images[0, [0, -1]].ravel(), images[0, :, [0, -1]].ravel()])
-    if float(edges.mean()) > _BRIGHTEST / 2:
+    if float(edges.mean()) > 255.0 / 2:
         return "looks dark on light; if the training images are light on dark, as MNIST's are, add --invert"
     return ""

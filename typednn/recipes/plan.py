@@ -8,7 +8,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, final
 
@@ -49,39 +49,47 @@ class Plan:
 
     def samples(self) -> Samples:
         """The data; `DataError` where they differ from those that the run began with."""
-        found = load_tables(self.data["train"], self.data["test"], self.task) if "train" in self.data else load_data(self.data["name"])
-        if checksum_of(found) != self.checksum:
-            rule, cure = "must be what the run began with", "bring the old files back, or start a new run"
-            raise DataError(explain(f"data {found.name!r}", rule, "other training data", cure))
-        return found
+        samples = load_tables(self.data["train"], self.data["test"], self.task) if "train" in self.data else load_data(self.data["name"])
+        if checksum_of(samples) != self.checksum:
+            raise DataError(
+                explain(
+                    f"data {samples.name!r}",
+                    "must be what the run began with",
+                    "other training data",
+                    "bring the old files back, or start a new run",
+                )
+            )
+        return samples
 
     def to_text(self) -> str:
         """The plan as JSON."""
-        table: dict[str, Any] = {
+        table = {
             "format": FORMAT,
+            **{each.name: getattr(self, each.name) for each in fields(self)},
             "recipe": self.recipe.as_json(),
-            "config": self.config,
             "data": dict(self.data),
-            "checksum": self.checksum,
             "scaling": asdict(self.scaling),
-            "shape": list(self.shape),
-            "names": list(self.names),
         }
         return json.dumps(table, indent=1) + "\n"
 
 
 def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     """The plan of training ``recipe`` on ``samples``, which ``data`` describes how to find again."""
-    rows = len(samples.x)
-    if recipe.validation:
-        rows -= samples.held_back(recipe.validation)
+    rows = len(samples.x) - samples.held_back(recipe.validation)
     settled = recipe.changed({"epochs": recipe.epochs_for(rows)})
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)
         scaling = Scaling.of(samples.x) if recipe.standardise else Scaling()
     batches = -(-rows // settled.batch_size)
-    config = settled.config(settled.epochs * -(-batches // settled.accumulate))
-    return Plan(settled, config, data, checksum.result(), scaling, samples.x.shape[1:], samples.names)
+    return Plan(
+        settled,
+        settled.config(settled.epochs * -(-batches // settled.accumulate)),
+        data,
+        checksum.result(),
+        scaling,
+        samples.x.shape[1:],
+        samples.names,
+    )
 
 
 def read_plan(folder: Path) -> Plan:

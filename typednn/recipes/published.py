@@ -37,9 +37,12 @@ def beside_the_paper(train: ClassificationReport, test: ClassificationReport) ->
     for part, report in (("train", train), ("test", test)):
         if report.classes != len(TABLE_I):
             raise ArgumentError(explain("beside_the_paper", f"Table I has ten digits, {part} too", f"{report.classes} classes"))
-    head = f"{'':5}" + "".join(f"  {name:<25}" for name in ("precision", "recall", "f1"))
-    parts = f"{'digit':5}" + f"  {'train':<11}  {'test':<12}" * 3
-    lines = ["Table I of the paper, and ours beside it (paper ours)", "", head.rstrip(), parts.rstrip()]
+    lines = [
+        "Table I of the paper, and ours beside it (paper ours)",
+        "",
+        f"{'':5}  {'precision':<25}  {'recall':<25}  f1",
+        f"{'digit':5}" + f"  {'train':<11}  {'test':<12}" * 2 + "  train        test",
+    ]
     for digit, row in enumerate(TABLE_I):
         ours = [float(share[digit]) for name in ("precision", "recall", "f1") for share in (getattr(train, name), getattr(test, name))]
         cells = (f"{theirs:.2f} {own:.3f}" for theirs, own in zip(row, ours, strict=True))

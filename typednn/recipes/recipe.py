@@ -11,7 +11,7 @@ import contextlib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeAlias, cast, final, get_type_hints
+from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hints
 
 from typednn.arguments import choice, integer, number
 from typednn.config import dumps, loads
@@ -27,10 +27,6 @@ AnyLoss: TypeAlias = CrossEntropy[float] | MSE[float] | SoftmaxCrossEntropy[floa
 LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse"]
 GeneratorName: TypeAlias = Literal["numpy", "pcg32"]
 TaskName: TypeAlias = Literal["classification", "regression"]
-
-_LOSSES = ("softmax_cross_entropy", "cross_entropy", "mse")
-_GENERATORS = ("numpy", "pcg32")
-_TASKS = ("classification", "regression")
 
 
 @final
@@ -88,42 +84,45 @@ class Recipe:
         for name in ("patience", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
-        choice(where, "loss", self.loss, _LOSSES)
-        choice(where, "generator", self.generator, _GENERATORS)
-        choice(where, "task", self.task, _TASKS)
+        for name, choices in (("loss", LossName), ("generator", GeneratorName), ("task", TaskName)):
+            choice(where, name, getattr(self, name), get_args(choices))
         if self.task == "regression" and (self.loss != "mse" or self.smoothing):
-            got = f"loss {self.loss}, smoothing {self.smoothing:g}"
-            raise ArgumentError(explain(where, "a regression has the loss mse, and no smoothing", got), "loss")
+            raise ArgumentError(
+                explain(where, "a regression has the loss mse, and no smoothing", f"loss {self.loss}, smoothing {self.smoothing:g}"), "loss"
+            )
         for name in ("smoothing", "validation"):
             number(where, name, getattr(self, name), least=0.0, below=1.0)
         if self.patience is not None and not self.validation:
-            cure = "set validation, such as 0.1"
-            raise ArgumentError(explain(where, "patience watches data kept apart", "validation 0", cure), "patience")
+            raise ArgumentError(
+                explain(where, "patience watches data kept apart", "validation 0", "set validation, such as 0.1"), "patience"
+            )
         if self.clip_grad_norm is not None:
             number(where, "clip_grad_norm", self.clip_grad_norm, least=1e-30)
 
     def epochs_for(self, rows: int) -> int:
         """The number of epochs for ``rows`` training samples."""
-        a_pass = -(-rows // self.batch_size)
-        return max(self.epochs, -(-self.least_steps // a_pass))
+        batches = -(-rows // self.batch_size)
+        return max(self.epochs, -(-self.least_steps // batches))
 
     def config(self, steps: int = 1000) -> str:
         """The model, the optimizer for a training of ``steps`` steps, and the generator, as a TOML config."""
         table = dict(self.optimizer)
-        rate: object = table.get("lr")
-        if isinstance(rate, Mapping):
-            schedule = dict(cast("Mapping[str, Any]", rate))
-            if schedule.get("type") == "CosineLR" and "total_steps" not in schedule:
-                warmup = schedule.get("warmup_steps", 0)
-                if type(warmup) is int and warmup > 0:
-                    schedule["warmup_steps"] = min(warmup, steps // 2)
-                schedule["total_steps"] = steps
-            table["lr"] = schedule
+        schedule = _table(table.get("lr"))
+        if schedule is not None and schedule.get("type") == "CosineLR" and "total_steps" not in schedule:
+            warmup = schedule.get("warmup_steps", 0)
+            if type(warmup) is int and warmup > 0:
+                schedule["warmup_steps"] = min(warmup, steps // 2)
+            table["lr"] = {**schedule, "total_steps": steps}
         groups: Any = table.pop("group", ())
-        if not _are_tables(groups):
-            cure = "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'"
+        if type(groups) not in (list, tuple) or not all(isinstance(group, Mapping) for group in groups):
             raise ArgumentError(
-                explain(f"recipe {self.name!r}", "optimizer.group must be a list of tables", _shortened(groups), cure), "optimizer"
+                explain(
+                    f"recipe {self.name!r}",
+                    "optimizer.group must be a list of tables",
+                    _shortened(groups),
+                    "such as --set 'optimizer.group=[{ names = \"*.bias\", lr = 0.5 }]'",
+                ),
+                "optimizer",
             )
         lines = [dumps(self.described.checked if self.described else self.model()), "[optimizer]", *_pairs(table)]
         for group in groups:
@@ -143,9 +142,8 @@ class Recipe:
 
     def made_loss(self) -> AnyLoss:
         """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores, over samples."""
-        if self.loss == "mse":
-            return MSE()
-        return CrossEntropy() if self.loss == "cross_entropy" else SoftmaxCrossEntropy()
+        losses: dict[LossName, AnyLoss] = {"mse": MSE(), "cross_entropy": CrossEntropy(), "softmax_cross_entropy": SoftmaxCrossEntropy()}
+        return losses[self.loss]
 
     def made_task(self, names: tuple[str, ...] = ()) -> Classification | Regression:
         """The task; ``names`` are the classes'."""
@@ -166,13 +164,25 @@ class Recipe:
             elif name == "optimizer" and isinstance(value, Mapping):
                 table = dict(cast("Mapping[str, Any]", value))
             elif name == "optimizer":
-                cure = 'set its keys, such as optimizer.type="Adam"'
-                raise ArgumentError(explain("--set optimizer", "is a table of the optimizer's settings", repr(value), cure))
+                raise ArgumentError(
+                    explain(
+                        "--set optimizer",
+                        "is a table of the optimizer's settings",
+                        repr(value),
+                        'set its keys, such as optimizer.type="Adam"',
+                    )
+                )
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
-                known = (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))
-                raise ArgumentError(explain("--set", "expects a setting of the recipe", repr(name), suggestion(name, known)))
+                raise ArgumentError(
+                    explain(
+                        "--set",
+                        "expects a setting of the recipe",
+                        repr(name),
+                        suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))),
+                    )
+                )
         if "epochs" in plain and "least_steps" not in plain:
             plain["least_steps"] = 0
         if plain.get("task") == "regression" and "loss" not in plain:
@@ -193,21 +203,18 @@ class Recipe:
         }
 
 
-_FIXED = ("name", "about", "model", "optimizer", "imports", "described")
-CHANGEABLE: tuple[str, ...] = tuple(one.name for one in fields(Recipe) if one.name not in _FIXED)
+CHANGEABLE: tuple[str, ...] = tuple(
+    each.name for each in fields(Recipe) if each.name not in ("name", "about", "model", "optimizer", "imports", "described")
+)
 
 
 def from_json(saved: Mapping[str, Any], config: str) -> Recipe:
-    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; `ConfigError` where the text is no recipe."""
-    where = "recipe.json"
-    try:
-        imports = tuple(map(str, saved["imports"]))
-        read = loads(config, "config.toml", imports=imports)
-        bare = Recipe(str(saved["name"]), read.model, dict(saved["optimizer"]), about=str(saved["about"]), imports=imports, described=read)
-        return bare.changed({name: saved[name] for name in CHANGEABLE})
-    except (KeyError, TypeError, ArgumentError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise ConfigError(explain(where, "must be what typednn wrote", what, "the file was changed, or a newer typednn wrote it")) from None
+    """The recipe that `Recipe.as_json` and `Recipe.config` wrote; KeyError, TypeError or ValueError where the values are no recipe."""
+    imports = tuple(map(str, saved["imports"]))
+    described = loads(config, "config.toml", imports=imports)
+    name, about = str(saved["name"]), str(saved["about"])
+    recipe = Recipe(name, described.model, dict(saved["optimizer"]), about=about, imports=imports, described=described)
+    return recipe.changed({name: saved[name] for name in CHANGEABLE})
 
 
 def parsed_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -235,20 +242,26 @@ def _value(text: str) -> Any:
 def _put(table: dict[str, Any], path: Sequence[str], value: Any, name: str) -> None:
     """Set a value in nested tables, which are copied."""
     for key in path[:-1]:
-        inner = table.get(key)
-        if not isinstance(inner, Mapping):
-            raise ArgumentError(explain("--set", f"{key!r} of {name!r} must be a table", repr(inner), f"give {key!r} itself a value"))
-        table[key] = dict(cast("Mapping[str, Any]", inner))
-        table = table[key]
-    rate = table.get(path[-1])
-    if isinstance(rate, Mapping) and path[-1] == "lr" and isinstance(value, int | float):  # the schedule is kept with another base rate
-        table["lr"] = {**cast("Mapping[str, Any]", rate), "lr": value}
-    else:
-        table[path[-1]] = value
+        nested = _table(table.get(key))
+        if nested is None:
+            raise ArgumentError(
+                explain("--set", f"{key!r} of {name!r} must be a table", repr(table.get(key)), f"give {key!r} itself a value")
+            )
+        table[key] = nested
+        table = nested
+    schedule = _table(table.get(path[-1]))
+    if schedule is not None and path[-1] == "lr" and isinstance(value, int | float):  # the schedule stays, with another base rate
+        value = {**schedule, "lr": value}
+    table[path[-1]] = value
+
+
+def _table(value: object) -> dict[str, Any] | None:
+    """A copy of ``value`` if it is a table."""
+    return dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else None
 
 
 def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
-    kinds: tuple[Any, ...] = getattr(hint, "__args__", (hint,)) if hint not in (int, float, str, bool) else (hint,)
+    kinds: tuple[Any, ...] = get_args(hint) or (hint,)
     if all(isinstance(kind, str) for kind in kinds):  # a Literal's choices, checked by the recipe itself
         kinds = (str,)
     if value is None and type(None) in kinds:
@@ -261,10 +274,6 @@ def _converted(recipe: str, name: str, value: Any, hint: Any) -> Any:
         rule = f"{name} must be {' or '.join(words.get(kind, str(kind)) for kind in kinds)}"
         raise ArgumentError(explain(f"recipe {recipe!r}", rule, _shortened(value)), name)
     return value
-
-
-def _are_tables(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in cast("list[object]", value))
 
 
 def _shortened(value: object) -> str:

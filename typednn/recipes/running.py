@@ -9,13 +9,10 @@ training data (``validation``). Without such a share, the test set is measured d
 """
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
-
-import numpy as np
 
 from typednn.config.model_config import ModelConfig
 from typednn.data import Loader
@@ -23,11 +20,10 @@ from typednn.errors import ArgumentError, explain
 from typednn.fusion import fuse
 from typednn.metrics import ClassificationReport, RegressionReport
 from typednn.module.foreign import Foreign
-from typednn.random import PCG32, Rng
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by, load_data
-from typednn.runs import Run, RunWarning
+from typednn.runs import Run
 from typednn.runs.run_files import read_bytes, write_whole
 from typednn.runs.shown import write_shown
 from typednn.stack import Stack
@@ -111,14 +107,13 @@ def _trained(
     running, sizes = computed(model, fused=recipe.fuse)
     optimizer: Any = config.optimizer()
     data = samples.shaped(*sizes)
-    kept, apart = data.split(recipe.validation, recipe.seed)
-    x, y, split = (data.x[apart], data.y[apart], "validation") if recipe.validation else (data.test_x, data.test_y, "test")
-    watched: Evaluation[Any, Any] = Evaluation(scaling(x), y, split=split)
+    rows, held_back = data.split(recipe.validation, recipe.seed)
+    x, y, split = (data.x[held_back], data.y[held_back], "validation") if recipe.validation else (data.test_x, data.test_y, "test")
     batches: Any = Loader(
-        kept,
-        data.y[kept],
+        rows,
+        data.y[rows],
         batch_size=recipe.batch_size,
-        rng=generator(recipe),
+        rng=config.rng(),
         transform=lambda rows: scaling(data.x[rows]),
     )
     loss: Any = recipe.made_loss()
@@ -131,7 +126,7 @@ def _trained(
         task=task,
         run=run,
         callbacks=callbacks,
-        validation=watched,
+        validation=Evaluation(scaling(x), y, split=split),
         accumulate=recipe.accumulate,
         clip_grad_norm=recipe.clip_grad_norm,
         evaluate_every=recipe.evaluate_every,
@@ -160,25 +155,21 @@ def computed(model: Stack[Any], *, fused: bool) -> tuple[Any, tuple[int, ...]]:
 
 def _restore_config(run: Run, plan: Plan) -> None:
     """Write ``config.toml`` anew where it differs from ``recipe.json``, as after a full disk."""
-    wanted = plan.config.encode()
-    found = read_bytes(run.folder, "config.toml")
-    if found not in (None, wanted):
-        message = f"config.toml must say what {FILE} does: it was changed or damaged, and is written anew"
-        warnings.warn(RunWarning(f"{run.folder}: {message}"), stacklevel=3)
-    if found != wanted:
-        write_whole(run.folder / "config.toml", wanted)
+    content, present = plan.config.encode(), read_bytes(run.folder, "config.toml")
+    if present not in (None, content):
+        run.warn(f"config.toml must say what {FILE} does: it was changed or damaged, and is written anew", 3)
+    if present != content:
+        write_whole(run.folder / "config.toml", content)
 
 
 def write_results(folder: Path, plan: Plan, model: Any, samples: Samples, scores: Any, test: Report, train: Any) -> None:
     """``report.json``, and the data of pictures (`typednn.runs.shown`); ``train`` is a report like ``test``."""
     write_whole(folder / "report.json", (json.dumps(test.as_json(train), indent=1) + "\n").encode())
-    filters = next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None)
-    write_shown(folder, plan.task.shown(samples.test_x, samples.test_y, scores), filters)
-
-
-def generator(recipe: Recipe) -> Rng:
-    """The recipe's generator, at its start."""
-    return PCG32(recipe.seed, recipe.stream) if recipe.generator == "pcg32" else np.random.default_rng(recipe.seed)
+    write_shown(
+        folder,
+        plan.task.shown(samples.test_x, samples.test_y, scores),
+        next((weight for weight in model.named_parameters().values() if weight.ndim == 4), None),
+    )
 
 
 def which(recipe: Recipe) -> Literal["best", "latest"]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +34,10 @@ from typednn.tasks import Classification, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
-Rows: TypeAlias = npt.NDArray[np.int64]
 Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
 
 AnyTask: TypeAlias = Classification | Regression
+Numbers = TypeVar("Numbers")
 _LABELS = Classification()
 
 NAMES: tuple[str, ...] = ("auto", *DATASETS)
@@ -63,17 +63,23 @@ class Samples:
         features = math.prod(sizes)
         for part, x in (("train", self.x), ("test", self.test_x)):
             if math.prod(x.shape[1:]) != features:
-                rule, got = f"the model reads {features} numbers per sample", " x ".join(map(str, x.shape[1:]))
-                raise ArgumentError(explain(f"data {self.name!r}", rule, f"{got} in the {part} set", "choose other data or another model"))
+                raise ArgumentError(
+                    explain(
+                        f"data {self.name!r}",
+                        f"the model reads {features} numbers per sample",
+                        f"{' x '.join(map(str, x.shape[1:]))} in the {part} set",
+                        "choose other data or another model",
+                    )
+                )
         return replace(self, x=self.x.reshape(len(self.x), *sizes), test_x=self.test_x.reshape(len(self.test_x), *sizes))
 
     def held_back(self, share: float) -> int:
-        """The number of training samples in a ``share``: at least one, and never all."""
-        return min(max(1, round(share * len(self.x))), len(self.x) - 1)
+        """The number of training samples in a ``share``: at least one unless the share is 0, and never all."""
+        return min(max(1, round(share * len(self.x))), len(self.x) - 1) if share else 0
 
-    def split(self, share: float, seed: int) -> tuple[Rows, Rows]:
+    def split(self, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The rows of the training samples without a ``share`` of them, and the rows of the share. ``seed`` decides which."""
-        count = self.held_back(share) if share else 0
+        count = self.held_back(share)
         order = PCG32(seed, 1).permutation(len(self.x))
         return np.sort(order[count:]), np.sort(order[:count])
 
@@ -94,8 +100,14 @@ class Scaling:
         """Mean and deviation over every number of ``x``."""
         mean, deviation = moments(x)
         if not 0.0 < deviation < float("inf"):
-            rule = "training inputs must be finite and differ somewhere"
-            raise ArgumentError(explain("standardise", rule, f"deviation {deviation:g}", "--set standardise=false takes them as they are"))
+            raise ArgumentError(
+                explain(
+                    "standardise",
+                    "training inputs must be finite and differ somewhere",
+                    f"deviation {deviation:g}",
+                    "--set standardise=false takes them as they are",
+                )
+            )
         return cls(mean, deviation)
 
     def __call__(self, x: npt.NDArray[Any]) -> Floats:
@@ -134,8 +146,13 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
     except DataError as error:
         if _holds(folder, "*ubyte*", "*.bin", "*.tar.gz"):
             raise
-        rule = "must hold the files of MNIST or CIFAR-10, or train and test with a folder of PNG images per class"
-        raise DataError(explain(str(folder), rule, "none of these")) from error
+        raise DataError(
+            explain(
+                str(folder),
+                "must hold the files of MNIST or CIFAR-10, or train and test with a folder of PNG images per class",
+                "none of these",
+            )
+        ) from error
     return _of(folder.resolve().name, data, str(folder), ())
 
 
@@ -151,11 +168,13 @@ def _holds(folder: Path, *patterns: str) -> bool:
 def _of_images(folder: Path) -> Samples:
     train, test = read_image_folder(folder / "train"), read_image_folder(folder / "test")
     if train.names != test.names:
-        got = f"{', '.join(train.names)} and {', '.join(test.names)}"
-        raise DataError(explain(str(folder), "train and test must have folders of the same names", got))
-    where = f"PNG images in {folder}"
+        raise DataError(
+            explain(
+                str(folder), "train and test must have folders of the same names", f"{', '.join(train.names)} and {', '.join(test.names)}"
+            )
+        )
     (x, y), (test_x, test_y) = ((np.asarray(part.images, np.float32), np.asarray(part.labels, np.int64)) for part in (train, test))
-    return Samples(folder.resolve().name, where, x, y, test_x, test_y, train.names)
+    return Samples(folder.resolve().name, f"PNG images in {folder}", x, y, test_x, test_y, train.names)
 
 
 def load_tables(train: str | Path, test: str | Path, task: AnyTask = _LABELS) -> Samples:
@@ -180,12 +199,17 @@ def read_table(path: str | Path, task: AnyTask = _LABELS) -> tuple[Floats, Label
 
 def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:
     """The matrix in a CSV file, without a first line of words."""
+    return without_words(lambda header: read_csv(path, header=header))
+
+
+def without_words(read: Callable[[int], Numbers]) -> Numbers:
+    """The numbers of a CSV file. ``read`` gets the number of lines to skip, which is 1 where the first line holds words."""
     try:
-        return read_csv(path)
+        return read(0)
     except NotANumber as error:
         if error.row != 1:
             raise
-        return read_csv(path, header=1)
+        return read(1)
 
 
 def _of(name: str, data: Dataset | Pixels, where: str, names: tuple[str, ...]) -> Samples:

@@ -36,8 +36,15 @@ def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["bes
     scores = evaluate(running, shaped.test_x, transform=plan.scaling)
     report = plan.task.report(scores, samples.test_y)
     if data is None:
-        learned = plan.task.report(evaluate(running, shaped.x, transform=plan.scaling), samples.y)
-        write_results(Path(run), plan, model, samples, scores, report, learned)
+        write_results(
+            Path(run),
+            plan,
+            model,
+            samples,
+            scores,
+            report,
+            plan.task.report(evaluate(running, shaped.x, transform=plan.scaling), samples.y),
+        )
     return report, samples
 
 
@@ -47,8 +54,7 @@ def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = Fals
     answers: list[Answer | Estimate] = []
     for file in files:
         inputs, remark = inputs_of(file, plan.shape, invert=invert)
-        scores: Any = evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1))
-        answers.extend(plan.task.answers(str(file), scores, remark))
+        answers.extend(plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark))
     return answers
 
 

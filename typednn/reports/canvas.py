@@ -19,7 +19,6 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 STYLES = ("-", "--", ":", "-.")
 POINTS = 1000
 GREATEST = 1e30  # beyond it, the margins of an axis overflow
-_DPI = 150
 _SETTINGS: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9.0,
@@ -38,8 +37,9 @@ _SETTINGS: dict[str, Any] = {
 
 def matplotlib() -> Any:
     """The package, without pyplot; `MissingExtra` where it is not installed."""
-    cure = "install it with: pip install 'typednn[plots]'"
-    return optional("matplotlib", "typednn.reports.plots", "pictures need the package matplotlib", cure)
+    return optional(
+        "matplotlib", "typednn.reports.plots", "pictures need the package matplotlib", "install it with: pip install 'typednn[plots]'"
+    )
 
 
 @contextmanager
@@ -52,13 +52,14 @@ def drawing() -> Generator[None]:
         yield
 
 
-def figure(width: float, height: float) -> Any:
-    """An empty figure of ``width`` x ``height`` inches on the Agg canvas, which arranges its parts so that none overlap."""
-    module: Any = importlib.import_module("matplotlib.figure")
-    agg: Any = importlib.import_module("matplotlib.backends.backend_agg")
-    made = module.Figure(figsize=(width, height), dpi=_DPI, layout="constrained")
-    agg.FigureCanvasAgg(made)
-    return made
+def figure(width: float, height: float, *grid: int, **options: Any) -> tuple[Any, Any]:
+    """A figure of ``width`` x ``height`` inches on the Agg canvas, which arranges its parts so that none overlap; and its subplots.
+
+    ``grid`` and ``options`` are those of matplotlib's ``Figure.subplots``.
+    """
+    drawn = importlib.import_module("matplotlib.figure").Figure(figsize=(width, height), dpi=150, layout="constrained")
+    importlib.import_module("matplotlib.backends.backend_agg").FigureCanvasAgg(drawn)
+    return drawn, drawn.subplots(*grid, **options)
 
 
 def png(drawn: Any) -> bytes:
@@ -70,8 +71,8 @@ def png(drawn: Any) -> bytes:
 
 def label(text: str, limit: int = 24) -> str:
     """``text`` in one line that the font can show, at most ``limit`` characters long."""
-    tables: Any = importlib.import_module("matplotlib.font_manager")
-    known = tables.get_font(tables.findfont("DejaVu Sans")).get_charmap()
+    fonts = importlib.import_module("matplotlib.font_manager")
+    known = fonts.get_font(fonts.findfont("DejaVu Sans")).get_charmap()
     shown = "".join(sign if ord(sign) in known else "\N{WHITE SQUARE}" for sign in " ".join(text.split()))
     shown = shown if len(shown) <= limit else shown[: limit - 1] + "…"
     return f" {shown}" if shown.startswith("_") else shown or " "  # a legend omits labels that begin with _
@@ -91,9 +92,8 @@ def thinned(x: Numbers, y: Numbers, points: int = POINTS) -> tuple[Numbers, Numb
 
 def smoothed(y: Numbers, share: float = 0.025) -> Numbers:
     """The mean of each value and its neighbours, a ``share`` of all values on either side; fewer towards the ends, equally on both."""
-    reach = int(len(y) * share)
-    reaches = np.minimum(reach, np.minimum(np.arange(len(y)), np.arange(len(y))[::-1]))
-    return np.array([np.mean(y[at - by : at + by + 1]) for at, by in enumerate(reaches)], np.float64)
+    reaches = np.minimum(int(len(y) * share), np.minimum(np.arange(len(y)), np.arange(len(y))[::-1]))
+    return np.array([np.mean(y[at - reach : at + reach + 1]) for at, reach in enumerate(reaches)], np.float64)
 
 
 def spans_decades(values: Numbers) -> bool:

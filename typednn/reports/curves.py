@@ -24,13 +24,13 @@ from typednn.reports.canvas import (
     step_axis,
     thinned,
 )
-from typednn.runs.recorded import SPLITS, Metrics, Numbers
+from typednn.runs.recorded import Metrics, Numbers
 
-_SPLIT_COLOURS = {"train": PALETTE[0], "validation": PALETTE[1], "test": PALETTE[2]}
-_MARKERS = {"train": "o", "validation": "s", "test": "D"}
-_EPOCH_LINES = 40
-_NAMED_LAYERS = 14
-_BANDED_LAYERS = 3
+_SPLITS = {
+    "train": {"color": PALETTE[0], "marker": "o"},
+    "validation": {"color": PALETTE[1], "marker": "s"},
+    "test": {"color": PALETTE[2], "marker": "D"},
+}
 
 
 def loss_curve(metrics: Metrics) -> bytes | None:
@@ -39,31 +39,29 @@ def loss_curve(metrics: Metrics) -> bytes | None:
     if not len(steps) and not metrics.evaluations:
         return None
     with drawing():
-        known = np.isfinite(rates)
-        changes = len(np.unique(rates[known])) > 1
-        drawn = figure(8.0, 5.6 if changes else 4.4)
-        grid = drawn.subplots(2 if changes else 1, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": [3, 1] if changes else [1]})
+        changes = len(np.unique(rates[np.isfinite(rates)])) > 1
+        lines, height, ratios = (2, 5.6, [3, 1]) if changes else (1, 4.4, [1])
+        drawn, grid = figure(8.0, height, lines, 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios})
         top = grid[0, 0]
         finite = losses[np.isfinite(losses)]
         if len(finite):
             _course(top, steps, losses, PALETTE[0])
-        for split, (at, values, _) in _evaluations(metrics):
+        for split, (at, values, _) in metrics.evaluations.items():
             x, y, _, _ = thinned(at, values)
             top.plot(
                 x,
                 y,
-                color=_SPLIT_COLOURS[split],
-                marker=_MARKERS[split],
-                markersize=_marker_size(len(x)),
+                **_SPLITS[split],
+                markersize=4.0 if len(x) <= 60 else 0.0,
                 markerfacecolor="white",
                 linewidth=1.0,
                 label=f"{split} (evaluated)",
             )
         _mark_breaks(top, steps, losses, "loss is not a number")
-        shown = np.concatenate([finite, *(values[np.isfinite(values)] for _, (_, values, _) in _evaluations(metrics))])
-        if spans_decades(shown):
+        top.set(title="Loss", ylabel="loss")
+        if spans_decades(np.concatenate([finite, *(values[np.isfinite(values)] for _, values, _ in metrics.evaluations.values())])):
             logarithmic(top)
-        top.set(title="Loss", ylabel="loss (logarithmic)" if spans_decades(shown) else "loss")
+            top.set_ylabel("loss (logarithmic)")
         _mark_epochs(top, steps, epochs)
         if changes:
             below = grid[1, 0]
@@ -71,8 +69,7 @@ def loss_curve(metrics: Metrics) -> bytes | None:
             below.plot(x, y, color=PALETTE[6], linewidth=1.2)
             if len(steps) > POINTS:
                 below.fill_between(x, least, most, color=PALETTE[6], alpha=0.25, linewidth=0)
-            below.set_ylabel("learning rate")
-            below.set_ylim(bottom=0)
+            below.set(ylabel="learning rate", ylim=(0, None))
         step_axis(grid[-1, 0])
         legend_below(drawn, top)
         return png(drawn)
@@ -80,19 +77,18 @@ def loss_curve(metrics: Metrics) -> bytes | None:
 
 def accuracy_curve(metrics: Metrics) -> bytes | None:
     """The share of right answers at each evaluation, a line for each split, the last and the best in words."""
-    found = [(split, at, 100 * values) for split, (at, _, values) in _evaluations(metrics) if np.isfinite(values).any()]
-    if not found:
+    curves = [(split, at, 100 * values) for split, (at, _, values) in metrics.evaluations.items() if np.isfinite(values).any()]
+    if not curves:
         return None
     with drawing():
-        drawn = figure(8.0, 4.2)
-        axes = drawn.subplots()
-        for split, at, values in found:
+        drawn, axes = figure(8.0, 4.2)
+        for split, at, values in curves:
             known = np.isfinite(values)
             at, values = at[known], values[known]
             best = int(values.argmax())
             text = f"{split}: {values[-1]:.2f} % in the end, best {values[best]:.2f} % at step {at[best]:,.0f}"
             x, y, _, _ = thinned(at, values)
-            axes.plot(x, y, color=_SPLIT_COLOURS[split], marker=_MARKERS[split], markersize=_marker_size(len(x)), label=text)
+            axes.plot(x, y, **_SPLITS[split], markersize=4.0 if len(x) <= 60 else 0.0, label=text)
         axes.set(title="Accuracy", ylabel="right answers (%)")
         low, high = axes.get_ylim()
         axes.set_ylim(max(low, -2.0), min(high, 100.0 + 0.04 * max(100.0 - low, 0.5)))
@@ -108,17 +104,16 @@ def gradient_norm_curves(metrics: Metrics) -> bytes | None:
     if not norms:
         return None
     with drawing():
-        few = len(norms) <= _NAMED_LAYERS
-        drawn = figure(8.0, 4.8)
-        axes = drawn.subplots()
+        few = len(norms) <= 14
+        drawn, axes = figure(8.0, 4.8)
         package = matplotlib()
         colours = package.cm.ScalarMappable(package.colors.Normalize(0, max(len(norms) - 1, 1)), "viridis")  # from first to last
         for place, (layer, (at, values)) in enumerate(norms.items()):
             x, y, least, most = thinned(at, np.where(values > 0, values, np.nan))
             colour = PALETTE[place % len(PALETTE)] if few else colours.to_rgba(place)
-            style = STYLES[place // len(PALETTE)] if few else "-"
-            axes.plot(x, y, style, color=colour, label=label(layer), marker="." if len(x) < 60 else "", linewidth=1.2)
-            if len(norms) <= _BANDED_LAYERS and len(at) > POINTS:
+            style, marker = STYLES[place // len(PALETTE)] if few else "-", "." if len(x) < 60 else ""
+            axes.plot(x, y, style, color=colour, label=label(layer), marker=marker, linewidth=1.2)
+            if len(norms) <= 3 and len(at) > POINTS:
                 axes.fill_between(x, least, most, color=colour, alpha=0.15, linewidth=0)
             _mark_breaks(axes, at, values, f"{label(layer)} is not a number")
         logarithmic(axes)
@@ -136,8 +131,7 @@ def gradient_norm_curves(metrics: Metrics) -> bytes | None:
 
 def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str) -> None:
     x, y, least, most = thinned(steps, losses)
-    grouped = bool((least < most).any())
-    if grouped:
+    if (least < most).any():  # neighbours are grouped
         axes.fill_between(x, least, most, color=colour, alpha=0.22, linewidth=0, label="training steps, least to greatest")
     elif len(x) < 50:
         axes.plot(x, y, color=colour, marker=".", linewidth=1.0, label="training step")
@@ -145,14 +139,6 @@ def _course(axes: Any, steps: Numbers, losses: Numbers, colour: str) -> None:
     else:
         axes.plot(x, y, color=colour, alpha=0.35, linewidth=0.7, label="training step")
     axes.plot(x, smoothed(y), color=colour, label="training, smoothed", zorder=3)
-
-
-def _evaluations(metrics: Metrics) -> list[tuple[str, tuple[Numbers, ...]]]:
-    return [(split, metrics.evaluations[split]) for split in SPLITS if split in metrics.evaluations]
-
-
-def _marker_size(points: int) -> float:
-    return 4.0 if points <= 60 else 0.0
 
 
 def _mark_breaks(axes: Any, steps: Numbers, values: Numbers, text: str) -> None:
@@ -165,6 +151,6 @@ def _mark_breaks(axes: Any, steps: Numbers, values: Numbers, text: str) -> None:
 def _mark_epochs(axes: Any, steps: Numbers, epochs: Numbers) -> None:
     """A thin line where each epoch begins, unless there are too many of them."""
     begun = steps[1:][np.diff(epochs) > 0]
-    if len(begun) <= _EPOCH_LINES:
+    if len(begun) <= 40:
         for place, step in enumerate(begun):
             axes.axvline(step, color="#999999", linewidth=0.6, zorder=0.5, label=None if place else "an epoch begins")

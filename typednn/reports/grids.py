@@ -12,7 +12,6 @@ from typednn.reports.canvas import PALETTE, drawing, figure, label, matplotlib, 
 from typednn.runs.recorded import Numbers
 from typednn.runs.shown import AnyNumbers, Mistakes
 
-_NUMBERED = 100
 _FILTERS = 64
 
 
@@ -31,8 +30,7 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     with drawing():
         side = min(max(4.0, 0.52 * classes + 1.6), 14.0)
-        drawn = figure(1.06 * side + 1.4, side)
-        axes = drawn.subplots()
+        drawn, axes = figure(1.06 * side + 1.4, side)
         axes.grid(visible=False)
         shown = axes.imshow(shares, cmap="Blues", norm=matplotlib().colors.PowerNorm(0.45, 0.0, 1.0))
         # The size of a cell, in points of 1/72 inch, decides the font size of its name and number.
@@ -44,13 +42,16 @@ def confusion_picture(confusion: AnyNumbers, names: Sequence[str]) -> bytes:
         upright = max(map(len, shown_names)) * size * 0.62 < cell * every
         axes.set_xticks(ticks, shown_names, fontsize=size, rotation=0 if upright else 90)
         axes.set_yticks(ticks, shown_names, fontsize=size)
-        if classes <= _NUMBERED:
-            longest = len(f"{counts.max():,}")
-            fit = min(9.0, max(1.8, 1.45 * cell / max(longest, 2)))
+        if classes <= 100:
+            numbers: dict[str, Any] = {
+                "fontsize": min(9.0, max(1.8, 1.45 * cell / max(len(f"{counts.max():,}"), 2))),
+                "ha": "center",
+                "va": "center",
+                "in_layout": False,  # a number lies within its cell, and the layout is quicker without it
+            }
             for true, called in zip(*np.nonzero(counts), strict=True):
-                ink = "white" if shares[true, called] > 0.35 else "black"
-                shown_count = axes.text(called, true, f"{counts[true, called]:,}", ha="center", va="center", fontsize=fit, color=ink)
-                shown_count.set_in_layout(False)  # the text lies within its cell, and the layout is quicker without it
+                colour = "white" if shares[true, called] > 0.35 else "black"
+                axes.text(called, true, f"{counts[true, called]:,}", color=colour, **numbers)
         right, total = int(np.trace(counts)), int(counts.sum())
         share = f" ({100 * right / total:.2f} %)" if total else ""
         axes.set_title(f"Confusion matrix: {right:,} of {total:,} right{share}", fontsize=max(11.0, 1.3 * side))
@@ -70,23 +71,19 @@ def worst_picture(mistakes: Mistakes, names: Sequence[str] | None = None) -> byt
     """
     if not len(mistakes.labels):
         with drawing():
-            drawn = figure(5.0, 1.2)
-            text = f"None of {mistakes.total:,} images was misclassified."
-            drawn.text(0.5, 0.5, text, ha="center", va="center", wrap=True)
+            drawn, axes = figure(5.0, 1.2)
+            axes.axis("off")
+            drawn.text(0.5, 0.5, f"None of {mistakes.total:,} images was misclassified.", ha="center", va="center", wrap=True)
             return png(drawn)
     tiles = _as_images("worst_picture", mistakes.images)
     classes = mistakes.probabilities.shape[1]
     known = names if names is not None and len(names) == classes else [str(place) for place in range(classes)]
     captions: list[str] = []
     for place, shares in zip(mistakes.labels, mistakes.probabilities, strict=True):
-        true, taken = int(place), int(shares.argmax())
-        first = f"true {label(known[true], 16)}: {_percent(shares[true])}"
-        captions.append(f"{first}\ncalled {label(known[taken], 16)}: {_percent(shares[taken])}")
-    with drawing():
-        title = f"The worst {len(captions)} of {mistakes.wrong:,} misclassified images (of {mistakes.total:,})"
-        return png(
-            _tiled(tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0)
-        )
+        named = (("true", int(place)), ("called", int(shares.argmax())))
+        captions.append("\n".join(f"{word} {label(known[at], 16)}: {_percent(shares[at])}" for word, at in named))
+    title = f"The worst {len(captions)} of {mistakes.wrong:,} misclassified images (of {mistakes.total:,})"
+    return _tiled(tiles, captions, title, "gray", (float(tiles.min()), float(tiles.max())), 1.4 if max(map(len, known)) <= 5 else 2.0)
 
 
 def filter_picture(weight: AnyNumbers) -> bytes:
@@ -100,49 +97,45 @@ def filter_picture(weight: AnyNumbers) -> bytes:
         raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", described(values)), "weight")
     values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     limit = float(np.abs(values).max()) or 1.0
+    channels = values.shape[3] if values.ndim == 4 and values.shape[3] != 3 else 1  # each of them is a tile
     if values.ndim == 2:
         tiles = _squares(values)
-        captions = [f"{place}" for place in range(len(tiles))]
     elif values.shape[3] == 3:
-        tiles, captions = 0.5 + values / (2 * limit), [f"{place}" for place in range(len(values))]
+        tiles = 0.5 + values / (2 * limit)
     else:
-        out, _, _, channels = values.shape
-        tiles = np.moveaxis(values, 3, 1).reshape(out * channels, values.shape[1], values.shape[2])
-        captions = [f"{place // channels}" + (f", in {place % channels}" if channels > 1 else "") for place in range(len(tiles))]
-    more = f", the first {_FILTERS} of {len(tiles):,}" if len(tiles) > _FILTERS else ""
-    with drawing():
-        drawn = _tiled(
-            tiles[:_FILTERS], captions[:_FILTERS], f"Filters of the first layer{more}", "PuOr", (-limit, limit), 1.05, bar=tiles.ndim == 3
-        )
-        return png(drawn)
+        tiles = np.moveaxis(values, 3, 1).reshape(-1, values.shape[1], values.shape[2])
+    captions = [f"{place // channels}" + (f", in {place % channels}" if channels > 1 else "") for place in range(len(tiles))]
+    title = "Filters of the first layer" + (f", the first {_FILTERS} of {len(tiles):,}" if len(tiles) > _FILTERS else "")
+    return _tiled(tiles[:_FILTERS], captions[:_FILTERS], title, "PuOr", (-limit, limit), 1.05, bar=tiles.ndim == 3)
 
 
 def _tiled(
     tiles: Numbers, captions: Sequence[str], title: str, colours: str, limits: tuple[float, float], width: float, bar: bool = False
-) -> Any:
+) -> bytes:
+    """A picture of ``tiles``, each ``width`` inches wide, its caption above it."""
     columns = min(len(tiles), max(3, math.ceil(math.sqrt(len(tiles)))))
     lines = math.ceil(len(tiles) / columns)
     aspect = min(max(tiles.shape[1] / tiles.shape[2], 0.2), 3.0)
     words = 0.06 + 0.14 * (1 + captions[0].count("\n"))
     wide = max(columns * width + (0.8 if bar else 0.0), 3.6)
-    drawn = figure(wide, lines * (width * aspect + words) + 0.6)
-    grid = drawn.subplots(lines, columns, squeeze=False)
-    shown = None
-    for place, axes in enumerate(grid.flat):
-        axes.axis("off")
-        if place < len(tiles):
-            shown = axes.imshow(
-                tiles[place],
-                cmap=colours,
-                vmin=limits[0],
-                vmax=limits[1] if limits[1] > limits[0] else limits[0] + 1,
-                interpolation="nearest",
-            )
-            axes.set_title(captions[place], fontsize=7, color=PALETTE[6])
-    drawn.suptitle(title, fontsize=11)
-    if bar:
-        drawn.colorbar(shown, ax=grid, shrink=0.8, fraction=0.3 / wide, pad=0.2 / wide, label="weight")
-    return drawn
+    with drawing():
+        drawn, grid = figure(wide, lines * (width * aspect + words) + 0.6, lines, columns, squeeze=False)
+        shown = None
+        for place, axes in enumerate(grid.flat):
+            axes.axis("off")
+            if place < len(tiles):
+                shown = axes.imshow(
+                    tiles[place],
+                    cmap=colours,
+                    vmin=limits[0],
+                    vmax=limits[1] if limits[1] > limits[0] else limits[0] + 1,
+                    interpolation="nearest",
+                )
+                axes.set_title(captions[place], fontsize=7, color=PALETTE[6])
+        drawn.suptitle(title, fontsize=11)
+        if bar:
+            drawn.colorbar(shown, ax=grid, shrink=0.8, fraction=0.3 / wide, pad=0.2 / wide, label="weight")
+        return png(drawn)
 
 
 def _as_images(where: str, images: AnyNumbers) -> Numbers:
@@ -156,10 +149,8 @@ def _as_images(where: str, images: AnyNumbers) -> Numbers:
         return _squares(values)
     if values.ndim == 4 and values.shape[3] == 3:
         least, most = values.min(), values.max()
-        coloured: Numbers = (values - least) / ((most - least) or 1.0)
-        return coloured
-    grey: Numbers = values if values.ndim == 3 else values.mean(axis=3)
-    return grey
+        return np.asarray((values - least) / ((most - least) or 1.0), np.float64)
+    return values if values.ndim == 3 else np.asarray(values.mean(axis=3), np.float64)
 
 
 def _squares(rows: Numbers) -> Numbers:

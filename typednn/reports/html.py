@@ -6,10 +6,11 @@ browser to load anything. All text from files is escaped. A note stands in the p
 
 import base64
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,6 @@ from typednn.errors import DataError, MissingExtra, explain
 from typednn.reports.plots import write_plots
 from typednn.runs.recorded import Metrics, RegressionScores, Scores, read_metrics, read_scores
 from typednn.runs.run_files import as_list, as_object, attempted, existing_run, read_bytes, read_json, read_text, write_whole
-
-AnyScores: TypeAlias = Scores | RegressionScores
 
 _PICTURES = {
     "curves.png": ("Curves", "Loss of every training step, smoothed, with each evaluation"),
@@ -31,15 +30,10 @@ _PICTURES = {
 }
 # A folder with one of these files is a run.
 _FILES = ("config.toml", "recipe.json", "model.txt", "environment.json", "metrics.jsonl", "report.json", "pictures.safetensors")
-_PICTURE_LIMIT = 1 << 25
-_TEXT_LIMIT = 200_000
+_TEXT_LIMIT = 200_000  # characters of a file
+_VALUE_LIMIT = 2000  # characters of a name or value in a table
 _ROWS = 200
-_LEVELS = 4
-_VALUE_LIMIT = 2000
-_LAST = 20
-_OPEN = 30
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-
+_LAST = 20  # evaluations that are shown
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--paper:#fff;--card:#f6f8fa;
@@ -79,8 +73,9 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     """
     folder = existing_run("write_report", run_folder)
     if not any((folder / name).exists() for name in _FILES):
-        got, cure = f"none of {', '.join(_FILES)}", "give the folder that training wrote"
-        raise DataError(explain(str(folder), "needs the folder of a run", got, cure))
+        raise DataError(
+            explain(str(folder), "needs the folder of a run", f"none of {', '.join(_FILES)}", "give the folder that training wrote")
+        )
     remarks: list[str] = []
     metrics = attempted(remarks, read_metrics, folder) or Metrics(tuple(np.empty(0) for _ in range(6)), {}, {})
     scores = attempted(remarks, read_scores, folder)
@@ -91,31 +86,35 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     except MissingExtra:
         absent = "matplotlib is not installed: pip install 'typednn[plots]'"
         remarks.append(f"pictures are not drawn anew: {absent}")
-    pictures = {name: _picture(folder, name, absent, remarks) for name in _PICTURES}
-    title = folder.resolve().name or "run"
     path = folder / "report.html"
-    write_whole(path, _page(title, folder, metrics, scores, pictures, remarks).encode("utf-8", errors="replace"))
+    write_whole(
+        path,
+        _page(folder, metrics, scores, {name: _picture(folder, name, absent, remarks) for name in _PICTURES}, remarks).encode(
+            "utf-8", errors="replace"
+        ),
+    )
     return path
 
 
-def _page(title: str, folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
+def _page(folder: Path, metrics: Metrics, scores: Scores | RegressionScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
+    title = folder.resolve().name or "run"
     model = _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
     config, environment = _config(folder, remarks), _environment(folder, remarks)
     recipe = as_object((attempted([], read_json, folder, "recipe.json") or {}).get("recipe")) or {}
     if isinstance(scores, Scores) or (scores is None and recipe.get("task") != "regression"):
-        accuracy, own = pictures["accuracy.png"], _classes(scores, pictures)
+        accuracy, results = pictures["accuracy.png"], _classes(scores, pictures)
     else:
-        accuracy, own = "", _errors(scores, pictures)
+        accuracy, results = "", _errors(scores, pictures)
     sections = [
-        section("curves", "Curves", pictures["curves.png"] + accuracy + _evaluations(metrics)),
-        *own,
-        section("filters", "First-layer filters", pictures["filters.png"]),
-        section("gradients", "Gradient norms", pictures["gradient_norms.png"]),
-        section("model", "Model", model),
-        section("config", "Config", config),
-        section("environment", "Environment", environment),
+        ("curves", "Curves", pictures["curves.png"] + accuracy + _evaluations(metrics)),
+        *results,
+        ("filters", "First-layer filters", pictures["filters.png"]),
+        ("gradients", "Gradient norms", pictures["gradient_norms.png"]),
+        ("model", "Model", model),
+        ("config", "Config", config),
+        ("environment", "Environment", environment),
     ]
-    links = "".join(f'<a href="#{name}">{words}</a>' for name, words, _ in sections)
+    links = "".join(f'<a href="#{name}">{escape(words)}</a>' for name, words, _ in sections)
     items = "".join(f"<li>{escape(remark)}</li>" for remark in dict.fromkeys(remarks))
     omitted = f"<aside><h2>Left out</h2><ul>{items}</ul></aside>" if items else ""
     return (
@@ -125,25 +124,25 @@ def _page(title: str, folder: Path, metrics: Metrics, scores: AnyScores | None, 
         f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)} · typednn</title>\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"<header><h1>{escape(title)}</h1>{_tiles(metrics, scores)}<nav>{links}</nav></header>\n<main>\n{omitted}\n"
-        + "\n".join(text for _, _, text in sections)
+        + "\n".join(f'<section id="{name}"><h2>{escape(words)}</h2>\n{content}</section>' for name, words, content in sections)
         + "\n</main>\n</body>\n</html>\n"
     )
 
 
-def _tiles(metrics: Metrics, scores: AnyScores | None) -> str:
+def _tiles(metrics: Metrics, scores: Scores | RegressionScores | None) -> str:
     """The main numbers, at the top."""
     steps, epochs, losses, _, *timings = metrics.steps
     speeds, seconds = (series[np.isfinite(series)] for series in timings)
-    found: dict[str, str] = {}
-    if scores is not None:
-        found |= scores.headline()
+    numbers = {} if scores is None else scores.headline()
     if len(steps):
-        found["steps"] = f"{steps[-1]:,.0f}"
-        found["epochs"] = f"{epochs[-1]:,.0f}" if np.isfinite(epochs[-1]) else ""
-        found["last loss"] = f"{losses[-1]:.4g}"
-        found["samples per second"] = f"{np.median(speeds):,.0f}" if len(speeds) else ""
-        found["time"] = _duration(float(seconds[-1])) if len(seconds) else ""
-    tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in found.items() if value)
+        numbers |= {
+            "steps": f"{steps[-1]:,.0f}",
+            "epochs": f"{epochs[-1]:,.0f}" if np.isfinite(epochs[-1]) else "",
+            "last loss": f"{losses[-1]:.4g}",
+            "samples per second": f"{np.median(speeds):,.0f}" if len(speeds) else "",
+            "time": _duration(float(seconds[-1])) if len(seconds) else "",
+        }
+    tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in numbers.items() if value)
     return f"<dl>{tiles}</dl>" if tiles else ""
 
 
@@ -157,8 +156,8 @@ def _duration(seconds: float) -> str:
 
 
 def _evaluations(metrics: Metrics) -> str:
-    found = ((at, split, *values) for split, series in metrics.evaluations.items() for at, *values in zip(*series, strict=True))
-    rows = sorted(found, key=lambda row: row[0])
+    rows = [(at, split, *values) for split, series in metrics.evaluations.items() for at, *values in zip(*series, strict=True)]
+    rows.sort(key=lambda row: row[0])
     if not rows:
         return note("No evaluation was recorded.")
     others = {(split, name, at): value for (split, name), series in metrics.others.items() for at, value in zip(*series, strict=True)}
@@ -170,59 +169,53 @@ def _evaluations(metrics: Metrics) -> str:
         for at, split, loss, accuracy in rows[-_LAST:]
     ]
     head += [name[:_VALUE_LIMIT] for name in names]
-    words = f"The last {_LAST} of {len(rows):,} evaluations" if len(rows) > _LAST else "Evaluations"
-    return table(head, cells, words)
+    return table(head, cells, f"The last {_LAST} of {len(rows):,} evaluations" if len(rows) > _LAST else "Evaluations")
 
 
 def _errors(scores: RegressionScores | None, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
-    """The sections of a regression only."""
-    found = note("There is no report of the errors: report.json is missing or damaged. `typednn eval` writes one.")
+    """The sections of a regression only: name, heading, HTML."""
+    errors = note("There is no report of the errors: report.json is missing or damaged. `typednn eval` writes one.")
     if scores is not None:
         report = scores.report
-        cells = [[f"{report.samples:,}", f"{report.mse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]]
-        found = table(["samples", "mean squared error", "mean absolute error", "R²"], cells, f"On the {scores.split} split")
-    return [section("errors", "Errors", found), section("residuals", "Residuals", pictures["residuals.png"])]
+        row = [f"{report.samples:,}", f"{report.mse:.6g}", f"{report.mae:.6g}", f"{report.r2:.4f}"]
+        errors = table(["samples", "mean squared error", "mean absolute error", "R²"], [row], f"On the {scores.split} split")
+    return [("errors", "Errors", errors), ("residuals", "Residuals", pictures["residuals.png"])]
 
 
 def _classes(scores: Scores | None, pictures: dict[str, str]) -> list[tuple[str, str, str]]:
-    """The sections of a classifier only."""
+    """The sections of a classifier only: name, heading, HTML."""
+    classes = note("There is no report of the classes: report.json is missing or damaged. `typednn eval` writes one.")
+    if scores is not None:
+        columns = [
+            [f"{100 * share:.1f} %" for share in (*shares, shares.mean())] for shares in (scores.precision, scores.recall, scores.f1)
+        ]
+        samples = [f"{count:,}" for count in (*scores.support, scores.support.sum())]
+        classes = table(
+            ["class", "precision", "recall", "F1", "samples"],
+            list(zip((*scores.names, "mean"), *columns, samples, strict=True)),
+            f"Class by class, on the {scores.split} split",
+            is_open=len(scores.names) <= 30,
+        )
     return [
-        section("classes", "Classes", _per_class(scores)),
-        section("confusion", "Confusion matrix", pictures["confusion.png"]),
-        section("worst", "Worst mistakes", pictures["worst.png"]),
+        ("classes", "Classes", classes),
+        ("confusion", "Confusion matrix", pictures["confusion.png"]),
+        ("worst", "Worst mistakes", pictures["worst.png"]),
     ]
-
-
-def _per_class(scores: Scores | None) -> str:
-    if scores is None:
-        return note("There is no report of the classes: report.json is missing or damaged. `typednn eval` writes one.")
-    rows = [
-        [name, *(f"{100 * values[place]:.1f} %" for values in (scores.precision, scores.recall, scores.f1)), f"{scores.support[place]:,}"]
-        for place, name in enumerate(scores.names)
-    ]
-    means = [f"{100 * values.mean():.1f} %" for values in (scores.precision, scores.recall, scores.f1)]
-    rows.append(["mean", *means, f"{scores.support.sum():,}"])
-    return table(
-        ["class", "precision", "recall", "F1", "samples"],
-        rows,
-        f"Class by class, on the {scores.split} split",
-        is_open=len(scores.names) <= _OPEN,
-    )
 
 
 def _config(folder: Path, remarks: list[str]) -> str:
     """The model's config and the recipe, where they exist."""
     texts = {name: _text(folder, name, remarks) for name in ("config.toml", "recipe.json")}
-    found = "".join(note(name) + text for name, text in texts.items() if text)
-    return found or note("config.toml is missing or damaged: how the run was set up is not known.")
+    blocks = "".join(note(name) + text for name, text in texts.items() if text)
+    return blocks or note("config.toml is missing or damaged: how the run was set up is not known.")
 
 
 def _environment(folder: Path, remarks: list[str]) -> str:
-    found = attempted(remarks, read_json, folder, "environment.json")
-    if not found:
+    facts = attempted(remarks, read_json, folder, "environment.json")
+    if not facts:
         return note("environment.json is missing or damaged: where the run took place is not known.")
     try:
-        rows = _flat("", found)
+        rows = list(_flat("", facts))
     except RecursionError:
         remarks.append("environment.json is nested too deep to be shown")
         return note("environment.json cannot be shown.")
@@ -235,18 +228,16 @@ def _environment(folder: Path, remarks: list[str]) -> str:
     )
 
 
-def _flat(prefix: str, found: dict[str, Any]) -> list[tuple[str, str]]:
-    """``{"a": {"b": 1}}`` as ``a.b``; beyond a few levels, and for lists, the value in words."""
-    rows: list[tuple[str, str]] = []
-    for key, value in found.items():
-        inner, several = as_object(value), as_list(value)
-        if inner and prefix.count(".") < _LEVELS:
-            rows.extend(_flat(f"{prefix}{key}.", inner))
-        elif several is not None:
-            rows.append((f"{prefix}{key}", ", ".join(str(part)[:_VALUE_LIMIT] for part in several[:_ROWS])))
+def _flat(prefix: str, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """``{"a": {"b": 1}}`` as ``a.b``; below four levels, and for lists, the value in words."""
+    for key, value in facts.items():
+        table, items = as_object(value), as_list(value)
+        if table and prefix.count(".") < 4:
+            yield from _flat(f"{prefix}{key}.", table)
+        elif items is not None:
+            yield f"{prefix}{key}", ", ".join(str(item)[:_VALUE_LIMIT] for item in items[:_ROWS])
         else:
-            rows.append((f"{prefix}{key}", "–" if value in (None, "") else str(value)))
-    return rows
+            yield f"{prefix}{key}", "–" if value in (None, "") else str(value)
 
 
 def _text(folder: Path, name: str, remarks: list[str]) -> str:
@@ -255,55 +246,42 @@ def _text(folder: Path, name: str, remarks: list[str]) -> str:
         return ""
     if len(text) > _TEXT_LIMIT:
         remarks.append(f"{name}: only the first {_TEXT_LIMIT:,} of {len(text):,} characters are shown")
-    return block(text[:_TEXT_LIMIT]) if text.strip() else note(f"{name} is empty.")
+    return f'<pre tabindex="0">{escaped(text[:_TEXT_LIMIT])}</pre>' if text.strip() else note(f"{name} is empty.")
 
 
 def _picture(folder: Path, name: str, absent: str, remarks: list[str]) -> str:
     words, meaning = _PICTURES[name]
-    content = attempted(remarks, read_bytes, folder, f"plots/{name}", _PICTURE_LIMIT)
+    content = attempted(remarks, read_bytes, folder, f"plots/{name}", 1 << 25)
     if content is None:
         return note(f"{words}: there is no picture" + (f", because {absent}." if absent else f" plots/{name} that can be shown."))
-    if not content.startswith(_SIGNATURE):
+    if not content.startswith(b"\x89PNG\r\n\x1a\n"):
         remarks.append(f"plots/{name} is not a PNG picture")
         return note(f"{words}: plots/{name} is not a PNG picture.")
-    return figure_of(base64.b64encode(content).decode("ascii"), words, meaning)
+    image = base64.b64encode(content).decode("ascii")
+    return (
+        f'<figure><div><img src="data:image/png;base64,{image}" alt="{escape(words)}: {escape(meaning)}"></div>'
+        f"<figcaption>{escape(meaning)}</figcaption></figure>"
+    )
 
 
 # --- the elements of the page, which escape all their text ----------------------------------------------------------------
 
 
-def section(name: str, words: str, content: str) -> tuple[str, str, str]:
-    """(name, words, element): a part of the page with its heading, linked from the top of the page; ``content`` is HTML."""
-    return name, escape(words), f'<section id="{escape(name)}"><h2>{escape(words)}</h2>\n{content}</section>'
-
-
 def note(text: str) -> str:
     """A sentence that says why something is not there."""
-    return f'<p class="note">{escape(_clean(text))}</p>'
-
-
-def block(text: str) -> str:
-    """Preformatted text of a file."""
-    return f'<pre tabindex="0">{escape(_clean(text))}</pre>'
+    return f'<p class="note">{escaped(text)}</p>'
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: str, *, is_open: bool = True) -> str:
     """A table that can be folded away; a wide one has its own scroll bar."""
-    top = "".join(f'<th scope="col">{escape(_clean(cell))}</th>' for cell in head)
-    lines = "\n".join("<tr>" + "".join(f"<td>{escape(_clean(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-    opened = " open" if is_open else ""
-    whole = f"<table><thead><tr>{top}</tr></thead><tbody>\n{lines}\n</tbody></table>"
-    return f'<details{opened}><summary>{escape(_clean(words))}</summary><div class="wide">{whole}</div></details>'
-
-
-def figure_of(encoded: str, words: str, meaning: str) -> str:
-    """A PNG picture, given in base 64."""
-    image = f'<img src="data:image/png;base64,{encoded}" alt="{escape(words)}: {escape(meaning)}">'
-    return f"<figure><div>{image}</div><figcaption>{escape(meaning)}</figcaption></figure>"
-
-
-def _clean(text: str) -> str:
-    """``text`` without control characters, which have no meaning in HTML."""
-    return "".join(
-        sign if (sign >= " " and sign != "\x7f") or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}" for sign in text.replace("\r\n", "\n")
+    top = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in head)
+    lines = "\n".join("<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<details{" open" if is_open else ""}><summary>{escaped(words)}</summary><div class="wide">'
+        f"<table><thead><tr>{top}</tr></thead><tbody>\n{lines}\n</tbody></table></div></details>"
     )
+
+
+def escaped(text: str) -> str:
+    """``text`` for HTML, without control characters, which have no meaning there."""
+    return escape(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n")))

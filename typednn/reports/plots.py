@@ -54,12 +54,13 @@ def write_plots(
     if images is not None and labels is not None and scores is not None:
         shown = worst_mistakes(images, labels, scores)
     metrics = read_metrics(folder)
-    names = report.names if isinstance(report, Scores) else None
     makers: dict[str, Callable[[], bytes | None]] = {
         "curves.png": lambda: loss_curve(metrics),
         "accuracy.png": lambda: accuracy_curve(metrics),
         "confusion.png": lambda: confusion_picture(report.confusion, report.names) if isinstance(report, Scores) else None,
-        "worst.png": lambda: worst_picture(shown, names) if isinstance(shown, Mistakes) else None,
+        "worst.png": lambda: (
+            worst_picture(shown, report.names if isinstance(report, Scores) else None) if isinstance(shown, Mistakes) else None
+        ),
         "residuals.png": lambda: residual_picture(shown) if isinstance(shown, Residuals) else None,
         "filters.png": lambda: None if filters is None else filter_picture(filters),
         "gradient_norms.png": lambda: gradient_norm_curves(metrics),

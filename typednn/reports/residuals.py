@@ -13,8 +13,7 @@ def residual_picture(residuals: Residuals) -> bytes:
     finite = np.isfinite(residuals.predictions) & np.isfinite(residuals.targets)
     predicted, true = (np.clip(array[finite], -GREATEST, GREATEST) for array in (residuals.predictions, residuals.targets))
     with drawing():
-        drawn = figure(9.0, 4.4)
-        left, right = drawn.subplots(1, 2)
+        drawn, (left, right) = figure(9.0, 4.4, 1, 2)
         dots: dict[str, Any] = {"color": PALETTE[0], "marker": ".", "linewidth": 0, "alpha": 0.5, "markersize": 5}
         left.plot(true, predicted, **dots)
         ends = [true.min(), true.max()] if len(true) else [0.0, 1.0]

@@ -23,17 +23,16 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from typednn.backends import to_numpy
 from typednn.errors import CheckpointError, explain
 from typednn.files import sync_folder
-from typednn.runs.run_files import parsed, write_file
-from typednn.runs.state import Json, TrainingState, count, inner, part
+from typednn.runs.run_files import parsed, reason, write_file
+from typednn.runs.state import Json, TrainingState, count, inner, items, word
 
 FORMAT = "typednn checkpoint"
 VERSION = 2  # in version 1 the model stood as it prints
@@ -73,17 +72,20 @@ def storing(where: Path, cure: str = "") -> Generator[None, None, None]:
             errno.EPERM: "choose a folder that can be written, or change its permissions",
             errno.EIO: "the disk may be failing: choose another",
         }
-        cures = "; ".join(text for text in (known.get(error.errno or 0, ""), cure) if text)
-        got = f"{error.strerror or type(error).__name__} (errno {error.errno})"
-        raise CheckpointError(explain(str(where), "must be written", got, cures)) from None
+        raise CheckpointError(
+            explain(
+                str(where),
+                "must be written",
+                f"{reason(error)} (errno {error.errno})",
+                "; ".join(filter(None, (known.get(error.errno or 0), cure))),
+            )
+        ) from None
 
 
 def _forget(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):  # the next start removes it
-            path.unlink(missing_ok=True)
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):  # it was a folder, or the next start removes it
+        path.unlink()
 
 
 # --- writing -------------------------------------------------------------------------------------------------------
@@ -108,20 +110,22 @@ def write_checkpoint(
         _forget(new)
         os.makedirs(new)
         try:
-            files: Json = {}
-            arrays = {key: value for key, value in optimizer.items() if not isinstance(value, int)}
-            for name, content in ((WEIGHTS, _packed(weights)), (OPTIMIZER, _packed(arrays))):
+            steps = {key: value for key, value in optimizer.items() if isinstance(value, int)}
+            arrays = {key: value for key, value in optimizer.items() if key not in steps}
+            contents = {WEIGHTS: _packed(weights), OPTIMIZER: _packed(arrays)}
+            for name, content in contents.items():
                 write_file(new / name, content)
-                files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
             table = {
                 "format": FORMAT,
                 "version": VERSION,
                 **state.as_json(),
-                "optimizer": {"name": optimizer_name, "steps": {key: value for key, value in optimizer.items() if isinstance(value, int)}},
+                "optimizer": {"name": optimizer_name, "steps": steps},
                 "model": [[*row] for row in model],
                 "environment": dict(environment or {}),
                 "configs": dict(configs or {}),
-                "files": files,
+                "files": {
+                    name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} for name, content in contents.items()
+                },
             }
             write_file(new / STATE, json.dumps({**table, "checksum": _checksum(table)}, indent=1, allow_nan=False).encode())
             sync_folder(new)
@@ -134,8 +138,7 @@ def write_checkpoint(
 
 
 def _packed(arrays: Mapping[str, Any]) -> bytes:
-    host = {name: np.ascontiguousarray(to_numpy(array)).reshape(array.shape) for name, array in arrays.items()}
-    return safetensors.numpy.save(host)
+    return safetensors.numpy.save({name: np.ascontiguousarray(to_numpy(array)).reshape(array.shape) for name, array in arrays.items()})
 
 
 def _checksum(table: Json) -> str:
@@ -148,13 +151,12 @@ def _checksum(table: Json) -> str:
 def checkpoints(parent: Path) -> list[Path]:
     """The checkpoints below ``parent``, oldest first; leftovers, links and other files are ignored."""
     try:
-        found = [path for path in parent.iterdir() if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
+        folders = [path for path in parent.iterdir() if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        cure = "change its permissions"
-        raise CheckpointError(explain(str(parent), "must be readable", error.strerror or type(error).__name__, cure)) from None
-    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
+        raise CheckpointError(explain(str(parent), "must be readable", reason(error), "change its permissions")) from None
+    return sorted(folders, key=lambda path: int(path.name.removeprefix("step-")))
 
 
 def clean(parent: Path) -> None:
@@ -187,16 +189,24 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         raise _damaged(where, f"must say format {FORMAT!r}", "something else")
     version = count(where, state, "version")
     if version > VERSION:
-        cure = "update typednn, or go on with the version that wrote it"
-        raise CheckpointError(explain(where, f"this typednn reads versions up to {VERSION}", f"version {version}", cure))
+        raise CheckpointError(
+            explain(
+                where,
+                f"this typednn reads versions up to {VERSION}",
+                f"version {version}",
+                "update typednn, or go on with the version that wrote it",
+            )
+        )
     expected = state.pop("checksum", None)
     if expected != _checksum(state):
         raise _damaged(where, f"its checksum must be {str(expected)[:12]}…", "another: a bit or more has changed")
     named, step = _NAME.fullmatch(folder.name), count(where, state, "step")
     if named and int(named[1]) != step:
-        cure = "the folder was renamed or copied: give it its own name back"
-        raise CheckpointError(
-            explain(str(folder), f"must hold the checkpoint of step {int(named[1])}", f"that of step {step}", cure), damaged=True
+        raise _damaged(
+            str(folder),
+            f"must hold the checkpoint of step {int(named[1])}",
+            f"that of step {step}",
+            "the folder was renamed or copied: give it its own name back",
         )
     files = inner(where, state, "files")
     weights, arrays = (_arrays(folder / name, inner(where, files, name)) for name in (WEIGHTS, OPTIMIZER))
@@ -207,7 +217,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         TrainingState.from_json(where, state),
         weights,
         {**{key: count(where, steps, key) for key in steps}, **arrays},
-        part(where, optimizer, "name", str),
+        word(where, optimizer, "name"),
         _structure(where, state),
         inner(where, state, "environment"),
         inner(where, {"configs": {}, **state}, "configs"),
@@ -218,8 +228,9 @@ def _structure(where: str, state: Json) -> list[list[str]] | str:
     model: Any = state.get("model")
     if isinstance(model, str):
         return model
-    lists: Any = [part(where, {"model": row}, "model", list) for row in cast("list[object]", part(where, state, "model", list))]
-    return [[part(where, {"model": word}, "model", str) for word in row] for row in lists]
+    return [
+        [word(where, {"model": text}, "model") for text in items(where, {"model": row}, "model")] for row in items(where, state, "model")
+    ]
 
 
 def _content(path: Path) -> bytes:
@@ -231,7 +242,7 @@ def _content(path: Path) -> bytes:
     except FileNotFoundError:
         raise _damaged(str(path), "must be there", "no such file") from None
     except OSError as error:
-        raise _damaged(str(path), "must be readable", error.strerror or type(error).__name__) from None
+        raise _damaged(str(path), "must be readable", reason(error)) from None
 
 
 def _arrays(path: Path, expected: Json) -> dict[str, Any]:
@@ -241,11 +252,10 @@ def _arrays(path: Path, expected: Json) -> dict[str, Any]:
     if hashlib.sha256(content).hexdigest() != expected.get("sha256"):
         raise _damaged(str(path), f"its SHA-256 must be {str(expected.get('sha256'))[:12]}…", "another: a bit or more has changed")
     try:
-        loaded: dict[str, Any] = safetensors.numpy.load(content)
+        return safetensors.numpy.load(content)
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise _damaged(str(path), "must be a safetensors file", str(error)[:80]) from None
-    return loaded
 
 
-def _damaged(where: str, rule: str, got: str) -> CheckpointError:
-    return CheckpointError(explain(where, rule, got, "this checkpoint is damaged"), damaged=True)
+def _damaged(where: str, rule: str, got: str, cure: str = "this checkpoint is damaged") -> CheckpointError:
+    return CheckpointError(explain(where, rule, got, cure), damaged=True)

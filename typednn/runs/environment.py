@@ -14,29 +14,30 @@ from typednn.engines import blas, fast, get_threads, processor
 from typednn.runs.state import Json
 from typednn.version import __version__
 
-_REASON = re.compile(r" \([^)]*\)")
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
 
 def environment() -> Json:
     """The facts that must be equal for equal bits: versions, machine, threads, engine."""
     kernels = f"Halide {metadata.version('halide')}; {blas.why()}" if fast() else "reference kernels"
+    limits = {name: os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
         "typednn": __version__,
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor.host().model or platform.processor(),
-        "threads": {"cores": processor.cores(), "kernels": get_threads(), **{name: os.environ.get(name, "") for name in _THREADS}},
+        "threads": {"cores": processor.cores(), "kernels": get_threads(), **limits},
         "engine": f"{kernels}; NumPy with {blas.numpy_blas()}",
     }
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = "float32") -> list[str]:
     """The differences between two environments that can change the bits of a model of ``dtype``, a phrase each."""
-    theirs, ours = _deciding(before, dtype), _deciding(now, dtype)
-    keys = [key for key in dict.fromkeys([*theirs, *ours]) if theirs.get(key) != ours.get(key)]
-    return [f"{key} was {str(theirs.get(key))[:100]}, is {str(ours.get(key))[:100]}" for key in keys]
+    then, present = _deciding(before, dtype), _deciding(now, dtype)
+    return [
+        f"{key} was {str(then.get(key))[:100]}, is {str(present.get(key))[:100]}"
+        for key in dict.fromkeys([*then, *present])
+        if then.get(key) != present.get(key)
+    ]
 
 
 def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
@@ -46,11 +47,10 @@ def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
     dtypes. It uses as many threads as its environment variable says, or cores.
     """
     engine, threads = str(facts.get("engine", "")), facts.get("threads")
-    deciding: Json = {**facts, "python": ".".join(str(facts.get("python", "")).split(".")[:2]), "engine": _REASON.sub("", engine)}
+    deciding: Json = {**facts, "python": ".".join(str(facts.get("python", "")).split(".")[:2]), "engine": re.sub(r" \([^)]*\)", "", engine)}
     if isinstance(threads, dict):
-        counts = cast("Json", threads)
-        compiled = engine.startswith("Halide")
-        deciding.pop("threads")
+        counts, compiled = cast("Json", threads), engine.startswith("Halide")
+        del deciding["threads"]
         if compiled:
             deciding["the kernels' number of threads"] = counts.get("kernels")
         if dtype != "float32" or not compiled or "OpenBLAS multiplies" not in engine:

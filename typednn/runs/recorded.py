@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -24,10 +24,12 @@ from typednn.runs.run_files import as_list, as_number, as_object, is_inside, par
 Counts: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Series: TypeAlias = tuple[Numbers, ...]
+Key: TypeAlias = tuple[str, ...]
+Rows: TypeAlias = dict[Key, tuple[float, ...]]
 
 LINE_LIMIT = 1 << 20
 CLASS_LIMIT = 1000
-NAME_LIMIT = 1000
+NAME_LIMIT = 2000  # of layers and metrics
 SPLITS = ("train", "validation", "test")
 _RECORD = ("kind", "step", "epoch", "split", "loss", "accuracy")  # keys of an evaluation besides its other metrics
 
@@ -55,19 +57,19 @@ class Scores:
     """``report.json``: the results of a classifier, class by class; true classes are the rows of ``confusion``."""
 
     names: tuple[str, ...]
-    confusion: npt.NDArray[np.int64]
+    confusion: Counts
     precision: Numbers
     recall: Numbers
     f1: Numbers
-    support: npt.NDArray[np.int64]
+    support: Counts
     accuracy: float
     split: str
     train_accuracy: float | None
 
     def headline(self) -> dict[str, str]:
         """The numbers that a reader wants first."""
-        train = {} if self.train_accuracy is None else {"train accuracy": f"{100 * self.train_accuracy:.2f} %"}
-        return {f"{self.split} accuracy": f"{100 * self.accuracy:.2f} %"} | train
+        shares = {f"{self.split} accuracy": self.accuracy, "train accuracy": self.train_accuracy}
+        return {name: f"{100 * share:.2f} %" for name, share in shares.items() if share is not None}
 
 
 @final
@@ -81,167 +83,177 @@ class RegressionScores:
 
     def headline(self) -> dict[str, str]:
         """The numbers that a reader wants first."""
-        train = {} if self.train_r2 is None else {"train R²": f"{self.train_r2:.4f}"}
-        return {f"{self.split} R²": f"{self.report.r2:.4f}"} | train
+        values = {f"{self.split} R²": self.report.r2, "train R²": self.train_r2}
+        return {name: f"{value:.4f}" for name, value in values.items() if value is not None}
 
 
-def _packed() -> array[float]:
-    """A buffer for rows of numbers, the step first, of eight bytes each."""
-    return array("d")
-
-
-def _series(kept: array[float], width: int) -> Series:
-    """The columns of rows of ``width``, in the order of steps."""
-    rows = np.array(kept, np.float64).reshape(-1, width)
-    return tuple(np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")].T))
+# --- metrics.jsonl ---------------------------------------------------------------------------------------------------
 
 
 def read_metrics(run_folder: Path) -> Metrics:
     """``metrics.jsonl``; without the file, or without a usable line, everything is empty, with a remark."""
-    steps, evaluations = _packed(), {split: _packed() for split in SPLITS}
-    norms: defaultdict[str, array[float]] = defaultdict(_packed)
-    others: defaultdict[tuple[str, str], array[float]] = defaultdict(_packed)
+    numbers: defaultdict[Key, array[float]] = defaultdict(lambda: array("d"))  # the rows of each series, one after the other
     unusable, last_is_cut, first_unusable, number = 0, False, 0, 0
     path, name = run_folder / "metrics.jsonl", "metrics.jsonl"
     try:
         if not is_inside(run_folder, path):
-            return Metrics(_series(steps, 6), {}, {}, (f"{name} is missing: nothing is known of the way that training took",))
+            return Metrics(_series(numbers["step",], 6), {}, {}, (f"{name} is missing: nothing is known of the way that training took",))
         with path.open("rb") as stream:
             while line := stream.readline(LINE_LIMIT + 1):
                 number += 1
-                whole = line.endswith(b"\n")
-                if len(line) > LINE_LIMIT and not whole:
-                    while (rest := stream.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
-                        pass
-                    whole, entry = True, None
-                else:
-                    entry = parsed(line)
-                if (entry is None or not _take(entry, steps, evaluations, norms, others)) and line.strip():
-                    last_is_cut = not whole
-                    unusable += whole
-                    first_unusable = first_unusable or (number if whole else 0)
+                is_cut = not line.endswith(b"\n")
+                too_long = is_cut and len(line) > LINE_LIMIT
+                while too_long and (rest := stream.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
+                    pass
+                entry = None if too_long else parsed(line)
+                rows = None if entry is None else _rows(entry)
+                if rows is not None and len(numbers.keys() | rows.keys()) <= NAME_LIMIT:
+                    for key, row in rows.items():
+                        numbers[key].extend(row)
+                elif line.strip():
+                    last_is_cut = is_cut and not too_long
+                    unusable += not last_is_cut
+                    first_unusable = first_unusable or (0 if last_is_cut else number)
     except OSError as error:
         raise DataError(explain(name, "must be readable", reason(error))) from None
+    evaluations = {split: _series(numbers["evaluation", split], 3) for split in SPLITS if ("evaluation", split) in numbers}
+    steps = _series(numbers["step",], 6)
     left_out = f"{unusable:,} of {number:,} lines are not what they should be and were left out, the first is line {first_unusable:,}"
-    remarks = (
-        (unusable, f"{name}: {left_out}"),
-        (last_is_cut, f"{name}: the last line is cut off, as by a killed process, and was left out"),
-        (not any((steps, *evaluations.values())), f"{name} holds no measurement yet"),
-    )
-    known = {split: _series(kept, 3) for split, kept in evaluations.items() if kept}
+    remarks = {
+        f"{name}: {left_out}": unusable,
+        f"{name}: the last line is cut off, as by a killed process, and was left out": last_is_cut,
+        f"{name} holds no measurement yet": not len(steps[0]) and not evaluations,
+    }
     return Metrics(
-        _series(steps, 6),
-        known,
-        {layer: _series(kept, 2) for layer, kept in norms.items()},
-        tuple(remark for holds, remark in remarks if holds),
-        {name: _series(kept, 2) for name, kept in others.items()},
+        steps,
+        evaluations,
+        {key[1]: _series(rows, 2) for key, rows in numbers.items() if key[0] == "norm"},
+        tuple(remark for remark, holds in remarks.items() if holds),
+        {(key[1], key[2]): _series(rows, 2) for key, rows in numbers.items() if key[0] == "metric"},
     )
+
+
+def _rows(entry: dict[str, Any]) -> Rows | None:
+    """The rows of numbers in a line, the step first; None where the line is not what it should be.
+
+    The keys are ``("step",)``, ``("norm", layer)``, ``("evaluation", split)`` and ``("metric", split, name)``.
+    """
+    kind, split, step = entry.get("kind"), entry.get("split"), _number(entry.get("step"))
+    if not 0 <= step < 2**53 or "loss" not in entry or (entry["loss"] is not None and as_number(entry["loss"]) is None):
+        return None
+    if kind == "step":
+        layers = {} if entry.get("gradient_norms") is None else as_object(entry["gradient_norms"])
+        if layers is None:
+            return None
+        epoch, *others = (_number(entry.get(key)) for key in ("epoch", "loss", "lr", "samples_per_second", "seconds"))
+        norms: Rows = {("norm", layer): (step, _number(norm)) for layer, norm in layers.items()}
+        return {("step",): (step, epoch if isfinite(epoch) else nan, *others), **norms}
+    if kind == "evaluation" and split in SPLITS:
+        numbers = {name: _number(value) for name, value in entry.items() if name not in _RECORD}
+        metrics: Rows = {("metric", split, name): (step, number) for name, number in numbers.items() if isfinite(number)}
+        return {("evaluation", split): (step, _number(entry["loss"]), _number(entry.get("accuracy"))), **metrics}
+    return {} if isinstance(kind, str) and kind != "evaluation" else None  # lines of other kinds are ignored
+
+
+def _number(value: object) -> float:
+    """A value from JSON if it is a number, else NaN."""
+    number = as_number(value)
+    return nan if number is None else number
+
+
+def _series(rows: array[float], width: int) -> Series:
+    """The columns of rows of ``width`` numbers, in the order of steps."""
+    table = np.array(rows, np.float64).reshape(-1, width)
+    return tuple(np.ascontiguousarray(table[np.argsort(table[:, 0], kind="stable")].T))
+
+
+# --- report.json -----------------------------------------------------------------------------------------------------
 
 
 def read_scores(run_folder: Path) -> Scores | RegressionScores | None:
     """``report.json``, None where it is missing; a `DataError` where its parts do not fit each other."""
-    found = read_json(run_folder, "report.json")
-    if found is None:
+    table = read_json(run_folder, "report.json")
+    if table is None:
         return None
-    if found.get("task", "classification") not in ("classification", "regression"):
-        raise _wrong("task", "classification or regression")
-    return _regression(found) if found.get("task") == "regression" else _classification(found)
+    rule, tasks = "classification or regression", ("classification", "regression")
+    task = _checked("task", table.get("task", "classification"), rule, lambda task: task in tasks)
+    return _regression(table) if task == "regression" else _classification(table)
 
 
-def _regression(found: dict[str, Any]) -> RegressionScores:
-    samples, split = found.get("samples"), found.get("split", "test")
-    if type(samples) is not int or not 0 < samples < 2**53:
-        raise _wrong("samples", "a number of samples")
-    if not isinstance(split, str):
-        raise _wrong("split", "a string")
-    trained = None if found.get("train_r2") is None else _finite(found, "train_r2")
-    report = RegressionReport(samples, _finite(found, "mse", 0.0), _finite(found, "mae", 0.0), _finite(found, "r2"))
-    return RegressionScores(report, split, trained)
+def _regression(table: dict[str, Any]) -> RegressionScores:
+    train_r2 = _checked("train_r2", table.get("train_r2"), "a finite number", lambda value: value is None or _is_number(value))
+    return RegressionScores(
+        RegressionReport(
+            _checked("samples", table.get("samples"), "a number of samples", lambda value: _is_count(value, 1)),
+            _checked("mse", table.get("mse"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
+            _checked("mae", table.get("mae"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
+            _checked("r2", table.get("r2"), "a finite number", _is_number),
+        ),
+        _split(table),
+        train_r2,
+    )
 
 
-def _finite(found: dict[str, Any], key: str, least: float = -inf) -> float:
-    value = as_number(found.get(key))
-    if value is None or not isfinite(value) or value < least:
-        raise _wrong(key, "a finite number" + ("" if least == -inf else f" from {least:g}"))
+def _classification(table: dict[str, Any]) -> Scores:
+    classes = _checked(
+        "classes", table.get("classes"), f"an integer from 1 to {CLASS_LIMIT}", lambda value: _is_count(value, 1, CLASS_LIMIT)
+    )
+    names = table.get("names", [str(label) for label in range(classes)])
+    rows = _checked("confusion", table.get("confusion"), f"{classes} rows of {classes} counts", lambda rows: _is_list(rows, classes))
+
+    def counts(key: str, row: Any) -> Counts:
+        return np.array(_checked(key, row, f"{classes} counts in a row", lambda row: _is_list(row, classes, _is_count)), np.int64)
+
+    def shares(key: str) -> Numbers:
+        return np.array(
+            _checked(key, table.get(key), f"{classes} numbers from 0 to 1", lambda row: _is_list(row, classes, _is_share)), np.float64
+        )
+
+    return Scores(
+        tuple(_checked("names", names, f"{classes} strings", lambda names: _is_list(names, classes, _is_text))),
+        np.stack([counts("confusion", row) for row in rows]),
+        shares("precision"),
+        shares("recall"),
+        shares("f1"),
+        counts("support", table.get("support")),
+        _checked("accuracy", table.get("accuracy"), "a number from 0 to 1", _is_share),
+        _split(table),
+        _checked(
+            "train_accuracy",
+            table.get("train_accuracy"),
+            "a number from 0 to 1, or null",
+            lambda share: share is None or _is_share(share),
+        ),
+    )
+
+
+def _split(table: dict[str, Any]) -> str:
+    return str(_checked("split", table.get("split", "test"), "a string", _is_text))
+
+
+def _checked(key: str, value: object, rule: str, fits: Callable[[Any], bool]) -> Any:
+    """The value of ``key`` in the report; a `DataError` with the rule unless it fits."""
+    if not fits(value):
+        raise DataError(explain("report.json", f"{key!r} must be {rule}", "something else", "write it anew with `typednn eval`"))
     return value
 
 
-def _classification(found: dict[str, Any]) -> Scores:
-    classes = found.get("classes")
-    if not isinstance(classes, int) or isinstance(classes, bool) or not 1 <= classes <= CLASS_LIMIT:
-        raise _wrong("classes", f"an integer from 1 to {CLASS_LIMIT}")
-    names = as_list(found.get("names", [str(label) for label in range(classes)]))
-    if names is None or len(names) != classes or not all(isinstance(name, str) for name in names):
-        raise _wrong("names", f"{classes} strings")
-    rows = as_list(found.get("confusion"))
-    if rows is None or len(rows) != classes:
-        raise _wrong("confusion", f"{classes} rows of {classes} counts")
-    confusion = np.stack([_counts("confusion", row, classes) for row in rows])
-    support = _counts("support", found.get("support"), classes)
-    precision, recall, f1 = (_shares(key, found.get(key), classes) for key in ("precision", "recall", "f1"))
-    accuracy, split, trained = as_number(found.get("accuracy")), found.get("split", "test"), found.get("train_accuracy")
-    if accuracy is None or not 0 <= accuracy <= 1:
-        raise _wrong("accuracy", "a number from 0 to 1")
-    if not isinstance(split, str):
-        raise _wrong("split", "a string")
-    train_accuracy = as_number(trained)
-    if trained is not None and (train_accuracy is None or not 0 <= train_accuracy <= 1):
-        raise _wrong("train_accuracy", "a number from 0 to 1, or null")
-    return Scores(tuple(map(str, names)), confusion, precision, recall, f1, support, accuracy, split, train_accuracy)
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
-def _take(
-    entry: dict[str, Any],
-    steps: array[float],
-    evaluations: dict[str, array[float]],
-    norms: defaultdict[str, array[float]],
-    others: defaultdict[tuple[str, str], array[float]],
-) -> bool:
-    """Take the numbers of ``entry``; whether it was valid."""
-    step, epoch, loss = (as_number(entry.get(key)) for key in ("step", "epoch", "loss"))
-    if step is None or not 0 <= step < 2**53 or "loss" not in entry or (loss is None and entry["loss"] is not None):
-        return False
-    missing = float("nan")
-    kept_loss = missing if loss is None else loss
-    if entry.get("kind") == "step":
-        rate, speed, seconds = (as_number(entry.get(key)) for key in ("lr", "samples_per_second", "seconds"))
-        norms_here = entry.get("gradient_norms")
-        found = {} if norms_here is None else as_object(norms_here)
-        if found is None or len(norms.keys() | found.keys()) > NAME_LIMIT:
-            return False
-        row = (step, epoch if epoch is not None and isfinite(epoch) else None, kept_loss, rate, speed, seconds)
-        steps.extend(missing if value is None else value for value in row)
-        for layer, given in found.items():
-            norm = as_number(given)
-            norms[layer].extend((step, missing if norm is None else norm))
-        return True
-    split, accuracy = entry.get("split"), as_number(entry.get("accuracy"))
-    if entry.get("kind") == "evaluation" and isinstance(split, str) and split in evaluations:
-        numbers = {(split, name): as_number(entry[name]) for name in entry if name not in _RECORD}
-        if len(others.keys() | numbers.keys()) > NAME_LIMIT:
-            return False
-        evaluations[split].extend((step, kept_loss, missing if accuracy is None else accuracy))
-        for name, value in numbers.items():
-            if value is not None and isfinite(value):
-                others[name].extend((step, value))
-        return True
-    # Lines of other kinds are ignored.
-    return isinstance(entry.get("kind"), str) and entry["kind"] != "evaluation"
+def _is_count(value: object, least: int = 0, most: int = 2**53 - 1) -> bool:
+    return type(value) is int and least <= value <= most
 
 
-def _counts(key: str, values: object, classes: int) -> Counts:
-    counts = as_list(values)
-    if counts is None or len(counts) != classes or not all(type(count) is int and 0 <= count < 2**53 for count in counts):
-        raise _wrong(key, f"{classes} counts in a row")
-    return np.array(counts, np.int64)
+def _is_number(value: object, least: float = -inf, most: float = inf) -> bool:
+    return isfinite(_number(value)) and least <= _number(value) <= most
 
 
-def _shares(key: str, values: object, classes: int) -> Numbers:
-    shares = [as_number(value) for value in as_list(values) or []]
-    if len(shares) != classes or not all(share is not None and 0 <= share <= 1 for share in shares):
-        raise _wrong(key, f"{classes} numbers from 0 to 1")
-    return np.array(shares, np.float64)
+def _is_share(value: object) -> bool:
+    return _is_number(value, 0.0, 1.0)
 
 
-def _wrong(key: str, rule: str) -> DataError:
-    return DataError(explain("report.json", f"{key!r} must be {rule}", "something else", "write it anew with `typednn eval`"))
+def _is_list(value: Any, length: int, fits: Callable[[Any], bool] = lambda _: True) -> bool:
+    values = as_list(value)
+    return values is not None and len(values) == length and all(map(fits, values))

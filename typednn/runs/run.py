@@ -15,10 +15,9 @@ import os
 import stat
 import warnings
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
@@ -38,7 +37,6 @@ from typednn.runs.state import Json, TrainingState, generator_states, restore_ge
 Which: TypeAlias = Literal["latest", "best"]
 CONFIGS = ("config.toml", "recipe.json")
 _LINE = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_CHAINS = ("Sequential", "Stack", "Fused")
 
 
 class RunLocked(StateError):
@@ -58,7 +56,7 @@ class Run(AbstractContextManager["Run"]):
         self.folder: Path = Path(folder)
         self.environment: Json = environment()
         self.metrics_bytes: int = 0
-        self._locks: tuple[int, ...] = ()  # descriptors of the lock file and the folder
+        self._locks: list[int] = []  # descriptors of the lock file and the folder
         self._by_file: bool = False  # whether the folder itself could not be locked
         self._metrics: int | None = None
 
@@ -68,15 +66,16 @@ class Run(AbstractContextManager["Run"]):
         if config not in CONFIGS:
             raise ArgumentError(explain("Run.create", f"config must be one of {', '.join(CONFIGS)}", repr(config)), "config")
         run = cls(folder)
-        where = str(run.folder)
         if run.config_path is not None:
-            raise StateError(explain(where, "a new run needs a folder without one", "a run", "resume it, or choose another folder"))
+            raise StateError(
+                explain(str(run.folder), "a new run needs a folder without one", "a run", "resume it, or choose another folder")
+            )
         with storing(run.folder):
             run.folder.mkdir(parents=True, exist_ok=True)
-        run._refuse_strangers()  # before a lock file is made, and again under the lock
-        run._acquire()
+        run._refuse_other_files()  # before a lock file is made, and again under the lock
         try:
-            run._refuse_strangers()
+            run._acquire()
+            run._refuse_other_files()
             with storing(run.folder):
                 replace_file(run.folder / "environment.json", _pretty(run.environment))
                 if model is not None:
@@ -93,11 +92,17 @@ class Run(AbstractContextManager["Run"]):
         """The run in ``folder``; without ``lock`` for reading only, by any number of processes."""
         run = cls(folder)
         if run.config_path is None:
-            got = "none" if run.folder.is_dir() else "no such folder"
-            raise CheckpointError(explain(str(run.folder), f"a run folder holds {' or '.join(CONFIGS)}", got, "is it the right folder?"))
+            raise CheckpointError(
+                explain(
+                    str(run.folder),
+                    f"a run folder holds {' or '.join(CONFIGS)}",
+                    "none" if run.folder.is_dir() else "no such folder",
+                    "is it the right folder?",
+                )
+            )
         if lock:
-            run._acquire()
             try:
+                run._acquire()
                 clean(run.checkpoint_folder)
                 clean(run.folder)
             except BaseException:
@@ -124,61 +129,70 @@ class Run(AbstractContextManager["Run"]):
 
     # ------------------------------------------------------------------ lock
 
-    def _refuse_strangers(self) -> None:
-        strangers = {path.name for path in self.folder.iterdir()} - {"lock", "model.txt", "environment.json"}
-        strangers = {name for name in strangers if not name.startswith(".new-")}
-        if strangers:
-            got = ", ".join(sorted(strangers)[:5])
-            raise StateError(explain(str(self.folder), "a new run needs an empty folder", got, "choose another"))
+    def _refuse_other_files(self) -> None:
+        names = {path.name for path in self.folder.iterdir() if not path.name.startswith(".new-")}
+        others = sorted(names - {"lock", "model.txt", "environment.json"})
+        if others:
+            raise StateError(explain(str(self.folder), "a new run needs an empty folder", ", ".join(others[:5]), "choose another"))
 
     def _acquire(self) -> None:
+        """Take the lock; after an error the caller closes the run."""
         import fcntl  # POSIX only: elsewhere training works without runs
 
         path = self.path("lock")
-        with ExitStack() as opened, storing(path):
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
-            opened.callback(os.close, file)
+        refused: list[OSError] = []
+        with storing(path):
+            self._locks.append(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644))
             # The file may be removed, the folder can't be. So the folder is locked too, where the file system allows it.
-            folder = os.open(self.folder, os.O_RDONLY)
-            opened.callback(os.close, folder)
-            refused: list[OSError] = []
-            for handle in (file, folder):
+            self._locks.append(os.open(self.folder, os.O_RDONLY))
+            for handle in self._locks:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    pid = os.read(file, 20).decode("ascii", "replace").strip()
+                    pid = os.read(self._locks[0], 20).decode("ascii", "replace").strip()
                     got, cure = f"a lock held by {f'process {pid}' if pid else 'another process'}", "wait for it to end, or end it"
                     raise RunLocked(explain(str(self.folder), "one process at a time trains in a run folder", got, cure)) from None
                 except OSError as error:
                     refused.append(error)
-            os.ftruncate(file, 0)
-            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
-            opened.pop_all()
-        self._locks = (file, folder)
+            os.ftruncate(self._locks[0], 0)
+            os.pwrite(self._locks[0], f"{os.getpid()}\n".encode(), 0)
         self._by_file = bool(refused)
         if len(refused) == len(self._locks):
-            text = f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here"
-            warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=3)
+            self.warn(f"this file system has no locks ({reason(refused[0])}): see to it that no other process trains here", 3)
 
     def require_lock(self) -> None:
         """`StateError` unless this process has the lock."""
         if not self._locks:
-            got, cure = "a run opened without it, or closed", "open it with Run.open(folder)"
-            raise StateError(explain(str(self.folder), "training needs the run's lock", got, cure))
+            raise StateError(
+                explain(
+                    str(self.folder), "training needs the run's lock", "a run opened without it, or closed", "open it with Run.open(folder)"
+                )
+            )
         if self._by_file:
-            with storing(self.folder / "lock", "it was removed: another process may train here"):
-                if not os.path.samestat(os.fstat(self._locks[0]), os.stat(self.folder / "lock")):
-                    got, cure = "another file in its place", "let one process train here, and resume it"
-                    raise RunLocked(explain(str(self.folder / "lock"), "must be the file that this process locked", got, cure))
+            path = self.folder / "lock"
+            with storing(path, "it was removed: another process may train here"):
+                if not os.path.samestat(os.fstat(self._locks[0]), os.stat(path)):
+                    raise RunLocked(
+                        explain(
+                            str(path),
+                            "must be the file that this process locked",
+                            "another file in its place",
+                            "let one process train here, and resume it",
+                        )
+                    )
 
     def close(self) -> None:
         """Release the lock; a second call does nothing."""
         for handle in (*self._locks, *([] if self._metrics is None else [self._metrics])):
             os.close(handle)
-        self._metrics, self._locks = None, ()
+        self._metrics, self._locks = None, []
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def warn(self, text: str, stacklevel: int) -> None:
+        """A `RunWarning` with the run's folder before ``text``."""
+        warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=stacklevel + 1)
 
     # ------------------------------------------------------------------ metrics
 
@@ -191,10 +205,9 @@ class Run(AbstractContextManager["Run"]):
                 self._metrics = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
             if not stat.S_ISREG(os.fstat(self._metrics).st_mode):
                 raise CheckpointError(explain(str(path), "must be a plain file", "a pipe or a device", "remove it"))
-            found = os.fstat(self._metrics).st_size
-            if found < size:
-                text = f"metrics.jsonl holds {found} bytes, the checkpoint was written after {size}: the curves will have a gap"
-                warnings.warn(RunWarning(f"{self.folder}: {text}"), stacklevel=2)
+            present = os.fstat(self._metrics).st_size
+            if present < size:
+                self.warn(f"metrics.jsonl holds {present} bytes, the checkpoint was written after {size}: the curves will have a gap", 2)
                 size = path.read_bytes().rfind(b"\n") + 1
             os.ftruncate(self._metrics, size)
             os.fsync(self._metrics)
@@ -227,7 +240,7 @@ class Run(AbstractContextManager["Run"]):
         if self._metrics is not None:
             with storing(self.folder / "metrics.jsonl"):
                 os.fsync(self._metrics)
-        saved = write_checkpoint(
+        folder = write_checkpoint(
             self.checkpoint_folder,
             state,
             model.state_dict(),
@@ -238,7 +251,7 @@ class Run(AbstractContextManager["Run"]):
             configs=self._configs(),
         )
         self.settle(state.best, keep=keep)
-        return saved
+        return folder
 
     def settle(self, best: Best | None, *, keep: int = 3) -> None:
         """After a checkpoint: write the best to `best.json`, and remove old ones. Resuming repeats this where it failed."""
@@ -254,18 +267,24 @@ class Run(AbstractContextManager["Run"]):
 
     def _configs(self) -> dict[str, str]:
         """SHA-256 of the configs that the run has, by name."""
-        found = {name: read_bytes(self.folder, name) for name in CONFIGS}
-        return {name: hashlib.sha256(content).hexdigest() for name, content in found.items() if content is not None}
+        contents = ((name, read_bytes(self.folder, name)) for name in CONFIGS)
+        return {name: hashlib.sha256(content).hexdigest() for name, content in contents if content is not None}
 
     def _read(self, folder: Path) -> Checkpoint:
         """The checkpoint in ``folder``; one of other configs counts as damaged."""
-        found, configs = read_checkpoint(folder), self._configs()
-        for name, expected in found.configs.items():
+        checkpoint, configs = read_checkpoint(folder), self._configs()
+        for name, expected in checkpoint.configs.items():
             if configs.get(name) != expected:
-                got = "another, or a damaged one" if name in configs else "none"
-                rule = f"{folder.name} was trained by a {name} of SHA-256 {str(expected)[:12]}…"
-                raise CheckpointError(explain(str(self.folder / name), rule, got, "bring that file back, or start a new run"), damaged=True)
-        return found
+                raise CheckpointError(
+                    explain(
+                        str(self.folder / name),
+                        f"{folder.name} was trained by a {name} of SHA-256 {str(expected)[:12]}…",
+                        "another, or a damaged one" if name in configs else "none",
+                        "bring that file back, or start a new run",
+                    ),
+                    damaged=True,
+                )
+        return checkpoint
 
     def latest(self) -> Checkpoint | None:
         """The newest valid checkpoint, None where there is none at all.
@@ -277,50 +296,52 @@ class Run(AbstractContextManager["Run"]):
         damaged: list[tuple[Path, CheckpointError]] = []
         for folder in reversed(checkpoints(self.checkpoint_folder)):
             try:
-                found = self._read(folder)
+                checkpoint = self._read(folder)
             except CheckpointError as error:
                 if not error.damaged:
                     raise
                 damaged.append((folder, error))
-                continue
-            for broken, why in damaged:
-                warnings.warn(RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
-                if self._locks:
-                    self._put_aside(broken)
-            return found
+            else:
+                for broken, why in damaged:
+                    warnings.warn(RunWarning(f"{why}; going on from {folder.name} instead of {broken.name}"), stacklevel=2)
+                    if self._locks:
+                        self._put_aside(broken)
+                return checkpoint
         if damaged:
             raise damaged[0][1]
         return None
 
     def _put_aside(self, folder: Path) -> None:
-        asides = (folder.with_name(f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "")) for number in count(1))
+        names = (f"damaged-{folder.name}" + (f"-{number}" if number > 1 else "") for number in count(1))
         with storing(folder):
-            os.rename(folder, next(aside for aside in asides if not aside.exists()))
+            os.rename(folder, next(aside for aside in map(folder.with_name, names) if not aside.exists()))
 
     def checkpoint(self, which: Which = "latest") -> Checkpoint:
         """The newest checkpoint, or the best by validation (the newest where none was measured); an error where there is none."""
         newest = self.latest()
         if newest is None:
-            cure = "train first: one is written at the end of each epoch"
-            raise CheckpointError(explain(str(self.folder), "must hold a checkpoint", "none", cure))
+            raise CheckpointError(
+                explain(str(self.folder), "must hold a checkpoint", "none", "train first: one is written at the end of each epoch")
+            )
         best = newest.state.best
         folder = self.folder_of(best.step) if best is not None else newest.folder
         return self._read(folder) if which == "best" and folder != newest.folder and folder.is_dir() else newest
 
     def load_weights(self, model: Module, which: Which = "best") -> Checkpoint:
         """Fill ``model`` from a checkpoint, which is returned; one of another model is a `CheckpointError`."""
-        found = self.checkpoint(which)
-        load_weights(found, model)
-        return found
+        checkpoint = self.checkpoint(which)
+        load_weights(checkpoint, model)
+        return checkpoint
 
 
-def check_model(found: Checkpoint, model: Module) -> None:
+def check_model(checkpoint: Checkpoint, model: Module) -> None:
     """A `CheckpointError` with the first layer that differs, where the checkpoint is of a model with other layers."""
-    saved, current = _lines(found.model), _lines(structure(model))
-    if found.model and saved != current:
-        saved_line, line = next((a, b) for a, b in zip([*saved, ""], [*current, ""], strict=False) if a != b)
-        rule, cure = f"is of a model with {saved_line!r}", "use the config it was trained with"
-        raise CheckpointError(explain(str(found.folder), rule, repr(line), cure))
+    saved, current = _lines(checkpoint.model), _lines(structure(model))
+    if checkpoint.model and saved != current:
+        before, now = next((a, b) for a, b in zip([*saved, ""], [*current, ""], strict=False) if a != b)
+        raise CheckpointError(
+            explain(str(checkpoint.folder), f"is of a model with {before!r}", repr(now), "use the config it was trained with")
+        )
 
 
 def structure(model: Module) -> list[list[str]]:
@@ -328,10 +349,9 @@ def structure(model: Module) -> list[list[str]]:
 
     A chain is a ``Chain``, of whatever class and fused or not: the same parts have the same parameters and results.
     """
-    modules = (module for _, module in model.named_modules())
     return [
         [name, "Chain" if isinstance(module, Parts) else kind, *rest]
-        for (name, kind, *rest), module in zip(rows(model), modules, strict=True)
+        for (name, kind, *rest), (_, module) in zip(rows(model), model.named_modules(), strict=True)
     ]
 
 
@@ -339,38 +359,40 @@ def _lines(model: list[list[str]] | str) -> list[str]:
     """A line for each module. Before version 2 a checkpoint held the model as it prints, its total in the last line."""
     if not isinstance(model, str):
         return [" ".join(" ".join(row).split()) for row in model]
-    words = [line.split() for line in model.splitlines()[:-1]]
-    return [" ".join([*line[:-1], "Chain"] if line and line[-1] in _CHAINS else line) for line in words]
+    return [
+        " ".join([*words[:-1], "Chain"] if words and words[-1] in ("Sequential", "Stack", "Fused") else words)
+        for words in map(str.split, model.splitlines()[:-1])
+    ]
 
 
-def load_weights(found: Checkpoint, model: Module) -> None:
+def load_weights(checkpoint: Checkpoint, model: Module) -> None:
     """Fill ``model``; a `CheckpointError` says how a checkpoint of another model differs."""
-    check_model(found, model)
+    check_model(checkpoint, model)
     try:
-        model.load_state_dict(found.weights)
+        model.load_state_dict(checkpoint.weights)
     except StateDictError as error:
-        raise CheckpointError(f"{found.folder}: of another model: {error}") from None
+        raise CheckpointError(f"{checkpoint.folder}: of another model: {error}") from None
 
 
-def restore(found: Checkpoint, model: Module, optimizer: Any, loader: Any) -> None:
+def restore(checkpoint: Checkpoint, model: Module, optimizer: Any, loader: Any) -> None:
     """A checkpoint of another model, optimizer or data is a `CheckpointError`; optimizer, loader and weights are then unchanged."""
-    where, name = str(found.folder), type(optimizer).__name__
-    check_model(found, model)
-    if found.optimizer_name != name:
-        raise CheckpointError(explain(where, f"is of a training with {found.optimizer_name}", name, "use the config it was trained with"))
+    where, name = str(checkpoint.folder), type(optimizer).__name__
+    check_model(checkpoint, model)
+    if checkpoint.optimizer_name != name:
+        raise CheckpointError(
+            explain(where, f"is of a training with {checkpoint.optimizer_name}", name, "use the config it was trained with")
+        )
     before = {key: value if isinstance(value, int) else np.array(to_numpy(value)) for key, value in optimizer.state_dict().items()}
     position = loader.state_dict()
     try:
-        optimizer.load_state_dict(found.optimizer)
-        loader.load_state_dict(found.state.loader)
-        restore_generators(where, model, found.state.generators)
-        load_weights(found, model)
+        optimizer.load_state_dict(checkpoint.optimizer)
+        loader.load_state_dict(checkpoint.state.loader)
+        restore_generators(where, model, checkpoint.state.generators)
+        load_weights(checkpoint, model)
     except (StateDictError, CheckpointError) as error:
         optimizer.load_state_dict(before)
         loader.load_state_dict(position)
-        if isinstance(error, CheckpointError):
-            raise
-        raise CheckpointError(f"{where}: of another training: {error}") from None
+        raise error if isinstance(error, CheckpointError) else CheckpointError(f"{where}: of another training: {error}") from None
 
 
 def _pretty(table: Json) -> bytes:

@@ -23,8 +23,9 @@ def existing_run(where: str, run_folder: str | os.PathLike[str]) -> Path:
     """``run_folder`` as a path; a `DataError` where there is no such folder."""
     folder = path_of(where, run_folder)
     if not folder.is_dir():
-        rule, cure = "needs the folder of a run", "give the folder that training wrote"
-        raise DataError(explain(where, rule, f"{str(folder)!r}, which is no folder", cure))
+        raise DataError(
+            explain(where, "needs the folder of a run", f"{str(folder)!r}, which is no folder", "give the folder that training wrote")
+        )
     return folder
 
 
@@ -54,12 +55,12 @@ def read_json(run_folder: Path, name: str) -> dict[str, Any] | None:
     content = read_bytes(run_folder, name)
     if content is None:
         return None
-    read = parsed(content)
-    if read is None:
+    table = parsed(content)
+    if table is None:
         raise DataError(
             explain(name, "must hold one JSON object", "something else", "it may have been cut off; write it anew with `typednn eval`")
         )
-    return read
+    return table
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -101,8 +102,9 @@ def writing(path: Path, what: str = "") -> Generator[None]:
     try:
         yield
     except OSError as error:
-        cure = "make room, or make the folder writable, and try again"
-        raise DataError(explain(str(path), f"{what} must be writable".lstrip(), reason(error), cure)) from None
+        raise DataError(
+            explain(str(path), f"{what} must be writable".lstrip(), reason(error), "make room, or make the folder writable, and try again")
+        ) from None
 
 
 def attempted(remarks: list[str], read: Callable[..., T], *arguments: Any) -> T | None:

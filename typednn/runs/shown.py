@@ -15,7 +15,6 @@ from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
-import safetensors
 import safetensors.numpy
 
 from typednn.arguments import integer
@@ -43,8 +42,12 @@ class Mistakes:
 
     def arrays(self) -> dict[str, AnyNumbers]:
         """By their names in the file."""
-        counts = np.array([self.wrong, self.total], np.int64)
-        return {"worst.images": self.images, "worst.labels": self.labels, "worst.probabilities": self.probabilities, "worst.counts": counts}
+        return {
+            "worst.images": self.images,
+            "worst.labels": self.labels,
+            "worst.probabilities": self.probabilities,
+            "worst.counts": np.array([self.wrong, self.total], np.int64),
+        }
 
 
 @final
@@ -71,25 +74,32 @@ def worst_mistakes(images: AnyNumbers, labels: AnyNumbers, scores: AnyNumbers, *
 
     ``scores`` (batch, classes): probabilities, or logits.
     """
-    where = "worst_mistakes"
-    truth, given = np.asarray(labels), np.asarray(scores)
-    if given.ndim != 2 or not is_number(given.dtype) or truth.shape != given.shape[:1] or len(images) != len(truth) or not len(truth):
-        got = f"images {described(np.asarray(images))}, labels {described(truth)}, scores {described(given)}"
-        raise ArgumentError(explain(where, "needs an image, a label and a row of scores for each sample", got))
-    if not is_integer(truth.dtype) or truth.min() < 0 or truth.max() >= given.shape[1]:
-        raise ArgumentError(explain(where, f"labels must be classes from 0 to {given.shape[1] - 1}", described(truth)), "labels")
-    probabilities = _probabilities(given)
-    wrong = np.flatnonzero(probabilities.argmax(axis=1) != truth)
-    worst = wrong[np.argsort(probabilities[wrong, truth[wrong]], kind="stable")][: integer(where, "count", count)]
-    tiles = np.array([np.asarray(images[row]) for row in worst.tolist()])
-    return Mistakes(tiles, truth[worst], probabilities[worst], len(wrong), len(truth))
+    where, labels, scores = "worst_mistakes", np.asarray(labels), np.asarray(scores)
+    if scores.ndim != 2 or not is_number(scores.dtype) or labels.shape != scores.shape[:1] or len(images) != len(labels) or not len(labels):
+        raise ArgumentError(
+            explain(
+                where,
+                "needs an image, a label and a row of scores for each sample",
+                f"images {described(np.asarray(images))}, labels {described(labels)}, scores {described(scores)}",
+            )
+        )
+    if not is_integer(labels.dtype) or labels.min() < 0 or labels.max() >= scores.shape[1]:
+        raise ArgumentError(explain(where, f"labels must be classes from 0 to {scores.shape[1] - 1}", described(labels)), "labels")
+    probabilities = _probabilities(scores)
+    wrong = np.flatnonzero(probabilities.argmax(axis=1) != labels)
+    worst = wrong[np.argsort(probabilities[wrong, labels[wrong]], kind="stable")][: integer(where, "count", count)]
+    return Mistakes(
+        np.array([np.asarray(images[row]) for row in worst.tolist()]), labels[worst], probabilities[worst], len(wrong), len(labels)
+    )
 
 
 def write_shown(run_folder: str | os.PathLike[str], shown: Mistakes | Residuals | None, filters: AnyNumbers | None) -> None:
     """Write them to the run folder, in the form that pictures need; a `DataError` where it cannot be written."""
     arrays = ({} if shown is None else shown.arrays()) | ({} if filters is None else {"filters": filters})
-    content = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-    write_whole(existing_run("write_shown", run_folder) / FILE, content)
+    write_whole(
+        existing_run("write_shown", run_folder) / FILE,
+        safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in arrays.items()}),
+    )
 
 
 def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumbers | None]:
@@ -106,8 +116,8 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumber
         raise _damaged(f"filters {described(filters)}")
     residuals = [arrays[name] for name in ("residuals.predictions", "residuals.targets") if name in arrays]
     if residuals:
-        kinds = {(array.ndim, array.dtype.str, array.shape) for array in residuals}
-        if len(residuals) != 2 or len(kinds) != 1 or residuals[0].ndim != 2 or residuals[0].dtype != np.float64 or not residuals[0].size:
+        rows = {(array.ndim, array.dtype, array.shape) for array in residuals}
+        if len(residuals) != 2 or rows != {(2, np.dtype(np.float64), residuals[0].shape)} or not residuals[0].size:
             raise _damaged("residuals that do not fit each other")
         return Residuals(*residuals), filters
     names = [f"worst.{name}" for name in ("images", "labels", "probabilities", "counts")]
@@ -117,10 +127,13 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumber
         images, labels, probabilities, counts = (arrays[name] for name in names)
     except KeyError as error:
         raise _damaged(f"no {error}") from None
-    rows = labels.shape
-    sound = counts.shape == (2,) and counts.dtype == np.int64 and probabilities.ndim == 2 and probabilities.dtype == np.float64
-    sound = sound and len(rows) == 1 and images.shape[:1] == probabilities.shape[:1] == rows and is_integer(labels.dtype)
-    if not sound or (len(labels) and not (images.ndim in (2, 3, 4) and 0 <= labels.min() <= labels.max() < probabilities.shape[1])):
+    fits = (
+        (counts.shape, counts.dtype, probabilities.ndim, probabilities.dtype) == ((2,), np.int64, 2, np.float64)
+        and labels.ndim == 1
+        and is_integer(labels.dtype)
+        and images.shape[:1] == probabilities.shape[:1] == labels.shape
+    )
+    if not fits or (len(labels) and not (images.ndim in (2, 3, 4) and 0 <= labels.min() <= labels.max() < probabilities.shape[1])):
         raise _damaged("parts that do not fit each other")
     return Mistakes(images, labels, probabilities, int(counts[0]), int(counts[1])), filters
 
@@ -131,8 +144,7 @@ def _probabilities(scores: AnyNumbers) -> Numbers:
     if (values >= 0).all() and np.allclose(values.sum(axis=1), 1.0, atol=1e-3):
         return values
     powers = np.exp(values - values.max(axis=1, keepdims=True))
-    shares: Numbers = powers / powers.sum(axis=1, keepdims=True)
-    return shares
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float64)
 
 
 def _damaged(got: str) -> DataError:

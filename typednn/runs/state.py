@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -18,7 +18,6 @@ from typednn.runs.run_files import as_number
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]
-_TOO_LARGE = 1 << 63
 
 
 @dataclass(slots=True)
@@ -53,33 +52,17 @@ class TrainingState:
     @classmethod
     def from_json(cls, where: str, table: Json) -> TrainingState:
         """The state from JSON, with the type of every field checked; a `CheckpointError` names a wrong one."""
-        best = None if table.get("best") is None else inner(where, table, "best")
         return cls(
-            step=count(where, table, "step"),
-            origin=count(where, table, "origin"),
-            loader=inner(where, table, "loader"),
-            generators=inner(where, table, "generators"),
-            metrics_bytes=count(where, table, "metrics_bytes"),
-            loss_sum=real(where, table, "loss_sum"),
-            rows=count(where, table, "rows"),
-            seconds=real(where, table, "seconds"),
-            total_seconds=real(where, table, "total_seconds"),
-            epochs=[
-                Epoch(count(where, row, "number"), real(where, row, "loss"), real(where, row, "seconds"))
-                for row in rows(where, table, "epochs")
-            ],
+            **plain(where, table, cls),
+            epochs=[Epoch(**plain(where, row, Epoch)) for row in rows(where, table, "epochs")],
             evaluations=[
                 Measured(
-                    count(where, row, "step"),
-                    count(where, row, "epoch"),
-                    part(where, row, "split", str),
-                    real(where, row, "loss"),
-                    {name: real(where, row, name) for name in row if name not in RECORD and row[name] is not None},
+                    **plain(where, row, Measured),
+                    metrics={name: real(where, row, name) for name in row if name not in RECORD and row[name] is not None},
                 )
                 for row in rows(where, table, "evaluations")
             ],
-            best=None if best is None else Best(count(where, best, "step"), part(where, best, "metric", str), real(where, best, "value")),
-            waited=count(where, table, "waited"),
+            best=None if table.get("best") is None else Best(**plain(where, inner(where, table, "best"), Best)),
             watched=None if table.get("watched") is None else real(where, table, "watched"),
             callbacks=[
                 {name: inner(where, row, name) for name in row}
@@ -95,8 +78,12 @@ def part(where: str, table: Json, key: str, kind: type[T]) -> T:
     """``table[key]`` of that kind, or a `CheckpointError`."""
     value = table.get(key)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise CheckpointError(explain(where, f"{key!r} must be a {kind.__name__}", repr(value)[:40], "it is damaged"), damaged=True)
+        raise _damaged(where, key, f"be a {kind.__name__}", value)
     return value
+
+
+def _damaged(where: str, key: str, rule: str, value: object) -> CheckpointError:
+    return CheckpointError(explain(where, f"{key!r} must {rule}", repr(value)[:40], "it is damaged"), damaged=True)
 
 
 def inner(where: str, table: Json, key: str) -> Json:
@@ -104,12 +91,16 @@ def inner(where: str, table: Json, key: str) -> Json:
     return cast("Json", part(where, table, key, dict))
 
 
+def word(where: str, table: Json, key: str) -> str:
+    """The text ``table[key]``."""
+    return part(where, table, key, str)
+
+
 def count(where: str, table: Json, key: str) -> int:
     """A whole number from 0 that fits in 64 bits."""
     value = part(where, table, key, int)
-    if not 0 <= value < _TOO_LARGE:
-        rule = "not be negative" if value < 0 else "be less than 2^63"
-        raise CheckpointError(explain(where, f"{key!r} must {rule}", repr(value)[:40], "it is damaged"), damaged=True)
+    if not 0 <= value < 1 << 63:
+        raise _damaged(where, key, "not be negative" if value < 0 else "be less than 2^63", value)
     return value
 
 
@@ -117,13 +108,24 @@ def real(where: str, table: Json, key: str) -> float:
     """A finite number."""
     value = as_number(table.get(key))
     if value is None or not math.isfinite(value):
-        raise CheckpointError(explain(where, f"{key!r} must be a finite number", repr(table.get(key))[:40], "it is damaged"), damaged=True)
+        raise _damaged(where, key, "be a finite number", table.get(key))
     return value
+
+
+def items(where: str, table: Json, key: str) -> list[object]:
+    """The items of the list ``table[key]``."""
+    return cast("list[object]", part(where, table, key, list))
 
 
 def rows(where: str, table: Json, key: str) -> list[Json]:
     """A list of tables."""
-    return [inner(where, {key: row}, key) for row in cast("list[object]", part(where, table, key, list))]
+    return [inner(where, {key: row}, key) for row in items(where, table, key)]
+
+
+def plain(where: str, table: Json, record: type[Any]) -> Json:
+    """The numbers, words and tables among the fields of the dataclass ``record``, each read by its annotation, a string here."""
+    readers: dict[str, Callable[[str, Json, str], Any]] = {"int": count, "float": real, "str": word, "Json": inner}
+    return {each.name: readers[each.type](where, table, each.name) for each in fields(record) if each.type in readers}
 
 
 # --- generators ----------------------------------------------------------------------------------------------------

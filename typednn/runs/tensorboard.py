@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, final
 
 from typednn.arguments import integer
@@ -24,7 +23,6 @@ _PREFIX = "events.out.tfevents."
 _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
 _HEADER = _LENGTH.size + _CHECKSUM.size
-_STEPS = 2**63
 
 
 @final
@@ -50,7 +48,7 @@ class EventWriter(AbstractContextManager["EventWriter"]):
         unchecked: object = tag
         if not isinstance(unchecked, str) or not tag:
             raise ArgumentError(explain("EventWriter.scalar", "tag must be a string that is not empty", repr(tag)), "tag")
-        if integer("EventWriter.scalar", "step", step, 0) >= _STEPS:
+        if integer("EventWriter.scalar", "step", step, 0) >= 2**63:
             raise ArgumentError(explain("EventWriter.scalar", "step must be below 2**63", repr(step)), "step")
         try:
             number = float(value)
@@ -70,15 +68,14 @@ class EventWriter(AbstractContextManager["EventWriter"]):
 
     def close(self) -> None:
         """Flush and close the file; a second call does nothing."""
-        if self._file.closed:
-            return
-        try:
-            self.flush()
-        finally:
-            with writing(self.path, "event files"):
-                self._file.close()
+        if not self._file.closed:
+            try:
+                self.flush()
+            finally:
+                with writing(self.path, "event files"):
+                    self._file.close()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _append(self, event: Any) -> None:
@@ -104,21 +101,22 @@ def truncate(folder: str | os.PathLike[str], step: int) -> int:
     with writing(place, "event files"):
         for leftover in place.glob(".truncating-*.part"):
             leftover.unlink()
-        files = sorted(path for path in place.glob(f"{_PREFIX}*") if path.is_file() and not path.is_symlink())
-        return sum([_truncate_file(path, last, _tensorboardx()) for path in files])
+        return sum(
+            _truncate_file(path, last, _tensorboardx())
+            for path in sorted(place.glob(f"{_PREFIX}*"))
+            if path.is_file() and not path.is_symlink()
+        )
 
 
 def _truncate_file(path: Path, last: int, modules: tuple[Any, Any]) -> bool:
     beside = path.with_name(f".truncating-{path.name.removeprefix(_PREFIX)}.part")
-    kept = 0
     with path.open("rb") as old, beside.open("xb") as new:
         for content, record in _records(old, modules[1].masked_crc32c):
             if _is_kept(content, last, modules[0]):
                 new.write(record)
-                kept += len(record)
         new.flush()
         os.fsync(new.fileno())
-    if kept == path.stat().st_size:
+    if beside.stat().st_size == path.stat().st_size:
         beside.unlink()
         return False
     beside.replace(path)
@@ -128,21 +126,14 @@ def _truncate_file(path: Path, last: int, modules: tuple[Any, Any]) -> bool:
 
 def _records(stream: BinaryIO, checksum: Any) -> Iterator[tuple[bytes, bytes]]:
     """The content and the bytes of each valid record. A damaged content is skipped, a damaged length ends the file."""
-    remaining = os.fstat(stream.fileno()).st_size
-    while True:
-        header = stream.read(_HEADER)
-        if len(header) < _HEADER:
-            return
-        length = _LENGTH.unpack_from(header)[0]
-        remaining -= _HEADER
+    size = os.fstat(stream.fileno()).st_size
+    while len(header := stream.read(_HEADER)) == _HEADER:
+        length, mark = _LENGTH.unpack_from(header)[0], header[_LENGTH.size :]
         # The length is used only if its checksum and the file's size agree: memory stays bounded by the file.
-        if _CHECKSUM.unpack_from(header, _LENGTH.size)[0] != checksum(header[: _LENGTH.size]) or length + _CHECKSUM.size > remaining:
+        if mark != _CHECKSUM.pack(checksum(header[: _LENGTH.size])) or length + _CHECKSUM.size > size - stream.tell():
             return
         content, mark = stream.read(length), stream.read(_CHECKSUM.size)
-        remaining -= length + _CHECKSUM.size
-        if len(mark) < _CHECKSUM.size:
-            return
-        if _CHECKSUM.unpack(mark)[0] == checksum(content):
+        if mark == _CHECKSUM.pack(checksum(content)):
             yield content, header + content + mark
 
 
@@ -156,14 +147,12 @@ def _is_kept(content: bytes, last: int, messages: Any) -> bool:
 
 
 def _next_number(folder: Path) -> int:
-    taken = [path.name.removeprefix(_PREFIX).partition(".")[0] for path in folder.glob(f"{_PREFIX}*")]
-    return 1 + max((int(number) for number in taken if number.isascii() and number.isdecimal() and len(number) < 20), default=0)
+    names = [path.name.removeprefix(_PREFIX).partition(".")[0] for path in folder.glob(f"{_PREFIX}*")]
+    return 1 + max((int(name) for name in names if name.isascii() and name.isdecimal() and len(name) < 20), default=0)
 
 
 def _tensorboardx() -> tuple[Any, Any]:
     """The message types and the checksum of tensorboardX."""
-    rule, cure = "TensorBoard events need the package tensorboardX", "install it with: pip install 'typednn[tensorboard]'"
-    messages, records = (
-        optional(f"tensorboardX.{module}", "typednn.runs.tensorboard", rule, cure) for module in ("proto.event_pb2", "record_writer")
-    )
-    return messages, records
+    where, rule = "typednn.runs.tensorboard", "TensorBoard events need the package tensorboardX"
+    cure = "install it with: pip install 'typednn[tensorboard]'"
+    return optional("tensorboardX.proto.event_pb2", where, rule, cure), optional("tensorboardX.record_writer", where, rule, cure)

@@ -15,11 +15,10 @@ def task_of(loss: object, validation: Any = None) -> Task:
     Its labels make a classification. Without labels `MSE` makes a regression, and so do floats in its ``y`` unless the loss is a
     cross entropy, which takes them for probabilities.
     """
-    if validation is None:
-        numbers = isinstance(loss, MSE)
-    else:
+    numbers = isinstance(loss, MSE)
+    if validation is not None:
         floats = is_floating(validation.y.dtype) and not isinstance(loss, CrossEntropy | SoftmaxCrossEntropy)
-        numbers = validation.labels is None and (floats or isinstance(loss, MSE))
+        numbers = validation.labels is None and (floats or numbers)
     return Regression() if numbers else Classification()
 
 

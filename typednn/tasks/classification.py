@@ -16,8 +16,6 @@ from typednn.metrics import ClassificationReport
 from typednn.runs.shown import Mistakes, worst_mistakes
 from typednn.tasks.task import RecipeTask
 
-_NAMED = 3  # classes in an answer's line
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Answer:
     def __str__(self) -> str:
         """The name, its probability, and the next best."""
         order = sorted(self.probabilities.items(), key=lambda pair: -pair[1])
-        others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:_NAMED])
+        others = ", ".join(f"{name} {share:.1%}" for name, share in order[1:3])
         return f"{self.file}[{self.index}]  {self.name}  {order[0][1]:.1%}" + (f"  ({others})" if others else "")
 
 
@@ -54,9 +52,8 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
     def targets(self, y: Any, prediction: Any) -> Any:
         if not self.rows:
             return y
-        classes = prediction.shape[1]
-        off = self.smoothing / classes
-        return one_hot(y, classes, 1.0 - self.smoothing + off, off)
+        off = self.smoothing / prediction.shape[1]
+        return one_hot(y, prediction.shape[1], 1.0 - self.smoothing + off, off)
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
         """The accuracy: the share of rows whose largest score is at the label. Empty where ``y`` holds no labels."""
@@ -69,8 +66,9 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         return {"accuracy": right / total}
 
     def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        rule, cure = "the first column holds labels, whole numbers from 0", "put the label into the first column"
-        return whole_numbers(where, rule, column, cure, first=1)
+        return whole_numbers(
+            where, "the first column holds labels, whole numbers from 0", column, "put the label into the first column", first=1
+        )
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
         checked_labels(where, "labels", y, outputs)

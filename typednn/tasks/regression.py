@@ -44,10 +44,11 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
         return np.asarray(column, np.float32)
 
     def check(self, where: str, y: npt.NDArray[Any], outputs: int) -> None:
-        found = 1 if y.ndim == 1 else y.shape[1]
-        if found != outputs:
-            cure = "give the model as many outputs"
-            raise ArgumentError(explain(where, f"the model gives {outputs} numbers per sample", f"{found} to learn", cure))
+        targets = 1 if y.ndim == 1 else y.shape[1]
+        if targets != outputs:
+            raise ArgumentError(
+                explain(where, f"the model gives {outputs} numbers per sample", f"{targets} to learn", "give the model as many outputs")
+            )
         if y.dtype != np.float32:
             raise ArgumentError(explain(where, "a regression learns float32 numbers", str(y.dtype), "convert with astype(numpy.float32)"))
 
@@ -58,5 +59,4 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
         return Residuals.of(prediction, self.targets(y, prediction))
 
     def answers(self, file: str, prediction: Any, remark: str) -> list[Estimate]:
-        rows = np.asarray(prediction, np.float64).tolist()
-        return [Estimate(file, index, tuple(row), remark) for index, row in enumerate(rows)]
+        return [Estimate(file, index, tuple(row), remark) for index, row in enumerate(np.asarray(prediction, np.float64).tolist())]

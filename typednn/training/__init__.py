@@ -6,5 +6,19 @@ from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation, evaluate
 from typednn.training.loop import fit
 
-__all__ = ["Batches", "BatchLike", "Best", "Callback", "EarlyStopping", "Epoch", "Evaluation", "Every", "History", "Measured"]
-__all__ += ["Step", "ValuedLoss", "evaluate", "fit"]
+__all__ = [
+    "Batches",
+    "BatchLike",
+    "Best",
+    "Callback",
+    "EarlyStopping",
+    "Epoch",
+    "Evaluation",
+    "Every",
+    "History",
+    "Measured",
+    "Step",
+    "ValuedLoss",
+    "evaluate",
+    "fit",
+]

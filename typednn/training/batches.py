@@ -1,22 +1,20 @@
 """Protocols of `fit`'s arguments: a loss with a value, and batches of inputs and targets with a position that can be saved."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
-
-from typing_extensions import TypeVar
+from typing import Any, Protocol, TypeVar
 
 Prediction = TypeVar("Prediction")
-Wanted = TypeVar("Wanted", contravariant=True)
+Target = TypeVar("Target", contravariant=True)
 X = TypeVar("X", covariant=True)
 Y = TypeVar("Y", covariant=True)
 
 
-class ValuedLoss(Protocol[Prediction, Wanted]):
+class ValuedLoss(Protocol[Prediction, Target]):
     """A loss whose value is one number, which can be shown: any reduction of `typednn.losses` that gives a number."""
 
-    def loss(self, prediction: Prediction, target: Wanted) -> float: ...
+    def loss(self, prediction: Prediction, target: Target) -> float: ...
 
-    def loss_grad(self, prediction: Prediction, target: Wanted) -> Prediction: ...
+    def loss_grad(self, prediction: Prediction, target: Target) -> Prediction: ...
 
 
 class BatchLike(Protocol[X, Y]):

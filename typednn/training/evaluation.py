@@ -3,10 +3,9 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
-from typing_extensions import TypeVar
 
 from typednn.arguments import integer
 from typednn.arrays import AnyArray, IntArray1, namespace
@@ -33,7 +32,7 @@ def evaluate(model: Any, x: Any, batch_size: int = 500, *, transform: Callable[[
     ``transform`` turns a batch of ``x`` into the model's input, as a `typednn.data.Loader`'s does.
     Going into eval drops what forward kept: call it between steps, not between a forward and its backward.
     """
-    batches = (_taken(x, rows, "") for rows in in_order(len(x), batch_size))
+    batches = (_rows_of(x, rows) for rows in in_order(len(x), batch_size))
     with evaluating(model):
         outputs = [model.forward(batch if transform is None else transform(batch)) for batch in batches]
     return namespace(outputs[0]).concatenate(outputs)
@@ -68,20 +67,20 @@ class Evaluation(Generic[In, Target]):
         integer("Evaluation", "batch_size", self.batch_size)
         sizes = [len(self.x), len(self.y), *([] if self.labels is None else [len(self.labels)])]
         if len(set(sizes)) != 1 or not sizes[0]:
-            got = " and ".join(map(str, sizes))
-            raise ArgumentError(explain("Evaluation", "x, y and labels must have as many rows, and at least one", got))
+            raise ArgumentError(
+                explain("Evaluation", "x, y and labels must have as many rows, and at least one", " and ".join(map(str, sizes)))
+            )
 
     def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float], task: Task) -> tuple[float, dict[str, float]]:
         """The mean loss and the task's metrics; the model keeps its mode."""
         summed = 0.0
-        labels: Any = self.labels
 
         def batches() -> Iterator[tuple[Any, Any]]:
             nonlocal summed
             for rows in in_order(len(self.x), self.batch_size):
-                prediction, y = model.forward(_taken(self.x, rows, model.device)), _taken(self.y, rows, "")
+                prediction, y = model.forward(to_device(_rows_of(self.x, rows), model.device)), _rows_of(self.y, rows)
                 summed += float(loss(prediction, to_device(task.targets(y, prediction), model.device))) * len(prediction)
-                yield prediction, y if labels is None else _taken(labels, rows, "")
+                yield prediction, y if self.labels is None else _rows_of(self.labels, rows)
 
         with evaluating(model):
             measured = batches()
@@ -91,10 +90,6 @@ class Evaluation(Generic[In, Target]):
         return summed / len(self.x), metrics
 
 
-A = TypeVar("A", bound=AnyArray)
-
-
-def _taken(array: A, rows: Any, device: str) -> A:
-    taken: Any = np.asarray(array[rows]) if isinstance(array, np.ndarray) else array[rows]  # rows of a memory map are an array
-    some: A = to_device(taken, device) if device else taken
-    return some
+def _rows_of(array: Any, rows: Any) -> Any:
+    batch: Any = array[rows]
+    return np.asarray(batch) if isinstance(array, np.ndarray) else batch  # rows of a memory map are an array

@@ -1,58 +1,31 @@
 """Events: a training's measurements as TensorBoard events, written during training."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
-from typednn.errors import MissingExtra
-from typednn.runs.history import History, Measured, Step
+from typednn.runs.history import Measured, Step
 from typednn.runs.tensorboard import EventWriter, truncate
 from typednn.training.callbacks import Callback
-
-_INTERVAL = 10  # steps between two points of a curve: a screen has no more
 
 
 @final
 class Events(Callback):
     """A run's events: losses and rate by step, evaluations, gradient norms by layer.
 
-    Continues in ``folder`` after ``step``, and drops later events. Without the extra it writes nothing; see `missing`.
+    Continues in ``folder`` after ``step``, and drops later events; `MissingExtra` without the extra. ``writer`` is closed by the caller.
     """
 
     def __init__(self, folder: Path, step: int) -> None:
-        self.missing: str = ""
-        self._writer: EventWriter | None = None
-        try:
-            truncate(folder, step)
-            self._writer = EventWriter(folder)
-        except MissingExtra as error:
-            self.missing = f"no TensorBoard events: {error}"
+        truncate(folder, step)
+        self.writer: EventWriter = EventWriter(folder)
 
     def on_step(self, step: Step) -> None:
-        if step.step % _INTERVAL == 0 or step.gradient_norms is not None:
+        if step.step % 10 == 0 or step.gradient_norms is not None:  # a screen shows no more points of a curve
             norms = {f"gradient_norms/{layer}": norm for layer, norm in (step.gradient_norms or {}).items()}
-            self._write(step.step, {"train/loss": step.loss, "train/lr": step.lr, **norms})
+            for tag, value in {"train/loss": step.loss, "train/lr": step.lr, **norms}.items():
+                if value is not None:
+                    self.writer.scalar(tag, value, step.step)
 
     def on_evaluation(self, measured: Measured) -> None:
-        values = {"loss": measured.loss, **measured.metrics}
-        self._write(measured.step, {f"{measured.split}/{name}": value for name, value in values.items()})
-
-    def _write(self, step: int, values: Mapping[str, float | None]) -> None:
-        """Write the numbers among ``values``, by tag."""
-        for tag, value in values.items():
-            if self._writer is not None and value is not None:
-                self._writer.scalar(tag, value, step)
-
-    def on_end(self, history: History) -> None:
-        self.close()
-
-    def flush(self) -> None:
-        """Flush events to the disk, before each checkpoint."""
-        if self._writer is not None:
-            self._writer.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        for name, value in {"loss": measured.loss, **measured.metrics}.items():
+            self.writer.scalar(f"{measured.split}/{name}", value, measured.step)

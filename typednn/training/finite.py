@@ -1,7 +1,7 @@
 """The origin of a NaN or an infinity: the first layer, the first parameter, or the data."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,7 @@ def finite(array: Any) -> bool:
 
 def finite_gradient(model: Module, grad: Any) -> bool:
     """Whether the derivative by every parameter is finite."""
-    arrays: Iterable[Any] = grad.leaves().values() if isinstance(grad, Gradient) else model.named_gradients(grad).values()
-    return all(map(finite, arrays))
+    return all(map(finite, grad.leaves().values() if isinstance(grad, Gradient) else model.named_gradients(grad).values()))
 
 
 def finite_rows(x: Any) -> Any:
@@ -53,12 +52,12 @@ def place_in_forward(model: Module, x: Any) -> str:
     for name, array in model.named_parameters().items():
         if not finite(array):
             return f'in the parameter "{name}"'
-    found: list[str] = []
+    broken: list[str] = []
 
     def note(call: Call) -> None:
         if next(call.module.children(), None) is None and not finite(call.result):
-            found.append(call.path or call.module.label())
+            broken.append(call.path or call.module.label())
 
     with evaluating(model), observing(model, note), np.errstate(all="ignore"):
         model.forward(x)
-    return f'in the output of layer "{found[0]}"' if found else "in the loss itself: every layer's output is finite"
+    return f'in the output of layer "{broken[0]}"' if broken else "in the loss itself: every layer's output is finite"

@@ -10,10 +10,9 @@ step of an epoch it happens when the epoch is complete, so that no step is saved
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
-from typing_extensions import TypeVar
 
 from typednn.arguments import integer, number
 from typednn.arrays import AnyArray
@@ -25,12 +24,13 @@ from typednn.module.foreign import adopted, missing_methods
 from typednn.module.module import Module
 from typednn.runs.history import History
 from typednn.runs.run import Run
+from typednn.runs.state import TrainingState
 from typednn.tasks import Task, task_of
 from typednn.training.batches import Batches, ValuedLoss
 from typednn.training.callbacks import Callback, EarlyStopping, Every, every
 from typednn.training.evaluation import Evaluation
-from typednn.training.session import Plan, Session
-from typednn.training.signals import stopping
+from typednn.training.session import Session
+from typednn.training.signals import Stop, stopping
 
 In = TypeVar("In", bound=AnyArray)
 Out = TypeVar("Out", bound=AnyArray)
@@ -84,8 +84,14 @@ def fit(
     """
     trained: Layer[Any, Any, Any] = adopted(model)  # an object that derives from nothing is wrapped, and has the same methods
     if not isinstance(trained, Module):
-        got = f"{type(model).__name__}, which has no {' and no '.join(missing_methods(model))}"
-        raise ArgumentError(explain("fit", "a model has forward, backward and update", got), "model")
+        raise ArgumentError(
+            explain(
+                "fit",
+                "a model has forward, backward and update",
+                f"{type(model).__name__}, which has no {' and no '.join(missing_methods(model))}",
+            ),
+            "model",
+        )
     if run is not None:
         for _, part in foreign_parts(trained):
             part.require("state_dict")
@@ -97,28 +103,40 @@ def fit(
     for name, value in (("clip_grad_norm", clip_grad_norm), ("time_limit", time_limit)):
         if value is not None:
             number("fit", name, value, least=0.0)
-    given: Any = transform
-    transforms: tuple[Any, ...] = (given,) if callable(given) or not hasattr(given, "__iter__") else tuple(given)
-    stray = next((type(each).__name__ for each in transforms if not callable(each)), None)
-    if stray is not None:
-        raise ArgumentError(explain("fit", "transform is a function from gradient to gradient, or several", stray), "transform")
-    plan = Plan(
+    functions: Any = transform
+    transforms: tuple[Any, ...] = (functions,) if callable(functions) or not hasattr(functions, "__iter__") else tuple(functions)
+    for function in transforms:
+        if not callable(function):
+            raise ArgumentError(
+                explain("fit", "transform is a function from gradient to gradient, or several", type(function).__name__), "transform"
+            )
+    stop = Stop()
+    session = Session(
+        trained,
+        loss,
+        task if task is not None else task_of(loss, validation),
+        optimizer,
+        loader,
+        run,
+        list(callbacks),
+        validation,
+        stop,
         epochs=integer("fit", "epochs", epochs),
         accumulate=integer("fit", "accumulate", accumulate),
         transforms=transforms,
         clip=clip_grad_norm,
-        evaluate=every("evaluate_every", evaluate_every),
-        checkpoint=every("checkpoint_every", checkpoint_every),
+        evaluate_every=every("evaluate_every", evaluate_every),
+        checkpoint_every=every("checkpoint_every", checkpoint_every),
         time_limit=time_limit,
         early_stopping=early_stopping,
         keep=integer("fit", "keep", keep),
         progress=bool(progress),
+        state=TrainingState(origin=loader.epoch),
     )
-    chosen = task if task is not None else task_of(loss, validation)
     with ExitStack() as stack:
-        stop = stack.enter_context(stopping("finishing the step, then saving; once more ends at once" if progress else ""))
+        stack.enter_context(stopping(stop, "finishing the step, then saving; once more ends at once" if progress else ""))
         stack.callback(trained.free_cache)
-        history = Session(trained, loss, chosen, optimizer, loader, plan, run, list(callbacks), validation, stop).train(stack)
+        history = session.train(stack)
     if stop.signal is not None:
         stop.leave()
     return history

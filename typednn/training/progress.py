@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, final
+from typing import TYPE_CHECKING, final
 
 from typednn.runs.history import Epoch, Measured
 
@@ -12,12 +11,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-_REFRESH = 0.25  # seconds between two updates of the bar
-
 
 @final
 class Display:
-    """Shows a training of ``total`` steps, ``done`` of them before; a context manager. When quiet, nothing is imported."""
+    """Shows a training of ``total`` steps, ``done`` of them before, until it is closed. When quiet, nothing is imported."""
 
     _console: Console | None = None
     _bar: Progress | None = None
@@ -34,37 +31,42 @@ class Display:
         if self._console.is_terminal:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-            text, numbers = TextColumn("{task.description}"), TextColumn("{task.fields[numbers]}")
-            columns = (text, BarColumn(), MofNCompleteColumn(), numbers, TextColumn("ETA"), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=self._console, auto_refresh=False)
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[numbers]}"),
+                TextColumn("ETA"),
+                TimeRemainingColumn(),
+                console=self._console,
+                auto_refresh=False,
+            )
             self._task = self._bar.add_task("", total=total, completed=done, numbers="")
-
-    def __enter__(self) -> Self:
-        if self._bar is not None:
             self._bar.start()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def close(self) -> None:
+        """Leave the bar as it is at the end."""
         if self._bar is not None:
             self._bar.refresh()
             self._bar.stop()
 
     def step(self, step: int, epoch: int, loss: float, speed: float) -> None:
         """After a step: redraw the bar four times a second."""
-        if self._bar is not None and time.perf_counter() - self._drawn >= _REFRESH:
+        if time.perf_counter() - self._drawn >= 0.25:
             self._drawn = time.perf_counter()
-            self._draw(self._bar, step, f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed:,.0f} samples/s")
+            self._draw(step, epoch, loss, speed)
 
-    def _draw(self, bar: Progress, step: int, description: str, numbers: str) -> None:
-        bar.update(self._task, completed=step, description=description, numbers=numbers)
-        bar.refresh()
+    def _draw(self, step: int, epoch: int, loss: float, speed: float) -> None:
+        if self._bar is not None:
+            description, numbers = f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed:,.0f} samples/s"
+            self._bar.update(self._task, completed=step, description=description, numbers=numbers)
+            self._bar.refresh()
 
     def epoch(self, epoch: Epoch, step: int, measured: Measured | None, speed: float) -> None:
         """After an epoch: the bar, or a line."""
-        if self._bar is not None:
-            self._draw(self._bar, step, f"epoch {epoch.number}/{self.epochs}", f"loss {epoch.loss:.4f}  {speed:,.0f} samples/s")
-        line = f"epoch {epoch.number}/{self.epochs}  loss {epoch.loss:.4f}"
-        self.note("  ".join(each for each in (line, "" if measured is None else summary(measured), f"{epoch.seconds:.1f} s") if each))
+        self._draw(step, epoch.number, epoch.loss, speed)
+        evaluation = "" if measured is None else f"  {summary(measured)}"
+        self.note(f"epoch {epoch.number}/{self.epochs}  loss {epoch.loss:.4f}{evaluation}  {epoch.seconds:.1f} s")
 
     def note(self, text: str) -> None:
         """Print a line of its own."""

@@ -3,7 +3,6 @@
 import json
 import math
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ import numpy as np
 
 from typednn.backends import read_together, to_device, to_numpy
 from typednn.contracts.protocols import Optimizer
-from typednn.errors import ArgumentError, StateError, explain
+from typednn.errors import ArgumentError, MissingExtra, StateError, explain
 from typednn.layer import Layer
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
@@ -22,7 +21,7 @@ from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.environment import differences
 from typednn.runs.history import RECORD, Best, Epoch, History, Measured, Step
-from typednn.runs.run import Run, RunWarning, restore
+from typednn.runs.run import Run, restore
 from typednn.runs.run_files import parsed
 from typednn.runs.state import Json, TrainingState
 from typednn.tasks import Task
@@ -34,25 +33,8 @@ from typednn.training.finite import finite_each, finite_gradient, finite_rows, p
 from typednn.training.progress import Display, summary
 from typednn.training.signals import Stop
 
-_NORMS = 50  # steps between two measurements of the gradients' norms
 _UNREAD = 0.25  # seconds between two reads of results on a device
 _STEP = tuple(each.name for each in fields(Step))
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The checked settings of `fit`."""
-
-    epochs: int
-    accumulate: int
-    transforms: Sequence[Callable[[Any], Any]]  # of the gradient, in order
-    clip: float | None
-    evaluate: Every
-    checkpoint: Every
-    time_limit: float | None
-    early_stopping: EarlyStopping | None
-    keep: int
-    progress: bool
 
 
 @dataclass(slots=True)
@@ -74,19 +56,28 @@ class _Pending:
 @final
 @dataclass(slots=True, eq=False)
 class Session:
-    """The arguments of `fit`, the state of the training (``state``), and the data of this call."""
+    """The checked arguments of `fit`, the state of the training (``state``), and the data of this call."""
 
     model: Layer[Any, Any, Any]
     loss: ValuedLoss[Any, Any]
     task: Task
     optimizer: Optimizer
     loader: Batches[Any, Any]
-    plan: Plan
     run: Run | None
     callbacks: list[Callback]
     validation: Evaluation[Any, Any] | None
     stop: Stop
-    state: TrainingState = field(init=False)
+    epochs: int
+    accumulate: int
+    transforms: Sequence[Callable[[Any], Any]]  # of the gradient, in order
+    clip: float | None
+    evaluate_every: Every
+    checkpoint_every: Every
+    time_limit: float | None
+    early_stopping: EarlyStopping | None
+    keep: int
+    progress: bool
+    state: TrainingState
     part: _Pending = field(default_factory=_Pending)  # the step in progress
     pending: list[_Pending] = field(default_factory=list[_Pending])
     loss_array: Callable[[Any, Any], Any] | None = None
@@ -104,8 +95,7 @@ class Session:
     steps_before: int = 0  # the optimizer's, before the first step of ``state``
 
     def __post_init__(self) -> None:
-        self.state = TrainingState(origin=self.loader.epoch)
-        if self.model.device != "cpu" and self.plan.clip is None:
+        if self.model.device != "cpu" and self.clip is None:
             self.loss_array, self.check_target = getattr(self.loss, "loss_array", None), getattr(self.loss, "check_target", None)
         self.at_once = self.loss_array is None or any(type(each).on_step is not Callback.on_step for each in self.callbacks)
 
@@ -115,19 +105,23 @@ class Session:
             self._resume(self.run)
         if isinstance(self.optimizer, GradientOptimizer):
             self.steps_before = self.optimizer.steps - self.state.step
+        steps = -(-self.loader.steps_per_epoch // self.accumulate)
+        self.display = Display(shown=self.progress, total=steps * self.epochs, done=self.state.step, epochs=self.epochs)
+        stack.callback(self.display.close)
+        if self.run is not None:
+            try:
+                self.events = Events(self.run.path("events"), self.state.step)
+                stack.enter_context(self.events.writer)
+                self.callbacks.insert(0, self.events)
+            except MissingExtra as error:
+                self.display.note(f"no TensorBoard events: {error}")
         self.clock = self.last_report = time.perf_counter()
-        self.deadline = math.inf if self.plan.time_limit is None else self.clock + self.plan.time_limit
-        steps = -(-self.loader.steps_per_epoch // self.plan.accumulate)
-        display = Display(shown=self.plan.progress, total=steps * self.plan.epochs, done=self.state.step, epochs=self.plan.epochs)
-        self.display = stack.enter_context(display)
-        if self.events is not None:
-            stack.callback(self.events.close)
-            if self.events.missing:
-                display.note(self.events.missing)
+        self.deadline = math.inf if self.time_limit is None else self.clock + self.time_limit
         while not self._ends():
             self._epoch()
         self._finish()
-        history = self.history()
+        state = self.state
+        history = History(tuple(state.epochs), tuple(state.evaluations), state.best, state.step, self.reason or "")
         for callback in self.callbacks:
             callback.on_end(history)
         return history
@@ -138,7 +132,7 @@ class Session:
         for batch in self.loader.batches():
             self._batch(to_device(batch.x, self.model.device), batch.y)
             last = self.loader.step >= self.loader.steps_per_epoch
-            if self.part.batches == self.plan.accumulate or last:
+            if self.part.batches == self.accumulate or last:
                 self._update()
                 if not last:
                     self._between(None)
@@ -162,10 +156,17 @@ class Session:
             if not math.isfinite(value):
                 self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x))
         grad = self.model.backward(self.loss.loss_grad(prediction, y))
-        if self.plan.accumulate > 1:
+        if self.accumulate > 1:
             if not isinstance(grad, Gradient):
-                cure = "derive it from Gradient, or leave accumulate out"
-                raise ArgumentError(explain("fit", "accumulate adds up gradients", type(grad).__qualname__, cure), "accumulate")
+                raise ArgumentError(
+                    explain(
+                        "fit",
+                        "accumulate adds up gradients",
+                        type(grad).__qualname__,
+                        "derive it from Gradient, or leave accumulate out",
+                    ),
+                    "accumulate",
+                )
             grad = grad * float(len(x))
         self.part.grad = grad if self.part.grad is None else self.part.grad + grad
         self.part.batches += 1
@@ -175,11 +176,11 @@ class Session:
     def _update(self) -> None:
         part, self.part = self.part, _Pending()
         grad, part.grad = part.grad, None
-        if self.plan.accumulate > 1:
+        if self.accumulate > 1:
             grad = grad * (1.0 / part.rows)
-        if (self.state.step + 1) % _NORMS == 0 or self.state.step == 0:
+        if (self.state.step + 1) % 50 == 0 or self.state.step == 0:
             part.norms = gradient_norms(self.model, grad)
-        for transform in self.plan.transforms:
+        for transform in self.transforms:
             grad = transform(grad)
         if self.loss_array is not None:
             gradients = self.model.named_gradients(grad)
@@ -187,8 +188,8 @@ class Session:
             part.finite.append(finite_each([part.loss, *gradients.values()]))
         elif not finite_gradient(self.model, grad):
             self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
-        if self.plan.clip is not None:
-            grad = clip_grad_norm(grad, self.plan.clip)
+        if self.clip is not None:
+            grad = clip_grad_norm(grad, self.clip)
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
@@ -225,8 +226,12 @@ class Session:
             done = Step(each.step, self.number, each.loss / each.rows, each.rate, speed, each.seconds, each.norms)
             if self.run is not None:
                 # Not asdict, which copies, as this runs at every step.
-                line = {name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None}
-                self.run.write_metrics({"kind": "step", **line})
+                self.run.write_metrics(
+                    {
+                        "kind": "step",
+                        **{name: getattr(done, name) for name in _STEP if name != "gradient_norms" or done.gradient_norms is not None},
+                    }
+                )
             self._call("on_step", done)
             self.display.step(each.step, self.number, self.state.loss_sum / self.state.rows, speed)
 
@@ -235,8 +240,14 @@ class Session:
         for callback in self.callbacks:
             reason: object = getattr(callback, name)(value)
             if reason is not None and not isinstance(reason, str):
-                got = f"{type(reason).__name__} from {type(callback).__qualname__}.{name}"
-                raise ArgumentError(explain("fit", "a callback returns None, or a text to end the training", got), "callbacks")
+                raise ArgumentError(
+                    explain(
+                        "fit",
+                        "a callback returns None, or a text to end the training",
+                        f"{type(reason).__name__} from {type(callback).__qualname__}.{name}",
+                    ),
+                    "callbacks",
+                )
             self.callback_reason = self.callback_reason or reason or ""
 
     def _check_finite(self, done: _Pending) -> None:
@@ -256,8 +267,10 @@ class Session:
         return len(self.state.epochs) + 1
 
     def _diverged(self, step: int, what: str, got: str, place: str) -> None:
-        rule, cure = f"{what} must stay finite", "lower the learning rate, clip the gradient, or look for NaN in the data"
-        raise StateError(explain("fit", rule, f"{got} in step {step} (epoch {self.number}), first {place}", cure))
+        got = f"{got} in step {step} (epoch {self.number}), first {place}"
+        raise StateError(
+            explain("fit", f"{what} must stay finite", got, "lower the learning rate, clip the gradient, or look for NaN in the data")
+        )
 
     # ------------------------------------------------------------------ between steps
 
@@ -269,22 +282,21 @@ class Session:
         speed = state.rows / max(epoch.seconds, 1e-9)
         state.loss_sum, state.rows, state.seconds = 0.0, 0, 0.0
         state.epochs.append(epoch)
-        measured = self._between(epoch)
-        self.display.epoch(epoch, state.step, measured, speed)
+        self.display.epoch(epoch, state.step, self._between(epoch), speed)
 
     def _between(self, epoch: Epoch | None) -> Measured | None:
         """Evaluation and checkpoint, if they are due; ``epoch`` is the one just completed."""
         step, complete = self.state.step, None if epoch is None else epoch.number
-        through = complete is not None and complete >= self.plan.epochs
+        through = complete is not None and complete >= self.epochs
         measured: Measured | None = None
-        if self.validation is not None and (through or self.plan.evaluate.due(step, complete)):
+        if self.validation is not None and (through or self.evaluate_every.due(step, complete)):
             measured = self._evaluate(self.validation, complete or self.number)
             if epoch is None:
                 self.display.note(f"step {step}  {summary(measured)}")
         if epoch is not None:
             self._call("on_epoch", epoch)
         better = self.state.best is not None and self.state.best.step == step
-        if self.run is not None and (better or through or self.plan.checkpoint.due(step, complete)):
+        if self.run is not None and (better or through or self.checkpoint_every.due(step, complete)):
             self._save(self.run)
         if not self.pending:
             self.last_report = time.perf_counter()
@@ -292,40 +304,45 @@ class Session:
 
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
         self._report()
-        state, rule = self.state, self.plan.early_stopping
+        state, early = self.state, self.early_stopping
         value, metrics = validation.measure(self.model, self.loss.loss, self.task)
         if not math.isfinite(value):
-            place = place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device))
-            self._diverged(state.step + 1, f"the {validation.split} loss", str(value), place)
+            self._diverged(
+                state.step + 1,
+                f"the {validation.split} loss",
+                str(value),
+                place_in_forward(self.model, to_device(np.asarray(validation.x[: validation.batch_size]), self.model.device)),
+            )
         metrics = {name: float(number) for name, number in metrics.items()}
         for name, number in metrics.items():
             if name in (*RECORD, "kind"):
-                rule_of_names = f"a task's metric is not called {', '.join(RECORD)} or kind"
-                raise ArgumentError(explain("fit", rule_of_names, repr(name), "give it another name"), "task")
+                raise ArgumentError(
+                    explain("fit", f"a task's metric is not called {', '.join(RECORD)} or kind", repr(name), "give it another name"), "task"
+                )
             if not math.isfinite(number):
                 self._diverged(state.step, f"the {validation.split} {name}", str(number), "in the task's metrics")
         measured = Measured(state.step, epoch, validation.split, value, metrics)
-        metric = rule.metric if rule is not None else "loss" if measured.accuracy is None else "accuracy"
+        metric = early.metric if early is not None else "loss" if measured.accuracy is None else "accuracy"
         worth = measured.value(metric)
         state.evaluations.append(measured)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
         self._call("on_evaluation", measured)
-        if rule is not None:
-            improved = state.watched is None or worth > state.watched + rule.min_delta
+        if early is not None:
+            improved = state.watched is None or worth > state.watched + early.min_delta
             state.watched, state.waited = (worth, 0) if improved else (state.watched, state.waited + 1)
         if state.best is None or worth > state.best.value:
             state.best = Best(state.step, metric, worth)
-            if self.run is None and rule is not None and rule.restore_best_weights:
+            if self.run is None and early is not None and early.restore_best_weights:
                 self.best_weights = {name: array.copy() for name, array in self.model.state_dict().items()}
         return measured
 
     def _ends(self) -> bool:
         """Whether training should end now; then ``reason`` says why."""
-        rule, signal = self.plan.early_stopping, self.stop.signal
+        early, signal = self.early_stopping, self.stop.signal
         reasons = {
-            "": len(self.state.epochs) >= self.plan.epochs,
-            "early stopping": rule is not None and self.state.waited >= rule.patience,
+            "": len(self.state.epochs) >= self.epochs,
+            "early stopping": early is not None and self.state.waited >= early.patience,
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,
             self.callback_reason or "a callback": bool(self.callback_reason),
@@ -340,69 +357,63 @@ class Session:
         The last weights, and the optimizer that belongs to them, are in the last checkpoint.
         """
         self._report()
-        step, best, rule = self.state.step, self.state.best, self.plan.early_stopping
+        step, best, early = self.state.step, self.state.best, self.early_stopping
         if self.run is not None and not self.run.folder_of(step).is_dir():
             self._save(self.run)
         if self.reason:
             saved = "" if self.run is None else f"; saved, resume it from {self.run.folder}"
             self.display.note(f"stopped by {self.reason} after step {step}{saved}")
-        restored = rule is not None and rule.restore_best_weights and self.stop.signal is None
-        if restored and best is not None and best.step != step:
+        restores = early is not None and early.restore_best_weights and self.stop.signal is None
+        if restores and best is not None and best.step != step:
             if self.run is not None:
                 self.run.load_weights(self.model, "best")
             elif self.best_weights is not None:
                 self.model.load_state_dict(self.best_weights)
-
-    def history(self) -> History:
-        """What was measured so far, earlier processes of the run included."""
-        state = self.state
-        return History(tuple(state.epochs), tuple(state.evaluations), state.best, state.step, self.reason or "")
 
     # ------------------------------------------------------------------ saving and resuming
 
     def _save(self, run: Run) -> None:
         self._report()
         if self.events is not None:
-            self.events.flush()
+            self.events.writer.flush()
         self._seconds()
         self.state.callbacks = [saved_state(each) for each in self.callbacks if each is not self.events]
-        run.save(self.state, self.model, self.optimizer, self.loader, keep=self.plan.keep)
+        run.save(self.state, self.model, self.optimizer, self.loader, keep=self.keep)
 
     def _resume(self, run: Run) -> None:
-        """Restore everything from the run's newest checkpoint; without one, start metrics and events."""
+        """Restore everything from the run's newest checkpoint; without one, start the metrics."""
         run.require_lock()
         bind(self.optimizer, self.model)
-        found = run.latest()
-        if found is not None:
-            changed = "; ".join(differences(found.environment, run.environment, str(self.model.dtype)))
-            if changed:
-                text = f"{run.folder}: the bits may differ from an uninterrupted run's: {changed}"
-                warnings.warn(RunWarning(text), stacklevel=4)
-            restore(found, self.model, self.optimizer, self.loader)
-            self.state = found.state
-            run.settle(found.state.best, keep=self.plan.keep)
+        checkpoint = run.latest()
+        if checkpoint is not None:
+            changes = "; ".join(differences(checkpoint.environment, run.environment, str(self.model.dtype)))
+            if changes:
+                run.warn(f"the bits may differ from an uninterrupted run's: {changes}", 4)
+            restore(checkpoint, self.model, self.optimizer, self.loader)
+            self.state = checkpoint.state
+            run.settle(checkpoint.state.best, keep=self.keep)
         run.start_metrics(self.state.metrics_bytes)
-        self.events = Events(run.path("events"), self.state.step)
-        saved: defaultdict[str, list[Json]] = defaultdict(list)  # by class, in order
-        for row in self.state.callbacks:
-            for name, state in row.items():
-                saved[name].append(state)
+        saved = [pair for row in self.state.callbacks for pair in row.items()]
         for callback in self.callbacks:
-            states = saved[type(callback).__qualname__]
-            if states and (state := states.pop(0)):
+            index = next((index for index, (name, _) in enumerate(saved) if name == type(callback).__qualname__), None)
+            if index is not None and (state := saved.pop(index)[1]):
                 callback.load_state_dict(state)
-        lost = ", ".join(name for name, states in saved.items() if any(states))
+        lost = ", ".join(dict.fromkeys(name for name, state in saved if state))
         if lost:
-            text = f"{run.folder}: the checkpoint holds the state of a callback that is not there: {lost}"
-            warnings.warn(RunWarning(text), stacklevel=4)
-        self.callbacks.insert(0, self.events)
+            run.warn(f"the checkpoint holds the state of a callback that is not there: {lost}", 4)
 
 
 def bind(optimizer: object, model: Module) -> None:
     """Bind the optimizer to the model, which saving needs, unless it is bound."""
     if not isinstance(optimizer, GradientOptimizer):
-        got, cure = type(optimizer).__name__, "use one of typednn.optim, or derive yours from GradientOptimizer"
-        raise StateError(explain("fit", "a run saves the optimizer by its state_dict()", got, cure))
+        raise StateError(
+            explain(
+                "fit",
+                "a run saves the optimizer by its state_dict()",
+                type(optimizer).__name__,
+                "use one of typednn.optim, or derive yours from GradientOptimizer",
+            )
+        )
     try:
         optimizer.state_dict()
     except StateError:

@@ -5,17 +5,14 @@ Before the first step there is nothing to save, and compiling kernels may take a
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
-
-_EXIT_BY_SIGNAL = 128  # plus the signal's number: the exit code that shells use
 
 
 @dataclass(slots=True)
@@ -28,26 +25,25 @@ class Stop:
     def leave(self) -> NoReturn:
         """End as the signal would: KeyboardInterrupt after Ctrl-C, SystemExit(143) after SIGTERM."""
         if self.signal is signal.SIGTERM:
-            raise SystemExit(_EXIT_BY_SIGNAL + signal.SIGTERM)
+            raise SystemExit(128 + signal.SIGTERM)  # the exit code that shells use
         raise KeyboardInterrupt
 
 
 @contextmanager
-def stopping(note: str = "") -> Generator[Stop, None, None]:
-    """Within, SIGINT and SIGTERM only set `Stop.signal`, once, and call ``note``; afterwards the handlers are restored.
+def stopping(stop: Stop, note: str) -> Generator[None, None, None]:
+    """In this block SIGINT and SIGTERM only set ``stop.signal``, once, and print ``note``; afterwards the handlers are restored.
 
     Only the main thread receives signals: in another thread this does nothing.
     """
-    stop = Stop()
     before: dict[signal.Signals, Any] = {}
 
-    def asked(number: int, _: FrameType | None) -> None:
+    def received(number: int, _: FrameType | None) -> None:
         stop.signal = signal.Signals(number)
         signal.signal(number, before[stop.signal])
         if stop.at_once:
             stop.leave()
         if note:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 os.write(2, f"\n{note}\n".encode())  # not through sys.stderr, which may be in the middle of a write
 
     if threading.current_thread() is threading.main_thread():
@@ -55,9 +51,9 @@ def stopping(note: str = "") -> Generator[Stop, None, None]:
             handler = signal.getsignal(each)
             if handler is not None and handler != signal.SIG_IGN:  # ignored, as under nohup, or not a Python handler: unchanged
                 before[each] = handler
-                signal.signal(each, asked)
+                signal.signal(each, received)
     try:
-        yield stop
+        yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
