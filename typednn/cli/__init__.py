@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Run the command, and return its exit code; ``given`` is ``sys.argv[1:]`` by default."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, and return its exit code; ``arguments`` is ``sys.argv[1:]`` by default."""
     try:  # imports are inside, as Ctrl-C may come while they run
         from typednn.cli.interrupts import deferred
 
@@ -18,7 +18,7 @@ def main(given: Sequence[str] | None = None) -> int:
             from typednn.cli.command import run
             from typednn.cli.output import safe_streams
         with safe_streams():
-            return run(given)
+            return run(arguments)
     except KeyboardInterrupt:
         from contextlib import suppress
 

@@ -1,16 +1,11 @@
 """Output of the commands: results on standard output, hints and progress on standard error."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING, TextIO, final
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, TextIO, final
 
 
 def say(text: str = "") -> None:
@@ -33,9 +28,7 @@ def safe_streams() -> Generator[None]:
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _fill_closed_descriptors()
-    with ExitStack() as streams:
-        streams.enter_context(redirect_stdout(_wrapped(sys.stdout, sys.__stdout__, 1)))
-        streams.enter_context(redirect_stderr(_wrapped(sys.stderr, sys.__stderr__, 2)))
+    with redirect_stdout(_wrapped(sys.stdout, sys.__stdout__, 1)), redirect_stderr(_wrapped(sys.stderr, sys.__stderr__, 2)):
         try:
             yield
         finally:
@@ -66,7 +59,7 @@ class _Descriptor(io.FileIO):
         super().__init__(descriptor, "w", closefd=False)
         self._lost = False
 
-    def write(self, data: Buffer, /) -> int | None:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         size = memoryview(data).nbytes
         if self._lost:
             return size
