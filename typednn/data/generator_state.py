@@ -45,7 +45,7 @@ def restore_generator(rng: Rng, saved: Any) -> None:
 
 def _misfit(name: str, saved: Any, current: Any) -> str:
     """The first difference in structure between ``saved`` and ``current``. NumPy would read beyond arrays that are too short."""
-    kind: Any = type(current)
+    kind: Any = current.__class__
     if type(saved) is not kind:
         return f"{name} = {saved!r}"[:80]
     if kind is dict and set(saved) != set(current):
