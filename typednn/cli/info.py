@@ -15,23 +15,16 @@ from typednn.cli.output import say
 from typednn.engines import available as kernels_run
 from typednn.engines import blas, get_threads, processor
 
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*$")
-_OURS = ("bench", "dev", "parity", "torture")  # for developers of typednn
 
 
 def info(options: Namespace) -> int:
-    """A line per fact."""
-    for name, value in facts().items():
-        say(f"{name:<14}{value}")
-    return 0
-
-
-def facts() -> dict[str, str]:
-    """The facts of a bug report, by name."""
-    threads = [f"{name}={os.environ[name]}" for name in _THREADS if name in os.environ]
+    """What a bug report needs, a line per fact."""
+    threads = [
+        f"{name}={os.environ[name]}" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS") if name in os.environ
+    ]
     required, extras = _requirements()
-    return {
+    facts = {
         "typednn": typednn.__version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "machine": f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs",
@@ -47,6 +40,9 @@ def facts() -> dict[str, str]:
         "needs": ", ".join(map(_installed, required)) or "unknown: typednn is not installed",
         **{f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()},
     }
+    for name, fact in facts.items():
+        say(f"{name:<14}{fact}")
+    return 0
 
 
 def _processor() -> str:
@@ -61,7 +57,7 @@ def _requirements() -> tuple[list[str], dict[str, list[str]]]:
     with suppress(metadata.PackageNotFoundError):
         for line in metadata.requires("typednn") or []:
             match = _REQUIREMENT.match(line)
-            if match and match[2] not in _OURS:
+            if match and match[2] not in ("bench", "dev", "parity", "torture"):  # those are for developers of typednn
                 packages.setdefault(match[2] or "", []).append(match[1])
     return packages.pop(""), packages
 

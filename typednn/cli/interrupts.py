@@ -9,8 +9,8 @@ from contextlib import contextmanager
 @contextmanager
 def deferred() -> Generator[None]:
     """Delay Ctrl-C within this block to a KeyboardInterrupt at its end."""
-    own_handler = signal.getsignal(signal.SIGINT) is not signal.default_int_handler  # the caller's
-    if own_handler or threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
+    # A caller's own handler is left alone; signals reach the main thread only.
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
         yield
         return
     received: list[int] = []

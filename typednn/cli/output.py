@@ -43,7 +43,7 @@ def _wrapped(stream: TextIO | None, own: TextIO | None, descriptor: int) -> Text
     if stream is not None:
         stream.flush()
     return io.TextIOWrapper(
-        io.BufferedWriter(_Descriptor(descriptor)),
+        io.BufferedWriter(_Descriptor(descriptor, "w", closefd=False)),
         encoding=getattr(stream, "encoding", "utf-8"),
         errors="backslashreplace",
         line_buffering=getattr(stream, "line_buffering", False),
@@ -55,9 +55,7 @@ def _wrapped(stream: TextIO | None, own: TextIO | None, descriptor: int) -> Text
 class _Descriptor(io.FileIO):
     """Standard output or error."""
 
-    def __init__(self, descriptor: int) -> None:
-        super().__init__(descriptor, "w", closefd=False)
-        self._lost = False
+    _lost = False  # whether it could not be written
 
     def write(self, data: Any, /) -> int:
         size = memoryview(data).nbytes

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, final
@@ -22,18 +23,11 @@ class Command(NamedTuple):
     examples: str = ""
 
 
-def _at_least(least: int, text: str) -> int:
+def _number(kind: Callable[[str], float], above: float, expected: str, text: str) -> float:
     with suppress(ValueError):
-        if int(text) >= least:
-            return int(text)
-    raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, got {text!r}")
-
-
-def _seconds(text: str) -> float:
-    with suppress(ValueError):
-        if 0.0 < float(text) < float("inf"):
-            return float(text)
-    raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got {text!r}")
+        if above < kind(text) < float("inf"):
+            return kind(text)
+    raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
 
 
 def _argument(*names: str, **options: Any) -> Argument:
@@ -46,7 +40,12 @@ _IMPORT = _argument(
     "--import", metavar="MODULE", action="append", default=[], dest="modules", help="import a module that registers layers; may be repeated"
 )
 _TRAINING = (
-    _argument("--time-limit", type=_seconds, metavar="SECONDS", help="save and stop after this time"),
+    _argument(
+        "--time-limit",
+        type=partial(_number, float, 0, "a number of seconds above 0"),
+        metavar="SECONDS",
+        help="save and stop after this time",
+    ),
     _argument("--report", action="store_true", help="at the end, draw the pictures and write the page, as `typednn report` does"),
     _argument("-q", "--quiet", action="store_true", help="no progress, no tables"),
 )
@@ -60,7 +59,9 @@ COMMANDS: Final = {
             _argument("files", metavar="CSV", nargs="*", help="train.csv test.csv: data as rows, the label in the first column"),
             _argument("--data", metavar="NAME_OR_DIR", help="a data set's name, or a folder that holds one"),
             _argument("--run", metavar="DIR", help="the run folder, a new one; by default runs/NAME-1, or the next free number"),
-            _argument("--epochs", type=partial(_at_least, 1), metavar="N", help="passes over the data in all"),
+            _argument(
+                "--epochs", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="passes over the data in all"
+            ),
             _argument(
                 "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="change a setting; repeat for more"
             ),
@@ -173,7 +174,13 @@ Silence a finding with `# type: ignore[shape]`.
         (
             _argument("subject", metavar="CONFIG_OR_LAYER"),
             _argument("--input", metavar="SIZES", help="one sample's shape, such as 28,28,1, for a layer"),
-            _argument("--seed", type=partial(_at_least, 0), default=0, metavar="N", help="of the input and the parameters"),
+            _argument(
+                "--seed",
+                type=partial(_number, int, -1, "a whole number, at least 0"),
+                default=0,
+                metavar="N",
+                help="of the input and the parameters",
+            ),
             _IMPORT,
         ),
         """\
@@ -224,8 +231,12 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """The parser of the whole command line."""
     formatter = argparse.RawDescriptionHelpFormatter
-    about = "Train, resume, test and use neural networks whose shapes are proven to fit."
-    top = Parser(prog="typednn", description=about, epilog=_EPILOG, formatter_class=formatter)
+    top = Parser(
+        prog="typednn",
+        description="Train, resume, test and use neural networks whose shapes are proven to fit.",
+        epilog=_EPILOG,
+        formatter_class=formatter,
+    )
     top.add_argument("--version", action="version", version=f"typednn {__version__}")
     parsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, command in COMMANDS.items():

@@ -27,9 +27,8 @@ def train(options: Namespace) -> int:
     samples, source = _data(options, recipe)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
-        hint(f"{recipe.name}: {recipe.about}")
-        hint(f"data: {samples.where}; {len(samples.x):,} to train on, {len(samples.test_x):,} to test")
-        hint(f"run folder: {folder}")
+        data = f"{samples.where}; {len(samples.x):,} to train on, {len(samples.test_x):,} to test"
+        hint(f"{recipe.name}: {recipe.about}\ndata: {data}\nrun folder: {folder}")
     return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source))
 
 
