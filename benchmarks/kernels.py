@@ -272,7 +272,7 @@ def memories(threads: int, quick: bool) -> Found:
 
 def epoch(threads: int) -> Found:
     """One epoch by our command and by the plain loop, a process each."""
-    from typednn.data.mnist import find_mnist
+    from typednn.data import find_mnist
 
     folder = find_mnist()
     if folder is None:

@@ -30,7 +30,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -54,44 +54,38 @@ else:
     class _RegisteredArray(type):
         """``isinstance(x, Array2)`` asks the registry; jaxtyping's string then checks rank, sizes and dtype."""
 
-        rank: int | None
-
-        def __new__(mcs, name, bases=(), namespace=None, *, rank=None):
-            cls = super().__new__(mcs, name, bases, dict(namespace or {}))
-            cls.rank = rank
-            return cls
-
-        def __init__(cls, name, bases=(), namespace=None, *, rank=None):
-            super().__init__(name, bases, dict(namespace or {}))
-
         def __instancecheck__(cls, candidate):
             return is_array(candidate)
 
-    class AnyArray(metaclass=_RegisteredArray):
+    class _Array(metaclass=_RegisteredArray):
+        def __init_subclass__(cls, rank=None):
+            cls.rank = rank
+
+    class AnyArray(_Array):
         """An array of any rank."""
 
-    class AnyIntArray(metaclass=_RegisteredArray):
+    class AnyIntArray(_Array):
         """An array of integers of any rank."""
 
-    class Array0(metaclass=_RegisteredArray, rank=0):
+    class Array0(_Array, rank=0):
         """A number in an array of its own."""
 
-    class Array1(metaclass=_RegisteredArray, rank=1):
+    class Array1(_Array, rank=1):
         """A vector."""
 
-    class Array2(metaclass=_RegisteredArray, rank=2):
+    class Array2(_Array, rank=2):
         """A matrix."""
 
-    class Array3(metaclass=_RegisteredArray, rank=3):
+    class Array3(_Array, rank=3):
         """Three axes, such as ``batch time features``."""
 
-    class Array4(metaclass=_RegisteredArray, rank=4):
+    class Array4(_Array, rank=4):
         """Four axes, such as ``batch height width channels``."""
 
-    class IntArray1(metaclass=_RegisteredArray, rank=1):
+    class IntArray1(_Array, rank=1):
         """A vector of integers, such as class labels."""
 
-    class IntArray2(metaclass=_RegisteredArray, rank=2):
+    class IntArray2(_Array, rank=2):
         """A matrix of integers, such as tokens."""
 
 
@@ -106,21 +100,17 @@ def register_array_type(array_type: type, device: str, namespace: Callable[[], A
     _BACKENDS[array_type] = (device, namespace)
 
 
-# Array types known by name alone: a user's own CuPy array is recognised, and nobody imports CuPy for it.
-_DEVICE_BY_NAME = {("cupy", "ndarray"): "cuda"}
-
-
 def is_array(candidate: object) -> bool:
     """Whether ``candidate`` is an array of a registered kind."""
     return type(candidate) in _BACKENDS or _recognise(type(candidate))
 
 
 def _recognise(array_type: type) -> bool:
-    device = _DEVICE_BY_NAME.get((array_type.__module__, array_type.__qualname__))
-    if device is None:
-        return False
-    register_array_type(array_type, device, lambda: sys.modules[array_type.__module__])
-    return True
+    """Whether this is CuPy's array type, which is then registered. It is known by its name, so that nobody imports CuPy for it."""
+    is_cupy = (array_type.__module__, array_type.__qualname__) == ("cupy", "ndarray")
+    if is_cupy:
+        register_array_type(array_type, "cuda", lambda: sys.modules["cupy"])
+    return is_cupy
 
 
 def _backend(array: object) -> tuple[str, Callable[[], Any]]:
@@ -142,14 +132,14 @@ def memory() -> int:
     """Bytes of memory that this machine has."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # a system that doesn't say
+    except (AttributeError, OSError, ValueError):  # not every system tells
         return sys.maxsize
 
 
 def described(value: object) -> str:
     """``float32 of shape (3, 4)``; of anything but an array its type."""
-    some: Any = value
-    return f"{some.dtype} of shape {tuple(some.shape)}" if is_array(value) else type(value).__name__
+    array: Any = value
+    return f"{array.dtype} of shape {tuple(array.shape)}" if is_array(value) else type(value).__name__
 
 
 def refuse_beyond_memory(where: str, shape: Sequence[int], dtype: np.dtype[Any], device: str, owner: object) -> None:
@@ -165,13 +155,9 @@ def out_of_memory(where: str, what: str, needed: int | None, owner: object) -> O
     return OutOfMemory(explain(where, "its arrays must fit into memory", f"{what}{needs}", cure), owner)
 
 
-# Floats that NumPy knows by registration alone (by ml_dtypes, which need not be installed): their ``dtype.kind`` is "V".
-_REGISTERED_FLOATS = frozenset({"bfloat16"})
-
-
 def is_floating(dtype: np.dtype[Any]) -> bool:
-    """Whether ``dtype`` holds floats. Everything that asks this asks here."""
-    return dtype.kind == "f" or (dtype.kind == "V" and dtype.name in _REGISTERED_FLOATS)
+    """Whether ``dtype`` holds floats; bfloat16 is one, which ml_dtypes registers with the kind "V". All of typednn asks this here."""
+    return dtype.kind == "f" or (dtype.kind == "V" and dtype.name == "bfloat16")
 
 
 def is_integer(dtype: np.dtype[Any]) -> bool:
@@ -229,16 +215,14 @@ def subtensor(x: A, *ranges: int | slice) -> A:
     """
     if len(ranges) > x.ndim:
         raise ArgumentError(explain("subtensor", f"takes at most {x.ndim} ranges, one per axis", str(len(ranges))), "ranges")
-    whole: Any = x
-    view: A = whole[tuple(_within(axis, size, wanted) for axis, (size, wanted) in enumerate(zip(x.shape, ranges, strict=False)))]
-    return view
+    return cast("A", cast("Any", x)[tuple(_checked_range(*each) for each in zip(range(x.ndim), x.shape, ranges, strict=False))])
 
 
-def _within(axis: int, size: int, wanted: int | slice) -> slice:
-    bounds = (wanted.start, wanted.stop) if isinstance(wanted, slice) else (wanted, None if wanted == -1 else wanted + 1)
+def _checked_range(axis: int, size: int, index: int | slice) -> slice:
+    bounds = (index.start, index.stop) if isinstance(index, slice) else (index, None if index == -1 else index + 1)
     start, stop = (end if bound is None else bound + size if bound < 0 else bound for bound, end in zip(bounds, (0, size), strict=True))
-    if not 0 <= start < stop <= size or (isinstance(wanted, slice) and wanted.step not in (None, 1)):
+    if not 0 <= start < stop <= size or (isinstance(index, slice) and index.step not in (None, 1)):
         rule = f"the range of axis {axis} holds something and lies within its {size}, step 1"
-        got = f"{wanted.start}:{wanted.stop}:{wanted.step}" if isinstance(wanted, slice) else str(wanted)
+        got = f"{index.start}:{index.stop}:{index.step}" if isinstance(index, slice) else str(index)
         raise ArgumentError(explain("subtensor", rule, got), "ranges")
     return slice(start, stop)

@@ -80,7 +80,7 @@ class DeviceError(CheckError):
 
 
 class OutOfMemory(LocatedError, MemoryError):
-    """An array that does not fit into memory; told before it is made where its size is known by then."""
+    """An array that does not fit into memory; raised before it is made where its size is known by then."""
 
 
 class StackError(TypednnError, TypeError):
@@ -199,5 +199,5 @@ def explain(where: str, rule: str, got: str, cure: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    r"""``text`` with half characters, as names that are no UTF-8 have them, as ``\udcff``: every terminal and file takes it."""
+    r"""``text`` with lone surrogates, which names that are not UTF-8 contain, written as ``\udcff``: every terminal and file takes it."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,7 +1,7 @@
-"""files: what every reader of outside bytes shares, so that no file can hang it, kill it or surprise it.
+"""files: what every reader of outside bytes shares, so that no file can block it, crash it or exhaust the memory.
 
-A path is a path. A file is a plain file: a pipe, a device or a folder is refused before it is opened. And a reader takes no more memory
-than its limit: it asks `File.take` for what a header declares before it allocates, and `File.exactly` unpacks in pieces.
+A path is checked before it is used. Only plain files are read: a pipe, a device or a folder is refused before it is opened. A reader takes
+no more memory than its limit: it asks `File.take` for what a header declares before it allocates, and `File.exactly` unpacks in pieces.
 
 The limit is the reader's argument ``limit`` in bytes, else ``TYPEDNN_DATA_LIMIT`` (bytes, or ``500M``, ``8G``), else `LIMIT` or what the
 file takes on the disk, whichever is more; but never more than half of the memory that is free.
@@ -23,7 +23,6 @@ from typednn.errors import ArgumentError, DataError, explain
 LIMIT: Final = 2 << 30
 VARIABLE: Final = "TYPEDNN_DATA_LIMIT"
 
-_PIECE = 1 << 20
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -32,11 +31,10 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
-_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # as a container sees its own
 
 
 class Readable(Protocol):
-    """What gives its bytes in pieces."""
+    """A source of bytes that is read in pieces."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -58,10 +56,10 @@ class File:
         allow(self.where, self.taken, self.limit)
 
     def exactly(self, stream: Readable, size: int) -> bytearray:
-        """The next ``size`` bytes of ``stream``, or as many as there are; read in pieces, so that a promise alone takes no memory."""
+        """The next ``size`` bytes of ``stream``, or as many as there are; read in pieces, so that a false size takes no memory."""
         self.take(size)
         content = bytearray()
-        while len(content) < size and (piece := stream.read(min(_PIECE, size - len(content)))):
+        while len(content) < size and (piece := stream.read(min(1 << 20, size - len(content)))):
             content += piece
         return content
 
@@ -79,8 +77,8 @@ def opened(caller: str, path: object, limit: int | None = None) -> Generator[Fil
     place = path_of(caller, path)
     where = str(place)
     try:
-        _refuse_special(where, os.stat(place).st_mode)  # opening a pipe waits, opening a device may do something
-        with open(place, "rb", opener=_without_waiting) as stream:
+        _refuse_special(where, os.stat(place).st_mode)  # opening a pipe may wait, opening a device may do something
+        with open(place, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as stream:
             about = os.fstat(stream.fileno())
             _refuse_special(where, about.st_mode)
             on_disk = getattr(about, "st_blocks", 0) * 512  # a file with holes is longer than that
@@ -88,8 +86,9 @@ def opened(caller: str, path: object, limit: int | None = None) -> Generator[Fil
     except OSError as error:
         raise DataError(explain(where, "must be a readable file", error.strerror or str(error) or type(error).__name__)) from None
     except MemoryError:
-        cure = f"set {VARIABLE} to less than is free"
-        raise DataError(explain(where, "must fit into memory", "more than this process may take", cure)) from None
+        raise DataError(
+            explain(where, "must fit into memory", "more than this process may take", f"set {VARIABLE} to less than is free")
+        ) from None
 
 
 def path_of(caller: str, path: object) -> Path:
@@ -112,18 +111,22 @@ def limit_of(caller: str, limit: int | None, on_disk: int = 0) -> int:
     """The memory in bytes that a reader may take: see above."""
     if limit is not None:
         return integer(caller, "limit", limit)
-    told = os.environ.get(VARIABLE, "").strip()
-    if told:
-        found = re.fullmatch(r"([0-9]{1,18})\s*([KMGT]?)", told.upper())
-        if found is None:
-            raise ArgumentError(explain(VARIABLE, "must be a number of bytes, such as 500M or 8G", repr(told[:40])))
-        return int(found[1]) * _UNITS[found[2]]
+    text = os.environ.get(VARIABLE, "").strip()
+    if text:
+        match = re.fullmatch(r"([0-9]{1,18})\s*([KMGT]?)", text.upper())
+        if match is None:
+            raise ArgumentError(explain(VARIABLE, "must be a number of bytes, such as 500M or 8G", repr(text[:40])))
+        return int(match[1]) * _UNITS[match[2]]
     return min(max(LIMIT, on_disk), _free() // 2)
 
 
 def _free() -> int:
     """The memory in bytes that this process may still take, as far as the system tells."""
-    known = [_number_in("/proc/meminfo", r"MemAvailable:\s*(\d+) kB", 1024), *(_number_in(file, r"(\d+)\s*", 1) for file in _CGROUPS)]
+    known = [
+        _number_in("/proc/meminfo", r"MemAvailable:\s*(\d+) kB", 1024),
+        _number_in("/sys/fs/cgroup/memory.max", r"(\d+)\s*", 1),  # the limit of a container, in version 2 of cgroups
+        _number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", r"(\d+)\s*", 1),  # and in version 1
+    ]
     if sys.platform != "win32":
         import resource
 
@@ -137,13 +140,13 @@ def _free() -> int:
 
 def _number_in(file: str, pattern: str, unit: int) -> int | None:
     with suppress(OSError, ValueError), open(file, encoding="ascii") as text:
-        found = re.search(pattern, text.read(4096))
-        return int(found[1]) * unit if found else None
+        match = re.search(pattern, text.read(4096))
+        return int(match[1]) * unit if match else None
     return None
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the renames in ``folder`` last; without effect where folders cannot be opened."""
+    """Write the renames in ``folder`` to the disk; without effect where folders cannot be opened."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -155,7 +158,3 @@ def sync_folder(folder: Path) -> None:
 def _refuse_special(where: str, mode: int) -> None:
     if not stat.S_ISREG(mode):
         raise DataError(explain(where, "must be a plain file", _KINDS.get(stat.S_IFMT(mode), "something else")))
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -27,7 +27,6 @@ from typednn.module.module import Module
 from typednn.module.state import Stateful
 
 _KINK = 1e-3
-_BOOKKEEPING = frozenset(Stateful.__annotations__)  # what every module has, beside what its class declares
 
 
 class GradcheckError(TypednnError, AssertionError):
@@ -82,21 +81,21 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     model = copy.deepcopy(layer).to("cpu").astype(np.float64).train()
     points = [None if x is None else np.array(to_numpy(x), np.float64 if is_floating(x.dtype) else None) for x in inputs]
     rng = np.random.default_rng(seed)
-    put_back = _remembered(model)
+    restore = _saved_state(model)
 
-    output = model.forward(*points)
-    shape: tuple[int, ...] = output.shape
+    shape: tuple[int, ...] = model.forward(*points).shape
     weights = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
     gradient = model.backward(weights)
 
     def loss() -> float:
-        put_back()
+        restore()
         return float(np.sum(weights * model.forward(*points), dtype=np.float64))
 
     if loss() != loss():
         rule = f"{layer.label()}.forward must give the same from the same state, and no NaN"
-        cure = "draw from a generator that the layer holds in a field"
-        raise ArgumentError(explain("gradcheck", rule, "two different results", cure), "layer")
+        raise ArgumentError(
+            explain("gradcheck", rule, "two different results", "draw from a generator that the layer holds in a field"), "layer"
+        )
     names, derivatives = getattr(gradient, "__inputs__", ("input",)), model.named_gradients(gradient)
     by_inputs = [
         (name, point, getattr(gradient, name))
@@ -108,8 +107,8 @@ def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float =
     return GradcheckReport(layer.label(), [compare(where, *each, loss, eps, tolerance, most, rng) for each in (*by_inputs, *by_parameters)])
 
 
-def _remembered(model: Module) -> Callable[[], None]:
-    """What forward may change besides what it keeps; the result puts all of it back, shared objects as shared ones."""
+def _saved_state(model: Module) -> Callable[[], None]:
+    """Save what forward may change besides what it keeps; the result restores all of it, shared objects as shared ones."""
     modules = [module for _, module in model.named_modules()]
     # Modules and cells stay who they are; parameters are moved by hand, so only buffers' arrays are put back.
     same = {id(thing): thing for module in modules for thing in (module, *module.__typednn_storage__.cells.values())}
@@ -118,20 +117,21 @@ def _remembered(model: Module) -> Callable[[], None]:
     changing = [{name: value for name, value in own.items() if copy.deepcopy(value, dict(same)) is not value} for own in before]
     saved = copy.deepcopy((changing, [cell.array for cell in buffers]), dict(same))
 
-    def put_back() -> None:
+    def restore() -> None:
         fresh, arrays = copy.deepcopy(saved, dict(same)) if buffers or any(changing) else saved
-        for module, own, anew in zip(modules, before, fresh, strict=True):
+        for module, own, copies in zip(modules, before, fresh, strict=True):
             for name in _attributes(module).keys() - own.keys():
                 delattr(module, name)
-            vars(module).update(own | anew)
+            vars(module).update(own | copies)
         for cell, array in zip(buffers, arrays, strict=True):
             cell.array = array
 
-    return put_back
+    return restore
 
 
 def _attributes(module: Module) -> dict[str, Any]:
-    return {name: value for name, value in vars(module).items() if name not in _BOOKKEEPING}
+    """The attributes that the module's class declares, without those that every module has."""
+    return {name: value for name, value in vars(module).items() if name not in Stateful.__annotations__}
 
 
 def compare(
@@ -145,7 +145,7 @@ def compare(
     most: int = 2000,
     rng: np.random.Generator | None = None,
 ) -> Quantity:
-    """A derivative beside central differences of ``loss``, which reads ``quantity`` in place; ``where`` names who gave it."""
+    """Compare a derivative with central differences of ``loss``, which reads ``quantity`` in place; ``where`` names its function."""
     places: list[int] = (
         list(range(quantity.size))
         if quantity.size <= most

@@ -40,7 +40,7 @@ class ClassificationReport:
     """Labels predicted beside labels true, counted; ``str(report)`` is a table to print.
 
     A class that was never predicted has no precision, one that no sample belongs to has no recall, and one of which both
-    hold has no f1 either. Such a share is 0 here, and ``undefined`` names it, so that a 0 of this kind can be told from an earned one.
+    hold has no f1 either. Such a share is 0 here, and ``undefined`` names it, to distinguish it from a true 0.
     """
 
     classes: int
@@ -68,22 +68,17 @@ class ClassificationReport:
             raise ArgumentError(explain("ClassificationReport", rule, got))
         confusion = np.bincount(true * classes + predicted, minlength=classes * classes).reshape(classes, classes)
         right, called, support = np.diagonal(confusion), confusion.sum(axis=0), confusion.sum(axis=1)
-        undefined: list[tuple[Measure, int]] = []
-
-        def share(measure: Measure, part: Counts, whole: Counts) -> Shares:
-            undefined.extend((measure, int(label)) for label in np.flatnonzero(whole == 0))
-            return np.divide(part, whole, out=np.zeros(classes), where=whole != 0)
-
-        arrays = {
-            "confusion": confusion,
-            "precision": share("precision", right, called),
-            "recall": share("recall", right, support),
-            "f1": share("f1", 2 * right, called + support),
-            "support": support,
+        fractions: dict[str, tuple[Counts, Counts]] = {
+            "precision": (right, called),
+            "recall": (right, support),
+            "f1": (2 * right, called + support),
         }
+        shares = {name: np.divide(part, of, out=np.zeros(classes), where=of != 0) for name, (part, of) in fractions.items()}
+        undefined = tuple((name, int(label)) for name, (_, of) in fractions.items() for label in np.flatnonzero(of == 0))
+        arrays: dict[str, npt.NDArray[Any]] = {"confusion": confusion, "support": support, **shares}
         for array in arrays.values():
             array.flags.writeable = False
-        for name, value in {**arrays, "accuracy": int(right.sum()) / len(true), "undefined": tuple(undefined)}.items():
+        for name, value in {**arrays, "accuracy": int(right.sum()) / len(true), "undefined": undefined}.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -93,9 +88,9 @@ class ClassificationReport:
         if not is_array(scores) or scores.ndim != 2 or not is_floating(scores.dtype):  # pyright: ignore[reportUnnecessaryComparison]  # callers without a type checker
             raise ArgumentError(explain(where, "scores must be floats of shape (batch, classes)", described(scores)), "scores")
         host = to_numpy(scores)
-        lost = np.isnan(host).any(axis=1)
-        if lost.any():
-            got, cure = f"NaN in row {int(lost.argmax())}", "training diverged, or the input holds NaN"
+        undefined = np.isnan(host).any(axis=1)
+        if undefined.any():
+            got, cure = f"NaN in row {int(undefined.argmax())}", "training diverged, or the input holds NaN"
             raise ArgumentError(explain(where, "scores must be numbers", got, cure), "scores")
         return cls(host.shape[1], host.argmax(axis=1), labels, names)
 
@@ -160,8 +155,8 @@ class RegressionReport:
         samples, numbers, squared, absolute, spread, varies = 0, 0, 0.0, 0.0, 0.0, False
         mean: Any = 0.0
         first: Any = None
-        for given in batches:
-            prediction, target = (np.asarray(to_numpy(array), np.float64) for array in given)
+        for batch in batches:
+            prediction, target = (np.asarray(to_numpy(array), np.float64) for array in batch)
             if prediction.shape != target.shape or not len(target):
                 rule, got = "needs a prediction for each target, and at least one", f"{prediction.shape} and {target.shape}"
                 raise ArgumentError(explain("RegressionReport", rule, got))

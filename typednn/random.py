@@ -107,8 +107,6 @@ _MULTIPLIER: Final = 6364136223846793005
 _MASK64: Final = (1 << 64) - 1
 _MASK32: Final = (1 << 32) - 1
 _CHUNK: Final = 1 << 14  # states per vectorised pass: its temporaries stay in the cache for any size drawn
-_BELOW_ONE: Final = 1.0 - 2.0**-24  # the largest float32 below 1
-_TINY: Final = 2.0**-126  # the smallest positive normal float32
 
 # k steps at once: state_k = aᵏ·state_0 + (1 + a + … + aᵏ⁻¹)·c mod 2⁶⁴, for k = 0 … _CHUNK
 _POWERS: Final = np.cumprod(np.r_[np.uint64(1), np.full(_CHUNK, _MULTIPLIER, np.uint64)], dtype=np.uint64)
@@ -154,10 +152,9 @@ class PCG32:
         numbers = np.empty(math.prod(_shape("PCG32", size)), np.uint32)
         for start in range(0, numbers.size, _CHUNK):
             chunk = numbers[start : start + _CHUNK]
-            count = chunk.size
-            states = _POWERS[: count + 1] * np.uint64(self._state) + _SUMS[: count + 1] * np.uint64(self._increment)
-            self._state = int(states[count])
-            old = states[:count]
+            count = chunk.size + 1
+            states = _POWERS[:count] * np.uint64(self._state) + _SUMS[:count] * np.uint64(self._increment)
+            old, self._state = states[:-1], int(states[-1])
             xorshifted = (((old >> np.uint64(18)) ^ old) >> np.uint64(27)).astype(np.uint32)
             rotation = (old >> np.uint64(59)).astype(np.uint32)
             chunk[:] = xorshifted >> rotation | xorshifted << (np.uint32(32) - rotation)
@@ -166,7 +163,7 @@ class PCG32:
     def random(self, size: tuple[int, ...], /) -> Floats:
         """U[0, 1), below 1 in float32 too: the top 255 of the 2³² values are lowered, by less than 2⁻²⁴."""
         numbers = np.multiply(self.integers32(size), 2.0**-32, dtype=np.float64)
-        return np.asarray(np.minimum(numbers, _BELOW_ONE), np.float64)
+        return np.asarray(np.minimum(numbers, 1.0 - 2.0**-24), np.float64)  # the largest float32 below 1
 
     def standard_normal(self, size: tuple[int, ...], /) -> Floats:
         """N(0, 1) by the cosine branch of Box and Muller; u₁ = 0 gives 13.2, the largest."""
@@ -174,7 +171,7 @@ class PCG32:
         for start in range(0, normals.size, _CHUNK):
             chunk = normals[start : start + _CHUNK]
             u1, u2 = self.random((chunk.size, 2)).T
-            chunk[:] = np.sqrt(-2.0 * np.log(np.maximum(u1, _TINY))) * np.cos(2.0 * np.pi * u2)
+            chunk[:] = np.sqrt(-2.0 * np.log(np.maximum(u1, 2.0**-126))) * np.cos(2.0 * np.pi * u2)  # the smallest normal float32
         return normals.reshape(size)
 
     def uniform(self, low: float, high: float, size: tuple[int, ...], /) -> Floats:
@@ -195,11 +192,8 @@ class PCG32:
         order = np.empty(n, np.int64)
         places = self.integers32((n,)) % np.arange(n, 0, -1, dtype=np.uint32)
         for position, place in enumerate(places.tolist()):
-            last = left.pop()
-            if place == len(left):
-                order[position] = last
-            else:
-                order[position], left[place] = left[place], last
+            left[place], left[-1] = left[-1], left[place]
+            order[position] = left.pop()
         return order
 
     def shuffle(self, elements: Sequence[_Element], /) -> list[_Element]:
@@ -221,9 +215,7 @@ class PCG32:
         self._state, self._increment = state, increment
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PCG32):
-            return NotImplemented
-        return self.state == other.state
+        return self.state == other.state if isinstance(other, PCG32) else NotImplemented
 
     def __repr__(self) -> str:
         return f"<PCG32 stream={self._increment >> 1} state={self._state:#018x}>"
@@ -408,8 +400,8 @@ def initialiser(name_or_object: str | Initialiser, argument: str = "name_or_obje
     if isinstance(name_or_object, str):
         if name_or_object in _NAMED:
             return _NAMED[name_or_object]
-        wanted = name_or_object.lower()
-        close = difflib.get_close_matches(wanted, _NAMED, n=1) or [name for name in _NAMED if wanted and name.startswith(wanted)]
+        lower = name_or_object.lower()
+        close = difflib.get_close_matches(lower, _NAMED, n=1) or [name for name in _NAMED if lower and name.startswith(lower)]
         cure = f"did you mean {close[0]!r}?" if close else "or pass a rule, such as Normal(0.02)"
         raise ArgumentError(explain("initialiser", f"a name is one of {', '.join(_NAMED)}", repr(name_or_object), cure), argument)
     if isinstance(name_or_object, type):

@@ -141,6 +141,7 @@ def test_a_folder_that_holds_a_run(typednn: Command, files: Path, trained: tuple
         (["train", "mlp", "--time-limit", "-1"], "expected a number of seconds above 0"),
         (["train", "mlp", "--frob"], "--frob"),
         (["resume", "run", "--epochs", "3"], "--epochs"),
+        (["eval", "run", "--weights", "first"], "argument --weights: invalid choice: 'first'"),
     ],
 )
 def test_commands_not_understood(typednn: Command, arguments: list[str], part: str) -> None:

@@ -127,7 +127,7 @@ def test_the_generator_may_be_shared() -> None:
 def test_no_thread_after_a_break_or_an_error() -> None:
     some = loader(100, 1)
     for _ in some.batches():
-        assert threads() == ["typednn prefetch"]
+        assert threads() == ["typednn prefetch_0"]
         break
     assert threads() == []
     assert some.step == 1
@@ -143,7 +143,7 @@ def test_no_thread_after_a_break_or_an_error() -> None:
     iterator = some.batches()
     assert threads() == [], "begins with the first batch that is asked for"
     next(iterator)
-    assert threads() == ["typednn prefetch"]
+    assert threads() == ["typednn prefetch_0"]
     iterator.close()  # type: ignore[attr-defined]
     assert threads() == []
 
@@ -174,7 +174,7 @@ def test_transform_works_in_the_background() -> None:
     batches = list(typed.batches())
     assert [batch.x.dtype for batch in batches] == [np.float32] * 2
     assert batches[0].x.max() == 1.0
-    assert set(where) == {"typednn prefetch"}
+    assert set(where) == {"typednn prefetch_0"}
 
 
 def test_no_more_than_prefetch_are_made_ahead() -> None:

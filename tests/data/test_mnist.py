@@ -112,6 +112,7 @@ def test_the_environment_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TYPEDNN_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "mnist").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys.modules[find_mnist.__module__], "__file__", str(tmp_path / "a" / "b" / "c.py"))

@@ -18,6 +18,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -413,7 +414,8 @@ def _value(content: bytes, rng: random.Random) -> bytes:
     elif action < 0.35 and isinstance(holder, list):
         holder.append(holder[key])
     elif action < 0.5 and type(holder[key]) in (int, float):
-        holder[key] = holder[key] * rng.choice((-1, 0, 2, 10**9)) + rng.choice((-1, 0, 1, 0.5))
+        with suppress(OverflowError):  # an integer can be too large for a float
+            holder[key] = holder[key] * rng.choice((-1, 0, 2, 10**9)) + rng.choice((-1, 0, 1, 0.5))
     else:
         holder[key] = rng.choice(_VALUES)
     text = json.dumps(holders[0][0] if holders[0] else None).encode()

@@ -1,16 +1,10 @@
 """The command line, ``typednn`` or ``python -m typednn``: arguments in, exit code out; every command is a library call."""
 
-from __future__ import annotations
-
-import os
-
-TYPE_CHECKING = False  # true for type checkers only: imports here would run before Ctrl-C is guarded
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+import os  # any other import here would run before Ctrl-C is guarded
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Run the command, and return its exit code; ``given`` is ``sys.argv[1:]`` by default."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command, and return its exit code; ``arguments`` is ``sys.argv[1:]`` by default."""
     try:  # imports are inside, as Ctrl-C may come while they run
         from typednn.cli.interrupts import deferred
 
@@ -18,7 +12,7 @@ def main(given: Sequence[str] | None = None) -> int:
             from typednn.cli.command import run
             from typednn.cli.output import safe_streams
         with safe_streams():
-            return run(given)
+            return run(arguments)
     except KeyboardInterrupt:
         from contextlib import suppress
 

@@ -9,44 +9,38 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from typednn.cli.interrupts import deferred
 from typednn.cli.parser import COMMANDS, parser
 from typednn.errors import TypednnError
 
 
-def run(given: Sequence[str] | None) -> int:
+def run(arguments: Sequence[str] | None) -> int:
     """The command's exit code; an exception becomes one message."""
     where, debug = "typednn", False
     try:
         try:
-            options = parser().parse_args(given)
+            options = parser().parse_args(arguments)
             where, debug = f"typednn {options.command}", options.debug
-            if (
-                not sys.flags.safe_path and "" not in sys.path
-            ):  # a user's layers are in this folder; `python -m` has put it in front already
+            if not sys.flags.safe_path and "" not in sys.path:  # a user's layers are in this folder, which `python -m` puts in front
                 sys.path.append("")
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
-                return _command(options.command)(options)
+                with deferred():
+                    module: Any = importlib.import_module(f"typednn.cli.{COMMANDS[options.command].module}")
+                command: Callable[[Namespace], int] = getattr(module, "evaluate" if options.command == "eval" else options.command)
+                return command(options)
         finally:
             sys.stdout.flush()
     except (TypednnError, OSError) as error:
         if debug:
             raise
         message = str(error)
-        if isinstance(error, OSError) and not isinstance(error, TypednnError):
+        if isinstance(error, OSError):
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
         sys.stderr.write(f"{where}: {message}\n")
         return 1
-
-
-def _command(name: str) -> Callable[[Namespace], int]:
-    """The command's function."""
-    with deferred():
-        module = importlib.import_module(f"typednn.cli.{COMMANDS[name]}")
-    return cast("Callable[[Namespace], int]", getattr(module, "evaluate" if name == "eval" else name))
 
 
 def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:

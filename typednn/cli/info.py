@@ -15,36 +15,34 @@ from typednn.cli.output import say
 from typednn.engines import available as kernels_run
 from typednn.engines import blas, get_threads, processor
 
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*$")
-_OURS = ("bench", "dev", "parity", "torture")  # for developers of typednn
 
 
 def info(options: Namespace) -> int:
-    """A line per fact."""
-    for name, value in facts().items():
-        say(f"{name:<14}{value}")
-    return 0
-
-
-def facts() -> dict[str, str]:
-    """The facts of a bug report, by name."""
-    threads = [f"{name}={os.environ[name]}" for name in _THREADS if name in os.environ]
+    """What a bug report needs, a line per fact."""
+    threads = [
+        f"{name}={os.environ[name]}" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS") if name in os.environ
+    ]
     required, extras = _requirements()
-    return {
+    facts = {
         "typednn": typednn.__version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "machine": f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs",
         "numpy": np.__version__,
         "processor": _processor(),
-        "kernels": _kernels(),
+        "kernels": f"Halide {metadata.version('halide')}, compiled for each shape and kept on disk"
+        if kernels_run()
+        else "NumPy's, as Halide is not installed or switched off; pip install 'typednn[fast]'",
         "products": blas.why(),
-        "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or typednn.engines.set_threads would say",
+        "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or typednn.engines.set_threads sets this",
         "numpy's blas": blas.numpy_blas() + (f" with {', '.join(threads)}" if threads else ""),
         "devices": ", ".join(available()),
         "needs": ", ".join(map(_installed, required)) or "unknown: typednn is not installed",
         **{f"[{extra}]": ", ".join(map(_installed, names)) for extra, names in extras.items()},
     }
+    for name, fact in facts.items():
+        say(f"{name:<14}{fact}")
+    return 0
 
 
 def _processor() -> str:
@@ -53,21 +51,15 @@ def _processor() -> str:
     return f"{here.model or 'unknown'}: {widest}, {processor.for_schedules(here).lanes} float32 lanes, {processor.cores()} cores to use"
 
 
-def _kernels() -> str:
-    if kernels_run():
-        return f"Halide {metadata.version('halide')}, compiled for each shape and kept on disk"
-    return "NumPy's, as Halide is not installed or switched off; pip install 'typednn[fast]'"
-
-
 def _requirements() -> tuple[list[str], dict[str, list[str]]]:
-    """What typednn needs, and what each extra brings."""
-    brought: dict[str, list[str]] = {"": []}
+    """The packages that typednn needs, and the packages of each extra."""
+    packages: dict[str, list[str]] = {"": []}
     with suppress(metadata.PackageNotFoundError):
         for line in metadata.requires("typednn") or []:
-            found = _REQUIREMENT.match(line)
-            if found and found[2] not in _OURS:
-                brought.setdefault(found[2] or "", []).append(found[1])
-    return brought.pop(""), brought
+            match = _REQUIREMENT.match(line)
+            if match and match[2] not in ("bench", "dev", "parity", "torture"):  # those are for developers of typednn
+                packages.setdefault(match[2] or "", []).append(match[1])
+    return packages.pop(""), packages
 
 
 def _installed(name: str) -> str:

@@ -8,15 +8,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from typednn.cli.output import hint, say
 from typednn.config import load, loads
 from typednn.config.registry import LAYERS
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
-from typednn.gradient_check import gradcheck as compared
-from typednn.module.module import Module
+from typednn.gradient_check import gradcheck as check_gradients
 from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.shapes import Flow
@@ -34,18 +31,18 @@ def summary(options: Namespace) -> int:
 def check(options: Namespace) -> int:
     """Check files. A config: its model, or a `ConfigError` with line, column and caret. Python: what the mypy plugin finds."""
     targets = {target: python_files(target) for target in options.targets}
-    refused = [_config_refused(target, options) for target, files in targets.items() if files is None]
+    refused = [_is_refused(target, options) for target, files in targets.items() if files is None]
     files = list(dict.fromkeys(os.path.normpath(file) for files in targets.values() for file in files or ()))
-    found = findings(files) if files else []
-    for finding in found:
+    mistakes = findings(files) if files else []
+    for finding in mistakes:
         say(finding.as_json() if options.json else str(finding))
     if files and not options.json:
-        say(_verdict(found, len(files)))
-    return 1 if found or any(refused) else 0
+        say(_verdict(mistakes, len(files)))
+    return 1 if mistakes or any(refused) else 0
 
 
-def _config_refused(path: str, options: Namespace) -> bool:
-    """Whether one config is faulty; its model or its error has been shown. A single one's error is left to `main`."""
+def _is_refused(path: str, options: Namespace) -> bool:
+    """Whether a config is faulty, after its model or its error is shown; the error of a single one is raised for `run`."""
     try:
         model = load(path, imports=options.modules).model()
     except ConfigError as error:
@@ -62,10 +59,10 @@ def _config_refused(path: str, options: Namespace) -> bool:
     return False
 
 
-def _verdict(found: Sequence[Finding], checked: int) -> str:
-    if not found:
+def _verdict(mistakes: Sequence[Finding], checked: int) -> str:
+    if not mistakes:
         return f"no size mistakes found in {_counted(checked, 'file')}"
-    return f"{_counted(len(found), 'finding')} in {_counted(len({finding.path for finding in found}), 'file')}"
+    return f"{_counted(len(mistakes), 'finding')} in {_counted(len({finding.path for finding in mistakes}), 'file')}"
 
 
 def _counted(number: int, thing: str) -> str:
@@ -73,23 +70,18 @@ def _counted(number: int, thing: str) -> str:
 
 
 def gradcheck(options: Namespace) -> int:
-    """Every derivative beside its central difference; `GradcheckError` where one disagrees."""
+    """Compare every derivative with its central difference; `GradcheckError` where one disagrees."""
     rng = PCG32(options.seed)
-    model, sizes = _subject(options)
-    batch = np.asarray(rng.standard_normal((2, *sizes)), np.float64)
-    say(str(compared(model.init(rng), batch, seed=options.seed, most=200)))
-    say("every derivative agrees with finite differences")
-    return 0
-
-
-def _subject(options: Namespace) -> tuple[Module, tuple[int, ...]]:
     call = _call(options.subject)
     if call is None:
         model = find(options.subject, options.modules).checked().model()
     else:
         sizes = _sizes(options.input) if options.input else _guessed(call.func.id, [*map(_value, call.args[:1])])
         model = loads(_layer_config(call, sizes), f"layer {options.subject}", imports=options.modules).model()
-    return model, (model.in_features,)
+    batch = rng.standard_normal((2, model.in_features))
+    say(str(check_gradients(model.init(rng), batch, seed=options.seed, most=200)))
+    say("every derivative agrees with finite differences")
+    return 0
 
 
 def _call(text: str) -> Any:
@@ -125,13 +117,13 @@ def _guessed(kind: str, first: Sequence[Any]) -> tuple[int, ...]:
 def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
     """One layer as a config: ``Conv2d(2, 3, 3, bias=True)`` with its positional arguments under their names."""
     kind: str = call.func.id
-    taken = list(inspect.signature(LAYERS[kind].__init__).parameters.values())[1:] if kind in LAYERS else []
-    names = [parameter.name for parameter in taken if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    parameters = list(inspect.signature(LAYERS[kind].__init__).parameters.values())[1:] if kind in LAYERS else []
+    names = [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     if kind in LAYERS and len(call.args) > len(names):
         raise ArgumentError(explain("gradcheck", f"{kind} takes at most {len(names)} arguments", str(len(call.args))))
     # The config's error about an unknown layer is the clearest.
-    given = {**dict(zip(names, call.args, strict=False)), **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}}
-    lines = [f"{key_written(key)} = {written(_value(value))}" for key, value in given.items()]
+    arguments = {**dict(zip(names, call.args, strict=False)), **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}}
+    lines = [f"{key_written(key)} = {written(_value(value))}" for key, value in arguments.items()]
     return "\n".join(["format = 1", f"input = {written(sizes)}", "[[layer]]", f"type = {written(kind)}", *lines, ""])
 
 

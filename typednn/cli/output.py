@@ -1,16 +1,11 @@
 """Output of the commands: results on standard output, hints and progress on standard error."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING, TextIO, final
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, TextIO, final
 
 
 def say(text: str = "") -> None:
@@ -33,9 +28,7 @@ def safe_streams() -> Generator[None]:
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _fill_closed_descriptors()
-    with ExitStack() as streams:
-        streams.enter_context(redirect_stdout(_wrapped(sys.stdout, sys.__stdout__, 1)))
-        streams.enter_context(redirect_stderr(_wrapped(sys.stderr, sys.__stderr__, 2)))
+    with redirect_stdout(_wrapped(sys.stdout, sys.__stdout__, 1)), redirect_stderr(_wrapped(sys.stderr, sys.__stderr__, 2)):
         try:
             yield
         finally:
@@ -50,7 +43,7 @@ def _wrapped(stream: TextIO | None, own: TextIO | None, descriptor: int) -> Text
     if stream is not None:
         stream.flush()
     return io.TextIOWrapper(
-        io.BufferedWriter(_Descriptor(descriptor)),
+        io.BufferedWriter(_Descriptor(descriptor, "w", closefd=False)),
         encoding=getattr(stream, "encoding", "utf-8"),
         errors="backslashreplace",
         line_buffering=getattr(stream, "line_buffering", False),
@@ -62,11 +55,9 @@ def _wrapped(stream: TextIO | None, own: TextIO | None, descriptor: int) -> Text
 class _Descriptor(io.FileIO):
     """Standard output or error."""
 
-    def __init__(self, descriptor: int) -> None:
-        super().__init__(descriptor, "w", closefd=False)
-        self._lost = False
+    _lost = False  # whether it could not be written
 
-    def write(self, data: Buffer, /) -> int | None:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         size = memoryview(data).nbytes
         if self._lost:
             return size

@@ -3,44 +3,77 @@
 import argparse
 import difflib
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final, NoReturn, final
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, final
 
 from typednn.version import __version__
 
-# Each command and the module of its function, so that `--help` imports none of them.
+Argument: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
+
+
+@final
+class Command(NamedTuple):
+    """A command: the module in ``typednn.cli`` that has its function, its help, and the arguments of `argparse` it takes."""
+
+    module: str
+    about: str
+    arguments: tuple[Argument, ...] = ()
+    examples: str = ""
+
+
+def _number(kind: Callable[[str], float], above: float, expected: str, text: str) -> float:
+    with suppress(ValueError):
+        if above < kind(text) < float("inf"):
+            return kind(text)
+    raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+
+
+def _argument(*names: str, **options: Any) -> Argument:
+    return names, options
+
+
+_RUN = _argument("run", metavar="RUN", help="the run's folder")
+_RECIPE = _argument("recipe", metavar="RECIPE_OR_CONFIG", help="lenet5, lenet5-paper, mlp, or a config file")
+_IMPORT = _argument(
+    "--import", metavar="MODULE", action="append", default=[], dest="modules", help="import a module that registers layers; may be repeated"
+)
+_TRAINING = (
+    _argument(
+        "--time-limit",
+        type=partial(_number, float, 0, "a number of seconds above 0"),
+        metavar="SECONDS",
+        help="save and stop after this time",
+    ),
+    _argument("--report", action="store_true", help="at the end, draw the pictures and write the page, as `typednn report` does"),
+    _argument("-q", "--quiet", action="store_true", help="no progress, no tables"),
+)
+
 COMMANDS: Final = {
-    "train": "training",
-    "resume": "training",
-    "eval": "use",
-    "predict": "use",
-    "report": "report",
-    "summary": "inspection",
-    "check": "inspection",
-    "gradcheck": "inspection",
-    "info": "info",
-}
-
-_EPILOG = """\
-examples:
-  typednn train lenet5                          train on handwritten digits, into a new folder runs/lenet5-1
-  typednn train lenet5 --data mnist --run big   on MNIST, into the folder big
-  typednn resume big                            go on after a Ctrl-C, a crash or a power cut, to the same bits
-  typednn predict big seven.png                 which digit is it?
-  typednn COMMAND --help                        more, with examples
-
-exit codes:
-  0 done   1 typednn refused something, and said what   2 the command was not understood
-  130 stopped by Ctrl-C   143 stopped by SIGTERM; a run that was stopped goes on with `typednn resume`
-"""
-
-_TRAIN = """\
+    "train": Command(
+        "training",
+        "train a recipe or a config, and keep everything in a run folder",
+        (
+            _RECIPE,
+            _argument("files", metavar="CSV", nargs="*", help="train.csv test.csv: data as rows, the label in the first column"),
+            _argument("--data", metavar="NAME_OR_DIR", help="a data set's name, or a folder that holds one"),
+            _argument("--run", metavar="DIR", help="the run folder, a new one; by default runs/NAME-1, or the next free number"),
+            _argument(
+                "--epochs", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="passes over the data in all"
+            ),
+            _argument(
+                "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="change a setting; repeat for more"
+            ),
+            *_TRAINING,
+            _IMPORT,
+        ),
+        """\
 examples:
   typednn train lenet5
   typednn train lenet5 --data mnist --run runs/mine --epochs 8
   typednn train lenet5 --set optimizer.lr=0.02 --set batch_size=128
-  typednn train lenet5-paper --data mnist       the paper's experiment, its Table I beside ours
+  typednn train lenet5-paper --data mnist       the paper's experiment, compared with its Table I
   typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label first, then the inputs
   typednn train model.toml train.csv test.csv --set task=regression   the first column holds numbers to learn
   typednn train model.toml --data pictures/ --report
@@ -52,22 +85,47 @@ TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIS
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
   evaluate_every checkpoint_every fuse
-"""
-
-_RESUME = """\
+""",
+    ),
+    "resume": Command(
+        "training",
+        "continue a run that was stopped; the result is the same, bit for bit, as without the stop",
+        (_RUN, *_TRAINING),
+        """\
 examples:
   typednn resume runs/lenet5-1                  from its last checkpoint; from the start where there is none
-"""
-
-_EVAL = """\
+""",
+    ),
+    "eval": Command(
+        "use",
+        "precision, recall, F1 and the confusion matrix of a run",
+        (
+            _RUN,
+            _argument("--data", metavar="NAME_OR_DIR", help="another data set, folder or CSV file; by default the run's own"),
+            _argument(
+                "--weights",
+                choices=("best", "latest"),
+                help="the weights to use; by default the latest, or the best if training could stop early",
+            ),
+        ),
+        """\
 examples:
   typednn eval runs/lenet5-1                    the report on the test set that it was trained with
   typednn eval runs/lenet5-1 --data fashion-mnist
   typednn eval runs/table --data test.csv
-  typednn eval runs/table --weights best        the checkpoint that did best on the data kept apart
-"""
-
-_PREDICT = """\
+  typednn eval runs/table --weights best        the checkpoint that was best on the validation data
+""",
+    ),
+    "predict": Command(
+        "use",
+        "the label and probabilities of images or rows",
+        (
+            _RUN,
+            _argument("files", metavar="FILE", nargs="+", help="PNG, NPY, CSV or IDX"),
+            _argument("--json", action="store_true", help="a JSON object per input, with every probability"),
+            _argument("--invert", action="store_true", help="for images that are dark on light"),
+        ),
+        """\
 examples:
   typednn predict runs/lenet5-1 seven.png       label, probability, and the next best
   typednn predict runs/lenet5-1 *.png --json    a JSON object per input
@@ -75,151 +133,115 @@ examples:
   typednn predict runs/lenet5-1 t10k-images-idx3-ubyte.gz
 
 reads: PNG (made grey and brought to the model's size), NPY and NPZ (one input or many), CSV (an input per row), IDX.
-MNIST's digits are light on dark: for ink on paper add --invert, which turns PNG images over.
-"""
-
-_SUMMARY = """\
+MNIST's digits are light on dark: for ink on paper add --invert, which inverts PNG images.
+""",
+    ),
+    "summary": Command(
+        "inspection",
+        "the layers of a recipe or a config, with shapes, parameters and settings",
+        (_RECIPE, _IMPORT),
+        """\
 examples:
   typednn summary lenet5
   typednn summary model.toml --import my_layers
-"""
-
-_CHECK = """\
+""",
+    ),
+    "check": Command(
+        "inspection",
+        "check the sizes in configs and Python files: nothing is allocated, nothing is run",
+        (
+            _argument(
+                "targets", metavar="TARGET", nargs="+", help="a config, a Python file, a folder, or a module such as mypackage.models"
+            ),
+            _argument("--json", action="store_true", help="a JSON object per finding"),
+            _IMPORT,
+        ),
+        """\
 examples:
   typednn check model.toml                      its layers and shapes, or line, column and caret of what is wrong
   typednn check model.toml --import my_layers
-  typednn check model.py                        size mistakes in Python, in the words of the mypy plugin; nothing is run
+  typednn check model.py                        size mistakes in Python, found by the mypy plugin; nothing is run
   typednn check src/ mypackage.models           folders and modules
   typednn check model.py --json                 an object per finding: path, line, column, message, code
 
-Python needs mypy: pip install 'typednn[mypy]'. Of your mypy settings those count that say where modules are found.
+Python needs mypy: pip install 'typednn[mypy]'. Of your mypy settings, only those that say where modules are found are used.
 Silence a finding with `# type: ignore[shape]`.
-"""
-
-_GRADCHECK = """\
+""",
+    ),
+    "gradcheck": Command(
+        "inspection",
+        "compare backward with finite differences, for a config, a recipe or one layer",
+        (
+            _argument("subject", metavar="CONFIG_OR_LAYER"),
+            _argument("--input", metavar="SIZES", help="one sample's shape, such as 28,28,1, for a layer"),
+            _argument(
+                "--seed",
+                type=partial(_number, int, -1, "a whole number, at least 0"),
+                default=0,
+                metavar="N",
+                help="of the input and the parameters",
+            ),
+            _IMPORT,
+        ),
+        """\
 examples:
   typednn gradcheck model.toml                  every derivative of the model against central differences, in float64
   typednn gradcheck 'Conv2d(2, 3, 3)' --input 6,6,2
-  typednn gradcheck 'Linear(4, 2)'              the input's shape is worked out where one number decides it
-"""
-
-_REPORT = """\
+  typednn gradcheck 'Linear(4, 2)'              the input's shape is derived where one number decides it
+""",
+    ),
+    "info": Command("info", "versions, machine, BLAS, threads, devices, extras: what a bug report needs"),
+    "report": Command(
+        "report",
+        "draw a run's pictures, and write its report as one self-contained HTML page",
+        (_RUN,),
+        """\
 examples:
   typednn report runs/lenet5-1                  the pictures in plots/, and one HTML page with them; prints its path
-"""
+""",
+    ),
+}
 
-_SLUGGISH = re.compile(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
+_EPILOG = """\
+examples:
+  typednn train lenet5                          train on handwritten digits, into a new folder runs/lenet5-1
+  typednn train lenet5 --data mnist --run big   on MNIST, into the folder big
+  typednn resume big                            continue after Ctrl-C, a crash or a power cut, with the same result
+  typednn predict big seven.png                 which digit is it?
+  typednn COMMAND --help                        more, with examples
+
+exit codes:
+  0 success   1 an error, with a message that says what is wrong   2 the command line is wrong
+  130 stopped by Ctrl-C   143 stopped by SIGTERM; `typednn resume` continues a stopped run
+"""
 
 
 @final
 class Parser(argparse.ArgumentParser):
-    """As argparse's, with a suggestion for a misspelt word; exit code 2."""
+    """As argparse's, with a suggestion for a misspelt command; exit code 2."""
 
     def error(self, message: str) -> NoReturn:
-        unknown = _SLUGGISH.search(message)
+        unknown = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
         if unknown:
-            known = [word.strip(" '") for word in unknown[2].split(",")]
-            close = difflib.get_close_matches(unknown[1], known, n=1)
-            message = f"no command {unknown[1]!r}; " + (f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}")
+            close = difflib.get_close_matches(unknown[1], COMMANDS, n=1)
+            message = f"no command {unknown[1]!r}; " + (f"did you mean {close[0]!r}?" if close else f"there are {', '.join(COMMANDS)}")
         self.exit(2, f"{self.prog}: {message}\n{self.prog} --help shows examples\n")
 
 
 def parser() -> Parser:
-    """The whole grammar."""
-    top = Parser(prog="typednn", description="Train, resume, test and use neural networks whose shapes are proven to fit.", epilog=_EPILOG)
-    top.formatter_class = argparse.RawDescriptionHelpFormatter
+    """The parser of the whole command line."""
+    formatter = argparse.RawDescriptionHelpFormatter
+    top = Parser(
+        prog="typednn",
+        description="Train, resume, test and use neural networks whose shapes are proven to fit.",
+        epilog=_EPILOG,
+        formatter_class=formatter,
+    )
     top.add_argument("--version", action="version", version=f"typednn {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-
-    def command(name: str, help_line: str, epilog: str = "") -> Parser:
-        added: Parser = commands.add_parser(
-            name, help=help_line, description=help_line, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+    parsers = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    for name, command in COMMANDS.items():
+        added = parsers.add_parser(name, help=command.about, description=command.about, epilog=command.examples, formatter_class=formatter)
         added.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        return added
-
-    one = command("train", "train a recipe or a config, and keep everything in a run folder", _TRAIN)
-    one.add_argument("recipe", metavar="RECIPE_OR_CONFIG", help="lenet5, lenet5-paper, mlp, or a config file")
-    one.add_argument("files", metavar="CSV", nargs="*", help="train.csv test.csv: data as rows, the label in the first column")
-    one.add_argument("--data", metavar="NAME_OR_DIR", help="a data set's name, or a folder that holds one")
-    one.add_argument("--run", metavar="DIR", help="the run folder, a new one; runs/NAME-1, -2 ... unless told")
-    _settings(one)
-    _import(one)
-
-    one = command("resume", "go on with a run that was stopped, to the same bits as if it had not been", _RESUME)
-    _run(one)
-    _settings(one, sets=False)
-
-    one = command("eval", "precision, recall, F1 and the confusion matrix of a run", _EVAL)
-    _run(one)
-    one.add_argument("--data", metavar="NAME_OR_DIR", help="another data set, folder or CSV file; else the run's own")
-    one.add_argument(
-        "--weights", choices=("best", "latest"), help="other weights than those that count: the last unless training could stop early"
-    )
-
-    one = command("predict", "the label and probabilities of images or rows", _PREDICT)
-    _run(one)
-    one.add_argument("files", metavar="FILE", nargs="+", help="PNG, NPY, CSV or IDX")
-    one.add_argument("--json", action="store_true", help="a JSON object per input, with every probability")
-    one.add_argument("--invert", action="store_true", help="for images that are dark on light")
-
-    one = command("summary", "the layers of a recipe or a config, with shapes, parameters and settings", _SUMMARY)
-    one.add_argument("recipe", metavar="RECIPE_OR_CONFIG")
-    _import(one)
-
-    one = command("check", "check the sizes in configs and Python files: nothing is allocated, nothing is run", _CHECK)
-    one.add_argument("targets", metavar="TARGET", nargs="+", help="a config, a Python file, a folder, or a module such as mypackage.models")
-    one.add_argument("--json", action="store_true", help="a JSON object per finding")
-    _import(one)
-
-    one = command("gradcheck", "compare backward with finite differences, for a config, a recipe or one layer", _GRADCHECK)
-    one.add_argument("subject", metavar="CONFIG_OR_LAYER")
-    one.add_argument("--input", metavar="SIZES", help="one sample's shape, such as 28,28,1, for a layer")
-    one.add_argument("--seed", type=partial(_at_least, 0), default=0, metavar="N", help="of the input and the parameters")
-    _import(one)
-
-    command("info", "versions, machine, BLAS, threads, devices, extras: what a bug report needs")
-
-    one = command("report", "draw a run's pictures, and write its report as one self-contained HTML page", _REPORT)
-    _run(one)
+        for names, options in command.arguments:
+            added.add_argument(*names, **options)
     return top
-
-
-def _run(one: Parser) -> None:
-    one.add_argument("run", metavar="RUN", help="the run's folder")
-
-
-def _settings(one: Parser, *, sets: bool = True) -> None:
-    one.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="save and stop after this time")
-    one.add_argument("--report", action="store_true", help="in the end draw the pictures and write the page, as `typednn report` does")
-    if sets:
-        one.add_argument("--epochs", type=partial(_at_least, 1), metavar="N", help="passes over the data in all")
-        one.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="change a setting; repeat for more"
-        )
-    one.add_argument("-q", "--quiet", action="store_true", help="no progress, no tables")
-
-
-def _import(one: Parser) -> None:
-    one.add_argument(
-        "--import",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        dest="modules",
-        help="import a module that registers layers; may be repeated",
-    )
-
-
-def _at_least(least: int, text: str) -> int:
-    with suppress(ValueError):
-        if int(text) >= least:
-            return int(text)
-    raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, got {text!r}")
-
-
-def _seconds(text: str) -> float:
-    with suppress(ValueError):
-        if 0.0 < float(text) < float("inf"):
-            return float(text)
-    raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, got {text!r}")

@@ -11,8 +11,8 @@ from typing import Any
 from typednn.cli.output import hint, say
 from typednn.errors import ArgumentError, explain
 from typednn.recipes import Recipe, beside_published, find, parsed_settings
-from typednn.recipes import resume as go_on
-from typednn.recipes import train as learn
+from typednn.recipes import resume as resume_run
+from typednn.recipes import train as train_recipe
 from typednn.recipes.plan import FILE
 from typednn.recipes.running import Trained
 from typednn.recipes.samples import Samples, found_by, load_data, load_tables
@@ -27,15 +27,14 @@ def train(options: Namespace) -> int:
     samples, source = _data(options, recipe)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
-        hint(f"{recipe.name}: {recipe.about}")
-        hint(f"data: {samples.where}; {len(samples.x):,} to train on, {len(samples.test_x):,} to test")
-        hint(f"run folder: {folder}")
-    return _finished(folder, options, partial(learn, recipe, samples, run=folder, source=source))
+        data = f"{samples.where}; {len(samples.x):,} to train on, {len(samples.test_x):,} to test"
+        hint(f"{recipe.name}: {recipe.about}\ndata: {data}\nrun folder: {folder}")
+    return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source))
 
 
 def resume(options: Namespace) -> int:
     """Continue from the last checkpoint."""
-    return _finished(Path(options.run), options, partial(go_on, options.run))
+    return _finished(Path(options.run), options, partial(resume_run, options.run))
 
 
 def new_folder(name: str) -> Path:
@@ -50,8 +49,8 @@ def _data(options: Namespace, recipe: Recipe) -> tuple[Samples, dict[str, str]]:
     if len(files) not in (0, 2):
         raise ArgumentError(explain("train", "takes two CSV files, train.csv and test.csv", str(len(files)), "or --data NAME_OR_DIR"))
     if files:
-        found = {part: str(Path(file).resolve()) for part, file in zip(("train", "test"), files, strict=True)}
-        return load_tables(files[0], files[1], recipe.made_task()), found
+        paths = {part: str(Path(file).resolve()) for part, file in zip(("train", "test"), files, strict=True)}
+        return load_tables(files[0], files[1], recipe.made_task()), paths
     name: str = recipe.data if options.data is None else options.data
     samples = load_data(name, hint)
     return samples, found_by(name, samples)
@@ -65,11 +64,11 @@ def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) ->
     except (KeyboardInterrupt, SystemExit) as stop:
         hint(f"go on with: typednn resume {folder}" if (folder / FILE).is_file() else "stopped before training began; nothing is lost")
         return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
-    _tell(result, options, time.perf_counter() - start)
+    _report(result, options, time.perf_counter() - start)
     return 0
 
 
-def _tell(result: Trained, options: Namespace, seconds: float) -> None:
+def _report(result: Trained, options: Namespace, seconds: float) -> None:
     if not options.quiet:
         published = beside_published(result.plan.recipe.name, result.train, result.test)
         say((published or f"On the training set:\n\n{result.train}") + "\n")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from typednn.cli.output import hint, say
 from typednn.recipes.using import evaluate_run
-from typednn.recipes.using import predict as answered
+from typednn.recipes.using import predict as predict_files
 
 
 def evaluate(options: Namespace) -> int:
@@ -20,12 +20,10 @@ def evaluate(options: Namespace) -> int:
 def predict(options: Namespace) -> int:
     """A line per input."""
     remarks: set[str] = set()
-    for answer in answered(options.run, options.files, invert=options.invert):
+    for answer in predict_files(options.run, options.files, invert=options.invert):
         if answer.remark and answer.remark not in remarks:
             remarks.add(answer.remark)
             hint(f"{answer.file}: {answer.remark}")
-        if options.json:
-            say(json.dumps({key: value for key, value in asdict(answer).items() if key != "remark"}))
-            continue
-        say(str(answer))
+        fields = {key: value for key, value in asdict(answer).items() if key != "remark"}
+        say(json.dumps(fields) if options.json else str(answer))
     return 0

@@ -11,8 +11,8 @@ from typednn.data.images import ImageFolder, image_size, read_image, read_image_
 from typednn.data.inputs import read_inputs
 from typednn.data.labels import one_hot
 from typednn.data.loader import Batch, Loader
-from typednn.data.mnist import find_mnist, mnist, mnist_pixels
-from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, load, load_pixels
+from typednn.data.mnist import mnist, mnist_pixels
+from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, find_mnist, load, load_pixels
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
 

@@ -20,7 +20,7 @@ import numpy as np
 from typednn.arrays import IntArray1
 from typednn.data.dataset import Bytes, Dataset, Pixels
 from typednn.errors import DataError, explain
-from typednn.files import opened, path_of
+from typednn.files import Readable, opened, path_of
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 _FOLDER = "cifar-10-batches-bin"
@@ -62,7 +62,7 @@ def _content(path: Path) -> bytearray:
 
 def _of_archive(path: Path) -> dict[str, bytearray]:
     """The six files by their file names, in any folder of the archive."""
-    found: dict[str, bytearray] = {}
+    contents: dict[str, bytearray] = {}
     with opened("cifar10", path) as file:
         try:
             with (
@@ -72,17 +72,16 @@ def _of_archive(path: Path) -> dict[str, bytearray]:
                 for member in archive:
                     name = member.name.rpartition("/")[2]
                     if name in _FILES and member.isreg() and not member.issparse():  # sparse entries could be of any size
-                        content = archive.extractfile(member)
-                        found[name] = bytearray() if content is None else file.exactly(content, member.size)
+                        contents[name] = file.exactly(cast("Readable", archive.extractfile(member)), member.size)
         except DataError:
             raise
         except (EOFError, OSError, ValueError, OverflowError, RecursionError, tarfile.TarError, zlib.error) as error:
             cure = "it was cut short or damaged: fetch it again"
             raise DataError(explain(file.where, "must be a whole .tar.gz archive", str(error) or type(error).__name__, cure)) from None
-        missing = [name for name in _FILES if name not in found]
+        missing = [name for name in _FILES if name not in contents]
         if missing:
             raise DataError(explain(file.where, f"must hold {', '.join(_FILES)}", f"no {missing[0]}", "fetch it again"))
-    return found
+    return contents
 
 
 @dataclass(slots=True)

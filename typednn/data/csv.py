@@ -24,7 +24,6 @@ from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import File, opened, path_of
 
 _CODES = {"float32": "f", "float64": "d"}
-_LINES_IN_LIMIT = 64  # memory for splitting a line, in multiples of its length
 
 
 @final
@@ -82,7 +81,7 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
 
 def _lines(file: File, text: io.TextIOWrapper) -> Iterator[str]:
     """The lines of ``text``, none of them so long that splitting it would need more memory than the limit."""
-    longest = file.limit // _LINES_IN_LIMIT
+    longest = file.limit // 64  # splitting a line takes up to 64 times its length
     while line := text.readline(longest + 1):
         if len(line) > longest:
             rule = f"a line may have at most {longest:,} characters, for a limit of {file.limit:,} bytes"
@@ -107,18 +106,15 @@ def _numbers(where: str, row: int, fields: list[str], most: float) -> list[float
         numbers = list(map(float, fields))
         if sum(map(abs, numbers)) <= most and "_" not in "".join(fields):  # then every number is finite
             return numbers
-    for column, field in enumerate(fields, 1):
-        if not _is_number(field, most):
-            rule = f"row {row}, column {column} must be a finite number"
-            cure = "skip header lines with header=1" if row == 1 else ""
-            raise NotANumber(explain(where, rule, repr(field if len(field) <= 40 else f"{field[:40]}…"), cure), row, column)
-    return list(map(float, fields))  # only their sum overflows
+    return [_number(where, row, column, field, most) for column, field in enumerate(fields, 1)]
 
 
-def _is_number(field: str, most: float) -> bool:
+def _number(where: str, row: int, column: int, field: str, most: float) -> float:
     with suppress(ValueError):
-        return abs(float(field)) <= most and "_" not in field
-    return False
+        if abs(float(field)) <= most and "_" not in field:
+            return float(field)
+    rule, cure = f"row {row}, column {column} must be a finite number", "skip header lines with header=1" if row == 1 else ""
+    raise NotANumber(explain(where, rule, repr(field if len(field) <= 40 else f"{field[:40]}…"), cure), row, column)
 
 
 def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 0) -> tuple[Array4, IntArray1]:
@@ -133,10 +129,9 @@ def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 
         got = f"shape {tuple(matrix.shape)}" if is_array(matrix) else type(matrix).__name__
         rule = f"matrix must be rows of a label and {height} x {width} pixels, so {height * width + 1} columns"
         raise DataError(explain("labelled", rule, got, "give height and width"))
-    rule, cure = "a label must be a whole number of at least 0", "is the label in the other column?"
-    labels = whole_numbers("labelled", rule, np.asarray(matrix[:, label], np.float64), cure)
-    pixels = matrix[:, 1:] if label == 0 else matrix[:, :-1]
-    return np.ascontiguousarray(pixels, np.float32).reshape(-1, height, width, 1), labels
+    rule = "a label must be a whole number of at least 0"
+    labels = whole_numbers("labelled", rule, np.asarray(matrix[:, label], np.float64), "is the label in the other column?")
+    return np.ascontiguousarray(matrix[:, 1:] if label == 0 else matrix[:, :-1], np.float32).reshape(-1, height, width, 1), labels
 
 
 def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array4, IntArray1]:
@@ -151,6 +146,7 @@ def read_optdigits(path: str | Path, *, limit: int | None = None) -> tuple[Array
     for name, numbers, most in (("a pixel", images, 16), ("a digit", labels, 9)):
         wrong = (numbers < 0) | (numbers > most)
         if wrong.any():
-            got = f"{numbers[wrong][0]:g} in row {np.argwhere(wrong)[0, 0]}"
-            raise DataError(explain(str(path), f"{name} of optdigits is 0 to {most}", got))
+            raise DataError(
+                explain(str(path), f"{name} of optdigits is 0 to {most}", f"{numbers[wrong][0]:g} in row {np.argwhere(wrong)[0, 0]}")
+            )
     return images, labels

@@ -20,8 +20,6 @@ from typednn.arguments import number
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import path_of, sync_folder
 
-_CHUNK = 1 << 16
-_DIGESTS = {"md5": 32, "sha256": 64}
 _AGAIN = "call again: it goes on where it stopped"
 
 
@@ -41,7 +39,7 @@ def fetch(
     failure is a `DataError`; a file that was at ``destination`` is then untouched.
     """
     kind, _, expected = checksum.partition(":")
-    if len(expected) != _DIGESTS.get(kind) or set(expected) - set("0123456789abcdef"):
+    if len(expected) != {"md5": 32, "sha256": 64}.get(kind) or set(expected) - set("0123456789abcdef"):
         raise ArgumentError(explain("fetch", "checksum must be md5: or sha256: and hexadecimal digits", repr(checksum)), "checksum")
     if not address.startswith(("http://", "https://")):
         raise ArgumentError(explain("fetch", "address must begin with http:// or https://", repr(address)), "address")
@@ -91,8 +89,9 @@ def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progres
             file.truncate(0)
         elif not str(response.headers.get("Content-Range", "")).startswith(f"bytes {start}-"):
             file.truncate(0)
-            got = repr(response.headers.get("Content-Range"))
-            raise DataError(explain(address, f"must go on at byte {start}", got, "call again: it starts anew"))
+            raise DataError(
+                explain(address, f"must go on at byte {start}", repr(response.headers.get("Content-Range")), "call again: it starts anew")
+            )
         length = str(response.headers.get("Content-Length", ""))
         total = start + int(length) if length.isdecimal() and len(length) < 20 else None
         if total is not None and total > most:
@@ -113,7 +112,7 @@ def _receive(address: str, file: BinaryIO, timeout: float, most: int, on_progres
 
 def _chunk(response: Any, address: str, timeout: float) -> bytes:
     try:
-        return cast("bytes", response.read(_CHUNK))
+        return cast("bytes", response.read(1 << 16))
     except http.client.IncompleteRead as error:
         return error.partial
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -25,8 +25,9 @@ def restore_generator(rng: Rng, saved: Any) -> None:
     """
     before = generator_state(rng)
     if not isinstance(saved, dict) or set(cast("dict[object, object]", saved)) != {"kind", "state"}:
-        got = repr(cast(object, saved))[:80]
-        raise StateDictError(explain("restore_generator", "needs the keys 'kind' and 'state'", got, "pass what was saved"))
+        raise StateDictError(
+            explain("restore_generator", "needs the keys 'kind' and 'state'", repr(cast(object, saved))[:80], "pass what was saved")
+        )
     state: Any = cast("dict[str, Any]", saved)["state"]
     if saved["kind"] != before["kind"]:
         rule, got = f"this generator is a {before['kind']}", f"the state of a {saved['kind']}"[:80]
@@ -42,21 +43,23 @@ def restore_generator(rng: Rng, saved: Any) -> None:
         raise StateDictError(explain("restore_generator", f"needs the state of a {before['kind']}", problem, "pass what was saved"))
 
 
-def _misfit(name: str, saved: object, current: object) -> str:
+def _misfit(name: str, saved: Any, current: Any) -> str:
     """The first difference in structure between ``saved`` and ``current``. NumPy would read beyond arrays that are too short."""
-    if type(saved) is not type(current):
+    kind: Any = current.__class__
+    if type(saved) is not kind:
         return f"{name} = {saved!r}"[:80]
-    if isinstance(current, dict):
-        theirs, own = cast("dict[str, object]", saved), cast("dict[str, object]", current)
-        if set(own) != set(theirs):
-            return f"{name} with the keys {list(theirs)}"[:80]
-        return next(filter(None, (_misfit(key, theirs[key], own[key]) for key in own)), "")
-    if isinstance(current, list):
-        others, numbers = cast("list[object]", saved), cast("list[object]", current)
-        if len(others) != len(numbers):
-            return f"{len(others)} {name} for {len(numbers)}"
-        return next(filter(None, (_misfit(name, *pair) for pair in zip(others, numbers, strict=True))), "")
-    wrong = saved != current if isinstance(current, str) else not 0 <= cast("int", saved) <= _MOST.get(name, (1 << 128) - 1)
+    if kind is dict and set(saved) != set(current):
+        return f"{name} with the keys {list(saved)}"[:80]
+    if kind is list and len(saved) != len(current):
+        return f"{len(saved)} {name} for {len(current)}"
+    if kind is dict or kind is list:
+        parts = (
+            [(key, saved[key], current[key]) for key in current]
+            if kind is dict
+            else [(name, *pair) for pair in zip(saved, current, strict=True)]
+        )
+        return next(filter(None, (_misfit(*part) for part in parts)), "")
+    wrong = saved != current if kind is str else not 0 <= saved <= _MOST.get(name, (1 << 128) - 1)
     return f"{name} = {saved!r}"[:80] if wrong else ""
 
 

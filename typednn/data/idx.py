@@ -28,7 +28,6 @@ import numpy.typing as npt
 from typednn.errors import DataError, explain
 from typednn.files import File, Readable, opened
 
-_GZIP = b"\x1f\x8b"
 _TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _MOST_AXES = 32
 
@@ -39,7 +38,7 @@ def read_idx(path: str | Path, *, limit: int | None = None) -> npt.NDArray[Any]:
     ``limit`` is how many bytes of memory they may take; see `typednn.files`.
     """
     with opened("read_idx", path, limit) as file:
-        packed = file.stream.read(2) == _GZIP
+        packed = file.stream.read(2) == b"\x1f\x8b"
         file.stream.seek(0)
         if not packed:
             return _read(file, file.stream, file.size)

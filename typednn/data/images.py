@@ -25,10 +25,8 @@ from typednn.arrays import Array3, Array4, IntArray1
 from typednn.errors import ArgumentError, DataError, explain, optional
 from typednn.files import allow, limit_of, opened, path_of
 
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _MOST_PIXELS = 1 << 24
 _LONGEST_SIDE = 1 << 14  # very long images take Pillow seconds, and memory for each row
-_BYTES_PER_PIXEL = 16  # at most half of the memory in use at once
 
 
 @final
@@ -50,9 +48,10 @@ def image_size(path: str | Path) -> tuple[int, int]:
 
 def _size(file: BinaryIO, where: str) -> tuple[int, int]:
     start = file.read(24)
-    if len(start) < 24 or start[:8] != _SIGNATURE or start[12:16] != b"IHDR":
-        got = f"a file that begins with {start[:8].hex(' ') or 'an empty file'}"
-        raise DataError(explain(where, "must be a PNG image", got, "save it as PNG"))
+    if len(start) < 24 or start[:8] != b"\x89PNG\r\n\x1a\n" or start[12:16] != b"IHDR":
+        raise DataError(
+            explain(where, "must be a PNG image", f"a file that begins with {start[:8].hex(' ') or 'an empty file'}", "save it as PNG")
+        )
     width, height = struct.unpack(">2I", start[16:24])
     if not 0 < width * height <= _MOST_PIXELS or max(width, height) > _LONGEST_SIDE:
         rule = f"an image has 1 to {_MOST_PIXELS} pixels, and at most {_LONGEST_SIDE} in a row or column"
@@ -85,7 +84,7 @@ def read_image(
         if other and not resize:
             cure = "pass resize=True to bring it to that size"
             raise DataError(explain(file.where, f"the image must be {rows} x {columns}", f"{height} x {width}", cure))
-        file.take(_BYTES_PER_PIXEL * (height * width + (rows * columns if other else 0)))
+        file.take(16 * (height * width + (rows * columns if other else 0)))  # twice the memory that is in use at once
         pillow = optional("PIL.Image", "read_image", "needs Pillow to read PNG images", "pip install typednn[images]")
         file.stream.seek(0)
         content = BytesIO(file.exactly(file.stream, file.size))  # Pillow reads a chunk at once, of the length that the chunk states
@@ -123,8 +122,9 @@ def read_image_folder(
     where = str(path_of("read_image_folder", folder))
     classes = {place.name: _inside(place) for place in _inside(Path(where)) if place.is_dir()}
     if not classes:
-        cure = "make one per class, named after it"
-        raise DataError(explain(where, "must hold a folder of PNG images for each class", "no folder", cure))
+        raise DataError(
+            explain(where, "must hold a folder of PNG images for each class", "no folder", "make one per class, named after it")
+        )
     for name, inside in classes.items():
         if not inside:
             raise DataError(explain(where, "each class must have an image", f"none in {name!r}"))

@@ -26,8 +26,9 @@ def checked_labels(where: str, name: str, labels: Any, classes: int) -> npt.NDAr
     outside = (host < 0) | (host >= classes)
     if outside.any():
         row = int(outside.argmax())
-        rule = f"{name} must be 0 to {classes - 1}, as there are {classes} classes"
-        raise ArgumentError(explain(where, rule, f"{int(host[row])} in row {row}"), name)
+        raise ArgumentError(
+            explain(where, f"{name} must be 0 to {classes - 1}, as there are {classes} classes", f"{int(host[row])} in row {row}"), name
+        )
     return np.asarray(host, np.int64)
 
 

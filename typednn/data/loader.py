@@ -12,14 +12,14 @@ memory-mapped files larger than memory (`read_npy` with ``mmap=True``).
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, final, overload
+from typing import Any, Generic, cast, final, overload
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from typednn.arguments import integer
-from typednn.arrays import IntArray1, is_number
+from typednn.arrays import IntArray1, described, is_number
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
@@ -97,7 +97,7 @@ class Loader(Generic[X, Y]):
         self.epoch: int = 0
         """Epochs completed."""
         self.step: int = 0
-        """Batches of the current epoch already handed out."""
+        """Batches of the current epoch already taken."""
         self._order: npt.NDArray[np.int64] | None = None  # of this epoch, drawn when it begins
         self._drawn_from: dict[str, Any] | None = None  # the generator before that
         self._running: int = 0  # the number of the latest call of batches(); older iterators are invalid
@@ -118,9 +118,10 @@ class Loader(Generic[X, Y]):
         One iterator at a time: a new call, or `load_state_dict`, makes the previous one invalid, and ends its thread.
         """
         if self._order is None:
-            self._begin()
+            self._drawn_from = None if self._rng is None else generator_state(self._rng)
+            self._order = np.arange(self.rows) if self._rng is None else self._rng.permutation(self.rows)
         self._running += 1
-        return self._rest(self._running)
+        return self._rest(self._order, self._running)
 
     def state_dict(self) -> dict[str, Any]:
         """The position, as JSON-able values."""
@@ -136,8 +137,8 @@ class Loader(Generic[X, Y]):
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
-        current = self.state_dict()
-        if not _is_dict(state) or set(state) != set(current):
+        current, unchecked = self.state_dict(), cast("object", state)
+        if not isinstance(unchecked, dict) or set(state) != set(current):
             raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(current))}", repr(state)[:200]))
         for key in ("rows", "batch_size", "shuffle"):
             if type(state[key]) is not type(current[key]) or state[key] != current[key]:
@@ -146,7 +147,7 @@ class Loader(Generic[X, Y]):
         begun = state["drawn_from"] is not None if self._rng is not None else state["step"] != 0
         epoch = _position("epoch", state["epoch"], None)
         step = _position("step", state["step"], self.steps_per_epoch if begun else 0)
-        order: npt.NDArray[np.int64] | None = None
+        order = np.arange(self.rows) if begun else None
         if self._rng is not None:
             try:
                 if begun:
@@ -158,51 +159,36 @@ class Loader(Generic[X, Y]):
                 raise
         self._running += 1
         self.epoch, self.step = epoch, step
-        self._order, self._drawn_from = order, state["drawn_from"] if order is not None else None
-        if self._rng is None and begun:
-            self._begin()
+        self._order, self._drawn_from = order, None if self._rng is None else state["drawn_from"]
 
-    def _begin(self) -> None:
-        if self._rng is None:
-            self._order = np.arange(self.rows)
-        else:
-            self._drawn_from = generator_state(self._rng)
-            self._order = self._rng.permutation(self.rows)
-
-    def _rest(self, running: int) -> Iterator[Batch[X, Y]]:
-        order = self._order
-        if running == self._running and order is not None:
+    def _rest(self, order: npt.NDArray[np.int64], running: int) -> Iterator[Batch[X, Y]]:
+        if running == self._running:
             size = self.batch_size
             chunks = [order[start : start + size] for start in range(self.step * size, self.rows, size)]
-            for batch in prefetch(self._made, chunks, self._ahead):
+            for batch in prefetch(self._batch, chunks, self._ahead):
                 if running != self._running:
                     break
                 self.step += 1
                 yield batch
                 del batch  # release this batch before waiting for the next one
-        if running != self._running or order is None:
-            got, cure = "one of an earlier call", "take batches() once per epoch"
-            raise StateError(explain("Loader.batches", "one iterator at a time, the newest", got, cure))
+        if running != self._running:
+            raise StateError(
+                explain("Loader.batches", "one iterator at a time, the newest", "one of an earlier call", "take batches() once per epoch")
+            )
         self.epoch, self.step = self.epoch + 1, 0
         self._order, self._drawn_from = None, None
         self._running += 1
 
-    def _made(self, rows: npt.NDArray[np.int64]) -> Batch[X, Y]:
+    def _batch(self, rows: npt.NDArray[np.int64]) -> Batch[X, Y]:
         x: Any = np.asarray(self._x[rows])
         y: Any = np.asarray(self._y[rows])
         return Batch(x if self._transform is None else self._transform(x), y, rows)
 
 
 def _check_rows(name: str, array: Any) -> None:
-    known = issubclass(type(array), np.ndarray)
-    if not known or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
-        rule, cure = f"{name} must be a NumPy array of numbers with rows", "convert it with numpy.asarray(...)"
-        got = f"{array.dtype} of shape {array.shape}" if known else type(array).__name__
-        raise ArgumentError(explain("Loader", rule, got, cure), name)
-
-
-def _is_dict(state: object) -> bool:
-    return isinstance(state, dict)
+    if not issubclass(type(array), np.ndarray) or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
+        rule = f"{name} must be a NumPy array of numbers with rows"
+        raise ArgumentError(explain("Loader", rule, described(array), "convert it with numpy.asarray(...)"), name)
 
 
 def _position(name: str, value: Any, most: int | None) -> int:

@@ -3,7 +3,6 @@
 60,000 to train and 10,000 to test, pixels 0 to 255. The files are read from a folder and never fetched from anywhere.
 """
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from typednn.errors import DataError, explain
 from typednn.files import path_of
 
 _FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-_CURE = "set TYPEDNN_DATA to the folder that holds the four files, or to the one above it"
 
 
 def mnist(folder: str | Path) -> Dataset:
@@ -30,18 +28,6 @@ def mnist_pixels(folder: str | Path) -> Pixels:
     return Pixels(_images(images), _labels(labels), _images(test_images), _labels(test_labels))
 
 
-def find_mnist() -> Path | None:
-    """The folder of MNIST, if it is in one of the usual places.
-
-    Searched in this order: ``TYPEDNN_DATA`` itself and its ``mnist`` subfolder; then ``../shared/data/mnist`` beside the
-    current folder, and beside the repository that this file belongs to.
-    """
-    root = os.environ.get("TYPEDNN_DATA")
-    places = [Path(root), Path(root) / "mnist"] if root else []
-    places += [root.parent / "shared" / "data" / "mnist" for root in (Path.cwd(), Path(__file__).resolve().parents[2])]
-    return next((place for place in places if has_mnist(place)), None)
-
-
 def has_mnist(folder: Path) -> bool:
     """Whether `mnist` would find something there."""
     return any(_either(folder, _FILES[0]))
@@ -54,7 +40,8 @@ def _either(folder: Path, name: str) -> list[Path]:
 def _found(folder: Path, name: str) -> Path:
     for path in _either(folder, name):
         return path
-    raise DataError(explain(f"mnist({str(folder)!r})", f"the folder must hold {name}.gz", "no such file", _CURE))
+    cure = "set TYPEDNN_DATA to the folder that holds the four files, or to the one above it"
+    raise DataError(explain(f"mnist({str(folder)!r})", f"the folder must hold {name}.gz", "no such file", cure))
 
 
 def _images(path: Path) -> Bytes:
@@ -73,6 +60,6 @@ def _of_rank(path: Path, rank: int, what: str) -> Bytes:
     if numbers.dtype != np.uint8:
         raise DataError(explain(str(path), f"{what} of MNIST are unsigned bytes", str(numbers.dtype)))
     if numbers.ndim != rank:
-        rule = f"{what} have 1 axis" if rank == 1 else f"{what} have {rank} axes"
-        raise DataError(explain(str(path), rule, f"shape {numbers.shape}", "were files swapped?"))
+        axes = "1 axis" if rank == 1 else f"{rank} axes"
+        raise DataError(explain(str(path), f"{what} have {axes}", f"shape {numbers.shape}", "were files swapped?"))
     return numbers

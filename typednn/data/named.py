@@ -29,10 +29,6 @@ from typednn.data.spiral import spiral
 from typednn.errors import DataError, explain
 from typednn.files import path_of
 
-_DIGITS = tuple("0123456789")
-_CLOTHES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
-_PHOTOGRAPHS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-
 
 @dataclass(frozen=True, slots=True)
 class _Source:
@@ -77,7 +73,13 @@ _SOURCES: Final[Mapping[str, _Source]] = MappingProxyType(
     }
 )
 _CLASSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"mnist": _DIGITS, "fashion-mnist": _CLOTHES, "cifar-10": _PHOTOGRAPHS, "digits": _DIGITS, "spiral": ("0", "1", "2")}
+    {
+        "mnist": tuple("0123456789"),
+        "fashion-mnist": ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+        "cifar-10": ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+        "digits": tuple("0123456789"),
+        "spiral": tuple("012"),
+    }
 )
 DATASETS: Final[tuple[str, ...]] = tuple(_CLASSES)
 PIXELS: Final[tuple[str, ...]] = tuple(_SOURCES)
@@ -122,11 +124,13 @@ def load_pixels(
     source = _SOURCES[choice("load_pixels", "name", name, PIXELS)]
     place = find(name, folder)
     if place is None and folder is not None:
-        rule = f"{folder!s} or its subfolder {name} must hold {', '.join(source.files)}"
-        raise DataError(explain(f"load({name!r})", rule, "no such files"))
+        raise DataError(
+            explain(f"load({name!r})", f"{folder!s} or its subfolder {name} must hold {', '.join(source.files)}", "no such files")
+        )
     if place is None and not download:
-        cure = "set TYPEDNN_DATA to a folder that has it, or let it be downloaded"
-        raise DataError(explain(f"load({name!r})", "needs a local copy", "none", cure))
+        raise DataError(
+            explain(f"load({name!r})", "needs a local copy", "none", "set TYPEDNN_DATA to a folder that has it, or let it be downloaded")
+        )
     if place is None:
         from typednn.data.download import fetch  # imports the network modules, which few calls need
 
@@ -153,6 +157,11 @@ def find(name: str, folder: str | Path | None = None) -> Path | None:
         if all((cache_folder() / name / file).is_file() for file in source.files):  # not a folder with an unfinished download
             places.append(cache_folder() / name)
     return next((place for place in places if source.is_in(place)), None)
+
+
+def find_mnist() -> Path | None:
+    """The folder of MNIST, if `load` would find it without a download."""
+    return find("mnist")
 
 
 def cache_folder() -> Path:

@@ -23,14 +23,12 @@ import numpy.typing as npt
 from typednn.errors import DataError, explain
 from typednn.files import File, Readable, opened
 
-_MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 1 << 16
 _MOST_AXES = 32
 _HEADER = re.compile(
     r"\s*\{\s*'descr':\s*'(?P<dtype>[<>|=]?(?:b1|[iu][1248]|f[248]))',\s*'fortran_order':\s*(?P<fortran>True|False),"
     r"\s*'shape':\s*\((?P<shape>[\d, ]*)\),?\s*\}\s*"
 )
-_DEFLATE_AT_BEST = 1032  # the largest ratio of deflate
 _LONGEST_DIRECTORY = 1 << 24  # bytes that a zip archive takes to list its entries
 _DAMAGED = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, OverflowError, RuntimeError, ValueError, zlib.error)
 
@@ -95,19 +93,19 @@ def _entry(file: File, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> npt.
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or entry.flag_bits & 1:
         got = "an encrypted entry" if entry.flag_bits & 1 else f"method {entry.compress_type}"
         raise DataError(explain(where, "must be stored or deflated", got, "write it with numpy.savez or numpy.savez_compressed"))
-    if entry.file_size > _DEFLATE_AT_BEST * entry.compress_size:
+    if entry.file_size > 1032 * entry.compress_size:  # the largest ratio of deflate
         raise DataError(explain(where, "cannot hold more than deflate can", f"{entry.file_size} bytes out of {entry.compress_size}"))
     with archive.open(entry) as unpacked:
         dtype, shape, order = _header(unpacked, where)
-        size = _checked_size(where, dtype, shape, entry.file_size - unpacked.tell())
-        content = file.exactly(unpacked, size)  # read to the end, where the checksum is compared
+        # The entry is read to its end, where zipfile compares the checksum.
+        content = file.exactly(unpacked, _checked_size(where, dtype, shape, entry.file_size - unpacked.tell()))
     _checked_size(where, dtype, shape, len(content))
     return np.frombuffer(content, dtype, math.prod(shape)).reshape(shape, order=order)
 
 
 def _header(file: Readable, where: str) -> tuple[np.dtype[Any], tuple[int, ...], Any]:
     start = file.read(8)
-    if start[:6] != _MAGIC or len(start) < 8:
+    if start[:6] != b"\x93NUMPY" or len(start) < 8:
         raise DataError(explain(where, "an .npy file begins with \\x93NUMPY", start[:6].hex(" ") or "an empty file", "is it another file?"))
     if start[6:] not in (b"\1\0", b"\2\0"):
         raise DataError(explain(where, "must be of version 1.0 or 2.0", f"{start[6]}.{start[7]}"))
