@@ -24,17 +24,16 @@ from typednn.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part
 class Where:
     """A layer's place in the model, counted and named: ``layer 8 "fc1"``."""
 
-    numbers: str = ""
-    names: str = ""
-    named: bool = False
+    steps: tuple[tuple[str, str], ...] = ()  # the number and the name of each layer around it, and its own
 
     def below(self, number: str, name: str = "") -> Where:
         """The place of a part."""
-        names = f"{self.names}.{name or number}".removeprefix(".")
-        return Where(f"{self.numbers}.{number}".removeprefix("."), names, self.named or bool(name))
+        return Where((*self.steps, (number, name)))
 
     def __str__(self) -> str:
-        return f'layer {self.numbers} "{self.names}"' if self.named else f"layer {self.numbers}"
+        place = f"layer {'.'.join(number for number, _ in self.steps)}"
+        named = any(name for _, name in self.steps)
+        return f'{place} "{".".join(name or number for number, name in self.steps)}"' if named else place
 
 
 def build_stack(source: Source, tables: Sequence[Item], sample: Input[Any]) -> Stack:
@@ -54,15 +53,16 @@ def tie_shared(source: Source, item: Item, model: Stack) -> None:
                 'such as shared = [["first.weight", "second.weight"]]',
             )  # fmt: skip
         for name in names:
-            if name.value not in model.parameter_shapes():
-                known = tuple(model.parameter_shapes())
+            known = model.parameter_shapes()
+            if name.value not in known:
                 raise source.error(
                     name.place, f"shared: {shortened(name)} is no parameter, or shared already; {suggestion(str(name.value), known)}"
                 )
-        first, *others = (str(name.value).rpartition(".") for name in names)
-        for name, (path, _, own) in zip(names[1:], others, strict=True):
+        holder, _, parameter = str(names[0].value).rpartition(".")
+        for name in names[1:]:
+            path, _, own = str(name.value).rpartition(".")
             try:
-                modules[path].tie(modules[first[0]], **{own: first[2]})
+                modules[path].tie(modules[holder], **{own: parameter})
             except TypednnError as error:
                 raise source.error(name.place, f"shared: {error}") from None
 
@@ -115,8 +115,8 @@ class _Builder:
                 if not isinstance(name.value, str) or not name.value.isidentifier():
                     raise self.source.error(name.place, f'{here}: a name must be an identifier such as "fc1", got {shortened(name)}')
                 if name.value in names:
-                    known = f"{name.value!r} is that of line {names[name.value].line}"
-                    raise self.source.error(name.place, f"{here}: every layer's name is its own, and {known}; choose another")
+                    first = f"{name.value!r} is that of line {names[name.value].line}"
+                    raise self.source.error(name.place, f"{here}: every layer's name is its own, and {first}; choose another")
                 names[name.value] = name.place
             parts.append((table, where.below(str(place), name.value if name else "")))
         return parts

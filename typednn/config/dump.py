@@ -1,7 +1,5 @@
 """A model written as a TOML config, so that loading it builds an equal one: ``loads(dumps(model))``."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from typing import Any
@@ -25,11 +23,10 @@ def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Stack, optimizer: Grad
 
     Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and device are not.
     """
-    sample = _declared_input(model)
+    lines = [f"format = {FORMAT}", f"input = {written(_declared_input(model).sizes)}"]
     for _, module in model.named_modules():
         if type(module).foreign:
             registered_name(module)
-    lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}"]
     shared = model.shared_parameters()
     if shared:
         lines += ["shared = [", *(f"    {written(names)}," for names in shared), "]"]
@@ -99,9 +96,13 @@ def _argument(owner: object, key: str, value: Any) -> str:
     try:
         return written(form)
     except ArgumentError:
-        where = f"dumps, {key} of {type(owner).__name__}"
         raise ArgumentError(
-            explain(where, "an argument must have a form in TOML", repr(value), "pass a number, a string, a list, or a rule of typednn")
+            explain(
+                f"dumps, {key} of {type(owner).__name__}",
+                "an argument must have a form in TOML",
+                repr(value),
+                "pass a number, a string, a list, or a rule of typednn",
+            )
         ) from None
 
 

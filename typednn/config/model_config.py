@@ -1,7 +1,5 @@
 """A config that was read and checked as a whole, and what it builds: the model, its optimizer, the generator that fills it."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Sequence

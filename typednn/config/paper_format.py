@@ -72,14 +72,13 @@ def read_paper_format(source: Source) -> dict[str, Item]:
         if item.value < 1:
             raise source.error(item.place, f"input: {name} must be at least 1, got {item.value}")
     batch, *sizes = sample.values()
-    tables = [_layer(_Line(source, number), place) for place, number in enumerate(layers)]
     start = Place(1, 1)
     if not layers:
         raise source.error(Place(last[0] if last else len(source.lines), 1), "layers: expects at least one line, got 0")
     return {
         "format": _item(1, start),
         "input": _item(sizes, _span(sizes)),
-        "layer": _item(tables, start),
+        "layer": _item([_layer(_Line(source, number), place) for place, number in enumerate(layers)], start),
         "optimizer": _optimizer(_one_line(source, last, "optimizer", "SGD,lr")),
         "init": _table(start, {"seed": 42, "generator": "pcg32", "stream": 6}),
         "batch": batch,
@@ -165,8 +164,9 @@ def _span(items: Sequence[Item]) -> Place:
 def _optimizer(line: _Line) -> Item:
     name = line.fields[0]
     if name.value != "SGD":
-        known = suggestion(name.value, ["SGD"], "there is")
-        raise line.source.error(name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {known}")
+        raise line.source.error(
+            name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {suggestion(name.value, ['SGD'], 'there is')}"
+        )
     return _table(line.whole, {"type": name, "decay": 1e-7, **line.numbers("optimizer", ["SGD", "lr"], real="lr")})
 
 

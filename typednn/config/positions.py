@@ -4,8 +4,6 @@
 grammar does not understand has no place; errors about it point at the item around it.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from typing import TypeAlias

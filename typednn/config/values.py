@@ -1,7 +1,5 @@
 """Values as TOML writes them."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import operator

@@ -14,8 +14,6 @@ size. What this module adds:
 * **Messages** say where, which rule, what came, and the cure (`typednn.errors.explain`).
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os

@@ -4,8 +4,6 @@ Decided from the annotations when a class with a backward is defined (`GradientC
 an update is judged.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 import typing
@@ -101,8 +99,13 @@ class GradientContract(GradientType):
             return
         forward = contract_of(owner, "forward")
         if forward is not None and len(self.inputs) != len(forward.names):
-            rule = f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}"
-            raise DefinitionError(explain(where, rule, ", ".join(self.inputs)))
+            raise DefinitionError(
+                explain(
+                    where,
+                    f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}",
+                    ", ".join(self.inputs),
+                )
+            )
         for name, hint in zip(self.inputs, [ANY_ARRAY] * len(self.inputs) if forward is None else forward.hints, strict=True):
             self._require_input(where, name, hint)
         if not getattr(owner, "gradient_prefix", ""):

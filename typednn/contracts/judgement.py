@@ -4,8 +4,6 @@ beartype guards what it remembers with locks. A child that is forked while anoth
 thread is in beartype at a time, and a fork waits until none is.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from typing import Any

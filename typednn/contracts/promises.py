@@ -12,8 +12,6 @@ A `typednn.Module` has wrappers of its own for the calls (`typednn.module.calls`
 The record of an instance between its calls is kept outside of it, and is freed with it.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import typing
@@ -64,8 +62,9 @@ def enforce_class(cls: type) -> None:
             if name in promised or (arrays and not name.startswith("_")):
                 setattr(cls, name, wrap(name, member))
         elif name in promised and name in vars(cls):
-            rule = "what a Protocol promises is a method, written with def"
-            raise DefinitionError(explain(f"{cls.__qualname__}.{name}", rule, type(member).__name__))
+            raise DefinitionError(
+                explain(f"{cls.__qualname__}.{name}", "what a Protocol promises is a method, written with def", type(member).__name__)
+            )
     for base in protocols:
         _hold(cls, base)
 
@@ -126,8 +125,9 @@ def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
     if not all(map(is_array_hint, get_args(hint) or (hint,))):  # an array with axes, or a choice between several
         got = getattr(hint, "__name__", str(hint))
         raise DefinitionError(explain(where, "is an array with named axes", got, 'such as Float[Array2, "batch features"]'))
-    arrays = array_hints(promised)
-    ranks: set[Any] = {rank for array in arrays for rank in (getattr(array.array_type, "rank", None), shapes.rank(array.dim_str))} - {None}
+    ranks: set[Any] = {
+        rank for array in array_hints(promised) for rank in (getattr(array.array_type, "rank", None), shapes.rank(array.dim_str))
+    } - {None}
     written = {shapes.rank(array.dim_str) for array in array_hints(hint)}
     if ranks and not (written <= ranks if gives else ranks <= written):
         rule = f"the Protocol promises {' or '.join(f'{rank} axes' for rank in sorted(ranks))}"
@@ -160,9 +160,9 @@ _records: dict[int, tuple[Any, Record | None]] = {}
 
 def _note(instance: Any, record: Record | None) -> None:
     key = id(instance)
-    life = _records[key][0] if key in _records else None
     with suppress(TypeError):  # slots without a weak reference: its backward is judged by its annotations alone
-        _records[key] = (life or weakref.ref(instance, lambda _: _records.pop(key, None)), record)
+        reference = _records[key][0] if key in _records else weakref.ref(instance, lambda _: _records.pop(key, None))
+        _records[key] = (reference, record)
 
 
 # ------------------------------------------------------------------ when it is called
@@ -177,8 +177,7 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
         (next_grad,) = args if len(args) == 1 and not named else gradient.contract.in_order(self, args, named)
         if switch.mode == "off":
             return function(self, next_grad)
-        record = _records.get(id(self), (None, None))[1]
-        return gradient.held(self, next_grad, record, function, checked_backward.running)
+        return gradient.held(self, next_grad, _records.get(id(self), (None, None))[1], function, checked_backward.running)
 
     return contracted(backward, gradient.contract, gradient)
 
@@ -191,8 +190,9 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
     promise = GradientType(contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass")
     returned: GradientType | None = getattr(getattr(cls, "backward", None), "__typednn_gradient__", None)
     if returned is not None and returned.known and promise.known and promise.type not in returned.type.__mro__:
-        rule = f"grad must be what backward returns, {returned.type.__qualname__}"
-        raise DefinitionError(explain(contract.where, rule, promise.type.__qualname__))
+        raise DefinitionError(
+            explain(contract.where, f"grad must be what backward returns, {returned.type.__qualname__}", promise.type.__qualname__)
+        )
     kinds: tuple[Callable[..., bool], ...] = ()
 
     @functools.wraps(function)
@@ -231,11 +231,10 @@ def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
             cls.input = property(enforced(member.fget, cls))
             _compare(f"{where}, the result", member.fget.__annotations__["return"], promised, gives=True)
         return
-    hints = typing.get_type_hints(cls, include_extras=True)
     if not any("input" in inspect.get_annotations(base) for base in cls.__mro__ if not getattr(base, "_is_protocol", False)):
         rule, cure = "names the derivative by the input", 'declare it, such as input: Float[Array2, "batch features"]'
         raise DefinitionError(explain(cls.__qualname__, rule, "no field 'input'", cure))
-    _compare(where, check_hint(where, hints["input"]), promised, gives=True)
+    _compare(where, check_hint(where, typing.get_type_hints(cls, include_extras=True)["input"]), promised, gives=True)
     _check_when_made(cls)
 
 

@@ -191,13 +191,12 @@ class Unifier:
         if layout is None:
             fixed = [slot for slot in slots if not slot.variadic]
             expected = ("at least " if len(fixed) < len(slots) else "") + count_axes([slot.described(self.size(slot)) for slot in fixed])
-            got = count_axes(list(map(written, shape)))
-            self.mismatches.append(Mismatch(None, "", expected, got, annotation))
+            self.mismatches.append(Mismatch(None, "", expected, count_axes(list(map(written, shape))), annotation))
             return shape
-        known = list(shape)
-        for index, slot in enumerate(layout):
-            if slot.text and not slot.variadic:
-                known[index] = self._axis(index, slot, shape[index])
+        known = [
+            self._axis(index, slot, size) if slot.text and not slot.variadic else size
+            for index, (slot, size) in enumerate(zip(layout, shape, strict=True))
+        ]
         for slot in slots:
             if slot.variadic and slot.text and not slot.broadcast:
                 axes = [index for index, axis in enumerate(layout) if axis.variadic]

@@ -118,10 +118,9 @@ class _Names:
 
     def bind(self, shape: str, annotation: str) -> None:
         """Require that ``shape`` fits."""
-        shapes = self.shapes
-        conditions = dict.fromkeys(self._conditions(shapes.local(shape), parse(annotation)))
-        if shape not in shapes.known:
-            shapes.conditions |= conditions
+        conditions = dict.fromkeys(self._conditions(self.shapes.local(shape), parse(annotation)))
+        if shape not in self.shapes.known:
+            self.shapes.conditions |= conditions
 
     def _conditions(self, shape: str, slots: Sequence[Slot]) -> Iterator[str]:
         """Every axis in turn, the shape of a ``*name`` last, as jaxtyping has it."""

@@ -1,7 +1,5 @@
 """What to write where the number of axes does not fit: the one place that knows, below the layers, which of them helps."""
 
-from __future__ import annotations
-
 # By the number of axes that are wanted and that came: what to do with an array.
 _ARRAYS = {
     (2, 4): "put Flatten() before it, or flatten the samples: {name}.reshape(len({name}), -1)",

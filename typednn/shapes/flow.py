@@ -150,7 +150,7 @@ class Flow:
             named = _named(inputs, flow.axes) | outputs | named
         kept = inputs.split() == output.split() and all(slot.text and not slot.broadcast for slot in parse(inputs))
         after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(label, unifier)
-        before = None if flow.axes is None else after._updated(flow.axes)
+        before = flow.axes and after._updated(flow.axes)
         kept = kept or (bool(inner) and after.axes is not None and after.axes == before)
         return replace(
             after,
@@ -176,8 +176,8 @@ class Flow:
         unifier.bind(gives, after.shape)
         if unifier.mismatches:
             raise _inner_misfit(label, reads, gives, unifier, after)
-        flow = replace(after, axes=axes, began=began, previous=self.previous, origin=self.origin, untouched=self.untouched)
-        return flow, _named(gives, after.axes)
+        outside = replace(after, axes=axes, began=began, previous=self.previous, origin=self.origin, untouched=self.untouched)
+        return outside, _named(gives, after.axes)
 
     def _opened(self, inputs: str, attributes: Lookup) -> Flow:
         """This flow; where the shape is unknown, with the layer's input annotation as the shape, its names as unknown sizes."""
@@ -218,8 +218,7 @@ class Flow:
                 raise self._misfit(label, Mismatch(None, str(constraint.left), str(right), str(left), str(constraint)))
             if not same(left, right):
                 undecided.append(Constraint(left, right))
-        axes = None if self.axes is None else flow._updated(self.axes)
-        return replace(flow, axes=axes, undecided=tuple(dict.fromkeys(undecided)))
+        return replace(flow, axes=self.axes and flow._updated(self.axes), undecided=tuple(dict.fromkeys(undecided)))
 
     def _updated(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
         return tuple(axis.sized(None if axis.size is None else axis.size.substitute(self.symbols)) for axis in axes)
