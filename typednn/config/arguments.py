@@ -183,11 +183,9 @@ def shortened(item: Item) -> str:
 
 
 def _plain(item: Item) -> Any:
-    if item.parts is not None:
-        return tuple(map(_plain, item.parts))
     if item.table is not None:
         return {key: _plain(part) for key, part in item.table.items()}
-    return item.value
+    return item.value if item.parts is None else tuple(map(_plain, item.parts))
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -182,8 +182,8 @@ class _Builder:
 
     def _misfit(self, error: StackError, table: Item, where: Where, shapes: Sequence[str] = ()) -> ConfigError:
         """The error about a layer that does not fit, at the argument that gives the size; where there is none, at its type."""
-        built = ((its, place) for layer in error.layers for candidate, its, place in self.built if candidate is layer)
-        table, where = next(built, (table, where))
+        inner = ((item, place) for layer in error.layers for built, item, place in self.built if built is layer)
+        table, where = next(inner, (table, where))
         fields = table.table or {}
         return self.source.error(fields.get(error.argument, fields["type"]).place, f"{where}: {error}", (*shapes, *error.trace))
 

@@ -82,11 +82,12 @@ class Positions:
 def _words(key: Node) -> Iterator[str]:
     """The words of a key, quotes and escapes resolved."""
     text = (key.text or b"").decode()
-    if key.type == "dotted_key":
-        for child in key.children:
-            if child.type in _KEYS:
-                yield from _words(child)
-    elif key.type == "quoted_key":
-        yield next(iter(tomllib.loads(f"{text} = 0")))
-    else:
-        yield text
+    match key.type:
+        case "dotted_key":
+            for child in key.children:
+                if child.type in _KEYS:
+                    yield from _words(child)
+        case "quoted_key":
+            yield next(iter(tomllib.loads(f"{text} = 0")))
+        case _:
+            yield text

@@ -19,7 +19,6 @@ _NESTING = re.compile(
     r"|(?P<opens>[\[{])|(?P<closes>[\]}])",
     re.DOTALL,
 )
-_LONG_NUMBER = re.compile(r"[0-9_]{1000,}")
 _TOO_LARGE = "an integer of more than 64 bits"
 _WHERE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
@@ -44,7 +43,7 @@ def _values(source: Source) -> dict[str, Any]:
         place = Place(int(where[1]), int(where[2])) if where and where[1] else end
         raise source.error(place, f"not TOML: {_WHERE.sub('', str(error))}") from None
     except ValueError:  # a decimal with more digits than Python converts
-        number = _LONG_NUMBER.search(source.text)
+        number = re.search(r"[0-9_]{1000,}", source.text)
         place = source.place_of(number.start(), len(number[0])) if number else Place(1, 1)
         raise source.error(place, _TOO_LARGE) from None
 
@@ -63,10 +62,13 @@ def _check_depth(source: Source) -> None:
 def _item(source: Source, known: Places, path: Path, value: object, above: tuple[Place, Place]) -> Item:
     """``value`` with its places; an unknown place is that of the item around it."""
     key, place = here = known.get(path, above)
-    if isinstance(value, dict):
-        value = {name: _item(source, known, (*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}
-    elif isinstance(value, list):
-        value = [_item(source, known, (*path, index), part, here) for index, part in enumerate(cast("Sequence[object]", value))]
-    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-        raise source.error(place, _TOO_LARGE)
+    match value:
+        case dict():
+            value = {name: _item(source, known, (*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}
+        case list():
+            value = [_item(source, known, (*path, index), part, here) for index, part in enumerate(cast("Sequence[object]", value))]
+        case int() if not -(1 << 63) <= value < 1 << 63:
+            raise source.error(place, _TOO_LARGE)
+        case _:
+            pass
     return Item(value, place, key)

@@ -316,11 +316,11 @@ class Facts:
         self._scopes.append(((known, "*shape"), (shape, "*shape")))
         self._known.add(known)
 
-    def compiled(self, given: Iterable[str] = ()) -> Callable[..., Any]:
-        """A function that returns the shapes ``given`` of a call that certainly is of this kind and fits, otherwise None."""
+    def compiled(self, returned: Iterable[str] = ()) -> Callable[..., Any]:
+        """A function that returns the shapes ``returned`` of a call that certainly is of this kind and fits, otherwise None."""
         if not self._decided or switch.mode != "cached":
             return _never
-        make = comparison(self._parameters, tuple(self._values), tuple(self._scopes), frozenset(self._known), tuple(given))
+        make = comparison(self._parameters, tuple(self._values), tuple(self._scopes), frozenset(self._known), tuple(returned))
         return _never if make is None else make(*self._values.values())
 
 
@@ -450,22 +450,22 @@ def enforced(function: Callable[..., Any], owner: type, note: Callable[[Any, Any
             return function(self, *args, **named)
         if named or len(args) != count:
             args = contract.in_order(self, args, named)
-        kind = found = None
+        kind = shapes_in = None
         if mode == "cached":
             for kind in contract.kinds:
-                if found := kind.fits(self, args):
+                if shapes_in := kind.fits(self, args):
                     break
-        if found is None:
+        if shapes_in is None:
             contract.check_arguments(self, args)
             check_agreement(lambda: contract.described(self), self, contract.names, args)
         result = function(self, *args)
-        if kind is None or found is None or not kind.gives(self, found, result):
+        if kind is None or shapes_in is None or not kind.gives(self, shapes_in, result):
             contract.check_result(self, args, result)
             kind = contract.kind(self, args, result, names)
             contract.kinds = remembered(contract.kinds, kind)
-            found = tuple(map(shape_of, args))
+            shapes_in = tuple(map(shape_of, args))
         if note is not None:
-            note(self, (kind, found, result.shape))
+            note(self, (kind, shapes_in, result.shape))
         return result
 
     return contracted(checked, contract)

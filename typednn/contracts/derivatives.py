@@ -6,10 +6,9 @@ an update is judged.
 
 import dataclasses
 import threading
-import typing
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from jaxtyping import Shaped
 
@@ -39,15 +38,15 @@ Record: TypeAlias = tuple[Kind, tuple[Any, ...], tuple[int, ...]]
 
 def gradient_fields(gradient_type: Any, where: str, rule: str = "must return a gradient dataclass") -> dict[str, Any]:
     """The fields of a gradient dataclass with resolved annotations; `DefinitionError` where there are none."""
-    origin = typing.get_origin(gradient_type) or gradient_type
+    origin = get_origin(gradient_type) or gradient_type
     if getattr(origin, "_is_protocol", False) and "input" in origin.__annotations__:  # InputGrad[Array2] promises its input alone
-        kind: Any = next(iter(typing.get_args(gradient_type)), None)
+        kind: Any = next(iter(get_args(gradient_type)), None)
         rank: int | None = getattr(kind, "rank", None)
         return {"input": ANY_ARRAY | None if not rank else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, rank))])]}
     if not dataclasses.is_dataclass(origin):
         raise DefinitionError(explain(where, rule, str(gradient_type), "derive one from Gradient"))
     try:
-        hints = typing.get_type_hints(origin, include_extras=True)
+        hints = get_type_hints(origin, include_extras=True)
     except NameError as error:
         raise DefinitionError(explain(str(origin), "every field's annotation must be resolvable at run time", str(error))) from None
     owner = getattr(origin, "__qualname__", str(origin))
@@ -58,8 +57,8 @@ class GradientType:
     """The fields of a gradient as its class annotates them; a type variable stands for a gradient of which nothing is known."""
 
     def __init__(self, hint: Any, where: str, rule: str = "must return a gradient dataclass") -> None:
-        self.type: Any = typing.get_origin(hint) or hint
-        self.known: bool = not isinstance(hint, typing.TypeVar)
+        self.type: Any = get_origin(hint) or hint
+        self.known: bool = not isinstance(hint, TypeVar)
         self.fields: dict[str, Any] = gradient_fields(hint, where, rule) if self.known else {}
         self.inputs: tuple[str, ...] = getattr(self.type, "__inputs__", ("input",))
 
@@ -77,7 +76,7 @@ class GradientType:
 
     def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
         """Every field is what its annotation says, all in one scope; a field that holds an array has one that names axes."""
-        hints = {name: hint for name, hint in self.fields.items() if not isinstance(hint, typing.TypeVar)}
+        hints = {name: hint for name, hint in self.fields.items() if not isinstance(hint, TypeVar)}
         values = [getattr(gradient, name) for name in hints]
         for (name, hint), value in zip(hints.items(), values, strict=True):
             if is_array(value) and not array_hints(hint):
@@ -194,7 +193,7 @@ class GradientContract(GradientType):
         """The derivative by an input is annotated: an array with named axes, a variable for one, or None."""
         self._require(where, name, quantity, "input")
         hint = self.fields[name]
-        if not (isinstance(hint, typing.TypeVar) or hint in (None, type(None)) or array_hints(hint)):
+        if not (isinstance(hint, TypeVar) or hint in (None, type(None)) or array_hints(hint)):
             rule, got = "the derivative by an input is an array with named axes", getattr(hint, "__name__", str(hint))
             raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, got, 'such as Float[Array2, "batch features"]'))
 

@@ -14,12 +14,11 @@ The record of an instance between its calls is kept outside of it, and is freed 
 
 import functools
 import inspect
-import typing
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import takewhile
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from typednn import shapes
 from typednn.contracts.checks import (
@@ -94,7 +93,7 @@ def _hold(cls: type, protocol: type) -> None:
         contract: Contract | None = getattr(vars(cls).get(name), "__typednn_contract__", None)
         if contract is None or not inspect.isfunction(member):
             continue
-        hints = typing.get_type_hints(member, localns=arguments)
+        hints = get_type_hints(member, localns=arguments)
         result = hints.pop("return")
         if len(contract.names) < len(hints):
             raise DefinitionError(explain(contract.where, f"takes {' and '.join(hints)}", f"{', '.join(contract.names) or 'nothing'}"))
@@ -105,7 +104,7 @@ def _hold(cls: type, protocol: type) -> None:
         if gradient is not None and array_hints(gradient.fields.get("input")):
             kind: Any = get_origin(result)
             inner = {variable.__name__: argument for variable, argument in zip(kind.__parameters__, get_args(result), strict=True)}
-            promised = typing.get_type_hints(kind, localns=inner)["input"]
+            promised = get_type_hints(kind, localns=inner)["input"]
             _compare(f"{gradient.type.__qualname__}.input", gradient.fields["input"], promised, gives=True)
         if any(map(_is_law, (*hints.values(), result))):
             contract.laws.append(
@@ -224,7 +223,7 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
 def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
     """``input`` of a class on ``InputGrad[Array2]``: annotated as such; a property is enforced, a dataclass's fields when one is made."""
     where = f"{cls.__qualname__}.input"
-    promised = typing.get_type_hints(protocol, localns=arguments)["input"]
+    promised = get_type_hints(protocol, localns=arguments)["input"]
     member = inspect.getattr_static(cls, "input", None)
     if isinstance(member, property):
         if member.fget is not None and not hasattr(member.fget, "__typednn_contract__"):
@@ -234,7 +233,7 @@ def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
     if not any("input" in inspect.get_annotations(base) for base in cls.__mro__ if not getattr(base, "_is_protocol", False)):
         rule, cure = "names the derivative by the input", 'declare it, such as input: Float[Array2, "batch features"]'
         raise DefinitionError(explain(cls.__qualname__, rule, "no field 'input'", cure))
-    _compare(where, check_hint(where, typing.get_type_hints(cls, include_extras=True)["input"]), promised, gives=True)
+    _compare(where, check_hint(where, get_type_hints(cls, include_extras=True)["input"]), promised, gives=True)
     _check_when_made(cls)
 
 

@@ -48,7 +48,7 @@ class Slot:
 
     @property
     def names(self) -> set[str]:
-        """The keys of what it is made of: ``batch*time`` is made of two."""
+        """The keys of its parts: ``batch*time`` has two."""
         names: set[str] = set()
         if self.variadic or not self.text:
             return {self.key} - {""}
@@ -111,16 +111,17 @@ def _slot(word: str) -> Slot:
         return Slot(word, "", variadic=True)
     before, equals, after = word.rpartition("=") if word.count("=") == 1 else ("", "", word)
     title, text = before.lstrip("*_#?"), after.lstrip("*_#?")
-    if equals and not (title.isidentifier() and after):
-        raise DefinitionError(f'axis "{word}": = stands between a name that documents the axis and its size')
     marks = before.removesuffix(title) + after.removesuffix(text)
     anonymous, variadic, broadcast = "_" in marks, "*" in marks, "#" in marks
-    if "?" in marks or len(set(marks)) < len(marks):
-        raise DefinitionError(f'axis "{word}": only one each of *, _ and # can stand before a name')
-    if anonymous and (broadcast or (text and not text.isidentifier())):
-        raise DefinitionError(f'axis "{word}": _ stands for any size, so only a name can follow it')
-    if variadic and not anonymous and not text.isidentifier():
-        raise DefinitionError(f'axis "{word}": * stands for any number of axes, so one name must follow it')
+    rules = {
+        "= stands between a name that documents the axis and its size": not equals or (title.isidentifier() and after),
+        "only one each of *, _ and # can stand before a name": "?" not in marks and len(set(marks)) == len(marks),
+        "_ stands for any size, so only a name can follow it": not anonymous or (not broadcast and (not text or text.isidentifier())),
+        "* stands for any number of axes, so one name must follow it": not variadic or anonymous or text.isidentifier(),
+    }
+    for rule, holds in rules.items():
+        if not holds:
+            raise DefinitionError(f'axis "{word}": {rule}')
     if anonymous:
         return Slot(word, "", title, variadic)
     size = evaluate(text, unknown)

@@ -30,12 +30,12 @@ class _Inexpressible(Exception):
 
 @lru_cache(maxsize=4096)
 def comparison(
-    parameters: str, facts: tuple[str, ...], scopes: tuple[Scope, ...], known: frozenset[str] = frozenset(), given: Sequence[str] = ()
+    parameters: str, facts: tuple[str, ...], scopes: tuple[Scope, ...], known: frozenset[str] = frozenset(), returned: Sequence[str] = ()
 ) -> Callable[..., Callable[..., Any]] | None:
     """A function of the values that ``facts`` must have. It returns a function of ``parameters``: whether facts and shapes fit.
 
-    ``known`` shapes are known to fit, and only give names their sizes. Where all fits, the result is the tuple of the shapes ``given``, or
-    True if there are none; otherwise None.
+    ``known`` shapes are known to fit, and only give names their sizes. Where all fits, the result is the tuple of the shapes
+    ``returned``, or True if there are none; otherwise None.
     """
     shapes = _Shapes(known)
     try:
@@ -45,8 +45,8 @@ def comparison(
                 names.bind(shape, annotation)
     except _Inexpressible:
         return None
-    results = "".join(f"{shapes.local(shape)}, " for shape in given)
-    return shapes.compiled(parameters, facts, f"({results})" if given else "True")
+    results = "".join(f"{shapes.local(shape)}, " for shape in returned)
+    return shapes.compiled(parameters, facts, f"({results})" if returned else "True")
 
 
 @lru_cache(maxsize=1024)

@@ -57,9 +57,9 @@ def parse_expression(text: str) -> ast.expr:
         return _checked(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise DefinitionError(f'axis "{text}": not an expression; balance its brackets and write it without spaces') from None
-    except _Unsupported as found:
+    except _Unsupported as error:
         raise DefinitionError(
-            f'axis "{text}": sizes are integers, names and {{self.…}} joined by + - * // % ** or in min, max, abs, got {found}'
+            f'axis "{text}": sizes are integers, names and {{self.…}} joined by + - * // % ** or in min, max, abs, got {error}'
         ) from None
 
 

@@ -194,9 +194,9 @@ class Flow:
         axes: list[Axis] = []
         symbols = dict(self.symbols)
         for slot in parse(output):
-            kept = named.get(slot.key)
-            if kept is not None:
-                axes.extend(kept)
+            known = named.get(slot.key)
+            if known is not None:
+                axes.extend(known)
             elif slot.variadic:
                 return replace(self, axes=None)
             else:
