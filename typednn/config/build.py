@@ -38,8 +38,7 @@ class Where:
 
 def build_stack(source: Source, tables: Sequence[Item], sample: Input[Any]) -> Stack:
     """The model of the ``[[layer]]`` tables; allocates nothing."""
-    layers, _ = _Builder(source).in_stack(tables, Where(), Flow.start(sample.sizes))
-    return Stack(layers, input=sample)
+    return Stack(_Builder(source).in_stack(tables, Where(), Flow.start(sample.sizes)), input=sample)
 
 
 def tie_shared(source: Source, item: Item, model: Stack) -> None:
@@ -76,8 +75,8 @@ class _Builder:
 
     # ------------------------------------------------------------------ layers in their order
 
-    def in_stack(self, tables: Sequence[Item], where: Where, flow: Flow) -> tuple[list[AnyLayer], Flow]:
-        """The layers of a stack, and the shapes after them."""
+    def in_stack(self, tables: Sequence[Item], where: Where, flow: Flow) -> list[AnyLayer]:
+        """The layers of a stack; ``flow`` is the shape of its input."""
         layers: list[AnyLayer] = []
         for table, here in self._parts(tables, where):
             self.shapes = flow.trace
@@ -88,7 +87,7 @@ class _Builder:
             except StackError as error:
                 raise self._misfit(error, table, here) from error
             layers.append(layer)
-        return layers, flow
+        return layers
 
     def in_list(self, tables: Sequence[Item], where: Where) -> list[AnyLayer]:
         """Layers whose input is decided by the layer that contains them."""
@@ -170,7 +169,7 @@ class _Builder:
             )
         if flow is not None:
             before = self.shapes
-            layers, _ = self.in_stack(tables, where, flow)
+            layers = self.in_stack(tables, where, flow)
             self.shapes = before
             return layers
         if layers_expected(arguments.hints.get(key)) == "many":

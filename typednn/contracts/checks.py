@@ -102,9 +102,7 @@ def is_array_hint(hint: Any) -> bool:
 
 def without_markers(hint: Any) -> Any:
     """The annotation without the markers of ``Annotated``."""
-    while get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
-    return hint
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def members(hint: Any) -> tuple[Any, ...]:
@@ -158,9 +156,7 @@ def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
 
 def array_hints(hint: Any) -> list[Any]:
     """The array annotations inside ``hint``: itself, or the members of a union or tuple."""
-    if is_array_hint(hint):
-        return [hint]
-    return [inner for argument in get_args(hint) for inner in array_hints(argument)]
+    return [hint] if is_array_hint(hint) else [inner for argument in get_args(hint) for inner in array_hints(argument)]
 
 
 @jaxtyped(typechecker=None)
@@ -195,12 +191,12 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
         return DeviceError(explain(where, f"{name} must be an array", kind, f"convert it with numpy.asarray({name})"), instance)
     if len(options) > 1:
-        options = [option for option in options if _fits_dtype(option, value) and shapes.rank(option.dim_str) == len(value.shape)]
+        options = [each for each in options if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) == len(value.shape)]
     got = f"{value.dtype} of shape {tuple(value.shape)}"
     if len(options) != 1:
         return ShapeError(explain(where, f"{name} must be {_described(hint)}", got), instance)
     hint = options[0]
-    if _fits_dtype(hint, value):
+    if _fits_dtype(hint.dtype, value.dtype):
         return _shape_complaint(where, instance, names, [*hints[:-1], hint], values)
     kind = hint.dtype.__name__.lower()
     if kind.startswith("float") and name == "target" and len(value.shape) == 1:
@@ -221,12 +217,9 @@ def _described(hint: Any) -> str:
 
 
 @functools.cache
-def _number_hint(kind: Any) -> Any:
-    return kind[SimpleNamespace, ""]
-
-
-def _fits_dtype(hint: Any, value: Any) -> bool:
-    return isinstance(SimpleNamespace(dtype=value.dtype, shape=()), _number_hint(hint.dtype))
+def _fits_dtype(kind: Any, dtype: Any) -> bool:
+    """Whether a kind of number, such as ``Float``, allows the dtype of an array."""
+    return isinstance(SimpleNamespace(dtype=dtype, shape=()), kind[SimpleNamespace, ""])
 
 
 def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> ShapeError:
@@ -280,8 +273,8 @@ def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str
             raise DTypeError(explain(where(), rule, str(value.dtype), cure), instance)
     for (first, other), (name, value) in pairwise(arrays):
         if device_of(value) != device_of(other):
-            rule = f"{name} must be on the device of {first}, {device_of(other)!r}"
-            raise DeviceError(explain(where(), rule, repr(device_of(value)), "move one of them with to_device"), instance)
+            rule, cure = f"{name} must be on the device of {first}, {device_of(other)!r}", "move one of them with to_device"
+            raise DeviceError(explain(where(), rule, repr(device_of(value)), cure), instance)
 
 
 class Facts:
@@ -330,7 +323,7 @@ def _never(*call: Any) -> None:
 
 def _fits_kind(hint: Any, value: Any) -> bool:
     """Whether dtype and rank of an array fit ``hint``."""
-    return _fits_dtype(hint, value) and shapes.rank(hint.dim_str) in (None, len(value.shape))
+    return _fits_dtype(hint.dtype, value.dtype) and shapes.rank(hint.dim_str) in (None, len(value.shape))
 
 
 @dataclass(slots=True, eq=False)
@@ -488,6 +481,6 @@ def is_open(hint: Any) -> bool:
 
 def is_memorable(hint: Any) -> bool:
     """Whether class, dtype and shape alone decide about a value; others are judged on every call."""
-    if isinstance(hint, TypeVar):
-        return is_open(hint)
-    return all(is_array_hint(option) or option is None or (isinstance(option, type) and not get_args(option)) for option in members(hint))
+    return is_open(hint) or all(
+        is_array_hint(option) or option is None or (isinstance(option, type) and not get_args(option)) for option in members(hint)
+    )

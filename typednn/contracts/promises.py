@@ -239,13 +239,12 @@ def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
 
 def _check_when_made(cls: Any) -> None:
     """Judge a dataclass's fields in ``__post_init__``, at the end of its ``__init__``."""
-    after: Callable[..., None] | None = getattr(cls, "__post_init__", None)
+    after: Callable[..., None] = getattr(cls, "__post_init__", lambda *_: None)
     if hasattr(after, "__typednn_checked__"):
         return
 
     def checked(self: Any, *args: Any) -> None:
-        if after is not None:
-            after(self, *args)
+        after(self, *args)
         if switch.mode != "off" and hasattr(self, "__dataclass_fields__"):
             kind = self.__class__
             _gradient_type(kind, kind.__qualname__).check_annotations(kind.__qualname__, self, self, Facts("gradient"))

@@ -16,6 +16,7 @@ which `typednn.shapes.evaluate` and jaxtyping read back.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -65,8 +66,8 @@ class Dim:
     def names(self) -> frozenset[str]:
         """Every name that occurs, also inside floor divisions."""
         atoms = [atom for monomial, _ in self.terms for atom in monomial]
-        inside = (atom.numerator.names() | atom.denominator.names() for atom in atoms if isinstance(atom, Floor))
-        return frozenset(atom for atom in atoms if isinstance(atom, str)).union(*inside)
+        floors = (atom.numerator.names() | atom.denominator.names() for atom in atoms if isinstance(atom, Floor))
+        return frozenset(atom for atom in atoms if isinstance(atom, str)).union(*floors)
 
     def __add__(self, other: Dim | int) -> Dim:
         return _polynomial([*self.terms, *_dim(other).terms])
@@ -154,12 +155,9 @@ def _polynomial(terms: Iterable[tuple[Monomial, int]]) -> Dim:
 
 def _without(monomial: Monomial, unit: Monomial) -> Monomial | None:
     """``monomial`` divided by ``unit``, if it is a multiple."""
-    others = list(monomial)
-    for atom in unit:
-        if atom not in others:
-            return None
-        others.remove(atom)
-    return tuple(others)
+    counts = Counter(monomial)
+    counts.subtract(unit)
+    return None if min(counts.values(), default=0) < 0 else tuple(counts.elements())
 
 
 def _remainder(rest: Dim, divisor: Dim) -> Dim:

@@ -105,8 +105,8 @@ class Flow:
     def open_constraints(self) -> tuple[Constraint, ...]:
         """What must hold besides ``began``: sizes that may be equal, and the values of names that layers introduced."""
         initial = {name for dim in self.began or () if dim is not None for name in dim.names()}
-        introduced = ((Dim.named(name), dim) for name, dim in self.symbols.items() if name not in initial)
-        return self.undecided + tuple(Constraint(name, dim) for name, dim in introduced if name != dim)
+        introduced = (Constraint(Dim.named(name), dim) for name, dim in self.symbols.items() if name not in initial)
+        return self.undecided + tuple(constraint for constraint in introduced if constraint.left != constraint.right)
 
     @property
     def contract(self) -> str:
