@@ -58,7 +58,7 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
     parameters = inspect.signature(type(layer).__init__).parameters
     hints = hints_of(type(layer).__init__)
     arguments = constructor_arguments(layer)
-    if isinstance(layer, Stack):  # the input may have been declared by the chain that the stack was built from
+    if registered_name(layer) == "Stack":  # the input may have been declared by the chain that the stack was built from
         arguments = {"input": _declared_input(layer).sizes, "layers": arguments["layers"]}
     for key, value in arguments.items():
         many = layers_expected(hints.get(key)) == "many"

@@ -41,12 +41,14 @@ class Item:
     @property
     def table(self) -> dict[str, Item] | None:
         """Its items by key, if it is a table."""
-        return cast("dict[str, Item]", self.value) if isinstance(self.value, dict) else None
+        value: object = self.value
+        return cast("dict[str, Item]", value) if isinstance(value, dict) else None
 
     @property
     def parts(self) -> list[Item] | None:
         """Its items, if it is a list."""
-        return cast("list[Item]", self.value) if isinstance(self.value, list) else None
+        value: object = self.value
+        return cast("list[Item]", value) if isinstance(value, list) else None
 
 
 @final

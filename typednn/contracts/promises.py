@@ -138,7 +138,7 @@ def type_arguments(cls: type, base: type) -> dict[Any, Any]:
     """The type arguments of ``cls`` for ``base``, through every class between them."""
 
     def below(kind: Any, arguments: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-        for parent in vars(kind).get("__orig_bases__", kind.__bases__):
+        for parent in kind.__dict__.get("__orig_bases__", kind.__bases__):
             origin: Any = get_origin(parent) or parent
             if base in getattr(origin, "__mro__", ()):
                 variables = takewhile(lambda variable: isinstance(variable, TypeVar), getattr(origin, "__parameters__", ()))

@@ -53,8 +53,7 @@ class InputGrad(Enforced, Protocol[GradIn]):
     if TYPE_CHECKING:
 
         @property
-        def input(self) -> Shaped[GradIn, "batch *input"]:
-            """The derivative by the layer's input."""
+        def input(self) -> Shaped[GradIn, "batch *input"]: ...
     else:  # a property would be in the way of a dataclass's field
         input: Shaped[GradIn, "batch *input"]
 
