@@ -16,7 +16,6 @@ which `typednn.shapes.evaluate` and jaxtyping read back.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -65,9 +64,11 @@ class Dim:
 
     def names(self) -> frozenset[str]:
         """Every name that occurs, also inside floor divisions."""
-        atoms = [atom for monomial, _ in self.terms for atom in monomial]
-        floors = (atom.numerator.names() | atom.denominator.names() for atom in atoms if isinstance(atom, Floor))
-        return frozenset(atom for atom in atoms if isinstance(atom, str)).union(*floors)
+        names: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                names |= {atom} if isinstance(atom, str) else atom.numerator.names() | atom.denominator.names()
+        return frozenset(names)
 
     def __add__(self, other: Dim | int) -> Dim:
         return _polynomial([*self.terms, *_dim(other).terms])
@@ -90,9 +91,10 @@ class Dim:
         ((unit, factor),) = divisor.terms
         if not unit and factor < 0:
             return -self // -divisor
-        quotients = ((_without(monomial, unit), coefficient) for monomial, coefficient in self.terms if not coefficient % factor)
-        quotient = _polynomial((monomial, coefficient // factor) for monomial, coefficient in quotients if monomial is not None)
-        return quotient + _remainder(self - quotient * divisor, divisor)
+        quotients = [(None if term[1] % factor else _without(term[0], unit), term) for term in self.terms]
+        whole = _polynomial([(monomial, coefficient // factor) for monomial, (_, coefficient) in quotients if monomial is not None])
+        rest = _polynomial([term for monomial, term in quotients if monomial is None])
+        return whole + _remainder(rest, divisor)
 
     def substitute(self, known: Mapping[str, Dim]) -> Dim:
         """The same polynomial with sizes, or other polynomials, in place of names."""
@@ -155,9 +157,12 @@ def _polynomial(terms: Iterable[tuple[Monomial, int]]) -> Dim:
 
 def _without(monomial: Monomial, unit: Monomial) -> Monomial | None:
     """``monomial`` divided by ``unit``, if it is a multiple."""
-    counts = Counter(monomial)
-    counts.subtract(unit)
-    return None if min(counts.values(), default=0) < 0 else tuple(counts.elements())
+    others = list(monomial)
+    for atom in unit:
+        if atom not in others:
+            return None
+        others.remove(atom)
+    return tuple(others)
 
 
 def _remainder(rest: Dim, divisor: Dim) -> Dim:
