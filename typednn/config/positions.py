@@ -24,7 +24,7 @@ class Positions:
 
     def __init__(self, source: Source) -> None:
         data = source.text.encode()
-        self.lines = data.split(b"\n")
+        self.lines: list[bytes] = data.split(b"\n")
         self.places: Places = {}
         self.last: dict[Path, int] = {}  # the place of the last element of each [[array of tables]]
         root = Parser(Language(tree_sitter_toml.language())).parse(data).root_node
