@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import types
-import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from beartype import BeartypeConf
 from beartype.roar import BeartypeException
@@ -19,19 +17,14 @@ from beartype.roar import BeartypeException
 from typednn.config.registry import INITIALISERS, SCHEDULES
 from typednn.config.source import Item, Place, Source
 from typednn.config.values import written
+from typednn.contracts.checks import members
 from typednn.contracts.judgement import is_bearable
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
 from typednn.module.module import Module
 from typednn.optim import Schedule
 from typednn.random import Initialiser
 
-T = TypeVar("T")
-
-# Errors of a constructor about its arguments. Any other error is a bug in the constructor, and keeps its traceback.
-REFUSALS: Final = (TypednnError, ArithmeticError, LookupError, TypeError, ValueError)
-
-_NUMBERS: Final = BeartypeConf(is_pep484_tower=True)  # an integer is a number too
-_LONGEST = 60
+_LONGEST = 60  # characters of a value that a message shows
 _WORDS: Final[Mapping[Any, str]] = {
     bool: "true or false",
     float: "a number",
@@ -52,7 +45,6 @@ class Arguments:
         kind: str,
         factory: Callable[..., Any],
         table: Item,
-        *,
         head: Place | None = None,
         reserved: Sequence[str] = (),
     ) -> None:
@@ -69,6 +61,21 @@ class Arguments:
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "rng"
         }
         self.hints: dict[str, Any] = hints_of(function)
+
+    @staticmethod
+    def of_type(
+        source: Source, where: str, table: Item, choices: Mapping[str, Any], what: str, reserved: Sequence[str] = ("type",)
+    ) -> Arguments:
+        """A table whose ``type`` names the constructor, one of ``choices``."""
+        item = (table.table or {}).get("type")
+        example = next(iter(choices))
+        if item is None:
+            raise source.error(table.place, f'{where}: {what} needs a type; add type = "{example}"')
+        if not isinstance(item.value, str):
+            raise source.error(item.place, f'{where}: type must be a string such as "{example}", got {shortened(item)}')
+        if item.value not in choices:
+            raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {suggestion(item.value, choices)}")
+        return Arguments(source, where, item.value, choices[item.value], table, item.place, reserved)
 
     def error(self, place: Place, message: str) -> ConfigError:
         return self.source.error(place, f"{self.where}: {message}")
@@ -89,18 +96,13 @@ class Arguments:
     def plain(self, key: str) -> Any:
         """The value of ``key`` in its annotation's type: lists become tuples, tables the rule or schedule that they describe."""
         item, hint = self.table[key], self.hints.get(key)
-        value = self._rule(item, hint) if item.table is not None else _plain(item)
+        value = _plain(item)
+        for rule, choices in ((Schedule, SCHEDULES), (Initialiser, INITIALISERS)):
+            if item.table is not None and rule in members(hint):
+                value = Arguments.of_type(self.source, self.where, item, choices, "a rule").build()
         if hint is not None and not _fits(value, hint):
             raise self.error(item.place, f"{self.kind}: {key} must be {described(hint)}, got {shortened(item)}")
         return value
-
-    def _rule(self, item: Item, hint: Any) -> Any:
-        """An initialiser or a schedule from its table."""
-        choices = SCHEDULES if Schedule in members(hint) else INITIALISERS if Initialiser in members(hint) else {}
-        if not choices:
-            return item.value
-        kind, place = type_of(self.source, self.where, item, choices, "a rule")
-        return Arguments(self.source, self.where, kind, choices[kind], item, head=place, reserved=("type",)).build()
 
     def build(self) -> Any:
         """The constructor's result for the whole table."""
@@ -111,9 +113,10 @@ class Arguments:
         """The constructor's result. An error points at the argument that it names."""
         try:
             return self.factory(**values)
-        except REFUSALS as error:
-            if isinstance(error, StackError):
-                raise
+        except StackError:
+            raise
+        # About its arguments. Any other error is a bug in the constructor, and keeps its traceback.
+        except (TypednnError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise self.refusal(error) from error
 
     def refusal(self, error: Exception) -> ConfigError:
@@ -131,22 +134,9 @@ def constructor(factory: Callable[..., Any]) -> Callable[..., Any]:
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a constructor; none where they cannot be resolved, as may be in a user's layer."""
     try:
-        return typing.get_type_hints(function)
+        return get_type_hints(function)
     except (NameError, TypeError, AttributeError):
         return {}
-
-
-def type_of(source: Source, where: str, table: Item, choices: Mapping[str, Any], what: str) -> tuple[str, Place]:
-    """The ``type`` of a table, one of ``choices``, and its place."""
-    item = (table.table or {}).get("type")
-    example = next(iter(choices))
-    if item is None:
-        raise source.error(table.place, f'{where}: {what} needs a type; add type = "{example}"')
-    if not isinstance(item.value, str):
-        raise source.error(item.place, f'{where}: type must be a string such as "{example}", got {shortened(item)}')
-    if item.value not in choices:
-        raise source.error(item.place, f"{where}: unknown type {shortened(item)}; {suggestion(item.value, choices)}")
-    return item.value, item.place
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "there are") -> str:
@@ -160,19 +150,12 @@ def layers_expected(hint: Any) -> Literal["one", "many", "none"]:
     """Whether an argument is annotated as a layer, as a collection of layers, or as neither."""
     expected: Literal["one", "none"] = "none"
     for member in members(hint):
-        origin = typing.get_origin(member) or member
+        origin = get_origin(member) or member
         if isinstance(origin, type) and issubclass(origin, Module):
             expected = "one"
-        elif any(layers_expected(argument) == "one" for argument in typing.get_args(member)):
+        elif any(layers_expected(argument) == "one" for argument in get_args(member)):
             return "many"
     return expected
-
-
-def members(hint: Any) -> tuple[Any, ...]:
-    """The members of a union, or the hint alone."""
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return tuple(inner for argument in typing.get_args(hint) for inner in members(argument))
-    return (hint,)
 
 
 def described(hint: Any) -> str:
@@ -183,7 +166,7 @@ def described(hint: Any) -> str:
 
 
 def _described_member(member: Any) -> str:
-    origin, arguments = typing.get_origin(member), typing.get_args(member)
+    origin, arguments = get_origin(member), get_args(member)
     if origin is Literal:
         return " or ".join(map(written, arguments))
     if origin is tuple and Ellipsis not in arguments:
@@ -200,11 +183,9 @@ def shortened(item: Item) -> str:
 
 
 def _plain(item: Item) -> Any:
-    if item.parts is not None:
-        return tuple(map(_plain, item.parts))
     if item.table is not None:
         return {key: _plain(part) for key, part in item.table.items()}
-    return item.value
+    return item.value if item.parts is None else tuple(map(_plain, item.parts))
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -213,6 +194,6 @@ def _fits(value: Any, hint: Any) -> bool:
     if isinstance(value, bool) and bool not in kinds and (int in kinds or float in kinds):
         return False
     try:
-        return is_bearable(value, hint, conf=_NUMBERS)
+        return is_bearable(value, hint, conf=BeartypeConf(is_pep484_tower=True))  # an integer is a number too
     except BeartypeException:
         return True

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from typednn.config.arguments import Arguments, layers_expected, shortened, suggestion, type_of
+from typednn.config.arguments import Arguments, layers_expected, shortened, suggestion
 from typednn.config.registry import LAYERS, RESERVED
 from typednn.config.source import MOST_LAYERS, Item, Place, Source
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
@@ -24,23 +24,21 @@ from typednn.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part
 class Where:
     """A layer's place in the model, counted and named: ``layer 8 "fc1"``."""
 
-    numbers: str = ""
-    names: str = ""
-    named: bool = False
+    steps: tuple[tuple[str, str], ...] = ()  # the number and the name of each layer around it, and its own
 
     def below(self, number: str, name: str = "") -> Where:
         """The place of a part."""
-        names = f"{self.names}.{name or number}".removeprefix(".")
-        return Where(f"{self.numbers}.{number}".removeprefix("."), names, self.named or bool(name))
+        return Where((*self.steps, (number, name)))
 
     def __str__(self) -> str:
-        return f'layer {self.numbers} "{self.names}"' if self.named else f"layer {self.numbers}"
+        place = f"layer {'.'.join(number for number, _ in self.steps)}"
+        named = any(name for _, name in self.steps)
+        return f'{place} "{".".join(name or number for number, name in self.steps)}"' if named else place
 
 
 def build_stack(source: Source, tables: Sequence[Item], sample: Input[Any]) -> Stack:
     """The model of the ``[[layer]]`` tables; allocates nothing."""
-    layers, _ = _Builder(source).in_stack(tables, Where(), Flow.start(sample.sizes))
-    return Stack(layers, input=sample)
+    return Stack(_Builder(source).in_stack(tables, Where(), Flow.start(sample.sizes)), input=sample)
 
 
 def tie_shared(source: Source, item: Item, model: Stack) -> None:
@@ -54,15 +52,16 @@ def tie_shared(source: Source, item: Item, model: Stack) -> None:
                 'such as shared = [["first.weight", "second.weight"]]',
             )  # fmt: skip
         for name in names:
-            if name.value not in model.parameter_shapes():
-                known = tuple(model.parameter_shapes())
+            known = model.parameter_shapes()
+            if name.value not in known:
                 raise source.error(
                     name.place, f"shared: {shortened(name)} is no parameter, or shared already; {suggestion(str(name.value), known)}"
                 )
-        first, *others = (str(name.value).rpartition(".") for name in names)
-        for name, (path, _, own) in zip(names[1:], others, strict=True):
+        holder, _, parameter = str(names[0].value).rpartition(".")
+        for name in names[1:]:
+            path, _, own = str(name.value).rpartition(".")
             try:
-                modules[path].tie(modules[first[0]], **{own: first[2]})
+                modules[path].tie(modules[holder], **{own: parameter})
             except TypednnError as error:
                 raise source.error(name.place, f"shared: {error}") from None
 
@@ -76,12 +75,11 @@ class _Builder:
 
     # ------------------------------------------------------------------ layers in their order
 
-    def in_stack(self, tables: Sequence[Item], where: Where, flow: Flow) -> tuple[list[AnyLayer], Flow]:
-        """The layers of a stack, and the shapes after them."""
+    def in_stack(self, tables: Sequence[Item], where: Where, flow: Flow) -> list[AnyLayer]:
+        """The layers of a stack; ``flow`` is the shape of its input."""
         layers: list[AnyLayer] = []
-        for place, table, name in self._parts(tables, where):
+        for table, here in self._parts(tables, where):
             self.shapes = flow.trace
-            here = where.below(str(place), name)
             layer = self.layer(table, here, flow)
             try:
                 flow = trace_part(layer, flow)
@@ -89,14 +87,14 @@ class _Builder:
             except StackError as error:
                 raise self._misfit(error, table, here) from error
             layers.append(layer)
-        return layers, flow
+        return layers
 
     def in_list(self, tables: Sequence[Item], where: Where) -> list[AnyLayer]:
         """Layers whose input is decided by the layer that contains them."""
-        return [self.layer(table, where.below(str(place), name)) for place, table, name in self._parts(tables, where)]
+        return [self.layer(table, here) for table, here in self._parts(tables, where)]
 
-    def _parts(self, tables: Sequence[Item], where: Where) -> list[tuple[int, Item, str]]:
-        """Each table with its place and the name given to it, "" if none."""
+    def _parts(self, tables: Sequence[Item], where: Where) -> list[tuple[Item, Where]]:
+        """Each table with its layer's place in the model."""
         self.count += len(tables)
         if self.count > MOST_LAYERS:
             place = max(0, len(tables) - (self.count - MOST_LAYERS))
@@ -104,44 +102,40 @@ class _Builder:
                 tables[place].place, f"{where.below(str(place))}: more than {MOST_LAYERS:,} layers; build such a model in code"
             )
         names: dict[str, Place] = {}
-        parts: list[tuple[int, Item, str]] = []
+        parts: list[tuple[Item, Where]] = []
         for place, table in enumerate(tables):
             here = where.below(str(place))
-            fields = table.table
-            if fields is None:
+            if table.table is None:
                 raise self.source.error(
                     table.place, f"{here}: a layer is a table, got {shortened(table)}; write it as [[layer]] with a type"
                 )
-            name = fields.get("name")
+            name = table.table.get("name")
             if name is not None:
                 if not isinstance(name.value, str) or not name.value.isidentifier():
                     raise self.source.error(name.place, f'{here}: a name must be an identifier such as "fc1", got {shortened(name)}')
                 if name.value in names:
-                    known = f"{name.value!r} is that of line {names[name.value].line}"
-                    raise self.source.error(name.place, f"{here}: every layer's name is its own, and {known}; choose another")
+                    first = f"{name.value!r} is that of line {names[name.value].line}"
+                    raise self.source.error(name.place, f"{here}: every layer's name is its own, and {first}; choose another")
                 names[name.value] = name.place
-            parts.append((place, table, name.value if name else ""))
+            parts.append((table, where.below(str(place), name.value if name else "")))
         return parts
 
     # ------------------------------------------------------------------ one layer
 
     def layer(self, table: Item, where: Where, flow: Flow | None = None) -> AnyLayer:
         """One layer with those inside it; ``flow`` is the shape of its input in a stack."""
-        kind, head = type_of(self.source, str(where), table, LAYERS, "a layer")
-        arguments = Arguments(self.source, str(where), kind, LAYERS[kind], table, head=head, reserved=RESERVED)
-        values: dict[str, Any] = {}
+        arguments = Arguments.of_type(self.source, str(where), table, LAYERS, "a layer", RESERVED)
         arguments.check_keys()
-        if kind == "Stack":
+        values: dict[str, Any] = {}
+        entering: Flow | None = None  # the shape inside a nested stack
+        if arguments.kind == "Stack":
             values["input"] = self._stack_input(arguments, flow)
-        inside: list[str] = []
-        for key, item in arguments.table.items():
-            if layers_expected(arguments.hints.get(key)) != "none" or (key not in arguments.hints and _is_list_of_tables(item)):
-                inside.append(key)
-            elif key not in values:
-                values[key] = arguments.plain(key)
+            entering = flow if flow is not None and flow.sizes() == values["input"] else Flow.start(values["input"])
+        inside = [key for key, item in arguments.table.items() if _holds_layers(item, arguments.hints.get(key))]
+        values |= {key: arguments.plain(key) for key in arguments.table if key not in values and key not in inside}
         try:
             for key in inside:
-                values[key] = self._inside(key, arguments, where, _entering(values["input"], flow) if kind == "Stack" else None)
+                values[key] = self._inside(key, arguments, where, entering)
             layer = stack_part(arguments.call(values))
         except StackError as error:
             raise self._misfit(error, table, where, self.shapes) from error
@@ -154,9 +148,8 @@ class _Builder:
     def _stack_input(self, arguments: Arguments, flow: Flow | None) -> tuple[int, ...]:
         """The input of a nested stack: its own ``input``, else the shape that flows into it."""
         if "input" in arguments.table:
-            sizes: tuple[int, ...] = arguments.plain("input")
             try:
-                return Input(*sizes).sizes
+                return Input(*arguments.plain("input")).sizes
             except ArgumentError as error:
                 raise arguments.error(arguments.table["input"].place, str(error)) from None
         if flow is None:
@@ -176,29 +169,26 @@ class _Builder:
             )
         if flow is not None:
             before = self.shapes
-            layers, _ = self.in_stack(tables, where, flow)
+            layers = self.in_stack(tables, where, flow)
             self.shapes = before
             return layers
         if layers_expected(arguments.hints.get(key)) == "many":
             return self.in_list(tables, where)
-        first = tables[0]
-        if len(tables) == 1 and "name" not in (first.table or {}):
+        if len(tables) == 1 and "name" not in (tables[0].table or {}):
             self._parts(tables, where.below(key))
-            return self.layer(first, where.below(key))
+            return self.layer(tables[0], where.below(key))
         return Chain[Any, Any, str, *tuple[Any, ...]](self.in_list(tables, where.below(key)))
 
     def _misfit(self, error: StackError, table: Item, where: Where, shapes: Sequence[str] = ()) -> ConfigError:
         """The error about a layer that does not fit, at the argument that gives the size; where there is none, at its type."""
-        candidates = ((its, place) for layer in error.layers for known, its, place in self.built if known is layer)
-        table, where = next(candidates, (table, where))
+        inner = ((item, place) for layer in error.layers for built, item, place in self.built if built is layer)
+        table, where = next(inner, (table, where))
         fields = table.table or {}
         return self.source.error(fields.get(error.argument, fields["type"]).place, f"{where}: {error}", (*shapes, *error.trace))
 
 
-def _entering(sizes: tuple[int, ...], flow: Flow | None) -> Flow:
-    """The shape inside a nested stack: ``flow`` itself, if its sizes are those that the stack reads."""
-    return flow if flow is not None and flow.sizes() == sizes else Flow.start(sizes)
-
-
-def _is_list_of_tables(item: Item) -> bool:
-    return bool(item.parts) and all(part.table is not None for part in item.parts or ())
+def _holds_layers(item: Item, hint: Any) -> bool:
+    """Whether an argument holds layers: by its annotation, or as a list of tables where it has none."""
+    return layers_expected(hint) != "none" or (
+        hint is None and bool(item.parts) and all(part.table is not None for part in item.parts or ())
+    )

@@ -1,7 +1,5 @@
 """A model written as a TOML config, so that loading it builds an equal one: ``loads(dumps(model))``."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from typing import Any
@@ -25,11 +23,10 @@ def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Stack, optimizer: Grad
 
     Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and device are not.
     """
-    sample = _declared_input(model)
+    lines = [f"format = {FORMAT}", f"input = {written(_declared_input(model).sizes)}"]
     for _, module in model.named_modules():
         if type(module).foreign:
             registered_name(module)
-    lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}"]
     shared = model.shared_parameters()
     if shared:
         lines += ["shared = [", *(f"    {written(names)}," for names in shared), "]"]
@@ -64,9 +61,9 @@ def _layer(header: str, name: str, layer: Module) -> list[str]:
     if registered_name(layer) == "Stack":  # the input may have been declared by the chain that the stack was built from
         arguments = {"input": _declared_input(layer).sizes, "layers": arguments["layers"]}
     for key, value in arguments.items():
+        many = layers_expected(hints.get(key)) == "many"
         if _is_default(value, parameters[key].default) or isinstance(value, Input):  # a chain inside a model declares no input of its own
             continue
-        many = layers_expected(hints.get(key)) == "many"
         if many or isinstance(value, Module):
             for part_name, part in _inside(layer, value, many=many):
                 inside += _layer(f"{header}.{key_written(key)}", part_name, part)
@@ -92,16 +89,20 @@ def _is_default(value: Any, default: Any) -> bool:
 
 def _argument(owner: object, key: str, value: Any) -> str:
     """``value`` as TOML; an initialiser or a schedule as the table that describes it."""
-    described = value
+    form = value
     if type(value) in _RULES:
-        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
-        described = {"type": _RULES[type(value)]} | {field.name: its for field, its in fields if its != field.default}
+        settings = [(field.name, getattr(value, field.name), field.default) for field in dataclasses.fields(value)]
+        form = {"type": _RULES[type(value)]} | {name: setting for name, setting, default in settings if setting != default}
     try:
-        return written(described)
+        return written(form)
     except ArgumentError:
-        where = f"dumps, {key} of {type(owner).__name__}"
         raise ArgumentError(
-            explain(where, "an argument must have a form in TOML", repr(value), "pass a number, a string, a list, or a rule of typednn")
+            explain(
+                f"dumps, {key} of {type(owner).__name__}",
+                "an argument must have a form in TOML",
+                repr(value),
+                "pass a number, a string, a list, or a rule of typednn",
+            )
         ) from None
 
 
@@ -115,15 +116,14 @@ def _optimizer(optimizer: GradientOptimizer) -> list[str]:
     lines = ["", "[optimizer]", f"type = {written(kind)}"]
     for key, parameter in list(inspect.signature(type(optimizer).__init__).parameters.items())[1:]:
         if key != "groups":
-            value = getattr(common, key) if hasattr(common, key) else getattr(optimizer, key)
-            if not _is_default(_rate(value), parameter.default):
-                lines.append(f"{key} = {_argument(optimizer, key, _rate(value))}")
+            value = _rate(getattr(common if hasattr(common, key) else optimizer, key))
+            if not _is_default(value, parameter.default):
+                lines.append(f"{key} = {_argument(optimizer, key, value)}")
     for names, settings in optimizer.groups:
         lines += ["", "[[optimizer.group]]", f"names = {written(names)}"]
-        for field in dataclasses.fields(settings):
-            value = getattr(settings, field.name)
-            if value != getattr(common, field.name):
-                lines.append(f"{field.name} = {_argument(optimizer, field.name, _rate(value))}")
+        values = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+        own = {key: value for key, value in values.items() if value != getattr(common, key)}
+        lines += [f"{key} = {_argument(optimizer, key, _rate(value))}" for key, value in own.items()]
     return lines
 
 

@@ -1,7 +1,5 @@
 """A config that was read and checked as a whole, and what it builds: the model, its optimizer, the generator that fills it."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Sequence
@@ -35,17 +33,15 @@ class ModelConfig:
     ``source`` is the config's name, ``input`` the declared sample, ``batch`` the size that the paper's format names, or None.
     """
 
-    def __init__(self, source: Source, tree: Item, model: Stack | None = None) -> None:
+    def __init__(self, source: Source, tables: dict[str, Item], model: Stack | None = None) -> None:
         self._source = source
-        self._tables = tree.table or {}
+        self._tables = tables
         self.source: str = source.name
-        self.batch: int | None = self._tables["batch"].value if "batch" in self._tables else None
-        self.input: Input[Any] = _input(source, self._tables.get("input"))
+        self.batch: int | None = tables["batch"].value if "batch" in tables else None
+        self.input: Input[Any] = _input(source, tables.get("input"))
         self._model: Stack | None = model
-        checked, table = self.checked, self._table("optimizer")
-        if table is not None:
-            build_optimizer(source, table, checked)
-        if "init" in self._tables:
+        self._optimizer(self.checked)
+        if "init" in tables:
             self.rng()
 
     def model(self) -> Stack:
@@ -57,19 +53,18 @@ class ModelConfig:
     def checked(self) -> Stack:
         """The model that the next call of `model` gives, to look at."""
         if self._model is None:
-            self._model = self._built()
+            self._model = build_stack(self._source, _layers(self._source, self._tables.get("layer")), self.input)
+            if "shared" in self._tables:
+                tie_shared(self._source, self._tables["shared"], self._model)
         return self._model
-
-    def _built(self) -> Stack:
-        model = build_stack(self._source, _layers(self._source, self._tables.get("layer")), self.input)
-        if "shared" in self._tables:
-            tie_shared(self._source, self._tables["shared"], model)
-        return model
 
     def optimizer(self) -> GradientOptimizer | None:
         """The optimizer, bound to no model yet; None if the config names none."""
+        return self._optimizer()
+
+    def _optimizer(self, model: Stack | None = None) -> GradientOptimizer | None:
         table = self._table("optimizer")
-        return None if table is None else build_optimizer(self._source, table)
+        return None if table is None else build_optimizer(self._source, table, model)
 
     def rng(self) -> Rng:
         """The generator of ``[init]``, at its start."""
@@ -128,8 +123,7 @@ def _import(modules: Sequence[str]) -> None:
 def _checked(source: Source, model: Stack | None = None) -> ModelConfig:
     if Path(source.name).suffix.lower() != ".toml" and is_paper_format(source.text):
         return ModelConfig(source, read_paper_format(source), model)
-    tree = read_toml(source)
-    tables = tree.table or {}
+    tables = read_toml(source)
     version = tables.get("format")
     if version is None:
         raise source.error(Place(1, 1), f"format is missing; write format = {FORMAT} first")
@@ -140,7 +134,7 @@ def _checked(source: Source, model: Stack | None = None) -> ModelConfig:
     for key, item in tables.items():
         if key not in _KEYS:
             raise source.error(item.key, f"unknown key {key!r}; {suggestion(key, _KEYS)}")
-    return ModelConfig(source, tree, model)
+    return ModelConfig(source, tables, model)
 
 
 def _input(source: Source, item: Item | None) -> Input[Any]:

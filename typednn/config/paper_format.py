@@ -18,7 +18,7 @@ paper's experiment. The text becomes the tree that the same model in TOML would 
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from typednn.config.arguments import suggestion
 from typednn.config.source import Item, Place, Source
@@ -42,52 +42,47 @@ class _Line:
     def __init__(self, source: Source, number: int) -> None:
         self.source = source
         self.fields: list[Item] = []
-        column = 1
-        text = source.lines[number - 1]
+        text, column = source.lines[number - 1], 1
         for field in text.split(","):
             word = field.strip()
-            place = Place(number, column + (len(field) - len(field.lstrip()) if word else 0), max(1, len(word)))
-            self.fields.append(Item(word, place, place))
+            indent = len(field) - len(field.lstrip()) if word else 0
+            self.fields.append(_item(word, Place(number, column + indent, max(1, len(word)))))
             column += len(field) + 1
         self.whole = Place(number, self.fields[0].place.column, max(1, len(text.strip())))
 
-    def numbers(self, where: str, what: str, names: Sequence[str], *, skip: int = 1, real: Sequence[str] = ()) -> dict[str, Item]:
-        """The fields after the first ``skip`` as numbers under ``names``."""
-        given = self.fields[skip:]
-        if len(given) != len(names):
-            expected = ",".join([what] * skip + list(names))
-            count = "1 field" if len(names) + skip == 1 else f"{len(names) + skip} fields"
-            raise self.source.error(self.whole, f"{where}: expects {expected} ({count}), got {len(self.fields)}")
+    def numbers(self, where: str, form: Sequence[str], *, skip: int = 1, real: str = "") -> dict[str, Item]:
+        """The fields after the first ``skip`` by their names in ``form``: integers, but any number for the one named ``real``."""
+        if len(self.fields) != len(form):
+            count = "1 field" if len(form) == 1 else f"{len(form)} fields"
+            raise self.source.error(self.whole, f"{where}: expects {','.join(form)} ({count}), got {len(self.fields)}")
         numbers: dict[str, Item] = {}
-        for name, item in zip(names, given, strict=True):
-            kind, pattern, parsed = ("a number", _NUMBER, float) if name in real else ("an integer", _INTEGER, int)
+        for name, item in list(zip(form, self.fields, strict=True))[skip:]:
+            kind, pattern, parsed = ("a number", _NUMBER, float) if name == real else ("an integer", _INTEGER, int)
             if not pattern.fullmatch(item.value):
                 raise self.source.error(item.place, f"{where}: {name} must be {kind}, got {item.value[:60]!r}")
             numbers[name] = _item(parsed(item.value), item.place)
         return numbers
 
 
-def read_paper_format(source: Source) -> Item:
-    """The tree that the same model in TOML would give, and ``batch``."""
+def read_paper_format(source: Source) -> dict[str, Item]:
+    """The items that the same model in TOML would give, and ``batch``."""
     first, layers, last = _sections(source)
-    declared = _one_line(source, first, "input", "batch,h,w,c").numbers("input", "", ("batch", "h", "w", "c"), skip=0)
-    for name, item in declared.items():
+    sample = _one_line(source, first, "input", "batch,h,w,c").numbers("input", ("batch", "h", "w", "c"), skip=0)
+    for name, item in sample.items():
         if item.value < 1:
             raise source.error(item.place, f"input: {name} must be at least 1, got {item.value}")
-    batch, *sizes = declared.values()
-    tables = [_layer(_Line(source, number), place) for place, number in enumerate(layers)]
+    batch, *sizes = sample.values()
     start = Place(1, 1)
     if not layers:
         raise source.error(Place(last[0] if last else len(source.lines), 1), "layers: expects at least one line, got 0")
-    tree = {
+    return {
         "format": _item(1, start),
         "input": _item(sizes, _span(sizes)),
-        "layer": _item(tables, start),
+        "layer": _item([_layer(_Line(source, number), place) for place, number in enumerate(layers)], start),
         "optimizer": _optimizer(_one_line(source, last, "optimizer", "SGD,lr")),
         "init": _table(start, {"seed": 42, "generator": "pcg32", "stream": 6}),
         "batch": batch,
     }
-    return _item(tree, start)
 
 
 def _sections(source: Source) -> list[list[int]]:
@@ -116,11 +111,10 @@ def _one_line(source: Source, numbers: Sequence[int], section: str, form: str) -
     return _Line(source, numbers[0])
 
 
-_Fields: TypeAlias = Mapping[str, str]
 _HE: Final = {"weight_init": "he_normal", "bias_init": "same"}
 
 # the paper's name -> the layer, the fields that follow the name, the layer's arguments from one field or several, and further arguments
-_LAYERS: Final[dict[str, tuple[str, str, _Fields, _Fields]]] = {
+_LAYERS: Final[dict[str, tuple[str, str, Mapping[str, str], Mapping[str, str]]]] = {
     "Pad2D": ("Pad2d", "pad_h pad_w value", {"padding": "pad_w pad_w pad_h pad_h", "value": "value"}, {}),
     "Conv2D": (
         "Conv2d",
@@ -148,8 +142,8 @@ def _layer(line: _Line, place: int) -> Item:
     if name.value not in _LAYERS:
         raise line.source.error(name.place, f"{where}: unknown layer {name.value[:60]!r}; {suggestion(name.value, _LAYERS)}")
     kind, fields, arguments, others = _LAYERS[name.value]
-    numbers = line.numbers(where, name.value, fields.split(), real=("value",))
-    values = {argument: _together([numbers[field] for field in of.split()]) for argument, of in arguments.items()}
+    numbers = line.numbers(where, [name.value, *fields.split()], real="value")
+    values = {argument: _together([numbers[field] for field in names.split()]) for argument, names in arguments.items()}
     if kind == "MaxPool2d" and all(numbers[f"k_{side}"].value == numbers[f"s_{side}"].value for side in "hw"):
         del values["stride"]  # the layer's default stride is its window
     return _table(line.whole, {"type": _item(kind, name.place), **values, **others})
@@ -157,8 +151,8 @@ def _layer(line: _Line, place: int) -> Item:
 
 def _together(items: Sequence[Item]) -> Item:
     """One argument of several fields: ``5`` where all are, else ``[5, 3]``."""
-    one = len({item.value for item in items}) == 1
-    return _item(items[0].value if one else list(items), _span(items))
+    equal = len({item.value for item in items}) == 1
+    return _item(items[0].value if equal else list(items), _span(items))
 
 
 def _span(items: Sequence[Item]) -> Place:
@@ -170,10 +164,10 @@ def _span(items: Sequence[Item]) -> Place:
 def _optimizer(line: _Line) -> Item:
     name = line.fields[0]
     if name.value != "SGD":
-        known = suggestion(name.value, ["SGD"], "there is")
-        raise line.source.error(name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {known}")
-    lr = line.numbers("optimizer", "SGD", ["lr"], real=["lr"])["lr"]
-    return _table(line.whole, {"type": _item("SGD", name.place), "lr": lr, "decay": 1e-7})
+        raise line.source.error(
+            name.place, f"optimizer: unknown optimizer {name.value[:60]!r}; {suggestion(name.value, ['SGD'], 'there is')}"
+        )
+    return _table(line.whole, {"type": name, "decay": 1e-7, **line.numbers("optimizer", ["SGD", "lr"], real="lr")})
 
 
 def _item(value: object, place: Place) -> Item:

@@ -1,10 +1,8 @@
 """The places of all keys and values in a TOML text, by tree-sitter; tomllib gives the values.
 
-`places` maps paths such as ``("layer", 7, "in_features")``. The text is known to be valid TOML by then. What the
+`Positions` maps paths such as ``("layer", 7, "in_features")`` to them. The text is known to be valid TOML by then. What the
 grammar does not understand has no place; errors about it point at the item around it.
 """
-
-from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
@@ -21,15 +19,12 @@ Places: TypeAlias = dict[Path, tuple[Place, Place]]  # path -> place of the key,
 _KEYS = ("bare_key", "quoted_key", "dotted_key")
 
 
-def places(source: Source) -> Places:
-    """The place of the key and of the value of every path."""
-    return _Reader(source).places
+class Positions:
+    """``places`` holds those of the key and of the value of every path."""
 
-
-class _Reader:
     def __init__(self, source: Source) -> None:
         data = source.text.encode()
-        self.lines = data.split(b"\n")
+        self.lines: list[bytes] = data.split(b"\n")
         self.places: Places = {}
         self.last: dict[Path, int] = {}  # the place of the last element of each [[array of tables]]
         root = Parser(Language(tree_sitter_toml.language())).parse(data).root_node
@@ -72,29 +67,27 @@ class _Reader:
         place = self._place(node)
         self.places[path] = (key or place, place)
         if node.type == "array":
-            elements = (child for child in node.children if child.is_named and child.type != "comment")
-            for index, element in enumerate(elements):
+            for index, element in enumerate(child for child in node.children if child.is_named and child.type != "comment"):
                 self._value((*path, index), None, element)
         elif node.type == "inline_table":
             self._pairs(path, node)
 
     def _place(self, node: Node) -> Place:
-        row, start = node.start_point
-        column = len(self.lines[row][:start].decode())
-        end_row, end = node.end_point
-        if end_row > row:
-            end = len(self.lines[row].removesuffix(b"\r"))
-        return Place(row + 1, column + 1, max(1, len(self.lines[row][start:end].decode())))
+        (row, start), (end_row, end) = node.start_point, node.end_point
+        line = self.lines[row]
+        text = line[start:end] if end_row == row else line[start:].removesuffix(b"\r")
+        return Place(row + 1, len(line[:start].decode()) + 1, max(1, len(text.decode())))
 
 
 def _words(key: Node) -> Iterator[str]:
     """The words of a key, quotes and escapes resolved."""
     text = (key.text or b"").decode()
-    if key.type == "dotted_key":
-        for child in key.children:
-            if child.type in _KEYS:
-                yield from _words(child)
-    elif key.type == "quoted_key":
-        yield next(iter(tomllib.loads(f"{text} = 0")))
-    else:
-        yield text
+    match key.type:
+        case "dotted_key":
+            for child in key.children:
+                if child.type in _KEYS:
+                    yield from _words(child)
+        case "quoted_key":
+            yield next(iter(tomllib.loads(f"{text} = 0")))
+        case _:
+            yield text

@@ -7,8 +7,6 @@ A config cannot import anything. A user's layers are known once the module that 
 by the program, by ``load(path, imports=["my_layers"])``, or by ``typednn check FILE --import my_layers``.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -71,8 +69,12 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
     def decorate(layer: type[M]) -> type[M]:
         candidate: object = layer
         if not inspect.isclass(candidate) or not issubclass(candidate, Module | DynLayer):
-            rule = "registers a class derived from Module, or one with forward, backward and update"
-            raise ArgumentError(explain(f"register({name!r})", rule, repr(layer)), "layer")
+            raise ArgumentError(
+                explain(
+                    f"register({name!r})", "registers a class derived from Module, or one with forward, backward and update", repr(layer)
+                ),
+                "layer",
+            )
         if name in LAYERS:
             raise ArgumentError(
                 explain(
@@ -103,8 +105,10 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
 def registered_name(layer: Module) -> str:
     """The name that configs use for a layer's class."""
     if type(layer).foreign:
-        got = f"{layer!r}, which is no Module"
-        raise ArgumentError(explain("dumps", "every layer knows the arguments it was made with", got, "derive it from Layer"), "model")
+        raise ArgumentError(
+            explain("dumps", "every layer knows the arguments it was made with", f"{layer!r}, which is no Module", "derive it from Layer"),
+            "model",
+        )
     name = next((name for name, kind in LAYERS.items() if kind is type(layer)), None)
     if name is None:
         kind = type(layer).__qualname__

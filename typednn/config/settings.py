@@ -5,7 +5,7 @@ from typing import Literal, cast
 import numpy as np
 
 from typednn.arguments import integer
-from typednn.config.arguments import Arguments, shortened, type_of
+from typednn.config.arguments import Arguments, shortened
 from typednn.config.registry import OPTIMIZERS
 from typednn.config.source import Item, Source
 from typednn.errors import ArgumentError, explain
@@ -16,8 +16,7 @@ from typednn.random import PCG32, Rng
 
 def build_optimizer(source: Source, table: Item, model: Module | None = None) -> GradientOptimizer:
     """The optimizer of ``[optimizer]``, bound to no model yet; each group must match a parameter of ``model``, if that is given."""
-    kind, head = type_of(source, "optimizer", table, OPTIMIZERS, "an optimizer")
-    arguments = Arguments(source, "optimizer", kind, OPTIMIZERS[kind], table, head=head, reserved=("type", "group"))
+    arguments = Arguments.of_type(source, "optimizer", table, OPTIMIZERS, "an optimizer", ("type", "group"))
     arguments.parameters.pop("groups", None)
     arguments.check_keys()
     values = {key: arguments.plain(key) for key in arguments.table}

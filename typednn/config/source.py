@@ -75,10 +75,10 @@ class Source:
         end = max(begin + 1, min(begin + place.length, len(line)))
         start = max(0, begin - _WIDEST // 2) if len(line) > _WIDEST else 0
         shown, more = line[start : start + _WIDEST], "…" if start else ""
-        padding = " " * len(more) + "".join(map(_blank, shown[: begin - start]))
+        text = "".join(character if character == "\t" or character.isprintable() else "\ufffd" for character in shown)
+        padding = "".join("\t" if character == "\t" else " " * _width(character) for character in more + shown[: begin - start])
         caret = "^" * max(1, sum(map(_width, line[begin:end][: _WIDEST // 2])))
-        tail = "…" if start + _WIDEST < len(line) else ""
-        return [f"{place.line:>6} | {more}{''.join(map(_printable, shown))}{tail}", f"{'':>6} | {padding}{caret}"]
+        return [f"{place.line:>6} | {more}{text}{'…' if start + _WIDEST < len(line) else ''}", f"{'':>6} | {padding}{caret}"]
 
 
 def _width(character: str) -> int:
@@ -86,14 +86,6 @@ def _width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _blank(character: str) -> str:
-    return "\t" if character == "\t" else " " * _width(character)
-
-
-def _printable(character: str) -> str:
-    return character if character == "\t" or character.isprintable() else "\ufffd"
 
 
 def _trace(shapes: Sequence[str]) -> list[str]:

@@ -5,9 +5,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from typednn.config.positions import Path, Places, places
+from typednn.config.positions import Path, Places, Positions
 from typednn.config.source import DEEPEST, Item, Place, Source
-from typednn.errors import ConfigError
 
 # Strings, comments and words are skipped whole, closed or not: brackets inside them don't count, and no character is read twice.
 _STRING = r'"(?:\\.|[^"\\\n])*+"?' r"|'[^'\n]*+'?"
@@ -20,18 +19,17 @@ _NESTING = re.compile(
     r"|(?P<opens>[\[{])|(?P<closes>[\]}])",
     re.DOTALL,
 )
-_LONG_NUMBER = re.compile(r"[0-9_]{1000,}")
 _TOO_LARGE = "an integer of more than 64 bits"
 _WHERE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
-def read_toml(source: Source) -> Item:
-    """The whole document as one table."""
+def read_toml(source: Source) -> dict[str, Item]:
+    """The document's items by key."""
     _check_depth(source)
     start = Place(1, 1)
     try:
         data = _values(source)
-        return _item(source, places(source), (), data, (start, start))
+        return _item(source, Positions(source).places, (), data, (start, start)).table or {}
     except RecursionError:  # keys of quoted words
         raise source.error(start, f"nested more than {DEEPEST} deep") from None
 
@@ -40,18 +38,14 @@ def _values(source: Source) -> dict[str, Any]:
     try:
         return tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(source, str(error)) from None
+        where = _WHERE.search(str(error))
+        end = Place(len(source.lines), len(source.lines[-1]) + 1)
+        place = Place(int(where[1]), int(where[2])) if where and where[1] else end
+        raise source.error(place, f"not TOML: {_WHERE.sub('', str(error))}") from None
     except ValueError:  # a decimal with more digits than Python converts
-        number = _LONG_NUMBER.search(source.text)
+        number = re.search(r"[0-9_]{1000,}", source.text)
         place = source.place_of(number.start(), len(number[0])) if number else Place(1, 1)
         raise source.error(place, _TOO_LARGE) from None
-
-
-def _syntax_error(source: Source, message: str) -> ConfigError:
-    where = _WHERE.search(message)
-    end = Place(len(source.lines), len(source.lines[-1]) + 1)
-    place = Place(int(where[1]), int(where[2])) if where and where[1] else end
-    return source.error(place, f"not TOML: {_WHERE.sub('', message)}")
 
 
 def _check_depth(source: Source) -> None:
@@ -68,10 +62,13 @@ def _check_depth(source: Source) -> None:
 def _item(source: Source, known: Places, path: Path, value: object, above: tuple[Place, Place]) -> Item:
     """``value`` with its places; an unknown place is that of the item around it."""
     key, place = here = known.get(path, above)
-    if isinstance(value, dict):
-        value = {name: _item(source, known, (*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}
-    elif isinstance(value, list):
-        value = [_item(source, known, (*path, index), part, here) for index, part in enumerate(cast("Sequence[object]", value))]
-    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-        raise source.error(place, _TOO_LARGE)
+    match value:
+        case dict():
+            value = {name: _item(source, known, (*path, name), part, here) for name, part in cast("Mapping[str, object]", value).items()}
+        case list():
+            value = [_item(source, known, (*path, index), part, here) for index, part in enumerate(cast("Sequence[object]", value))]
+        case int() if not -(1 << 63) <= value < 1 << 63:
+            raise source.error(place, _TOO_LARGE)
+        case _:
+            pass
     return Item(value, place, key)

@@ -1,7 +1,5 @@
 """Values as TOML writes them."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import operator
@@ -13,24 +11,25 @@ from typednn.errors import ArgumentError, explain
 
 def written(value: object) -> str:
     """``value`` as TOML: numbers, strings, lists and inline tables of them; `ArgumentError` for what TOML has no form for."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, float):
-        return repr(float(value))
-    if isinstance(value, SupportsIndex):
-        return str(operator.index(value))
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(written, cast('Sequence[object]', value)))}]"
-    if isinstance(value, Mapping):
-        pairs = [f"{key_written(str(key))} = {written(part)}" for key, part in cast("Mapping[Any, object]", value).items()]
-        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
-    raise ArgumentError(
-        explain("dumps", "a value is a number, a string, or a list of them", repr(value), "pass such a value, or build the model in code")
-    )
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case float():
+            return repr(float(value))
+        case SupportsIndex():
+            return str(operator.index(value))
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case list() | tuple():
+            return f"[{', '.join(map(written, cast('Sequence[object]', value)))}]"
+        case Mapping():
+            pairs = [f"{key_written(str(key))} = {written(part)}" for key, part in cast("Mapping[Any, object]", value).items()]
+            return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+        case _:
+            rule, cure = "a value is a number, a string, or a list of them", "pass such a value, or build the model in code"
+            raise ArgumentError(explain("dumps", rule, repr(value), cure))
 
 
 def key_written(key: str) -> str:

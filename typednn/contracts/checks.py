@@ -14,23 +14,19 @@ size. What this module adds:
 * **Messages** say where, which rule, what came, and the cure (`typednn.errors.explain`).
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os
 import re
-import types
-import typing
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Literal, TypeVar, cast, get_args
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-import jaxtyping
-from jaxtyping import AbstractArray, AnnotationError, jaxtyped  # pyright: ignore[reportUnknownVariableType]
+from jaxtyping import AbstractArray, AnnotationError, config, jaxtyped  # pyright: ignore[reportUnknownVariableType]
 
 from typednn import shapes
 from typednn.arrays import device_of, is_array, is_floating
@@ -47,7 +43,7 @@ _MOST_KINDS = 16
 class _Switch:
     """One attribute, read on every call."""
 
-    mode: Mode = "cached"
+    mode: Mode = cast(Mode, os.environ.get("TYPEDNN_CHECKS", "cached"))
 
 
 switch: _Switch = _Switch()
@@ -78,7 +74,7 @@ def checking(mode: Mode) -> Generator[None]:
 
 def _refuse_disabled_jaxtyping() -> None:
     """A disabled jaxtyping would accept everything; checks are switched off by typednn's own setting only."""
-    if jaxtyping.config.jaxtyping_disable:
+    if config.jaxtyping_disable:
         raise ArgumentError(
             explain(
                 "checks",
@@ -89,7 +85,6 @@ def _refuse_disabled_jaxtyping() -> None:
         )
 
 
-switch.mode = cast(Mode, os.environ.get("TYPEDNN_CHECKS", "cached"))
 if switch.mode not in get_args(Mode):
     raise ArgumentError(explain("environment variable TYPEDNN_CHECKS", "must be 'full', 'cached' or 'off'", repr(switch.mode)))
 if switch.mode != "off":
@@ -107,9 +102,12 @@ def is_array_hint(hint: Any) -> bool:
 
 def without_markers(hint: Any) -> Any:
     """The annotation without the markers of ``Annotated``."""
-    while typing.get_origin(hint) is typing.Annotated:
-        hint = get_args(hint)[0]
-    return hint
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def members(hint: Any) -> tuple[Any, ...]:
+    """The members of a union, or the hint alone."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
 def check_hint(where: str, hint: Any) -> Any:
@@ -131,7 +129,7 @@ def check_hint(where: str, hint: Any) -> Any:
 def check_rank(where: str, array_type: Any, axes: str, place: str) -> None:
     """`DefinitionError` where ``array_type`` promises another number of axes than the string ``axes`` names."""
     promised, written = getattr(array_type, "rank", None), shapes.rank(axes)
-    if promised is not None and written is not None and promised != written:
+    if None not in (promised, written) and promised != written:
         rule, got = f"{array_type.__name__} promises {promised} axes", f"{written} axes in {place}"
         raise DefinitionError(explain(where, rule, got, f"write Array{written} or name {promised} axes"))
 
@@ -139,7 +137,7 @@ def check_rank(where: str, array_type: Any, axes: str, place: str) -> None:
 def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
     """Every annotation of ``function`` as a real object: none missing, none that cannot be resolved."""
     try:
-        hints = typing.get_type_hints(function, include_extras=True)
+        hints = get_type_hints(function, include_extras=True)
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
         raise DefinitionError(
             explain(where, "every annotation must be resolvable at run time", str(error), "import or define the name at module level")
@@ -158,17 +156,14 @@ def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
 
 def array_hints(hint: Any) -> list[Any]:
     """The array annotations inside ``hint``: itself, or the members of a union or tuple."""
-    if is_array_hint(hint):
-        return [hint]
-    return [inner for argument in get_args(hint) for inner in array_hints(argument)]
+    return [hint] if is_array_hint(hint) else [inner for argument in get_args(hint) for inner in array_hints(argument)]
 
 
 @jaxtyped(typechecker=None)
 def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
     """The index of the first value that does not fit its hint, or -1. ``self`` is what ``{self.x}`` reads."""
     for place, (hint, value) in enumerate(zip(hints, values, strict=True)):
-        fits = is_open(hint) or is_bearable(value, hint)
-        if not fits or (is_array_hint(hint) and (0 in value.shape or not is_array(value))):
+        if not (is_open(hint) or is_bearable(value, hint)) or (is_array_hint(hint) and (0 in value.shape or not is_array(value))):
             return place
     return -1
 
@@ -191,43 +186,40 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
     name, hint, value = names[-1], hints[-1], values[-1]
     options = array_hints(hint)
     if not options:
-        return CheckError(explain(where, f"{name} must be {_described(hint)}", f"{type(value).__name__}"), instance)
+        return CheckError(explain(where, f"{name} must be {_described(hint)}", type(value).__name__), instance)
     if not is_array(value):
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
         return DeviceError(explain(where, f"{name} must be an array", kind, f"convert it with numpy.asarray({name})"), instance)
     if len(options) > 1:
-        options = [option for option in options if _fits_dtype(option, value) and shapes.rank(option.dim_str) == len(value.shape)]
+        options = [each for each in options if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) == len(value.shape)]
     got = f"{value.dtype} of shape {tuple(value.shape)}"
     if len(options) != 1:
         return ShapeError(explain(where, f"{name} must be {_described(hint)}", got), instance)
     hint = options[0]
-    if not _fits_dtype(hint, value):
-        wanted = hint.dtype.__name__.lower()
-        real = wanted.startswith("float")
-        if real and name == "target" and len(value.shape) == 1:
-            labels = "class labels go through one_hot(labels, classes), or straight into SoftmaxCrossEntropy"
-            return DTypeError(explain(where, f"target must be {_described(hint)}", got, labels), instance)
-        cure = f"convert it with {name}.astype(numpy.{'float32' if real else 'int64'})"
-        return DTypeError(explain(where, f"{name} must hold numbers of kind {wanted}", str(value.dtype), cure), instance)
-    return _shape_complaint(where, instance, names, [*hints[:-1], hint], values)
+    if _fits_dtype(hint.dtype, value.dtype):
+        return _shape_complaint(where, instance, names, [*hints[:-1], hint], values)
+    kind = hint.dtype.__name__.lower()
+    if kind.startswith("float") and name == "target" and len(value.shape) == 1:
+        cure = "class labels go through one_hot(labels, classes), or straight into SoftmaxCrossEntropy"
+        return DTypeError(explain(where, f"target must be {_described(hint)}", got, cure), instance)
+    cure = f"convert it with {name}.astype(numpy.{'float32' if kind.startswith('float') else 'int64'})"
+    return DTypeError(explain(where, f"{name} must hold numbers of kind {kind}", str(value.dtype), cure), instance)
 
 
 def _described(hint: Any) -> str:
     """An annotation in words: ``int "batch" or float "batch classes"``."""
-    if is_array_hint(hint):
-        return f'{hint.dtype.__name__.lower()} "{hint.dim_str.strip()}"'
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return " or ".join(map(_described, get_args(hint)))
-    return getattr(hint, "__name__", str(hint).replace("typing.", ""))
+    return " or ".join(
+        f'{member.dtype.__name__.lower()} "{member.dim_str.strip()}"'
+        if is_array_hint(member)
+        else getattr(member, "__name__", str(member).replace("typing.", ""))
+        for member in members(hint)
+    )
 
 
 @functools.cache
-def _number_hint(kind: Any) -> Any:
-    return kind[types.SimpleNamespace, ""]
-
-
-def _fits_dtype(hint: Any, value: Any) -> bool:
-    return isinstance(types.SimpleNamespace(dtype=value.dtype, shape=()), _number_hint(hint.dtype))
+def _fits_dtype(kind: Any, dtype: Any) -> bool:
+    """Whether a kind of number, such as ``Float``, allows the dtype of an array."""
+    return isinstance(SimpleNamespace(dtype=dtype, shape=()), kind[SimpleNamespace, ""])
 
 
 def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> ShapeError:
@@ -240,17 +232,17 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
             explain(where, rule, f"{got}: axis {value.shape.index(0)} is empty", "every axis needs at least one element"), instance
         )
     unifier = shapes.Unifier(attribute_lookup(instance))
-    for earlier, seen in zip(hints, values, strict=True):
-        if is_array_hint(earlier) and is_array(seen):
-            unifier.bind(earlier.dim_str, [shapes.Dim.of(size) for size in seen.shape])
+    for array_hint, array in zip(hints, values, strict=True):
+        if is_array_hint(array_hint) and is_array(array):
+            unifier.bind(array_hint.dim_str, [shapes.Dim.of(size) for size in array.shape])
     if not unifier.mismatches:
         return ShapeError(explain(where, rule, got), instance)
-    worst = unifier.mismatches[0]
-    if worst.axis_index is None:
+    first = unifier.mismatches[0]
+    if first.axis_index is None:
         cure = rank_cure(name, shapes.rank(hint.dim_str), len(value.shape))
         return ShapeError(explain(where, rule, f"{got}: {len(value.shape)} axes", cure), instance)
-    cure = f"give {worst.expected} {worst.label}, or build the layer with {worst.argument}={worst.got}" if worst.argument else ""
-    return ShapeError(explain(where, rule, f"{got}: axis {worst.axis_index} is {worst.got}, not {worst.expected}", cure), instance)
+    cure = f"give {first.expected} {first.label}, or build the layer with {first.argument}={first.got}" if first.argument else ""
+    return ShapeError(explain(where, rule, f"{got}: axis {first.axis_index} is {first.got}, not {first.expected}", cure), instance)
 
 
 def _read(instance: Any, path: str) -> Any:
@@ -281,8 +273,8 @@ def check_agreement(where: Callable[[], str], instance: Any, names: Sequence[str
             raise DTypeError(explain(where(), rule, str(value.dtype), cure), instance)
     for (first, other), (name, value) in pairwise(arrays):
         if device_of(value) != device_of(other):
-            rule = f"{name} must be on the device of {first}, {device_of(other)!r}"
-            raise DeviceError(explain(where(), rule, repr(device_of(value)), "move one of them with to_device"), instance)
+            rule, cure = f"{name} must be on the device of {first}, {device_of(other)!r}", "move one of them with to_device"
+            raise DeviceError(explain(where(), rule, repr(device_of(value)), cure), instance)
 
 
 class Facts:
@@ -307,9 +299,9 @@ class Facts:
         """Require that the values' shapes fit the hints, all in one scope."""
         pairs: list[tuple[str, str]] = []
         for shape, hint, value in zip(shapes_of, hints, values, strict=True):
-            fitting = {option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)}
-            pairs += [(shape, text) for text in fitting]
-            self._decided &= len(fitting) < 2
+            annotations = {option.dim_str for option in array_hints(hint) if is_array(value) and _fits_kind(option, value)}
+            pairs += [(shape, annotation) for annotation in annotations]
+            self._decided &= len(annotations) < 2
         self._scopes.append(tuple(pairs))
 
     def same(self, known: str, shape: str) -> None:
@@ -317,12 +309,11 @@ class Facts:
         self._scopes.append(((known, "*shape"), (shape, "*shape")))
         self._known.add(known)
 
-    def compiled(self, given: Iterable[str] = ()) -> Callable[..., Any]:
-        """A function that returns the shapes ``given`` of a call that certainly is of this kind and fits, otherwise None."""
-        wanted = self._decided and switch.mode == "cached"
-        make = (
-            comparison(self._parameters, tuple(self._values), tuple(self._scopes), frozenset(self._known), tuple(given)) if wanted else None
-        )
+    def compiled(self, returned: Iterable[str] = ()) -> Callable[..., Any]:
+        """A function that returns the shapes ``returned`` of a call that certainly is of this kind and fits, otherwise None."""
+        if not self._decided or switch.mode != "cached":
+            return _never
+        make = comparison(self._parameters, tuple(self._values), tuple(self._scopes), frozenset(self._known), tuple(returned))
         return _never if make is None else make(*self._values.values())
 
 
@@ -332,8 +323,7 @@ def _never(*call: Any) -> None:
 
 def _fits_kind(hint: Any, value: Any) -> bool:
     """Whether dtype and rank of an array fit ``hint``."""
-    rank = shapes.rank(hint.dim_str)
-    return _fits_dtype(hint, value) and rank in (None, len(value.shape))
+    return _fits_dtype(hint.dtype, value.dtype) and shapes.rank(hint.dim_str) in (None, len(value.shape))
 
 
 @dataclass(slots=True, eq=False)
@@ -382,12 +372,12 @@ class Contract:
     def described(self, instance: Any) -> str:
         """``Linear(256, 120).forward``: with the instance where it has a description."""
         kind: type = instance.__class__
-        says = getattr(instance, "label", instance.__repr__ if "__repr__" in vars(kind) else lambda: kind.__name__)
-        return f"{says()}.{self.function.__name__}"
+        label = getattr(instance, "label", instance.__repr__ if "__repr__" in vars(kind) else lambda: kind.__name__)
+        return f"{label()}.{self.function.__name__}"
 
-    def in_order(self, instance: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    def in_order(self, instance: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call, defaults put in, one for each name."""
-        bound = self.signature.bind(instance, *given, **named)
+        bound = self.signature.bind(instance, *args, **named)
         bound.apply_defaults()
         return bound.args[1:]
 
@@ -399,9 +389,8 @@ class Contract:
         """Judge the result in the scope that the arguments bound."""
         for hints, promised in self.laws:
             count = len(hints)
-            names: list[str] = ["the result"]
-            parts, results = (promised,), cast("tuple[Any, ...]", (result,))
-            several = get_args(promised) if typing.get_origin(promised) is tuple and result.__class__ is tuple else ()
+            names, parts, results = ["the result"], (promised,), (result,)
+            several = get_args(promised) if get_origin(promised) is tuple and result.__class__ is tuple else ()
             if Ellipsis not in several and 0 < len(several) == len(result):
                 names, parts, results = [f"result[{place}]" for place in range(len(several))], several, result
             judge(self.described(instance), instance, [*self.names[:count], *names], [*hints, *parts], [*values[:count], *results])
@@ -454,22 +443,22 @@ def enforced(function: Callable[..., Any], owner: type, note: Callable[[Any, Any
             return function(self, *args, **named)
         if named or len(args) != count:
             args = contract.in_order(self, args, named)
-        kind = found = None
+        kind = shapes_in = None
         if mode == "cached":
             for kind in contract.kinds:
-                if found := kind.fits(self, args):
+                if shapes_in := kind.fits(self, args):
                     break
-        if found is None:
+        if shapes_in is None:
             contract.check_arguments(self, args)
             check_agreement(lambda: contract.described(self), self, contract.names, args)
         result = function(self, *args)
-        if kind is None or found is None or not kind.gives(self, found, result):
+        if kind is None or shapes_in is None or not kind.gives(self, shapes_in, result):
             contract.check_result(self, args, result)
             kind = contract.kind(self, args, result, names)
             contract.kinds = remembered(contract.kinds, kind)
-            found = tuple(map(shape_of, args))
+            shapes_in = tuple(map(shape_of, args))
         if note is not None:
-            note(self, (kind, found, result.shape))
+            note(self, (kind, shapes_in, result.shape))
         return result
 
     return contracted(checked, contract)
@@ -492,7 +481,6 @@ def is_open(hint: Any) -> bool:
 
 def is_memorable(hint: Any) -> bool:
     """Whether class, dtype and shape alone decide about a value; others are judged on every call."""
-    if isinstance(hint, TypeVar):
-        return is_open(hint)
-    options = get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    return all(is_array_hint(option) or option is None or (isinstance(option, type) and not get_args(option)) for option in options)
+    return is_open(hint) or all(
+        is_array_hint(option) or option is None or (isinstance(option, type) and not get_args(option)) for option in members(hint)
+    )

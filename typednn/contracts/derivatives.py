@@ -4,14 +4,11 @@ Decided from the annotations when a class with a backward is defined (`GradientC
 an update is judged.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import threading
-import typing
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from jaxtyping import Shaped
 
@@ -25,7 +22,7 @@ ANY_ARRAY: Any = Shaped[AnyArray, "..."]
 
 
 class Outermost(threading.local):
-    """The outermost call that runs in this thread, alone in a list that is empty where none does."""
+    """The calls of one kind that run in this thread, the outermost first."""
 
     def __init__(self) -> None:
         self.running: list[object] = []
@@ -41,27 +38,27 @@ Record: TypeAlias = tuple[Kind, tuple[Any, ...], tuple[int, ...]]
 
 def gradient_fields(gradient_type: Any, where: str, rule: str = "must return a gradient dataclass") -> dict[str, Any]:
     """The fields of a gradient dataclass with resolved annotations; `DefinitionError` where there are none."""
-    origin = typing.get_origin(gradient_type) or gradient_type
+    origin = get_origin(gradient_type) or gradient_type
     if getattr(origin, "_is_protocol", False) and "input" in origin.__annotations__:  # InputGrad[Array2] promises its input alone
-        kind: Any = next(iter(typing.get_args(gradient_type)), None)
+        kind: Any = next(iter(get_args(gradient_type)), None)
         rank: int | None = getattr(kind, "rank", None)
         return {"input": ANY_ARRAY | None if not rank else Shaped[kind, " ".join(["batch", *map("input_{}".format, range(1, rank))])]}
     if not dataclasses.is_dataclass(origin):
         raise DefinitionError(explain(where, rule, str(gradient_type), "derive one from Gradient"))
     try:
-        hints = typing.get_type_hints(origin, include_extras=True)
+        hints = get_type_hints(origin, include_extras=True)
     except NameError as error:
         raise DefinitionError(explain(str(origin), "every field's annotation must be resolvable at run time", str(error))) from None
-    names = [field.name for field in dataclasses.fields(origin)]
-    return {name: check_hint(f"{getattr(origin, '__qualname__', origin)}.{name}", hints[name]) for name in names}
+    owner = getattr(origin, "__qualname__", str(origin))
+    return {field.name: check_hint(f"{owner}.{field.name}", hints[field.name]) for field in dataclasses.fields(origin)}
 
 
 class GradientType:
     """The fields of a gradient as its class annotates them; a type variable stands for a gradient of which nothing is known."""
 
     def __init__(self, hint: Any, where: str, rule: str = "must return a gradient dataclass") -> None:
-        self.type: Any = typing.get_origin(hint) or hint
-        self.known: bool = not isinstance(hint, typing.TypeVar)
+        self.type: Any = get_origin(hint) or hint
+        self.known: bool = not isinstance(hint, TypeVar)
         self.fields: dict[str, Any] = gradient_fields(hint, where, rule) if self.known else {}
         self.inputs: tuple[str, ...] = getattr(self.type, "__inputs__", ("input",))
 
@@ -79,16 +76,15 @@ class GradientType:
 
     def check_annotations(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
         """Every field is what its annotation says, all in one scope; a field that holds an array has one that names axes."""
-        own = {name: hint for name, hint in self.fields.items() if not isinstance(hint, typing.TypeVar)}
-        values = [getattr(gradient, name) for name in own]
-        for (name, hint), value in zip(own.items(), values, strict=True):
+        hints = {name: hint for name, hint in self.fields.items() if not isinstance(hint, TypeVar)}
+        values = [getattr(gradient, name) for name in hints]
+        for (name, hint), value in zip(hints.items(), values, strict=True):
             if is_array(value) and not array_hints(hint):
                 rule, cure = "a field that holds an array names its axes", 'annotate it, such as Float[Array1, " features"]'
                 raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, str(hint), cure))
-        judge(where, instance, [f"gradient field {name!r}" for name in own], list(own.values()), values)
-        for name, value in zip(own, values, strict=True):
             facts.note(f"gradient.{name}", value)
-        facts.scope([f"gradient.{name}.shape" for name in own], list(own.values()), values)
+        judge(where, instance, [f"gradient field {name!r}" for name in hints], list(hints.values()), values)
+        facts.scope([f"gradient.{name}.shape" for name in hints], list(hints.values()), values)
 
 
 class GradientContract(GradientType):
@@ -102,16 +98,24 @@ class GradientContract(GradientType):
             return
         forward = contract_of(owner, "forward")
         if forward is not None and len(self.inputs) != len(forward.names):
-            rule = f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}"
-            raise DefinitionError(explain(where, rule, ", ".join(self.inputs)))
+            raise DefinitionError(
+                explain(
+                    where,
+                    f"{self.type.__qualname__} must name a derivative by each of {', '.join(forward.names)}",
+                    ", ".join(self.inputs),
+                )
+            )
         for name, hint in zip(self.inputs, [ANY_ARRAY] * len(self.inputs) if forward is None else forward.hints, strict=True):
             self._require_input(where, name, hint)
         if not getattr(owner, "gradient_prefix", ""):
             for name, field in getattr(owner, "learnt", ()):
                 self._require(where, name, field.hint, "parameter")
 
-    def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any], outer: list[Any]) -> Any:
-        """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as ``record`` says."""
+    def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any], running: list[Any]) -> Any:
+        """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as ``record`` says.
+
+        Meanwhile the instance is the last of ``running``.
+        """
         kind, shapes_in, shape = record or (None, None, None)
         known: Kind | None = kind.gradient if kind is not None and switch.mode == "cached" else None
         if known is None or not known.fits(instance, next_grad, shape):
@@ -120,14 +124,11 @@ class GradientContract(GradientType):
             if kind is not None:
                 where = self.contract.described(instance)
                 check_derivative(where, instance, self.contract.names[0], next_grad, (*kind.output, shape), "forward's output")
-        if outer:
+        running.append(instance)
+        try:
             gradient = run(instance, next_grad)
-        else:
-            outer.append(instance)
-            try:
-                gradient = run(instance, next_grad)
-            finally:
-                outer.clear()
+        finally:
+            running.pop()
         if known is None or not known.gives(instance, gradient, shapes_in):
             facts = self._checked(instance, next_grad, gradient, record)
             if kind is not None:
@@ -149,9 +150,7 @@ class GradientContract(GradientType):
         forward = contract_of(instance.__class__, "forward")
 
         judged: list[tuple[str, Any, Any]] = []  # each derivative by an input, with its name and what forward says of that input
-        for place, field in enumerate(self.inputs):
-            if deferred:
-                continue
+        for place, field in enumerate(() if deferred else self.inputs):
             name, derivative = f"gradient field {field!r}", getattr(gradient, field)
             facts.note(f"gradient.{field}", derivative)
             if record is None:
@@ -184,18 +183,17 @@ class GradientContract(GradientType):
             rule = f"{self.type.__qualname__} must have a field {name!r}: the derivative by that {kind}"
             raise DefinitionError(explain(where, rule, ", ".join(self.fields)))
         axes = array_hints(quantity)[0].dim_str.strip()
-        wanted = shapes.rank(axes)
         for hint in array_hints(self.fields[name]):
-            written = shapes.rank(hint.dim_str)
-            if None not in (wanted, written) and written != wanted:
-                rule = f"the derivative by that {kind} has its {wanted} axes, {axes!r}"
+            rank, written = shapes.rank(axes), shapes.rank(hint.dim_str)
+            if None not in (rank, written) and written != rank:
+                rule = f"the derivative by that {kind} has its {rank} axes, {axes!r}"
                 raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, f"{written}, {hint.dim_str.strip()!r}"))
 
     def _require_input(self, where: str, name: str, quantity: Any) -> None:
         """The derivative by an input is annotated: an array with named axes, a variable for one, or None."""
         self._require(where, name, quantity, "input")
         hint = self.fields[name]
-        if not (isinstance(hint, typing.TypeVar) or hint in (None, type(None)) or array_hints(hint)):
+        if not (isinstance(hint, TypeVar) or hint in (None, type(None)) or array_hints(hint)):
             rule, got = "the derivative by an input is an array with named axes", getattr(hint, "__name__", str(hint))
             raise DefinitionError(explain(f"{self.type.__qualname__}.{name}", rule, got, 'such as Float[Array2, "batch features"]'))
 
@@ -242,5 +240,5 @@ def _check_declared(where: str, module: Any, gradient: Any, facts: Facts) -> Non
 def check_optimizer(where: str, instance: Any, optimizer: Any) -> None:
     """Refuse the class where one of its instances is meant: it has a ``step`` too."""
     if isinstance(optimizer, type):
-        name = optimizer.__name__
-        raise CheckError(explain(where, "optimizer must be an Optimizer", f"the class {name}", f"write {name}(...)"), instance)
+        got, cure = f"the class {optimizer.__name__}", f"write {optimizer.__name__}(...)"
+        raise CheckError(explain(where, "optimizer must be an Optimizer", got, cure), instance)

@@ -1,10 +1,8 @@
-"""beartype's verdict on one value, given in such a way that a process may fork at any time.
+"""beartype's verdict on one value, in a process that may fork at any time.
 
-beartype guards what it remembers with locks. A child that is forked while another thread holds one would wait for it for ever: so only one
+beartype guards its caches with locks. A child that is forked while another thread holds one would wait for it for ever. So only one
 thread is in beartype at a time, and a fork waits until none is.
 """
-
-from __future__ import annotations
 
 import os
 import threading

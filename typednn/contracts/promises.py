@@ -12,15 +12,13 @@ A `typednn.Module` has wrappers of its own for the calls (`typednn.module.calls`
 The record of an instance between its calls is kept outside of it, and is freed with it.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
-import typing
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, TypeVar, get_args, get_origin
+from itertools import takewhile
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from typednn import shapes
 from typednn.contracts.checks import (
@@ -49,7 +47,7 @@ def enforce_class(cls: type) -> None:
     """
     wrap: Callable[[str, Any], Any] = getattr(cls, "wrap_method", functools.partial(_wrapped, cls))
     protocols = [base for base in cls.__mro__ if getattr(base, "_is_protocol", False)]
-    members = [each for base in protocols for each in vars(base).items()]
+    members = [member for base in protocols for member in vars(base).items()]
     promised = {name for name, member in members if inspect.isfunction(member) and not name.startswith("_")}
     promised.update(METHODS if hasattr(cls, "wrap_method") else ())
     own = [name for name in vars(cls) if name not in promised]
@@ -58,18 +56,16 @@ def enforce_class(cls: type) -> None:
         if getattr(member, "__isabstractmethod__", False) or hasattr(member, "__typednn_contract__"):
             continue
         if inspect.isfunction(member):
-            if name in promised or (not name.startswith("_") and _names_arrays(member)):
+            # A method that no Protocol promises is enforced where its annotations name arrays.
+            arrays = any(is_array_hint(without_markers(hint)) for hint in member.__annotations__.values())
+            if name in promised or (arrays and not name.startswith("_")):
                 setattr(cls, name, wrap(name, member))
         elif name in promised and name in vars(cls):
-            rule = "what a Protocol promises is a method, written with def"
-            raise DefinitionError(explain(f"{cls.__qualname__}.{name}", rule, type(member).__name__))
+            raise DefinitionError(
+                explain(f"{cls.__qualname__}.{name}", "what a Protocol promises is a method, written with def", type(member).__name__)
+            )
     for base in protocols:
         _hold(cls, base)
-
-
-def _names_arrays(function: Callable[..., Any]) -> bool:
-    """Whether a method's annotations name arrays, and so are enforced."""
-    return any(is_array_hint(without_markers(hint)) for hint in getattr(function, "__annotations__", {}).values())
 
 
 def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Any:
@@ -86,26 +82,30 @@ def _wrapped(cls: type, name: str, function: Callable[..., Any]) -> Any:
 
 def _hold(cls: type, protocol: type) -> None:
     """Compare the annotations of ``cls`` with those of one Protocol, with its type arguments; they become laws of the calls."""
-    arguments = {variable.__name__: argument for variable, argument in type_arguments(cls, protocol).items() if _is_array_type(argument)}
+    arguments = {
+        variable.__name__: argument
+        for variable, argument in type_arguments(cls, protocol).items()
+        if all(hasattr(option, "rank") for option in get_args(argument) or (argument,))  # an array type, or a choice between several
+    }
     if "input" in inspect.get_annotations(protocol):
         _hold_gradient(cls, protocol, arguments)
     for name, member in vars(protocol).items():
         contract: Contract | None = getattr(vars(cls).get(name), "__typednn_contract__", None)
         if contract is None or not inspect.isfunction(member):
             continue
-        hints = typing.get_type_hints(member, localns=arguments)
+        hints = get_type_hints(member, localns=arguments)
         result = hints.pop("return")
         if len(contract.names) < len(hints):
             raise DefinitionError(explain(contract.where, f"takes {' and '.join(hints)}", f"{', '.join(contract.names) or 'nothing'}"))
-        for parameter, hint, wanted in zip(contract.names, contract.hints, hints.values(), strict=False):
-            _compare(f"{contract.where}, {parameter!r}", hint, wanted, gives=False)
+        for parameter, hint, promised in zip(contract.names, contract.hints, hints.values(), strict=False):
+            _compare(f"{contract.where}, {parameter!r}", hint, promised, gives=False)
         _compare(f"{contract.where}, the result", contract.result, result, gives=True)
         gradient: GradientType | None = getattr(vars(cls)[name], "__typednn_gradient__", None)
         if gradient is not None and array_hints(gradient.fields.get("input")):
             kind: Any = get_origin(result)
-            inner = {variable.__name__: given for variable, given in zip(kind.__parameters__, get_args(result), strict=True)}
-            wanted = typing.get_type_hints(kind, localns=inner)["input"]
-            _compare(f"{gradient.type.__qualname__}.input", gradient.fields["input"], wanted, gives=True)
+            inner = {variable.__name__: argument for variable, argument in zip(kind.__parameters__, get_args(result), strict=True)}
+            promised = get_type_hints(kind, localns=inner)["input"]
+            _compare(f"{gradient.type.__qualname__}.input", gradient.fields["input"], promised, gives=True)
         if any(map(_is_law, (*hints.values(), result))):
             contract.laws.append(
                 (tuple(hint if _is_law(hint) else object for hint in hints.values()), result if _is_law(result) else object)
@@ -121,45 +121,30 @@ def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
     """Raise where the Protocol names an array, and the implementer none, or one of another rank."""
     if not _is_law(promised):
         return
-    if not _all_arrays(hint):
+    if not all(map(is_array_hint, get_args(hint) or (hint,))):  # an array with axes, or a choice between several
         got = getattr(hint, "__name__", str(hint))
         raise DefinitionError(explain(where, "is an array with named axes", got, 'such as Float[Array2, "batch features"]'))
-    named = array_hints(promised)
-    wanted: set[Any] = {*(getattr(array.array_type, "rank", None) for array in named), *(shapes.rank(array.dim_str) for array in named)} - {
-        None
-    }
+    ranks: set[Any] = {
+        rank for array in array_hints(promised) for rank in (getattr(array.array_type, "rank", None), shapes.rank(array.dim_str))
+    } - {None}
     written = {shapes.rank(array.dim_str) for array in array_hints(hint)}
-    if wanted and not (written <= wanted if gives else wanted <= written):
-        rule = f"the Protocol promises {' or '.join(f'{rank} axes' for rank in sorted(wanted))}"
+    if ranks and not (written <= ranks if gives else ranks <= written):
+        rule = f"the Protocol promises {' or '.join(f'{rank} axes' for rank in sorted(ranks))}"
         got = " or ".join(repr(array.dim_str.strip()) for array in array_hints(hint))
         raise DefinitionError(explain(where, rule, got, "name as many, or change the type arguments of the base class"))
-
-
-def _all_arrays(hint: Any) -> bool:
-    """Whether ``hint`` is an array with axes, or a choice between several."""
-    return all(map(is_array_hint, get_args(hint) or (hint,)))
-
-
-def _is_array_type(argument: Any) -> bool:
-    """Whether a type argument is an array type of typednn, or a choice between several."""
-    return all(hasattr(option, "rank") for option in get_args(argument) or (argument,))
 
 
 def type_arguments(cls: type, base: type) -> dict[Any, Any]:
     """The type arguments of ``cls`` for ``base``, through every class between them."""
 
-    def below(kind: Any, given: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-        own: Any = kind.__dict__
-        for parent in own.get("__orig_bases__", kind.__bases__):
+    def below(kind: Any, arguments: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
+        for parent in kind.__dict__.get("__orig_bases__", kind.__bases__):
             origin: Any = get_origin(parent) or parent
-            if base not in getattr(origin, "__mro__", ()):
-                continue
-            variables: tuple[Any, ...] = getattr(origin, "__parameters__", ())
-            until = next((place for place, variable in enumerate(variables) if not isinstance(variable, TypeVar)), len(variables))
-            here = {
-                variable: given.get(argument, argument) for variable, argument in zip(variables[:until], get_args(parent), strict=False)
-            }
-            yield from [here] if origin is base else below(origin, here)
+            if base in getattr(origin, "__mro__", ()):
+                variables = takewhile(lambda variable: isinstance(variable, TypeVar), getattr(origin, "__parameters__", ()))
+                values = [arguments.get(argument, argument) for argument in get_args(parent)]
+                own = dict(zip(variables, values, strict=False))
+                yield from [own] if origin is base else below(origin, own)
 
     return next(below(cls, {}), dict[Any, Any]())
 
@@ -174,9 +159,9 @@ _records: dict[int, tuple[Any, Record | None]] = {}
 
 def _note(instance: Any, record: Record | None) -> None:
     key = id(instance)
-    life = _records[key][0] if key in _records else None
     with suppress(TypeError):  # slots without a weak reference: its backward is judged by its annotations alone
-        _records[key] = (life or weakref.ref(instance, lambda _: _records.pop(key, None)), record)
+        reference = _records[key][0] if key in _records else weakref.ref(instance, lambda _: _records.pop(key, None))
+        _records[key] = (reference, record)
 
 
 # ------------------------------------------------------------------ when it is called
@@ -191,8 +176,7 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
         (next_grad,) = args if len(args) == 1 and not named else gradient.contract.in_order(self, args, named)
         if switch.mode == "off":
             return function(self, next_grad)
-        record = _records.get(id(self), (None, None))[1]
-        return gradient.held(self, next_grad, record, function, checked_backward.running)
+        return gradient.held(self, next_grad, _records.get(id(self), (None, None))[1], function, checked_backward.running)
 
     return contracted(backward, gradient.contract, gradient)
 
@@ -203,10 +187,11 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
     if len(contract.hints) != 2:
         raise DefinitionError(explain(contract.where, "takes an optimizer and a gradient", ", ".join(contract.names)))
     promise = GradientType(contract.hints[1], contract.where, "grad must be what backward returns, a gradient dataclass")
-    given: GradientType | None = getattr(getattr(cls, "backward", None), "__typednn_gradient__", None)
-    if given is not None and given.known and promise.known and promise.type not in given.type.__mro__:
-        rule = f"grad must be what backward returns, {given.type.__qualname__}"
-        raise DefinitionError(explain(contract.where, rule, promise.type.__qualname__))
+    returned: GradientType | None = getattr(getattr(cls, "backward", None), "__typednn_gradient__", None)
+    if returned is not None and returned.known and promise.known and promise.type not in returned.type.__mro__:
+        raise DefinitionError(
+            explain(contract.where, f"grad must be what backward returns, {returned.type.__qualname__}", promise.type.__qualname__)
+        )
     kinds: tuple[Callable[..., bool], ...] = ()
 
     @functools.wraps(function)
@@ -238,38 +223,35 @@ def _enforced_update(function: Callable[..., Any], cls: type) -> Callable[..., A
 def _hold_gradient(cls: Any, protocol: type, arguments: dict[str, Any]) -> None:
     """``input`` of a class on ``InputGrad[Array2]``: annotated as such; a property is enforced, a dataclass's fields when one is made."""
     where = f"{cls.__qualname__}.input"
-    wanted = typing.get_type_hints(protocol, localns=arguments)["input"]
+    promised = get_type_hints(protocol, localns=arguments)["input"]
     member = inspect.getattr_static(cls, "input", None)
     if isinstance(member, property):
         if member.fget is not None and not hasattr(member.fget, "__typednn_contract__"):
             cls.input = property(enforced(member.fget, cls))
-            _compare(f"{where}, the result", member.fget.__annotations__["return"], wanted, gives=True)
+            _compare(f"{where}, the result", member.fget.__annotations__["return"], promised, gives=True)
         return
-    hints = typing.get_type_hints(cls, include_extras=True)
     if not any("input" in inspect.get_annotations(base) for base in cls.__mro__ if not getattr(base, "_is_protocol", False)):
         rule, cure = "names the derivative by the input", 'declare it, such as input: Float[Array2, "batch features"]'
         raise DefinitionError(explain(cls.__qualname__, rule, "no field 'input'", cure))
-    _compare(where, check_hint(where, hints["input"]), wanted, gives=True)
+    _compare(where, check_hint(where, get_type_hints(cls, include_extras=True)["input"]), promised, gives=True)
     _check_when_made(cls)
 
 
 def _check_when_made(cls: Any) -> None:
     """Judge a dataclass's fields in ``__post_init__``, at the end of its ``__init__``."""
-    after: Callable[..., None] | None = getattr(cls, "__post_init__", None)
+    after: Callable[..., None] = getattr(cls, "__post_init__", lambda *_: None)
     if hasattr(after, "__typednn_checked__"):
         return
 
     def checked(self: Any, *args: Any) -> None:
-        if after is not None:
-            after(self, *args)
+        after(self, *args)
         if switch.mode != "off" and hasattr(self, "__dataclass_fields__"):
-            _fields_of(self.__class__).check_annotations(self.__class__.__qualname__, self, self, Facts("gradient"))
+            kind = self.__class__
+            _gradient_type(kind, kind.__qualname__).check_annotations(kind.__qualname__, self, self, Facts("gradient"))
 
     checked.__typednn_checked__ = True  # type: ignore[attr-defined]
     cls.__post_init__ = checked
 
 
 # Bounded, so that classes made at run time can be freed.
-@functools.lru_cache(maxsize=256)
-def _fields_of(kind: type) -> GradientType:
-    return GradientType(kind, kind.__qualname__)
+_gradient_type = functools.lru_cache(maxsize=256)(GradientType)

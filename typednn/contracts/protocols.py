@@ -42,7 +42,8 @@ class Forward(Enforced, Protocol[In, Out]):
     """Law: the batch is kept. While training, what ``backward`` needs is kept, by reference; in eval nothing is."""
 
     @abstractmethod
-    def forward(self, x: Shaped[In, "batch *input"], /) -> Shaped[Out, "batch *output"]: ...
+    def forward(self, x: Shaped[In, "batch *input"], /) -> Shaped[Out, "batch *output"]:
+        """The output for a batch of inputs."""
 
 
 @runtime_checkable
@@ -62,19 +63,21 @@ class Backward(Enforced, Protocol[NextGrad, GradIn]):
     """Law: pure. Reads what ``forward`` kept, changes nothing; twice gives the same. ``next_grad`` is shaped as the output."""
 
     @abstractmethod
-    def backward(self, next_grad: Shaped[NextGrad, "batch *output"], /) -> InputGrad[GradIn]: ...
+    def backward(self, next_grad: Shaped[NextGrad, "batch *output"], /) -> InputGrad[GradIn]:
+        """The gradient, given the loss's derivative by the output."""
 
 
 @runtime_checkable
 class Optimizer(Enforced, Protocol):
-    """Law: writes ``weights`` in place and nothing else that it was handed; may keep state of its own.
+    """Law: writes ``weights`` in place and none of its other arguments; may keep state of its own.
 
-    It may have a ``step_many(pairs)`` too: ``step`` of each ``(weights, grad)``, in order. Then an inherited ``update`` hands it a model's
+    It may have a ``step_many(pairs)`` too: ``step`` of each ``(weights, grad)``, in order. Then an inherited ``update`` passes a model's
     parameters all at once; without it, it is one ``step`` per parameter.
     """
 
     @abstractmethod
-    def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"], /) -> None: ...
+    def step(self, weights: Float[AnyArray, "*weights"], grad: Float[AnyArray, "*weights"], /) -> None:
+        """Change one parameter by its derivative."""
 
 
 @runtime_checkable
@@ -85,7 +88,8 @@ class Update(Enforced, Protocol[G]):
     """
 
     @abstractmethod
-    def update(self, optimizer: Optimizer, grad: G, /) -> None: ...
+    def update(self, optimizer: Optimizer, grad: G, /) -> None:
+        """Step every parameter by its derivative in ``grad``."""
 
 
 PartIn = TypeVar("PartIn", contravariant=True)
@@ -110,7 +114,8 @@ class Loss(Enforced, Protocol[Prediction, Target]):
     @abstractmethod
     def loss_grad(
         self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"], /
-    ) -> Shaped[Prediction, "batch *features"]: ...
+    ) -> Shaped[Prediction, "batch *features"]:
+        """The loss's derivative by the prediction."""
 
 
 @runtime_checkable

@@ -48,12 +48,12 @@ class Slot:
 
     @property
     def names(self) -> set[str]:
-        """The keys of what it is made of: ``batch*time`` is made of two."""
-        found: set[str] = set()
+        """The keys of its parts: ``batch*time`` has two."""
+        names: set[str] = set()
         if self.variadic or not self.text:
             return {self.key} - {""}
-        evaluate(self.text, lambda name: found.add(name))
-        return found
+        evaluate(self.text, lambda name: names.add(name))
+        return names
 
     @property
     def label(self) -> str:
@@ -66,8 +66,8 @@ class Slot:
             return self.source
         if size is None or size == Dim.named(self.text):
             return self.label
-        whole = self.title or self.is_name or re.fullmatch(r"\{self\.\w+\}", self.text)
-        return f"{self.label}={size}" if whole else str(size)
+        named = self.title or self.is_name or re.fullmatch(r"\{self\.\w+\}", self.text)
+        return f"{self.label}={size}" if named else str(size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,9 @@ class Mismatch:
 
     def sentence(self, why: str = "") -> str:
         """``expects 256 features, gets 400``, with ``why`` after it."""
-        if not self.label:
-            expected = self.expected
-        elif self.label.isidentifier() and self.label.endswith("s"):
+        expected = f"{self.label} to be {self.expected}" if self.label else self.expected
+        if self.label.isidentifier() and self.label.endswith("s"):
             expected = f"{self.expected} {self.label[:-1] if self.expected == '1' and not self.label.endswith('ss') else self.label}"
-        else:
-            expected = f"{self.label} to be {self.expected}"
         return f"expects {expected}, gets {self.got}{why}"
 
 
@@ -112,21 +109,19 @@ def parse(annotation: str) -> tuple[Slot, ...]:
 def _slot(word: str) -> Slot:
     if word == "...":
         return Slot(word, "", variadic=True)
-    text, title, marks = word, "", ""
-    while text and (text[0] in "*_#?" or text.count("=") == 1):
-        if text[0] in "*_#?":
-            marks, text = marks + text[0], text[1:]
-        else:
-            title, _, text = text.partition("=")
-            if not title.isidentifier() or not text:
-                raise DefinitionError(f'axis "{word}": = stands between a name that documents the axis and its size')
+    before, equals, after = word.rpartition("=") if word.count("=") == 1 else ("", "", word)
+    title, text = before.lstrip("*_#?"), after.lstrip("*_#?")
+    marks = before.removesuffix(title) + after.removesuffix(text)
     anonymous, variadic, broadcast = "_" in marks, "*" in marks, "#" in marks
-    if "?" in marks or len(set(marks)) < len(marks):
-        raise DefinitionError(f'axis "{word}": only one each of *, _ and # can stand before a name')
-    if anonymous and (broadcast or (text and not text.isidentifier())):
-        raise DefinitionError(f'axis "{word}": _ stands for any size, so only a name can follow it')
-    if variadic and not anonymous and not text.isidentifier():
-        raise DefinitionError(f'axis "{word}": * stands for any number of axes, so one name must follow it')
+    rules = {
+        "= stands between a name that documents the axis and its size": not equals or (title.isidentifier() and after),
+        "only one each of *, _ and # can stand before a name": "?" not in marks and len(set(marks)) == len(marks),
+        "_ stands for any size, so only a name can follow it": not anonymous or (not broadcast and (not text or text.isidentifier())),
+        "* stands for any number of axes, so one name must follow it": not variadic or anonymous or text.isidentifier(),
+    }
+    for rule, holds in rules.items():
+        if not holds:
+            raise DefinitionError(f'axis "{word}": {rule}')
     if anonymous:
         return Slot(word, "", title, variadic)
     size = evaluate(text, unknown)
@@ -151,23 +146,21 @@ def sizes(annotation: str, attributes: Lookup) -> tuple[int, ...]:
     known: list[int] = []
     for slot in parse(annotation):
         dim = evaluate(slot.text, unknown, attributes) if slot.text else None
-        size = None if dim is None else dim.value
-        if size is None:
+        if dim is None or dim.value is None:
             raise DefinitionError(
                 f'axis "{slot.source}" of "{annotation}": a parameter\'s size must follow from its layer\'s attributes, '
                 f"got {slot.source if dim is None else dim}; write a number or {{self.…}} of an integer attribute"
             )
-        known.append(size)
+        known.append(dim.value)
     return tuple(known)
 
 
 def align(slots: Sequence[Slot], count: int) -> list[Slot] | None:
     """One slot per axis, for a shape of ``count`` axes; None if the annotation has another number of axes."""
-    at = next((index for index, slot in enumerate(slots) if slot.variadic), None)
-    if at is None:
-        return list(slots) if len(slots) == count else None
-    extra = count - len(slots) + 1
-    return None if extra < 0 else [*slots[:at], *[slots[at]] * extra, *slots[at + 1 :]]
+    extra = count - len(slots) + 1  # the axes of the one slot that may be variadic
+    if extra < 0 or (extra != 1 and not any(slot.variadic for slot in slots)):
+        return None
+    return [axis for slot in slots for axis in [slot] * (extra if slot.variadic else 1)]
 
 
 def count_axes(axes: Sequence[str]) -> str:
@@ -199,16 +192,15 @@ class Unifier:
         if layout is None:
             fixed = [slot for slot in slots if not slot.variadic]
             expected = ("at least " if len(fixed) < len(slots) else "") + count_axes([slot.described(self.size(slot)) for slot in fixed])
-            got = count_axes(["_" if size is None else str(size) for size in shape])
-            self.mismatches.append(Mismatch(None, "", expected, got, annotation))
+            self.mismatches.append(Mismatch(None, "", expected, count_axes(list(map(written, shape))), annotation))
             return shape
-        known = list(shape)
-        for index, slot in enumerate(layout):
-            if slot.text and not slot.variadic:
-                known[index] = self._axis(index, slot, shape[index])
+        known = [
+            self._axis(index, slot, size) if slot.text and not slot.variadic else size
+            for index, (slot, size) in enumerate(zip(layout, shape, strict=True))
+        ]
         for slot in slots:
             if slot.variadic and slot.text and not slot.broadcast:
-                axes = [index for index, each in enumerate(layout) if each.variadic]
+                axes = [index for index, axis in enumerate(layout) if axis.variadic]
                 self._group(slot, axes[0] if axes else None, [shape[index] for index in axes])
         return known
 
@@ -237,24 +229,20 @@ class Unifier:
 
     def require(self, condition: str) -> None:
         """Demand ``left==right`` of sizes that are bound."""
-        left, _, right = condition.partition("==")
-        a, b = evaluate(left, self.lookup, self.attributes), evaluate(right, self.lookup, self.attributes)
-        if a is not None and b is not None:
-            self._settle(None, left, b, a, condition)
+        left, right = condition.split("==")
+        actual, expected = evaluate(left, self.lookup, self.attributes), evaluate(right, self.lookup, self.attributes)
+        if actual is not None and expected is not None:
+            self._settle(None, left, expected, actual, condition)
 
     def _axis(self, index: int, slot: Slot, actual: Dim | None) -> Dim | None:
         if slot.broadcast and (actual is None or actual.value in (None, 1)):
             return actual
-        if slot.is_name and self.sizes.get(slot.text) is None:
-            self.sizes[slot.text] = actual
-            return actual
         expected = evaluate(slot.text, self.lookup, self.attributes)
-        if expected is None:
-            return actual
-        if actual is None:
-            return expected
-        self._settle(index, f"axis {index}" if slot.label.isdecimal() else label(slot.label), expected, actual, slot.source)
-        return actual
+        if expected is not None and actual is not None:
+            self._settle(index, f"axis {index}" if slot.label.isdecimal() else label(slot.label), expected, actual, slot.source)
+        elif expected is None and slot.is_name:
+            self.sizes[slot.text] = actual
+        return expected if actual is None else actual
 
     def _group(self, slot: Slot, index: int | None, shape: Shape) -> None:
         earlier = self.groups.setdefault(slot.text, shape)
@@ -272,13 +260,19 @@ class Unifier:
             return
         if differ(expected, actual):
             self.mismatches.append(Mismatch(index, name, str(expected), str(actual), source))
-        elif (found := solve(expected, actual)) is not None:
-            self.refined = {key: size.substitute(dict([found])) for key, size in self.refined.items()} | dict([found])
+        elif (solution := solve(expected, actual)) is not None:
+            known = dict([solution])
+            self.refined = {key: size.substitute(known) for key, size in self.refined.items()} | known
         else:
             self.open.append((actual, expected))
 
 
 def product(shape: Shape) -> str:
     """A sample's sizes: ``28x28x1``; with spaces where they are not all numbers: ``height x width x 1``."""
-    texts = ["_" if size is None else str(size) for size in shape]
+    texts = list(map(written, shape))
     return ("x" if all(text.isdecimal() for text in texts) else " x ").join(texts) or "()"
+
+
+def written(size: Dim | None) -> str:
+    """A size in a message; ``_`` where it is not known."""
+    return "_" if size is None else str(size)

@@ -30,12 +30,12 @@ class _Inexpressible(Exception):
 
 @lru_cache(maxsize=4096)
 def comparison(
-    parameters: str, facts: tuple[str, ...], scopes: tuple[Scope, ...], known: frozenset[str] = frozenset(), given: Sequence[str] = ()
+    parameters: str, facts: tuple[str, ...], scopes: tuple[Scope, ...], known: frozenset[str] = frozenset(), returned: Sequence[str] = ()
 ) -> Callable[..., Callable[..., Any]] | None:
     """A function of the values that ``facts`` must have. It returns a function of ``parameters``: whether facts and shapes fit.
 
-    ``known`` shapes are known to fit, and only give names their sizes. Where all fits, the result is the tuple of the shapes ``given``, or
-    True if there are none; otherwise None.
+    ``known`` shapes are known to fit, and only give names their sizes. Where all fits, the result is the tuple of the shapes
+    ``returned``, or True if there are none; otherwise None.
     """
     shapes = _Shapes(known)
     try:
@@ -45,9 +45,8 @@ def comparison(
                 names.bind(shape, annotation)
     except _Inexpressible:
         return None
-    read = "".join(f"{shapes.local(shape)}, " for shape in given)
-    made: Callable[..., Callable[..., Any]] = shapes.compiled(parameters, facts, f"({read})" if given else "True")
-    return made
+    results = "".join(f"{shapes.local(shape)}, " for shape in returned)
+    return shapes.compiled(parameters, facts, f"({results})" if returned else "True")
 
 
 @lru_cache(maxsize=1024)
@@ -57,12 +56,11 @@ def outcome(inputs: str, output: str) -> Callable[[Any, Sequence[int]], tuple[in
     names = _Names(shapes)
     try:
         names.bind("shape", inputs)
-        sizes = "".join(f"{names.given(slot)}, " for slot in parse(output))
+        sizes = "".join(f"{names.result(slot)}, " for slot in parse(output))
     except _Inexpressible:
         return lambda layer, shape: None
     shapes.conditions[f"min(result := ({sizes})) > 0"] = None
-    function: Callable[[Any, Sequence[int]], tuple[int, ...] | None] = shapes.compiled("self, shape", (), "result")()
-    return function
+    return shapes.compiled("self, shape", (), "result")()
 
 
 class _Shapes:
@@ -85,7 +83,8 @@ class _Shapes:
         value, _, name = attribute.rpartition(".")
         return attribute if not value or value.isidentifier() else f"{self.values.setdefault(value, f'v{len(self.values)}')}.{name}"
 
-    def compiled(self, parameters: str, facts: Sequence[str], yes: str) -> Any:
+    def compiled(self, parameters: str, facts: Sequence[str], result: str) -> Callable[..., Callable[..., Any]]:
+        """The function that `comparison` gives; the other one returns ``result`` where all fits."""
         expected = [f"f{place}" for place in range(len(facts))]
         same = [f"({fact} is {value} or {fact} == {value})" for fact, value in zip(map(self.read, facts), expected, strict=True)]
         read = [f"{local} = {shape}" for shape, local in self.locals.items()]
@@ -98,13 +97,13 @@ def make({", ".join(expected)}):
             if {" and ".join(same) or "True"}:
                 {"; ".join(read) or "pass"}
                 if {" and ".join(self.conditions) or "True"}:
-                    return {yes}
+                    return {result}
         except Exception:  # another rank, an attribute that is missing, a division by zero: jaxtyping words the error
             pass
         return None
     return compare
 """
-        namespace: dict[str, Any] = {}
+        namespace: dict[str, Callable[..., Callable[..., Any]]] = {}
         exec(source, namespace)  # made of parsed annotations: names, numbers and what _PLAIN lists
         return namespace["make"]
 
@@ -119,10 +118,9 @@ class _Names:
 
     def bind(self, shape: str, annotation: str) -> None:
         """Require that ``shape`` fits."""
-        shapes = self.shapes
-        conditions = dict.fromkeys(self._conditions(shapes.local(shape), parse(annotation)))
-        if shape not in shapes.known:
-            shapes.conditions |= conditions
+        conditions = dict.fromkeys(self._conditions(self.shapes.local(shape), parse(annotation)))
+        if shape not in self.shapes.known:
+            self.shapes.conditions |= conditions
 
     def _conditions(self, shape: str, slots: Sequence[Slot]) -> Iterator[str]:
         """Every axis in turn, the shape of a ``*name`` last, as jaxtyping has it."""
@@ -133,7 +131,7 @@ class _Names:
             raise _Inexpressible  # it never fits
         if rank is None and count > 1:
             yield f"len({shape}) >= {count - 1}"
-        if several == 0 and count == 1 and slots[0].text in self.groups:  # equal to an earlier shape, which has no empty axis
+        if count == 1 and slots[0].variadic and slots[0].text in self.groups:  # equal to an earlier shape, which has no empty axis
             self.shapes.full.add(shape)
         elif shape not in self.shapes.full:
             yield f"0 not in {shape}" if rank is None else " and ".join(f"{shape}_{axis}" for axis in range(rank)) or f"not {shape}"
@@ -150,7 +148,7 @@ class _Names:
                 yield f"{group} == {self.groups[slot.text]}"
             self.groups.setdefault(slot.text, group)
 
-    def given(self, slot: Slot) -> str:
+    def result(self, slot: Slot) -> str:
         """The sizes that one word of a result stands for."""
         if slot.variadic and slot.text in self.groups:
             return f"*{self.groups[slot.text]}"
@@ -169,29 +167,23 @@ class _Names:
 
     def _value(self, slot: Slot) -> str:
         """A name or an expression, with each name written as the place where it was bound."""
-        return f"({ast.unparse(_PythonExpression(self).visit(parse_expression(slot.text)))})"
+        return f"({ast.unparse(self._python(parse_expression(slot.text)))})"
 
-
-class _PythonExpression(ast.NodeTransformer):
-    """Writes an axis expression as Python, and leaves the cached tree unchanged."""
-
-    def __init__(self, names: _Names) -> None:
-        self.names = names
-
-    def visit(self, node: ast.AST) -> Any:
+    def _python(self, node: ast.expr) -> ast.expr:
+        """An axis expression as Python; a new tree, as the parsed one is cached."""
         match node:
-            case ast.Name(id=name) if name in self.names.sizes:
-                return ast.Name(self.names.sizes[name])
+            case ast.Name(id=name) if name in self.sizes:
+                return ast.Name(self.sizes[name])
             case ast.Set(elts=[hole]) if _is_plain(hole):
                 return hole
             case ast.Constant():
                 return node
             case ast.UnaryOp(op=op, operand=operand):
-                return ast.UnaryOp(op, self.visit(operand))
+                return ast.UnaryOp(op, self._python(operand))
             case ast.BinOp(left=left, op=op, right=right) if not (isinstance(op, ast.Pow) and isinstance(left, ast.Set)):
-                return ast.BinOp(self.visit(left), op, self.visit(right))  # -1 pasted before **2 reads -1**2
-            case ast.Call(func=ast.Name(id=name) as func, args=args) if name not in self.names.sizes:
-                return ast.Call(func, [self.visit(argument) for argument in args], [])
+                return ast.BinOp(self._python(left), op, self._python(right))  # -1 pasted before **2 reads -1**2
+            case ast.Call(func=ast.Name(id=name) as func, args=args) if name not in self.sizes:
+                return ast.Call(func, list(map(self._python, args)), [])
             case _:
                 raise _Inexpressible
 

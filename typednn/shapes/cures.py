@@ -1,8 +1,6 @@
 """What to write where the number of axes does not fit: the one place that knows, below the layers, which of them helps."""
 
-from __future__ import annotations
-
-# By the number of axes that are wanted and that came: what to do with an array.
+# By the number of axes that is expected and that of the array: what to do with the array.
 _ARRAYS = {
     (2, 4): "put Flatten() before it, or flatten the samples: {name}.reshape(len({name}), -1)",
     (2, 1): "add a batch axis: {name}[None]",
@@ -12,11 +10,11 @@ _ARRAYS = {
 }
 
 
-def between(wanted: int | None, got: int) -> str:
+def between(expected: int | None, got: int) -> str:
     """What to put between two layers, where that can be guessed."""
-    return "put Flatten() between them" if (wanted, got) == (2, 4) else ""
+    return "put Flatten() between them" if (expected, got) == (2, 4) else ""
 
 
-def rank_cure(name: str, wanted: int | None, got: int) -> str:
+def rank_cure(name: str, expected: int | None, got: int) -> str:
     """What to do about the array ``name``, where that can be guessed."""
-    return _ARRAYS.get((wanted or 0, got), "").format(name=name)
+    return _ARRAYS.get((expected or 0, got), "").format(name=name)

@@ -55,22 +55,20 @@ class Dim:
     @property
     def value(self) -> int | None:
         """The number, if no name is left."""
-        if not self.terms:
-            return 0
-        return self.constant if self.terms[0][0] == () else None
+        return None if self.terms and self.terms[0][0] else self.constant
 
     @property
     def constant(self) -> int:
         """The constant term."""
-        return self.terms[-1][1] if self.terms and self.terms[-1][0] == () else 0
+        return self.terms[-1][1] if self.terms and not self.terms[-1][0] else 0
 
     def names(self) -> frozenset[str]:
         """Every name that occurs, also inside floor divisions."""
-        found: set[str] = set()
+        names: set[str] = set()
         for monomial, _ in self.terms:
             for atom in monomial:
-                found |= {atom} if isinstance(atom, str) else atom.numerator.names() | atom.denominator.names()
-        return frozenset(found)
+                names |= {atom} if isinstance(atom, str) else atom.numerator.names() | atom.denominator.names()
+        return frozenset(names)
 
     def __add__(self, other: Dim | int) -> Dim:
         return _polynomial([*self.terms, *_dim(other).terms])
@@ -86,23 +84,17 @@ class Dim:
 
     def __floordiv__(self, other: Dim | int) -> Dim:
         divisor = _dim(other)
-        size = divisor.value
-        if size == 0:
+        if not divisor.terms:
             raise ZeroDivisionError(f"{self}//0")
-        if size is not None and size < 0:
-            return -self // -divisor
         if len(divisor.terms) != 1:
             return _undivided(self, divisor)
         ((unit, factor),) = divisor.terms
-        whole: list[tuple[Monomial, int]] = []
-        rest: list[tuple[Monomial, int]] = []
-        for monomial, coefficient in self.terms:
-            quotient = _without(monomial, unit)
-            if quotient is None or coefficient % factor:
-                rest.append((monomial, coefficient))
-            else:
-                whole.append((quotient, coefficient // factor))
-        return _polynomial(whole) + _remainder(_polynomial(rest), divisor)
+        if not unit and factor < 0:
+            return -self // -divisor
+        quotients = [(None if term[1] % factor else _without(term[0], unit), term) for term in self.terms]
+        whole = _polynomial([(monomial, coefficient // factor) for monomial, (_, coefficient) in quotients if monomial is not None])
+        rest = _polynomial([term for monomial, term in quotients if monomial is None])
+        return whole + _remainder(rest, divisor)
 
     def substitute(self, known: Mapping[str, Dim]) -> Dim:
         """The same polynomial with sizes, or other polynomials, in place of names."""
@@ -133,13 +125,8 @@ class Dim:
         return self._rebuilt(shift)
 
     def _rebuilt(self, replace: Callable[[Atom], Dim]) -> Dim:
-        total = Dim(())
-        for monomial, coefficient in self.terms:
-            product = Dim.of(coefficient)
-            for atom in monomial:
-                product = product * replace(atom)
-            total = total + product
-        return total
+        products = (math.prod(map(replace, monomial), start=Dim.of(coefficient)) for monomial, coefficient in self.terms)
+        return sum(products, start=Dim(()))
 
     def __str__(self) -> str:
         text = ""
@@ -170,12 +157,12 @@ def _polynomial(terms: Iterable[tuple[Monomial, int]]) -> Dim:
 
 def _without(monomial: Monomial, unit: Monomial) -> Monomial | None:
     """``monomial`` divided by ``unit``, if it is a multiple."""
-    left = list(monomial)
+    others = list(monomial)
     for atom in unit:
-        if atom not in left:
+        if atom not in others:
             return None
-        left.remove(atom)
-    return tuple(left)
+        others.remove(atom)
+    return tuple(others)
 
 
 def _remainder(rest: Dim, divisor: Dim) -> Dim:

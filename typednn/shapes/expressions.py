@@ -57,9 +57,9 @@ def parse_expression(text: str) -> ast.expr:
         return _checked(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise DefinitionError(f'axis "{text}": not an expression; balance its brackets and write it without spaces') from None
-    except _Unsupported as found:
+    except _Unsupported as error:
         raise DefinitionError(
-            f'axis "{text}": sizes are integers, names and {{self.…}} joined by + - * // % ** or in min, max, abs, got {found}'
+            f'axis "{text}": sizes are integers, names and {{self.…}} joined by + - * // % ** or in min, max, abs, got {error}'
         ) from None
 
 
@@ -101,9 +101,7 @@ def _value(node: ast.expr, names: Lookup, attributes: Lookup) -> Dim | None:
     match node:
         case ast.Constant(value=value) if type(value) is int:
             return Dim.of(value)
-        case ast.Name(id=name):
-            return names(name)
-        case ast.Attribute() | ast.Subscript():
+        case ast.Name() | ast.Attribute() | ast.Subscript():
             return names(_path(node))
         case ast.Set(elts=[hole]):
             return _value(hole, attributes, attributes)
@@ -153,15 +151,12 @@ def _filled(node: ast.expr, names: Lookup, attributes: Lookup) -> ast.expr:
             return ast.Name(id=ast.unparse(hole).replace("self.", ""))
         case ast.UnaryOp(op=op, operand=operand):
             return ast.UnaryOp(op=op, operand=_filled(operand, names, attributes))
+        case ast.BinOp(left=ast.BinOp(left=first, op=ast.Sub() as op, right=second), op=ast.Sub(), right=third) if (
+            _value(difference := ast.BinOp(second, ast.Add(), third), unknown, attributes) is not None
+        ):  # a-4-1 is a-5
+            return _filled(ast.BinOp(first, op, difference), names, attributes)
         case ast.BinOp(left=left, op=op, right=right):
-            taken = _value(right, unknown, attributes) if isinstance(op, ast.Sub) else None
-            while taken is not None and isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub):  # a-4-1 is a-5
-                more = _value(left.right, unknown, attributes)
-                if more is None:
-                    break
-                left, taken = left.left, taken + more
-            second = _filled(right, names, attributes) if taken is None else parse_expression(str(taken))
-            return _shortened(_filled(left, names, attributes), op, second)
+            return _shortened(_filled(left, names, attributes), op, _filled(right, names, attributes))
         case ast.Call(func=func, args=args):
             return ast.Call(func=func, args=[_filled(argument, names, attributes) for argument in args], keywords=[])
         case _:

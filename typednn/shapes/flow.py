@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
 from typednn.errors import StackError
-from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank
+from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank, written
 from typednn.shapes.cures import between
 from typednn.shapes.dims import Dim, differ, same
 from typednn.shapes.expressions import Lookup, evaluate, unknown, write
@@ -105,8 +105,8 @@ class Flow:
     def open_constraints(self) -> tuple[Constraint, ...]:
         """What must hold besides ``began``: sizes that may be equal, and the values of names that layers introduced."""
         initial = {name for dim in self.began or () if dim is not None for name in dim.names()}
-        introduced = ((Dim.named(name), dim) for name, dim in self.symbols.items() if name not in initial)
-        return self.undecided + tuple(Constraint(name, dim) for name, dim in introduced if name != dim)
+        introduced = (Constraint(Dim.named(name), dim) for name, dim in self.symbols.items() if name not in initial)
+        return self.undecided + tuple(constraint for constraint in introduced if constraint.left != constraint.right)
 
     @property
     def contract(self) -> str:
@@ -146,12 +146,19 @@ class Flow:
             flow = replace(flow, axes=tuple(map(Axis.sized, flow.axes, known)))
         named = _named(inputs, flow.axes)
         for contract, run in inner:
-            flow, given = flow._around(label, inputs, contract, run, unifier, named)
-            named = _named(inputs, flow.axes) | given | named
-        kept = _keeps(inputs, output)
+            flow, outputs = flow._around(label, inputs, contract, run, unifier, named)
+            named = _named(inputs, flow.axes) | outputs | named
+        kept = inputs.split() == output.split() and all(slot.text and not slot.broadcast for slot in parse(inputs))
         after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(label, unifier)
-        kept = kept or (bool(inner) and after.axes is not None and after.axes == after._updated(flow.axes or ()))
-        return after._then(label, flow, kept=kept)
+        before = flow.axes and after._updated(flow.axes)
+        kept = kept or (bool(inner) and after.axes is not None and after.axes == before)
+        return replace(
+            after,
+            previous=label,
+            origin=flow.origin if kept else f"from {label.partition('(')[0]} on {_sample(before)}",
+            trace=(*after.trace, f"{label}  {_sample(before)} -> {_sample(after.axes)}"),
+            untouched=flow.untouched and kept,
+        )
 
     def _around(
         self, label: str, inputs: str, contract: str, run: Callable[[Flow], Flow], unifier: Unifier, named: Mapping[str, tuple[Axis, ...]]
@@ -169,18 +176,16 @@ class Flow:
         unifier.bind(gives, after.shape)
         if unifier.mismatches:
             raise _inner_misfit(label, reads, gives, unifier, after)
-        flow = replace(after, axes=axes, began=began, previous=self.previous, origin=self.origin, untouched=self.untouched)
-        return flow, _named(gives, after.axes)
+        outside = replace(after, axes=axes, began=began, previous=self.previous, origin=self.origin, untouched=self.untouched)
+        return outside, _named(gives, after.axes)
 
     def _opened(self, inputs: str, attributes: Lookup) -> Flow:
         """This flow; where the shape is unknown, with the layer's input annotation as the shape, its names as unknown sizes."""
         slots = parse(inputs)
         if self.axes is not None or any(slot.variadic for slot in slots):
             return self
-        symbols = dict(self.symbols)
-        own = {slot.text: _fresh(slot.text, symbols) for slot in {slot.text: slot for slot in slots if slot.is_name}.values()}
-        opened = Unifier(attributes)
-        opened.sizes.update(own)
+        symbols, opened = dict(self.symbols), Unifier(attributes)
+        opened.sizes.update({name: _fresh(name, symbols) for name in dict.fromkeys(slot.text for slot in slots if slot.is_name)})
         dims = tuple(opened.size(slot) for slot in slots)
         return replace(self, axes=tuple(map(Axis, dims)), began=dims if self.untouched else self.began, symbols=symbols)
 
@@ -189,9 +194,9 @@ class Flow:
         axes: list[Axis] = []
         symbols = dict(self.symbols)
         for slot in parse(output):
-            kept = named.get(slot.key)
-            if kept is not None:
-                axes.extend(kept)
+            known = named.get(slot.key)
+            if known is not None:
+                axes.extend(known)
             elif slot.variadic:
                 return replace(self, axes=None)
             else:
@@ -208,25 +213,15 @@ class Flow:
         flow = replace(self, symbols={name: dim.substitute(unifier.refined) for name, dim in self.symbols.items()})
         undecided: list[Constraint] = []
         for constraint in [*self.undecided, *(Constraint(*pair) for pair in unifier.open)]:
-            left, right = flow._now(constraint.left), flow._now(constraint.right)
+            left, right = constraint.left.substitute(flow.symbols), constraint.right.substitute(flow.symbols)
             if differ(left, right):
                 raise self._misfit(label, Mismatch(None, str(constraint.left), str(right), str(left), str(constraint)))
             if not same(left, right):
                 undecided.append(Constraint(left, right))
-        axes = None if self.axes is None else flow._updated(self.axes)
-        return replace(flow, axes=axes, undecided=tuple(dict.fromkeys(undecided)))
-
-    def _then(self, label: str, before: Flow, *, kept: bool) -> Flow:
-        read = _sample(None if before.axes is None else self._updated(before.axes))
-        origin = before.origin if kept else f"from {label.partition('(')[0]} on {read}"
-        trace = (*self.trace, f"{label}  {read} -> {_sample(self.axes)}")
-        return replace(self, previous=label, origin=origin, trace=trace, untouched=before.untouched and kept)
-
-    def _now(self, dim: Dim) -> Dim:
-        return dim.substitute(self.symbols)
+        return replace(flow, axes=self.axes and flow._updated(self.axes), undecided=tuple(dict.fromkeys(undecided)))
 
     def _updated(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
-        return tuple(axis.sized(None if axis.size is None else self._now(axis.size)) for axis in axes)
+        return tuple(axis.sized(None if axis.size is None else axis.size.substitute(self.symbols)) for axis in axes)
 
     def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
@@ -252,8 +247,8 @@ class Flow:
         current = unifier.lookup(names[0]) if len(names) == 1 else None
         if formula is not None and current is not None and current.value is not None:
             larger = range(current.value + 1, current.value + 1024)
-            least = next((size for size in larger if (formula.substitute({names[0]: Dim.of(size)}).value or 0) >= 1), None)
-            cure = f"; {names[0]} must be at least {least}" if least else cure
+            enough = (size for size in larger if (formula.substitute({names[0]: Dim.of(size)}).value or 0) >= 1)
+            cure = next((f"; {names[0]} must be at least {size}" for size in enough), cure)
         window = re.search(r"self\.(kernel\w*)", slot.source)
         reason = "kernel does not fit" if window else "input is too small" if names else "output is empty"
         return StackError(
@@ -271,10 +266,8 @@ class Flow:
 
     def wrong_rank(self, label: str, ranks: Sequence[int]) -> StackError:
         """The error of a layer that reads only the numbers of axes in ``ranks``."""
-        got = count_axes(list(map(_written, self.shape or ())))
-        expected, cure = f"{' or '.join(map(str, ranks))} axes", between(ranks[0], len(self.axes or ()))
-        rule = f"{self._refused(label)}: expects {expected}, gets {got}{cure and f'; {cure}'}"
-        return StackError(rule, "rank", expected=expected, got=got, trace=self.trace)
+        expected, got = f"{' or '.join(map(str, ranks))} axes", count_axes(list(map(written, self.shape or ())))
+        return self._misfit(label, Mismatch(None, "", expected, got, " ".join("_" * ranks[0])))
 
 
 def split_contract(contract: str) -> tuple[str, str, tuple[str, ...]]:
@@ -298,24 +291,15 @@ def _named(annotation: str, axes: tuple[Axis, ...] | None) -> dict[str, tuple[Ax
     return named
 
 
-def _keeps(inputs: str, output: str) -> bool:
-    """Whether a layer's output certainly has the shape of its input."""
-    return inputs.split() == output.split() and all(slot.text and not slot.broadcast for slot in parse(inputs))
-
-
 def _fresh(name: str, symbols: dict[str, Dim]) -> Dim:
     """A name that no size has yet; it is added to ``symbols``."""
     names = chain([name], (f"{name}_{number}" for number in count(2)))
-    free = next(each for each in names if each not in symbols)
+    free = next(candidate for candidate in names if candidate not in symbols)
     return symbols.setdefault(free, Dim.named(free))
 
 
-def _written(dim: Dim | None) -> str:
-    return "_" if dim is None else str(dim)
-
-
-def _listed(dims: Shape, between: str) -> str:
-    return between.join(map(_written, dims))
+def _listed(dims: Shape, separator: str) -> str:
+    return separator.join(map(written, dims))
 
 
 def _sample(axes: tuple[Axis, ...] | None) -> str:
@@ -325,10 +309,10 @@ def _sample(axes: tuple[Axis, ...] | None) -> str:
 def _inner_misfit(label: str, reads: str, gives: str, unifier: Unifier, after: Flow) -> StackError:
     """The error of a wrapper that cannot use what the layer inside it gives."""
     mismatch = unifier.mismatches[0]
-    entered, given = unifier.result(reads), after.shape
-    if reads.split() == gives.split() and entered is not None and given is not None:
-        start = int(product(entered[1:]) != product(given[1:]))  # the batch is written only where nothing else differs
-        expected, got = product(entered[start:]), product(given[start:])
+    inputs, outputs = unifier.result(reads), after.shape
+    if reads.split() == gives.split() and inputs is not None and outputs is not None:
+        start = int(product(inputs[1:]) != product(outputs[1:]))  # the batch is written only where nothing else differs
+        expected, got = product(inputs[start:]), product(outputs[start:])
         message = f"{label}: the inner layer must keep the shape: gets {expected}, gives {got}"
         return StackError(message, "shape", expected=expected, got=got, trace=after.trace)
     expected, got, axis = mismatch.expected, mismatch.got, mismatch.label
