@@ -81,13 +81,13 @@ TITLES = {name: work.title for name, work in WORKS.items()} | {
 }
 ROWS = (*TITLES, "checks")
 
-Found = dict[str, Any]
+Result = dict[str, Any]
 
 
 # ---------------------------------------------------------------------------------------------------- within a process
 
 
-def contest(work: Work, seconds: float, quick: bool = False) -> Found:
+def contest(work: Work, seconds: float, quick: bool = False) -> Result:
     """One process's part of a row: the engines, whether their results agree and, if so, each engine's seconds per run."""
     contestants: dict[str, Contestant] = {}
     absent: dict[str, str] = {}
@@ -105,7 +105,7 @@ def contest(work: Work, seconds: float, quick: bool = False) -> Found:
             contestants.pop(engine, None)
     flops, traffic = works.needed(work)
     agreement = {engine: works.difference(results["typednn"], its, work.slack) for engine, its in results.items() if "typednn" in results}
-    found: Found = {
+    result: Result = {
         "absent": absent,
         "described": {engine: contestant.described() for engine, contestant in contestants.items()},
         "apart": agreement,
@@ -114,18 +114,18 @@ def contest(work: Work, seconds: float, quick: bool = False) -> Found:
         "traffic": traffic,
     }
     if "typednn" not in results or any(far > 1 for far, _ in agreement.values()):
-        return found
-    found["ran"] = {
+        return result
+    result["ran"] = {
         engine: [[op, by, count] for (op, by), count in contestant.ran().items()]
         for engine, contestant in contestants.items()
         if isinstance(contestant, works.Typednn)
     }
     if work.optimizer:
-        found["checked"] = {engine: checked_calls(partial_run(contestants[engine])) for engine in BOTH if engine in contestants}
+        result["checked"] = {engine: checked_calls(partial_run(contestants[engine])) for engine in BOTH if engine in contestants}
     machine_limits = limits(256, 2**16, 1) if quick else limits()
-    found["limit"] = {"flops": machine_limits.flops, "copied": machine_limits.copied}
-    found["times"], found["cores"] = timed(contestants, seconds)
-    return found
+    result["limit"] = {"flops": machine_limits.flops, "copied": machine_limits.copied}
+    result["times"], result["cores"] = timed(contestants, seconds)
+    return result
 
 
 def partial_run(contestant: Contestant) -> Callable[[], None]:
@@ -182,7 +182,7 @@ def checked_calls(step: Callable[[], None]) -> int:
     return calls
 
 
-def memory(engine: str, work: Work, steps: int) -> Found:
+def memory(engine: str, work: Work, steps: int) -> Result:
     """Train one engine in this process: seconds from its start to the end of the first step, the final loss, and the peak memory."""
     reason = works.missing(engine)
     if reason:
@@ -195,7 +195,7 @@ def memory(engine: str, work: Work, steps: int) -> Found:
     return {"first": first, "loss": loss, "peak": peak_memory(), "described": contestant.described()}
 
 
-def cost_of_checks(quick: bool) -> Found:
+def cost_of_checks(quick: bool) -> Result:
     """Seconds that ``cached`` adds to a call, for each method."""
     from benchmarks import checks
 
@@ -214,13 +214,13 @@ def profile(work: Work, engine: str, runs: int) -> None:
     started = time.perf_counter()
     contestant.run(runs)
     bare = (time.perf_counter() - started) / runs
-    with works.profiled() as found:
+    with works.profiled() as result:
         started = time.perf_counter()
         contestant.run(runs)
         whole = (time.perf_counter() - started) / runs
     print(f"{work.title}, {engine}: {_time(bare)} a run, {_time(whole)} under this profile")
     rest = whole
-    for name, seconds in sorted(found.items(), key=lambda item: -sum(item[1])):
+    for name, seconds in sorted(result.items(), key=lambda item: -sum(item[1])):
         share = sum(seconds) / runs
         rest -= share
         each = f"{len(seconds) / runs:g} calls, median {_time(median(seconds))}, least {_time(min(seconds))}"
@@ -231,7 +231,7 @@ def profile(work: Work, engine: str, runs: int) -> None:
 # ---------------------------------------------------------------------------------------------------- from outside
 
 
-def run_process(arguments: Sequence[str], threads: int, **more: str) -> Found:
+def run_process(arguments: Sequence[str], threads: int, **more: str) -> Result:
     """Run this program in a new process; return its JSON result."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.kernels", *arguments],
@@ -243,25 +243,25 @@ def run_process(arguments: Sequence[str], threads: int, **more: str) -> Found:
     )
     if done.returncode:
         raise SystemExit(f"benchmarks.kernels {' '.join(arguments)} ended with {done.returncode}\n{done.stderr}")
-    found: Found = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: Result = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
-def memories(threads: int, quick: bool) -> Found:
+def memories(threads: int, quick: bool) -> Result:
     """The peak memory of each engine in its own process; for typednn also with an empty kernel cache."""
     options = ["--quick"] if quick else []
-    found: dict[str, Found] = {}
+    result: dict[str, Result] = {}
     for engine in BOTH:  # fills the kernel cache
         run_process(["--worker", "memory", "--engine", engine, *options], threads)
     for engine in (*BOTH, *LAYOUTS):
-        found[engine] = run_process(["--worker", "memory", "--engine", engine, *options], threads)
+        result[engine] = run_process(["--worker", "memory", "--engine", engine, *options], threads)
     with tempfile.TemporaryDirectory() as empty:
-        found["cold"] = run_process(["--worker", "memory", "--engine", "typednn", *options], threads, TYPEDNN_CACHE=empty)
-    measured = {engine: one for engine, one in found.items() if "absent" not in one}
+        result["cold"] = run_process(["--worker", "memory", "--engine", "typednn", *options], threads, TYPEDNN_CACHE=empty)
+    measured = {engine: one for engine, one in result.items() if "absent" not in one}
     losses = {engine: one["loss"] for engine, one in measured.items()}
     apart = {engine: [abs(loss / losses["typednn"] - 1) / 1e-3, "loss"] for engine, loss in losses.items()}
     return {
-        "absent": {engine: one["absent"] for engine, one in found.items() if "absent" in one},
+        "absent": {engine: one["absent"] for engine, one in result.items() if "absent" in one},
         "described": {engine: one["described"] for engine, one in measured.items() if engine != "cold"},
         "apart": apart,
         "times": {engine: [one["peak"]] for engine, one in measured.items() if engine != "cold"},
@@ -270,7 +270,7 @@ def memories(threads: int, quick: bool) -> Found:
     }
 
 
-def epoch(threads: int) -> Found:
+def epoch(threads: int) -> Result:
     """One epoch by typednn's command and by the plain PyTorch loop, each in its own process."""
     from typednn.data.mnist import find_mnist
 
@@ -358,22 +358,22 @@ HEAD = (
 )  # fmt: skip
 
 
-def lines(goal: Goal, processes: Sequence[Found]) -> list[Line]:
+def lines(goal: Goal, processes: Sequence[Result]) -> list[Line]:
     """A goal's lines, one for each measured variant of typednn; empty without the peer."""
     table: list[Line] = []
-    peers = [peer for peer in goal.peers if all(peer in found["times"] for found in processes)]
+    peers = [peer for peer in goal.peers if all(peer in result["times"] for result in processes)]
     if not peers or not processes:
         return []
-    medians = [{engine: median(times) for engine, times in found["times"].items()} for found in processes]
+    medians = [{engine: median(times) for engine, times in result["times"].items()} for result in processes]
     best = min(peers, key=lambda peer: median(one[peer] for one in medians))
     for engine in BOTH:
         if not all(engine in one for one in medians):
             continue
         ratios = tuple(one[engine] / min(one[peer] for peer in peers) for one in medians)
-        least = {who: min(min(found["times"][who]) for found in processes) for who in (engine, *peers)}
+        least = {who: min(min(result["times"][who]) for result in processes) for who in (engine, *peers)}
         limit = None
-        if all("limit" in found for found in processes):
-            allowed = [found["flops"] / found["limit"]["flops"] + found["traffic"] / found["limit"]["copied"] for found in processes]
+        if all("limit" in result for result in processes):
+            allowed = [result["flops"] / result["limit"]["flops"] + result["traffic"] / result["limit"]["copied"] for result in processes]
             limit = median(one[engine] / seconds for one, seconds in zip(medians, allowed, strict=True))
         table.append(
             Line(
@@ -400,28 +400,28 @@ def engines_used(ran: Sequence[Sequence[Any]]) -> str:
     return f"{text} ({', '.join(slow)})" if slow else text
 
 
-def disagreements(found: Found) -> list[str]:
+def disagreements(result: Result) -> list[str]:
     """Engines whose results disagree with typednn's, as messages."""
     return [
         f"{engine} is {far:.3g} times farther from typednn than allowed ({where})"
-        for engine, (far, where) in found["apart"].items()
+        for engine, (far, where) in result["apart"].items()
         if far > 1
     ]
 
 
-def print_check_shares(processes: Mapping[str, Sequence[Found]], costs: Sequence[Found], judged: bool) -> bool:
+def print_check_shares(processes: Mapping[str, Sequence[Result]], costs: Sequence[Result], judged: bool) -> bool:
     """Print the share of the checks in a step's time; return whether every share is within the limit."""
     if not costs:
         return True
-    cost = median(max(found["costs"].values()) for found in costs)
+    cost = median(max(result["costs"].values()) for result in costs)
     passed = True
     for row in CHECKED:
         for engine in BOTH:
-            measured = [found for found in processes.get(row, ()) if engine in found["times"]]
+            measured = [result for result in processes.get(row, ()) if engine in result["times"]]
             if not measured:
                 continue
             calls = measured[0]["checked"][engine]
-            step = median(median(found["times"][engine]) for found in measured)
+            step = median(median(result["times"][engine]) for result in measured)
             share = calls * cost / step
             passed &= share <= SHARE
             sums = f"{calls} checked calls x {cost * 1e6:.2f} µs of {_time(step)}"
@@ -467,7 +467,7 @@ def main(arguments: Sequence[str]) -> int:
     if ignored:
         print(f"  left out of the measured processes' environment: {', '.join(ignored)}")
     noise = machine.Noise.now()
-    processes: dict[str, list[Found]] = {row: [] for row in rows}
+    processes: dict[str, list[Result]] = {row: [] for row in rows}
     for number in range(count):
         for row in rows:
             print(f"process {number + 1} of {count}: {TITLES.get(row, row)}", file=sys.stderr)
@@ -479,7 +479,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0 if good else 1
 
 
-def _measured(row: str, seconds: float, threads: int, quick: bool) -> Found:
+def _measured(row: str, seconds: float, threads: int, quick: bool) -> Result:
     """One process's part of a row."""
     if row == "memory":
         return memories(threads, quick)
@@ -507,54 +507,54 @@ def _work(options: argparse.Namespace) -> None:
         print(json.dumps(contest(replace(work, batch=min(work.batch, 2)) if options.quick else work, options.seconds, options.quick)))
 
 
-def print_report(processes: Mapping[str, Sequence[Found]], judged: bool = True) -> bool:
+def print_report(processes: Mapping[str, Sequence[Result]], judged: bool = True) -> bool:
     """Print the engines and the table; return whether results agree and the goals are met."""
-    contests = {row: found for row, found in processes.items() if row != "checks"}
+    contests = {row: result for row, result in processes.items() if row != "checks"}
     good = True
     print("\nWho")
     for text in dict.fromkeys(
-        text for row, founds in contests.items() if row != "epoch" for found in founds[:1] for text in found["described"].values()
+        text for row, results in contests.items() if row != "epoch" for result in results[:1] for text in result["described"].values()
     ):
         print(f"  {text}")
     for text in dict.fromkeys(
-        f"{engine}: {why}" for founds in contests.values() for found in founds for engine, why in found["absent"].items()
+        f"{engine}: {why}" for results in contests.values() for result in results for engine, why in result["absent"].items()
     ):
         print(f"  without {text}")
         good &= "failed" not in text
     print("\nResults: how far from typednn, in units of what is allowed")
-    for row, founds in contests.items():
-        for text in dict.fromkeys(text for found in founds for text in disagreements(found)):
+    for row, results in contests.items():
+        for text in dict.fromkeys(text for result in results for text in disagreements(result)):
             print(f"  {TITLES[row]}: refused, no times: {text}")
             good = False
-        far = {engine: max(found["apart"][engine][0] for found in founds) for engine in founds[0]["apart"] if engine != "typednn"}
+        far = {engine: max(result["apart"][engine][0] for result in results) for engine in results[0]["apart"] if engine != "typednn"}
         print(f"  {TITLES[row]:49.49}{', '.join(f'{engine} {one:.2g}' for engine, one in far.items()) or 'nobody to compare with'}")
     print("\nWhich engine ran typednn's ops")
-    for row, founds in contests.items():
-        for engine, ran in founds[0].get("ran", {}).items():
+    for row, results in contests.items():
+        for engine, ran in results[0].get("ran", {}).items():
             print(f"  {TITLES[row]:49.49}{engine:15}{engines_used(ran)}")
-    measured = [found["limit"] for founds in contests.values() for found in founds if "limit" in found]
+    measured = [result["limit"] for results in contests.values() for result in results if "limit" in result]
     if measured:
-        product, copy = (median(found[what] for found in measured) / 1e9 for what in ("flops", "copied"))
+        product, copy = (median(result[what] for result in measured) / 1e9 for what in ("flops", "copied"))
         print(f"\nLimit of this machine: matrix product {product:.0f} GFLOP/s, copy {copy:.0f} GB/s")
     print(f"\n{HEAD}")
     met: dict[Goal, bool] = {}
     for goal in GOALS:
-        founds = contests.get(goal.row, ())
-        if not founds or any(disagreements(found) for found in founds):
+        results = contests.get(goal.row, ())
+        if not results or any(disagreements(result) for result in results):
             continue
-        for line in lines(goal, founds):
+        for line in lines(goal, results):
             print(line.text(judged))
             met[goal] = met.get(goal, False) or line.held
         if goal not in met:
             ours = ", ".join(
-                f"{who} {_amount(goal.row, median(median(found['times'][who]) for found in founds))}" for who in founds[0]["times"]
+                f"{who} {_amount(goal.row, median(median(result['times'][who]) for result in results))}" for who in results[0]["times"]
             )
             print(f"  {TITLES[goal.row]:49.49}without {goal.peer}: {ours or 'nothing measured'}")
     shares = print_check_shares(contests, processes.get("checks", ()), judged)
-    for found in contests.get("memory", ())[:1]:
-        first = ", ".join(f"{engine} {seconds:.2f} s" for engine, seconds in found["first"].items())
+    for result in contests.get("memory", ())[:1]:
+        first = ", ".join(f"{engine} {seconds:.2f} s" for engine, seconds in result["first"].items())
         print(f"\n  from the start of the process to the end of LeNet5's first step: {first}")
-        print(f"  cold: kernels not compiled yet; that process's peak memory is {found['cold'] / 1e6:.0f} MB")
+        print(f"  cold: kernels not compiled yet; that process's peak memory is {result['cold'] / 1e6:.0f} MB")
     if not judged:
         print("\nnot judged: too small")
         return good

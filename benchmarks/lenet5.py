@@ -183,13 +183,13 @@ class Torch:
         self.images.requires_grad_()
         output = self.forward()
         self.backward(output)
-        found = {"output": output.detach().numpy(), "input": self.images.grad.permute(0, 2, 3, 1).numpy()}
+        results = {"output": output.detach().numpy(), "input": self.images.grad.permute(0, 2, 3, 1).numpy()}
         named = dict(self.model.named_parameters())
-        found |= {ours: _from_torch(ours, named[theirs].grad.numpy()) for ours, _, theirs in PARAMETERS}
+        results |= {ours: _from_torch(ours, named[theirs].grad.numpy()) for ours, _, theirs in PARAMETERS}
         self.images.requires_grad_(False)
         self.images.grad = None
         self.optimizer.zero_grad()
-        return found
+        return results
 
     def described(self) -> str:
         return f"PyTorch {self.torch.__version__}, eager, {self.layout}, {self.torch.get_num_threads()} threads"

@@ -115,15 +115,15 @@ WORKS: dict[str, Work] = {
 def weights(work: Work) -> dict[str, Any]:
     """Every parameter under typednn's name and in its layout."""
     rng = np.random.default_rng(42)
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for place, (kind, sizes) in enumerate(work.parts):
         if kind not in ("conv", "linear"):
             continue
         shape = (sizes[1], sizes[2], sizes[2], sizes[0]) if kind == "conv" else sizes[::-1]
         scale = math.sqrt(2 / math.prod(shape[1:]))
-        found[f"{place}.weight"] = (rng.standard_normal(shape) * scale).astype(np.float32)
-        found[f"{place}.bias"] = (rng.standard_normal(sizes[1]) * 0.1).astype(np.float32)
-    return found
+        parameters[f"{place}.weight"] = (rng.standard_normal(shape) * scale).astype(np.float32)
+        parameters[f"{place}.bias"] = (rng.standard_normal(sizes[1]) * 0.1).astype(np.float32)
+    return parameters
 
 
 def samples(work: Work) -> tuple[Any, Any]:
@@ -228,11 +228,11 @@ class Typednn:
             return {"output": self.model.forward(self.x)}
         before = weights(self.work)
         output, loss, grad = self.step()
-        found = {"output": output.copy(), "loss": np.array(loss)}
-        found |= {f"gradient {name}": array.copy() for name, array in self.model.named_gradients(grad).items()}
+        results = {"output": output.copy(), "loss": np.array(loss)}
+        results |= {f"gradient {name}": array.copy() for name, array in self.model.named_gradients(grad).items()}
         for _ in range(STEPS - 1):
             self.step()
-        return found | {f"way {name}": array - before[name] for name, array in self.model.named_parameters().items()}
+        return results | {f"way {name}": array - before[name] for name, array in self.model.named_parameters().items()}
 
     def described(self) -> str:
         typednn, engines = import_module("typednn"), import_module("typednn.engines")
@@ -318,15 +318,15 @@ class Torch:
                 return {"output": self.model(self.x).numpy()}
         before = weights(self.work)
         output, loss = self.step()
-        found = {"output": output.detach().numpy(), "loss": loss.detach().numpy()}
+        results = {"output": output.detach().numpy(), "loss": loss.detach().numpy()}
         named = dict(self.model.named_parameters())
         for ours, theirs in self.names.items():
-            found[f"gradient {ours}"] = channels_last(self.work, ours, named[theirs].grad.contiguous().numpy().copy())
+            results[f"gradient {ours}"] = channels_last(self.work, ours, named[theirs].grad.contiguous().numpy().copy())
         for _ in range(STEPS - 1):
             self.step()
         for ours, theirs in self.names.items():
-            found[f"way {ours}"] = channels_last(self.work, ours, named[theirs].detach().contiguous().numpy()) - before[ours]
-        return found
+            results[f"way {ours}"] = channels_last(self.work, ours, named[theirs].detach().contiguous().numpy()) - before[ours]
+        return results
 
     def described(self) -> str:
         layout = f", {self.layout}" if self.work.images else ""
@@ -454,10 +454,10 @@ class Jax:
         before = weights(self.work)
         grad, _ = self.slopes(self.parameters, self.x, self.y)
         self.parameters, value, output = self.step(self.parameters, self.x, self.y)
-        found = {"output": np.array(output), "loss": np.array(value)}
-        found |= {f"gradient {name}": _back(np.array(array)) for name, array in grad.items()}
+        results = {"output": np.array(output), "loss": np.array(value)}
+        results |= {f"gradient {name}": _back(np.array(array)) for name, array in grad.items()}
         self.run(STEPS - 1)
-        return found | {f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()}
+        return results | {f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()}
 
     def described(self) -> str:
         return f"JAX {version('jax')} jit, CPU, NPROC={os.environ.get('NPROC', 'not set')} threads"
@@ -557,10 +557,10 @@ def needed(work: Work) -> tuple[float, float]:
 
 def _arrays(values: tuple[Any, ...]) -> list[Any]:
     """The arrays in ``values`` and in tuples inside it."""
-    found: list[Any] = []
+    arrays: list[Any] = []
     for value in values:
-        found += _arrays(value) if isinstance(value, tuple) else [value] * hasattr(value, "nbytes")
-    return found
+        arrays += _arrays(value) if isinstance(value, tuple) else [value] * hasattr(value, "nbytes")
+    return arrays
 
 
 # ---------------------------------------------------------------------------------------------------- where the time goes
@@ -569,6 +569,6 @@ def _arrays(values: tuple[Any, ...]) -> list[Any]:
 @contextmanager
 def profiled() -> Generator[dict[str, list[float]]]:
     """The seconds of each op within the block."""
-    found: dict[str, list[float]] = {}
-    with import_module("typednn.engines").observing(lambda ran: found.setdefault(ran.op.name, []).append(ran.seconds)):
-        yield found
+    seconds: dict[str, list[float]] = {}
+    with import_module("typednn.engines").observing(lambda ran: seconds.setdefault(ran.op.name, []).append(ran.seconds)):
+        yield seconds
