@@ -435,7 +435,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="some of the rows")
     parser.add_argument("--processes", type=int, default=5, help="fresh processes per row (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=8.0, help="of alternating runs in each (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=2, help="for everybody (default: %(default)s, the goals')")
+    parser.add_argument("--threads", type=int, default=2, help="threads of every engine (default: %(default)s, as in the goals)")
     parser.add_argument("--quick", action="store_true", help="one process, tiny batches, no epoch: shows that it works, and judges nothing")
     parser.add_argument("--json", type=Path, help="write everything that was measured there")
     parser.add_argument("--profile", action="store_true", help="show where typednn's time goes instead")

@@ -49,8 +49,8 @@ def seed(text: str) -> int:
 def arguments(command_line: Sequence[str] | None) -> argparse.Namespace:
     """The parsed command line; argparse exits with code 2 on an error."""
     description = "Train LeNet5 on handwritten digits and print a report."
-    auto = "auto, which is the default: MNIST where it is found, else scikit-learn's digits"
-    epochs = f"passes over the images; {EPOCHS['mnist']} for MNIST and {EPOCHS['digits']} for the digits unless told"
+    auto = "auto, which is the default: MNIST if it is found, else scikit-learn's digits"
+    epochs = f"passes over the images (default: {EPOCHS['mnist']} for MNIST, {EPOCHS['digits']} for the digits)"
     parser = argparse.ArgumentParser(prog="python -m examples.lenet5_digits", description=description)
     parser.add_argument("--data", choices=("auto", "mnist", "digits"), default="auto", help=auto)
     parser.add_argument("--epochs", type=positive, metavar="N", help=epochs)
