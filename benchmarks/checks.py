@@ -1,23 +1,22 @@
-"""What checking costs per call, apart from any arithmetic: ``python -m benchmarks.checks``.
+"""The cost of the checks per call, without arithmetic: ``python -m benchmarks.checks``.
 
-The layers, loss and optimizer here carry the annotations of typednn's own around bodies that hand back an array made
-before, so that the wrapper is all there is to time. ``bare`` is the method without its wrapper; the columns of the modes
-say what each of them adds to it:
+The layers, loss and optimizer here have the annotations of typednn's own. Their bodies return a constant array, so only the
+wrapper takes time. ``bare`` is the method without its wrapper. The other columns are the time that each mode adds:
 
 ======  ===============================================================================================
-off     the wrapper itself: the mode is read, and a layer in training notes that it was called
+off     the wrapper itself: it reads the mode, and a layer in training records the call
 cached  the default: the kind of call is known, its sizes are compared
-full    every annotation is judged anew
+full    every annotation is checked again
 ======  ===============================================================================================
 
-Methods and modes take turns, in many short rounds. Whatever else a machine does, and a clock that it slows down, can only
-add to a round: the quickest tenth of a method's rounds counts, with its medians. What is compared was thus measured within
-the same milliseconds. ``update`` is the inherited one, of a weight and a bias; its walk to them is part of ``bare``.
+Methods and modes alternate in many short rounds, so compared times are measured within the same milliseconds. Other work of
+the machine, or a lower clock rate, can only make a round slower. So only the fastest tenth of a method's rounds counts, with its
+medians. ``update`` is the inherited one, for a weight and a bias; its traversal is part of ``bare``.
 
-The rows *new sizes* call with another batch each time. The last line is a whole LeNet5: what its forward takes longer where the batch
-is another than in the call before.
+The rows *new sizes* change the batch size at each call. The last line is the extra time of a whole LeNet5's forward if the batch
+size differs from the call before.
 
-Ends with 1 where ``cached`` costs more than a microsecond over ``off``, or one of these more than its own limit.
+The exit code is 1 if ``cached`` costs more than a microsecond over ``off``, or if a row exceeds its own limit.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ from typednn.engines import counting
 from typednn.models import lenet5
 
 LIMIT = 1.0  # µs per call, of cached over off
-LIMIT_NEW = 2.5  # where the sizes are others than in the call before
-LIMIT_LENET = 50.0  # µs per forward, of new sizes over old ones
+LIMIT_NEW = 2.5  # if the sizes differ from the call before
+LIMIT_LENET = 50.0  # µs per forward, new sizes minus known sizes
 MODES: tuple[Mode, ...] = ("off", "cached", "full")
 
 Call = Callable[[], Any]
@@ -68,7 +67,7 @@ Case = tuple[MethodType, tuple[tuple[Any, ...], ...]]
 
 
 def cases() -> dict[str, Case]:
-    """What is called, with what; layers are called forward first, so that their backward may be."""
+    """The measured methods and their arguments; a layer's forward is measured before its backward."""
     rng = np.random.default_rng(0)
     linear, relu, evaluated = Linear(4, 3).init(rng), ReLU(), Linear(4, 3).init(rng).eval()
     conv2d, pool = Conv2d(3, 4, 3).init(rng), MaxPool2d(2)
@@ -93,13 +92,13 @@ def _case(method: Any, *arguments: tuple[Any, ...]) -> Case:
 
 
 def measured(method: MethodType, arguments: Sequence[tuple[Any, ...]], calls: int) -> dict[str, float]:
-    """One round: seconds per call, bare and in each mode; where there are several ``arguments``, they take turns."""
+    """One round: seconds per call, bare and in each mode; several ``arguments`` alternate."""
     bare = _calls(MethodType(inspect.unwrap(method.__func__), method.__self__), arguments)
     enforced = _calls(method, arguments)
     with checking("off"):
         times = {"bare": timeit.timeit(bare, number=calls) / calls / len(arguments)}
     for mode in MODES:
-        # Judging takes a hundred times as long as looking up.
+        # A full check takes a hundred times as long as a cached one.
         number = max(1, calls // 100) if mode == "full" else calls
         with checking(mode):
             if isinstance(method.__self__, Linear) and method.__name__ == "backward":
@@ -110,13 +109,13 @@ def measured(method: MethodType, arguments: Sequence[tuple[Any, ...]], calls: in
 
 
 def _calls(method: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Call:
-    first, *others = (partial(method, *given) for given in arguments)
+    first, *others = (partial(method, *values) for values in arguments)
     return (lambda: (first(), others[0]())) if others else first
 
 
 def lenet(rounds: int) -> tuple[float, str]:
-    """Microseconds that a LeNet5's forward takes longer where the batch is another than in the call before, the medians' difference; and
-    the engines that ran.
+    """The extra microseconds of a LeNet5's forward if the batch size differs from the call before (difference of the medians), and the
+    engines that ran.
     """
     model = lenet5(rng=np.random.default_rng(0)).eval()
     times: dict[bool, list[float]] = {True: [], False: []}
@@ -131,14 +130,14 @@ def lenet(rounds: int) -> tuple[float, str]:
     return (median(times[True]) - median(times[False])) * 1e6, ", ".join(sorted({engine for _, engine in ran}))
 
 
-def settled(rounds: list[dict[str, float]]) -> dict[str, float]:
-    """Microseconds per call: the medians over the quickest tenth of the rounds."""
-    quickest = sorted(rounds, key=lambda times: times["bare"] + times["off"] + times["cached"])[: max(1, len(rounds) // 10)]
-    return {what: median(times[what] for times in quickest) * 1e6 for what in ("bare", *MODES)}
+def fastest_medians(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """Microseconds per call: the medians over the fastest tenth of the rounds."""
+    fastest = sorted(rounds, key=lambda times: times["bare"] + times["off"] + times["cached"])[: max(1, len(rounds) // 10)]
+    return {what: median(times[what] for times in fastest) * 1e6 for what in ("bare", *MODES)}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the benchmark; 0 where ``cached`` keeps its limit."""
+    """Run the benchmark; 0 if every limit holds."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.checks", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=200, help="rounds of each mode (default: %(default)s)")
     parser.add_argument("--calls", type=int, default=500, help="calls per round (default: %(default)s)")
@@ -148,28 +147,28 @@ def main(arguments: Sequence[str]) -> int:
     print(f"  {machine.described()}")
     print(f"  {'':24}{'bare':>8}{'+off':>8}{'+cached':>9}{'+full':>8}{'cached-off':>12}")
     noise = machine.Noise.now()
-    kept = True
-    given = cases()
-    seen: dict[str, list[dict[str, float]]] = {name: [] for name in given}
+    passed = True
+    methods = cases()
+    seen: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
     for _ in range(options.rounds):
-        for name, (method, values) in given.items():
+        for name, (method, values) in methods.items():
             seen[name].append(measured(method, values, options.calls))
     for name, rounds in seen.items():
-        found = settled(rounds)
-        added = {mode: found[mode] - found["bare"] for mode in MODES}
+        times = fastest_medians(rounds)
+        added = {mode: times[mode] - times["bare"] for mode in MODES}
         cost, limit = added["cached"] - added["off"], LIMIT_NEW if "new" in name else LIMIT
-        kept &= cost <= limit
+        passed &= cost <= limit
         verdict = "pass" if cost <= limit else "FAIL"
-        print(f"  {name:24}{found['bare']:8.2f}{added['off']:8.2f}{added['cached']:9.2f}{added['full']:8.1f}{cost:12.2f}  {verdict}")
+        print(f"  {name:24}{times['bare']:8.2f}{added['off']:8.2f}{added['cached']:9.2f}{added['full']:8.1f}{cost:12.2f}  {verdict}")
     cost, engines = lenet(options.rounds)
-    kept &= cost <= LIMIT_LENET
+    passed &= cost <= LIMIT_LENET
     print(f"  LeNet5, forward in eval: a new batch size costs {cost:.1f} µs more ({engines} kernels)")
     print(f"  {noise.until_now()}")
     print(
-        f"\n{'PASS' if kept else 'FAIL'}: in mode 'cached' a check costs at most {LIMIT:g} µs per call over 'off', {LIMIT_NEW:g} µs where "
-        f"sizes are new, and a new batch size at most {LIMIT_LENET:g} µs in a LeNet5"
+        f"\n{'PASS' if passed else 'FAIL'}: in mode 'cached' a check costs at most {LIMIT:g} µs per call over 'off', {LIMIT_NEW:g} µs "
+        f"where sizes are new, and a new batch size at most {LIMIT_LENET:g} µs in a LeNet5"
     )
-    return 0 if kept else 1
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Networks on a GPU, beside PyTorch on the same GPU: ``python -m benchmarks.gpu``. Needs CuPy; PyTorch with CUDA is the peer.
 
-The networks are those of `benchmarks.kernels` (`benchmarks.works`), layer by layer. Everybody gets the same weights and data, and nobody
-is timed whose outputs, losses, gradients or steps differ. Then all take turns: a few runs that are not counted, then samples of many runs
-each, with a wait for the GPU at the end. A step reads the loss's value, so that it waits for the GPU once. PyTorch is eager, in both memory
-layouts (the faster one is the peer), with cuDNN's search for the best algorithm, in float32 without TF32, as typednn is.
-Ends with 1 where results differ, or where there is no GPU.
+The networks are those of `benchmarks.kernels` (`benchmarks.works`), layer by layer. All engines get the same weights and data. Times are
+measured only if outputs, losses, gradients and steps agree. Then the engines alternate: a few runs that are not counted, then samples of
+many runs each, with a wait for the GPU at the end. A step reads the loss's value, so it waits for the GPU once. PyTorch is eager, in both
+memory layouts (the faster one is the peer), with cuDNN's search for the best algorithm, in float32 without TF32, like typednn.
+The exit code is 1 if results differ, or if there is no GPU.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ SAMPLES = 7
 
 
 class Contestant(Protocol):
-    """One engine with one work, on a device."""
+    """One engine that computes one work on a device."""
 
     def results(self) -> Results:
-        """As `benchmarks.works.Contestant.results`, on NumPy."""
+        """As `benchmarks.works.Contestant.results`, as NumPy arrays."""
         ...
 
     def run(self, times: int) -> None:
-        """Do the work so many times, and wait for the device."""
+        """Do the work ``times`` times, and wait for the device."""
         ...
 
     def described(self) -> str: ...
@@ -64,11 +64,11 @@ class Ours:
             return {"output": to_numpy(model.forward(self.inner.x))}
         before = works.weights(self.work)
         output, loss, grad = self.inner.step()
-        found = {"output": to_numpy(output.copy()), "loss": np.array(loss)}
-        found |= {f"gradient {name}": to_numpy(array.copy()) for name, array in model.named_gradients(grad).items()}
+        results = {"output": to_numpy(output.copy()), "loss": np.array(loss)}
+        results |= {f"gradient {name}": to_numpy(array.copy()) for name, array in model.named_gradients(grad).items()}
         for _ in range(works.STEPS - 1):
             self.inner.step()
-        return found | {f"way {name}": to_numpy(array) - before[name] for name, array in model.named_parameters().items()}
+        return results | {f"way {name}": to_numpy(array) - before[name] for name, array in model.named_parameters().items()}
 
     def described(self) -> str:
         ran = [[op, engine, count] for (op, engine), count in self.inner.ran().items()]
@@ -103,15 +103,15 @@ class Theirs:
                 return {"output": self._host(self.inner.model(self.inner.x))}
         before = works.weights(self.work)
         output, loss = self.inner.step()
-        found = {"output": self._host(output), "loss": self._host(loss)}
+        results = {"output": self._host(output), "loss": self._host(loss)}
         named = dict(self.inner.model.named_parameters())
         for ours, theirs in self.inner.names.items():
-            found[f"gradient {ours}"] = works.channels_last(self.work, ours, self._host(named[theirs].grad)).copy()
+            results[f"gradient {ours}"] = works.channels_last(self.work, ours, self._host(named[theirs].grad)).copy()
         for _ in range(works.STEPS - 1):
             self.inner.step()
         for ours, theirs in self.inner.names.items():
-            found[f"way {ours}"] = works.channels_last(self.work, ours, self._host(named[theirs])) - before[ours]
-        return found
+            results[f"way {ours}"] = works.channels_last(self.work, ours, self._host(named[theirs])) - before[ours]
+        return results
 
     @staticmethod
     def _host(tensor: Any) -> Any:
@@ -122,28 +122,28 @@ class Theirs:
 
 
 def contestants(work: Work, device: str, peer: bool) -> dict[str, Contestant]:
-    """Who takes part: typednn, and PyTorch in its layouts where ``peer`` says so."""
-    found: dict[str, Contestant] = {"typednn": Ours(work, device)}
+    """The engines: typednn and, if ``peer`` is true, PyTorch in its layouts."""
+    engines: dict[str, Contestant] = {"typednn": Ours(work, device)}
     if peer:
-        found["torch"] = Theirs(work, device, "contiguous_format")
+        engines["torch"] = Theirs(work, device, "contiguous_format")
         if work.images:
-            found["torch-channels-last"] = Theirs(work, device, "channels_last")
-    return found
+            engines["torch-channels-last"] = Theirs(work, device, "channels_last")
+    return engines
 
 
 def disagreements(work: Work, everyone: Mapping[str, Contestant]) -> list[str]:
-    """Who differs from typednn by more than rounding allows."""
+    """Engines that differ from typednn by more than rounding allows, as messages."""
     ours = everyone["typednn"].results()
-    found: list[str] = []
+    messages: list[str] = []
     for name, contestant in everyone.items():
-        difference, where = works.apart(ours, contestant.results(), work.slack) if name != "typednn" else (0.0, "")
+        difference, where = works.difference(ours, contestant.results(), work.slack) if name != "typednn" else (0.0, "")
         if difference > 1:
-            found.append(f"{name} differs {difference:.1f} times as much as is allowed ({where})")
-    return found
+            messages.append(f"{name} differs {difference:.1f} times as much as is allowed ({where})")
+    return messages
 
 
 def timed(everyone: Mapping[str, Contestant], seconds: float) -> dict[str, list[float]]:
-    """Seconds of one run: a few samples of each contestant, in turns, of about ``seconds`` in all."""
+    """Seconds of one run: a few samples of each engine, alternating, of about ``seconds`` in total."""
     times: dict[str, int] = {}
     for name, contestant in everyone.items():
         contestant.run(3)
@@ -174,7 +174,7 @@ def line(work: Work, samples: Mapping[str, Sequence[float]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the benchmark; 0 where there is a GPU and results agree."""
+    """Run the benchmark; 0 if there is a GPU and the results agree."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="networks (default: all)")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each engine and network (default: %(default)s)")
@@ -196,9 +196,9 @@ def main(arguments: Sequence[str]) -> int:
         everyone = contestants(work, "cuda", peer)
         for contestant in everyone.values():
             print(f"  {work.title}: {contestant.described()}")
-        complaints = disagreements(work, everyone)
-        agreed &= not complaints
-        table.append(f"  {work.title:46} {'; '.join(complaints)}" if complaints else line(work, timed(everyone, options.seconds)))
+        differences = disagreements(work, everyone)
+        agreed &= not differences
+        table.append(f"  {work.title:46} {'; '.join(differences)}" if differences else line(work, timed(everyone, options.seconds)))
     print(f"\n  {'work':46}{'typednn':>12}{'PyTorch':>12}  {'layout':20}{'ratio':>7}{'least':>7}")
     print("\n".join(table))
     return 0 if agreed else 1

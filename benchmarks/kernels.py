@@ -1,21 +1,21 @@
 """How fast networks run and train on this processor, beside PyTorch, ONNX Runtime and JAX: ``python -m benchmarks.kernels``.
 
-Everybody gets the same weights, data and number of threads. First results are compared: outputs, losses, every gradient, and where
-a few steps lead; who disagrees with typednn ends the row, and nothing is timed. Then all take turns within one process, a few runs at
-a time after a pause (threads of whoever came before spin on for a moment) and some runs that are not counted. Because some processes
-are slow throughout, there are several; a number is the median over processes of their medians, a ratio the median of their ratios,
-and where PyTorch has two layouts, the faster one is the peer. In brackets the least and the most of the processes; ``least`` compares
-everybody's fastest run.
+All engines get the same weights, data and number of threads. First the results are compared: outputs, losses, every gradient, and the
+weights after a few steps. If an engine differs from typednn, its row has no times. Then the engines alternate within one process, a few
+runs at a time, after a pause (the threads of the engine before still spin for a moment) and some runs that are not counted. Some
+processes are slow throughout, so there are several. A time is the median over processes of their medians, a ratio the median of their
+ratios. If PyTorch has two layouts, the faster one is the peer. The least and the greatest ratio of the processes are in brackets;
+``least`` compares the fastest runs.
 
 ======  ==============================================================================================================================
-limit   ours over what the arithmetic that our ops declare takes at the rate of a large matrix product, and the bytes of input,
-        parameters and optimizer at the rate of a copy, both measured in the same processes
-memory  the largest resident size of a process that trains LeNet5 and does nothing else, Python and libraries included
+limit   typednn's time over a lower bound: the operations that the ops declare at the rate of a large matrix product, plus the bytes of
+        input, parameters and optimizer at the rate of a copy, both measured in the same processes
+memory  the largest resident size of a process that only trains LeNet5, Python and libraries included
 epoch   ``typednn train lenet5 --data mnist --epochs 1`` beside `benchmarks.mnist_torch`, both from start to end of the process
-checks  calls of a checked method per step, times what a check costs (`benchmarks.checks`), over the step
+checks  calls of checked methods per step, times the cost of a check (`benchmarks.checks`), over the time of the step
 ======  ==============================================================================================================================
 
-Ends with 1 where results disagree, or where typednn, in the better of its two variants, misses a goal.
+The exit code is 1 if results disagree, or if the better of typednn's two variants misses a goal.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from benchmarks.limits import limits
 from benchmarks.works import BOTH, LAYOUTS, WORKS, Contestant, Work
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PAUSE = 0.01  # seconds before a contestant's turn
+PAUSE = 0.01  # seconds before each engine's samples
 SAMPLE = 0.002  # seconds of a timed sample, at least one run
 TURN = 5  # samples
-BEGUN = "TYPEDNN_BENCHMARK_BEGUN"  # where a process finds when it was started
-# jaxtyping imports JAX where it is installed, tensorboardX imports PyTorch: 130 MB and seconds that users without them don't have.
+BEGUN = "TYPEDNN_BENCHMARK_BEGUN"  # the variable with the start time of a process
+# jaxtyping imports JAX if it is installed, tensorboardX imports PyTorch: 130 MB and seconds that users without them do not have.
 HIDDEN = ("jax", "torch")
 OWN_COMMAND = f"import sys; sys.modules.update(dict.fromkeys({HIDDEN})); from typednn.cli import main; sys.exit(main())"
 ALLOWED = 0.01  # between accuracies after an epoch
@@ -51,7 +51,7 @@ ALLOWED = 0.01  # between accuracies after an epoch
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """At most so many times what the fastest of ``peers`` takes."""
+    """At most ``ratio`` times the time of the fastest of ``peers``."""
 
     row: str
     peer: str
@@ -81,14 +81,14 @@ TITLES = {name: work.title for name, work in WORKS.items()} | {
 }
 ROWS = (*TITLES, "checks")
 
-Found = dict[str, Any]
+Result = dict[str, Any]
 
 
 # ---------------------------------------------------------------------------------------------------- within a process
 
 
-def contest(work: Work, seconds: float, quick: bool = False) -> Found:
-    """One process's share of a row: who took part, whether they agree, and, if so, everybody's seconds per run."""
+def contest(work: Work, seconds: float, quick: bool = False) -> Result:
+    """One process's part of a row: the engines, whether their results agree and, if so, each engine's seconds per run."""
     contestants: dict[str, Contestant] = {}
     absent: dict[str, str] = {}
     results: dict[str, works.Results] = {}
@@ -98,14 +98,14 @@ def contest(work: Work, seconds: float, quick: bool = False) -> Found:
             absent[engine] = reason
             continue
         try:
-            contestants[engine] = works.made(engine, work)
+            contestants[engine] = works.new_contestant(engine, work)
             results[engine] = contestants[engine].results()
-        except Exception as error:  # whatever it is, the other rows are still to be measured
+        except Exception as error:  # after any error the other rows are still measured
             absent[engine] = f"failed: {type(error).__name__}: {error}"
             contestants.pop(engine, None)
     flops, traffic = works.needed(work)
-    agreement = {engine: works.apart(results["typednn"], its, work.slack) for engine, its in results.items() if "typednn" in results}
-    found: Found = {
+    agreement = {engine: works.difference(results["typednn"], its, work.slack) for engine, its in results.items() if "typednn" in results}
+    result: Result = {
         "absent": absent,
         "described": {engine: contestant.described() for engine, contestant in contestants.items()},
         "apart": agreement,
@@ -114,18 +114,18 @@ def contest(work: Work, seconds: float, quick: bool = False) -> Found:
         "traffic": traffic,
     }
     if "typednn" not in results or any(far > 1 for far, _ in agreement.values()):
-        return found
-    found["ran"] = {
+        return result
+    result["ran"] = {
         engine: [[op, by, count] for (op, by), count in contestant.ran().items()]
         for engine, contestant in contestants.items()
         if isinstance(contestant, works.Typednn)
     }
     if work.optimizer:
-        found["checked"] = {engine: checked_calls(partial_run(contestants[engine])) for engine in BOTH if engine in contestants}
+        result["checked"] = {engine: checked_calls(partial_run(contestants[engine])) for engine in BOTH if engine in contestants}
     machine_limits = limits(256, 2**16, 1) if quick else limits()
-    found["limit"] = {"flops": machine_limits.flops, "copied": machine_limits.copied}
-    found["times"], found["cores"] = timed(contestants, seconds)
-    return found
+    result["limit"] = {"flops": machine_limits.flops, "copied": machine_limits.copied}
+    result["times"], result["cores"] = timed(contestants, seconds)
+    return result
 
 
 def partial_run(contestant: Contestant) -> Callable[[], None]:
@@ -134,7 +134,7 @@ def partial_run(contestant: Contestant) -> Callable[[], None]:
 
 
 def timed(contestants: Mapping[str, Contestant], seconds: float) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Seconds per run, sample by sample; and the cores that each kept busy."""
+    """Seconds per run of each sample; and the number of cores that each engine used."""
     times: dict[str, list[float]] = {engine: [] for engine in contestants}
     spent = {engine: [0.0, 0.0] for engine in contestants}
     runs: dict[str, int] = {}
@@ -163,7 +163,7 @@ def timed(contestants: Mapping[str, Contestant], seconds: float) -> tuple[dict[s
 
 
 def checked_calls(step: Callable[[], None]) -> int:
-    """How many calls of checked methods a step makes."""
+    """The number of calls of checked methods in a step."""
     places = {"contracts/checks.py": {"checked"}, "module/calls.py": {"called", "backward"}, "module/updates.py": {"checked_uses"}}
     calls = 0
 
@@ -182,12 +182,12 @@ def checked_calls(step: Callable[[], None]) -> int:
     return calls
 
 
-def memory(engine: str, work: Work, steps: int) -> Found:
-    """Train alone in this process: seconds from its start to the end of the first step, the loss in the end, and the peak."""
+def memory(engine: str, work: Work, steps: int) -> Result:
+    """Train one engine in this process: seconds from its start to the end of the first step, the final loss, and the peak memory."""
     reason = works.missing(engine)
     if reason:
         return {"absent": reason}
-    contestant: Any = works.made(engine, work)
+    contestant: Any = works.new_contestant(engine, work)
     contestant.run(1)
     first = time.time() - float(os.environ.get(BEGUN, "nan"))
     contestant.run(steps - 2)
@@ -195,32 +195,32 @@ def memory(engine: str, work: Work, steps: int) -> Found:
     return {"first": first, "loss": loss, "peak": peak_memory(), "described": contestant.described()}
 
 
-def cost_of_checks(quick: bool) -> Found:
-    """Seconds that ``cached`` adds to a call, of the method where it adds most."""
+def cost_of_checks(quick: bool) -> Result:
+    """Seconds that ``cached`` adds to a call, for each method."""
     from benchmarks import checks
 
     rounds, calls = (2, 10) if quick else (60, 500)
     costs: dict[str, float] = {}
     for name, (method, values) in checks.cases().items():
-        seen = checks.settled([checks.measured(method, values, calls) for _ in range(rounds)])
+        seen = checks.fastest_medians([checks.measured(method, values, calls) for _ in range(rounds)])
         costs[name] = (seen["cached"] - seen["off"]) * 1e-6
     return {"costs": costs}
 
 
 def profile(work: Work, engine: str, runs: int) -> None:
-    """Prints where a run's time goes: each op of `typednn.kernels`, and what is left for Python."""
-    contestant = works.made(engine, work)
+    """Print the time of each op of `typednn.kernels` in a run, and the remaining time of Python."""
+    contestant = works.new_contestant(engine, work)
     contestant.run(3)
     started = time.perf_counter()
     contestant.run(runs)
     bare = (time.perf_counter() - started) / runs
-    with works.profiled() as found:
+    with works.profiled() as result:
         started = time.perf_counter()
         contestant.run(runs)
         whole = (time.perf_counter() - started) / runs
     print(f"{work.title}, {engine}: {_time(bare)} a run, {_time(whole)} under this profile")
     rest = whole
-    for name, seconds in sorted(found.items(), key=lambda item: -sum(item[1])):
+    for name, seconds in sorted(result.items(), key=lambda item: -sum(item[1])):
         share = sum(seconds) / runs
         rest -= share
         each = f"{len(seconds) / runs:g} calls, median {_time(median(seconds))}, least {_time(min(seconds))}"
@@ -231,8 +231,8 @@ def profile(work: Work, engine: str, runs: int) -> None:
 # ---------------------------------------------------------------------------------------------------- from outside
 
 
-def asked(arguments: Sequence[str], threads: int, **more: str) -> Found:
-    """What a fresh process of this program answers."""
+def run_process(arguments: Sequence[str], threads: int, **more: str) -> Result:
+    """Run this program in a new process; return its JSON result."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.kernels", *arguments],
         cwd=REPOSITORY,
@@ -243,35 +243,35 @@ def asked(arguments: Sequence[str], threads: int, **more: str) -> Found:
     )
     if done.returncode:
         raise SystemExit(f"benchmarks.kernels {' '.join(arguments)} ended with {done.returncode}\n{done.stderr}")
-    found: Found = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: Result = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
-def memories(threads: int, quick: bool) -> Found:
-    """Everybody's peak, in processes of their own; ours also with an empty cache of kernels."""
+def memories(threads: int, quick: bool) -> Result:
+    """The peak memory of each engine in its own process; for typednn also with an empty kernel cache."""
     options = ["--quick"] if quick else []
-    found: dict[str, Found] = {}
-    for engine in BOTH:  # so that their kernels lie in the cache
-        asked(["--worker", "memory", "--engine", engine, *options], threads)
+    result: dict[str, Result] = {}
+    for engine in BOTH:  # fills the kernel cache
+        run_process(["--worker", "memory", "--engine", engine, *options], threads)
     for engine in (*BOTH, *LAYOUTS):
-        found[engine] = asked(["--worker", "memory", "--engine", engine, *options], threads)
+        result[engine] = run_process(["--worker", "memory", "--engine", engine, *options], threads)
     with tempfile.TemporaryDirectory() as empty:
-        found["cold"] = asked(["--worker", "memory", "--engine", "typednn", *options], threads, TYPEDNN_CACHE=empty)
-    took = {engine: one for engine, one in found.items() if "absent" not in one}
-    losses = {engine: one["loss"] for engine, one in took.items()}
+        result["cold"] = run_process(["--worker", "memory", "--engine", "typednn", *options], threads, TYPEDNN_CACHE=empty)
+    measured = {engine: one for engine, one in result.items() if "absent" not in one}
+    losses = {engine: one["loss"] for engine, one in measured.items()}
     apart = {engine: [abs(loss / losses["typednn"] - 1) / 1e-3, "loss"] for engine, loss in losses.items()}
     return {
-        "absent": {engine: one["absent"] for engine, one in found.items() if "absent" in one},
-        "described": {engine: one["described"] for engine, one in took.items() if engine != "cold"},
+        "absent": {engine: one["absent"] for engine, one in result.items() if "absent" in one},
+        "described": {engine: one["described"] for engine, one in measured.items() if engine != "cold"},
         "apart": apart,
-        "times": {engine: [one["peak"]] for engine, one in took.items() if engine != "cold"},
-        "first": {engine: one["first"] for engine, one in took.items()},
-        "cold": took["cold"]["peak"],
+        "times": {engine: [one["peak"]] for engine, one in measured.items() if engine != "cold"},
+        "first": {engine: one["first"] for engine, one in measured.items()},
+        "cold": measured["cold"]["peak"],
     }
 
 
-def epoch(threads: int) -> Found:
-    """One epoch by our command and by the plain loop, a process each."""
+def epoch(threads: int) -> Result:
+    """One epoch by typednn's command and by the plain PyTorch loop, each in its own process."""
     from typednn.data import find_mnist
 
     folder = find_mnist()
@@ -325,7 +325,7 @@ def _verdict(held: bool, judged: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One variant of ours beside one peer."""
+    """One variant of typednn beside one peer."""
 
     goal: Goal
     engine: str
@@ -341,7 +341,7 @@ class Line:
         """Whether the goal is met."""
         return median(self.ratios) <= self.goal.ratio
 
-    def told(self, judged: bool) -> str:
+    def text(self, judged: bool) -> str:
         """The line of the table."""
         spread = f"{median(self.ratios):6.3f} ({min(self.ratios):.3f}-{max(self.ratios):.3f})"
         limit = f"{self.limit:8.1f}x" if self.limit is not None else f"{'-':>9}"
@@ -358,24 +358,24 @@ HEAD = (
 )  # fmt: skip
 
 
-def lines(goal: Goal, processes: Sequence[Found]) -> list[Line]:
-    """A goal's lines, one for each variant of ours that took part; none without the peer."""
-    made: list[Line] = []
-    peers = [peer for peer in goal.peers if all(peer in found["times"] for found in processes)]
+def lines(goal: Goal, processes: Sequence[Result]) -> list[Line]:
+    """A goal's lines, one for each measured variant of typednn; empty without the peer."""
+    table: list[Line] = []
+    peers = [peer for peer in goal.peers if all(peer in result["times"] for result in processes)]
     if not peers or not processes:
         return []
-    medians = [{engine: median(times) for engine, times in found["times"].items()} for found in processes]
+    medians = [{engine: median(times) for engine, times in result["times"].items()} for result in processes]
     best = min(peers, key=lambda peer: median(one[peer] for one in medians))
     for engine in BOTH:
         if not all(engine in one for one in medians):
             continue
         ratios = tuple(one[engine] / min(one[peer] for peer in peers) for one in medians)
-        least = {who: min(min(found["times"][who]) for found in processes) for who in (engine, *peers)}
+        least = {who: min(min(result["times"][who]) for result in processes) for who in (engine, *peers)}
         limit = None
-        if all("limit" in found for found in processes):
-            allowed = [found["flops"] / found["limit"]["flops"] + found["traffic"] / found["limit"]["copied"] for found in processes]
+        if all("limit" in result for result in processes):
+            allowed = [result["flops"] / result["limit"]["flops"] + result["traffic"] / result["limit"]["copied"] for result in processes]
             limit = median(one[engine] / seconds for one, seconds in zip(medians, allowed, strict=True))
-        made.append(
+        table.append(
             Line(
                 goal,
                 engine,
@@ -387,7 +387,7 @@ def lines(goal: Goal, processes: Sequence[Found]) -> list[Line]:
                 limit,
             )
         )
-    return made
+    return table
 
 
 def engines_used(ran: Sequence[Sequence[Any]]) -> str:
@@ -400,42 +400,42 @@ def engines_used(ran: Sequence[Sequence[Any]]) -> str:
     return f"{text} ({', '.join(slow)})" if slow else text
 
 
-def refused(found: Found) -> list[str]:
-    """Who disagrees, in words."""
+def disagreements(result: Result) -> list[str]:
+    """Engines whose results disagree with typednn's, as messages."""
     return [
         f"{engine} is {far:.3g} times farther from typednn than allowed ({where})"
-        for engine, (far, where) in found["apart"].items()
+        for engine, (far, where) in result["apart"].items()
         if far > 1
     ]
 
 
-def told_shares(processes: Mapping[str, Sequence[Found]], costs: Sequence[Found], judged: bool) -> bool:
-    """Prints what checks take of a step; whether they keep to their share."""
+def print_check_shares(processes: Mapping[str, Sequence[Result]], costs: Sequence[Result], judged: bool) -> bool:
+    """Print the share of the checks in a step's time; return whether every share is within the limit."""
     if not costs:
         return True
-    cost = median(max(found["costs"].values()) for found in costs)
-    kept = True
+    cost = median(max(result["costs"].values()) for result in costs)
+    passed = True
     for row in CHECKED:
         for engine in BOTH:
-            there = [found for found in processes.get(row, ()) if engine in found["times"]]
-            if not there:
+            measured = [result for result in processes.get(row, ()) if engine in result["times"]]
+            if not measured:
                 continue
-            calls = there[0]["checked"][engine]
-            step = median(median(found["times"][engine]) for found in there)
+            calls = measured[0]["checked"][engine]
+            step = median(median(result["times"][engine]) for result in measured)
             share = calls * cost / step
-            kept &= share <= SHARE
-            told = f"{calls} checked calls x {cost * 1e6:.2f} µs of {_time(step)}"
-            print(f"  checks, {TITLES[row]:48}{engine:15}  {told:46}{share:8.2%}  goal {SHARE:.0%}  {_verdict(share <= SHARE, judged)}")
-    return kept
+            passed &= share <= SHARE
+            sums = f"{calls} checked calls x {cost * 1e6:.2f} µs of {_time(step)}"
+            print(f"  checks, {TITLES[row]:48}{engine:15}  {sums:46}{share:8.2%}  goal {SHARE:.0%}  {_verdict(share <= SHARE, judged)}")
+    return passed
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the benchmark; 0 where results agree and goals are met, or are not judged."""
+    """Run the benchmark; 0 if results agree and goals are met, or are not judged."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="some of the rows")
     parser.add_argument("--processes", type=int, default=5, help="fresh processes per row (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=8.0, help="of alternating runs in each (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=2, help="for everybody (default: %(default)s, the goals')")
+    parser.add_argument("--threads", type=int, default=2, help="threads of every engine (default: %(default)s, as in the goals)")
     parser.add_argument("--quick", action="store_true", help="one process, tiny batches, no epoch: shows that it works, and judges nothing")
     parser.add_argument("--json", type=Path, help="write everything that was measured there")
     parser.add_argument("--profile", action="store_true", help="show where typednn's time goes instead")
@@ -467,29 +467,29 @@ def main(arguments: Sequence[str]) -> int:
     if ignored:
         print(f"  left out of the measured processes' environment: {', '.join(ignored)}")
     noise = machine.Noise.now()
-    processes: dict[str, list[Found]] = {row: [] for row in rows}
+    processes: dict[str, list[Result]] = {row: [] for row in rows}
     for number in range(count):
         for row in rows:
             print(f"process {number + 1} of {count}: {TITLES.get(row, row)}", file=sys.stderr)
             processes[row].append(_measured(row, seconds, options.threads, options.quick))
     if options.json is not None:
         options.json.write_text(json.dumps(processes), encoding="utf-8")
-    good = told(processes, judged=not options.quick)
+    good = print_report(processes, judged=not options.quick)
     print(f"  {noise.until_now()}")
     return 0 if good else 1
 
 
-def _measured(row: str, seconds: float, threads: int, quick: bool) -> Found:
-    """One process's share of a row."""
+def _measured(row: str, seconds: float, threads: int, quick: bool) -> Result:
+    """One process's part of a row."""
     if row == "memory":
         return memories(threads, quick)
     if row == "epoch":
         return epoch(threads)
-    return asked(["--worker", row, "--seconds", str(seconds), *(["--quick"] if quick else [])], threads)
+    return run_process(["--worker", row, "--seconds", str(seconds), *(["--quick"] if quick else [])], threads)
 
 
 def _work(options: argparse.Namespace) -> None:
-    """A measured process: the answer is its last line."""
+    """A measured process; it prints its result as the last line."""
     kind, _, row = options.worker.partition(" ")
     if kind == "profile":
         work = WORKS[row]
@@ -507,54 +507,54 @@ def _work(options: argparse.Namespace) -> None:
         print(json.dumps(contest(replace(work, batch=min(work.batch, 2)) if options.quick else work, options.seconds, options.quick)))
 
 
-def told(processes: Mapping[str, Sequence[Found]], judged: bool = True) -> bool:
-    """Prints who took part and the table; whether everybody agreed and the goals were met."""
-    contests = {row: found for row, found in processes.items() if row != "checks"}
+def print_report(processes: Mapping[str, Sequence[Result]], judged: bool = True) -> bool:
+    """Print the engines and the table; return whether results agree and the goals are met."""
+    contests = {row: result for row, result in processes.items() if row != "checks"}
     good = True
     print("\nWho")
     for text in dict.fromkeys(
-        text for row, founds in contests.items() if row != "epoch" for found in founds[:1] for text in found["described"].values()
+        text for row, results in contests.items() if row != "epoch" for result in results[:1] for text in result["described"].values()
     ):
         print(f"  {text}")
     for text in dict.fromkeys(
-        f"{engine}: {why}" for founds in contests.values() for found in founds for engine, why in found["absent"].items()
+        f"{engine}: {why}" for results in contests.values() for result in results for engine, why in result["absent"].items()
     ):
         print(f"  without {text}")
         good &= "failed" not in text
     print("\nResults: how far from typednn, in units of what is allowed")
-    for row, founds in contests.items():
-        for text in dict.fromkeys(text for found in founds for text in refused(found)):
+    for row, results in contests.items():
+        for text in dict.fromkeys(text for result in results for text in disagreements(result)):
             print(f"  {TITLES[row]}: refused, no times: {text}")
             good = False
-        far = {engine: max(found["apart"][engine][0] for found in founds) for engine in founds[0]["apart"] if engine != "typednn"}
+        far = {engine: max(result["apart"][engine][0] for result in results) for engine in results[0]["apart"] if engine != "typednn"}
         print(f"  {TITLES[row]:49.49}{', '.join(f'{engine} {one:.2g}' for engine, one in far.items()) or 'nobody to compare with'}")
     print("\nWhich engine ran typednn's ops")
-    for row, founds in contests.items():
-        for engine, ran in founds[0].get("ran", {}).items():
+    for row, results in contests.items():
+        for engine, ran in results[0].get("ran", {}).items():
             print(f"  {TITLES[row]:49.49}{engine:15}{engines_used(ran)}")
-    measured = [found["limit"] for founds in contests.values() for found in founds if "limit" in found]
+    measured = [result["limit"] for results in contests.values() for result in results if "limit" in result]
     if measured:
-        product, copy = (median(found[what] for found in measured) / 1e9 for what in ("flops", "copied"))
+        product, copy = (median(result[what] for result in measured) / 1e9 for what in ("flops", "copied"))
         print(f"\nLimit of this machine: matrix product {product:.0f} GFLOP/s, copy {copy:.0f} GB/s")
     print(f"\n{HEAD}")
     met: dict[Goal, bool] = {}
     for goal in GOALS:
-        founds = contests.get(goal.row, ())
-        if not founds or any(refused(found) for found in founds):
+        results = contests.get(goal.row, ())
+        if not results or any(disagreements(result) for result in results):
             continue
-        for line in lines(goal, founds):
-            print(line.told(judged))
+        for line in lines(goal, results):
+            print(line.text(judged))
             met[goal] = met.get(goal, False) or line.held
         if goal not in met:
             ours = ", ".join(
-                f"{who} {_amount(goal.row, median(median(found['times'][who]) for found in founds))}" for who in founds[0]["times"]
+                f"{who} {_amount(goal.row, median(median(result['times'][who]) for result in results))}" for who in results[0]["times"]
             )
             print(f"  {TITLES[goal.row]:49.49}without {goal.peer}: {ours or 'nothing measured'}")
-    shares = told_shares(contests, processes.get("checks", ()), judged)
-    for found in contests.get("memory", ())[:1]:
-        first = ", ".join(f"{engine} {seconds:.2f} s" for engine, seconds in found["first"].items())
+    shares = print_check_shares(contests, processes.get("checks", ()), judged)
+    for result in contests.get("memory", ())[:1]:
+        first = ", ".join(f"{engine} {seconds:.2f} s" for engine, seconds in result["first"].items())
         print(f"\n  from the start of the process to the end of LeNet5's first step: {first}")
-        print(f"  cold: kernels not compiled yet; that process's peak memory is {found['cold'] / 1e6:.0f} MB")
+        print(f"  cold: kernels not compiled yet; that process's peak memory is {result['cold'] / 1e6:.0f} MB")
     if not judged:
         print("\nnot judged: too small")
         return good

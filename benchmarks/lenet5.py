@@ -5,16 +5,16 @@ The paper gives 0.4 s forward, 1.5 s backward and 0.8 GB; typednn's target is a 
 ==========  ==========================================================================================
 forward     Pad2d, two of Conv2d + ReLU + MaxPool2d, Flatten, three Linear, Softmax
 backward    cross entropy's gradient, then backward through the model
-update      one SGD step of every parameter, and dropping what forward kept
-memory      the largest resident size of a process that does nothing else, Python and libraries included
+update      one SGD step of every parameter, and freeing the arrays that forward kept
+memory      the largest resident size of a process that only trains, Python and libraries included
 ==========  ==========================================================================================
 
-Every engine lives in a process of its own, where it begins at the same weights. First all of them compute outputs and
-gradients, which must agree. Then they take turns, one step at a time, so that whatever else the machine does meets all
-alike; a few rounds to warm up are not counted. The number told is the median over processes of the medians over rounds.
-PyTorch (eager) is measured in both of its memory layouts; the faster one is the peer. Its backward leaves out the
-derivative by the images, typednn's does not. Without PyTorch, ours alone.
-Ends with 1 where engines disagree, or where no number of threads meets the targets.
+Every engine runs in its own process and begins with the same weights. First, outputs and gradients of all engines must agree.
+Then the engines alternate, one step at a time, so other work of the machine affects all equally. The warm-up rounds are not
+counted. The result is the median over processes of the medians over rounds. PyTorch (eager) is measured in both of its memory
+layouts; the faster one is the peer. Its backward does not compute the derivative by the images; typednn's does. Without
+PyTorch, only typednn is measured.
+The exit code is 1 if engines disagree, or if no number of threads meets the targets.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ PAPER = {"forward": 0.4, "backward": 1.5, "memory": 0.8}  # seconds, seconds, GB
 TARGET = {"forward": 0.08, "backward": 0.3, "memory": 0.4}
 RATE = 0.1
 FLOOR = 1e-7  # the cross entropy's eps
-# Outputs are probabilities, gradients are divided by their largest number: float32 has 7 digits, sums of 5·10⁵ terms keep 4.
+# Outputs are probabilities, gradients are divided by their largest number. float32 has 7 digits; sums of 5·10⁵ terms agree to 4.
 AGREEMENT = 1e-4
 
-# Linear's columns in PyTorch: its Flatten goes through channels first, ours last.
+# The order of Linear's columns in PyTorch, whose Flatten has channels first; typednn's has channels last.
 _COLUMNS = np.arange(5 * 5 * 16).reshape(5, 5, 16).transpose(2, 0, 1).ravel()
 
-# Our name of each parameter, its shape, and PyTorch's name.
+# typednn's name of each parameter, its shape, and PyTorch's name.
 PARAMETERS: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("1.weight", (6, 5, 5, 1), "0.weight"),
     ("4.weight", (16, 5, 5, 6), "3.weight"),
@@ -100,7 +100,7 @@ class Trained(Protocol):
 
 
 class Typednn:
-    """Ours."""
+    """typednn."""
 
     def __init__(self, batch: int) -> None:
         from typednn import Input
@@ -159,8 +159,8 @@ class Torch:
         ]
         rows = [nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10), nn.Softmax(1)]
         self.model = nn.Sequential(*images, nn.Flatten(), *rows)
-        given = weights()
-        self.model.load_state_dict({theirs: torch.tensor(_to_torch(ours, given[ours])) for ours, _, theirs in PARAMETERS})
+        initial = weights()
+        self.model.load_state_dict({theirs: torch.tensor(_to_torch(ours, initial[ours])) for ours, _, theirs in PARAMETERS})
         self.model = self.model.to(memory_format=getattr(torch, layout))
         self.optimizer = torch.optim.SGD(self.model.parameters(), RATE)
         pixels, targets = samples(batch)
@@ -183,13 +183,13 @@ class Torch:
         self.images.requires_grad_()
         output = self.forward()
         self.backward(output)
-        found = {"output": output.detach().numpy(), "input": self.images.grad.permute(0, 2, 3, 1).numpy()}
+        results = {"output": output.detach().numpy(), "input": self.images.grad.permute(0, 2, 3, 1).numpy()}
         named = dict(self.model.named_parameters())
-        found |= {ours: _from_torch(ours, named[theirs].grad.numpy()) for ours, _, theirs in PARAMETERS}
+        results |= {ours: _from_torch(ours, named[theirs].grad.numpy()) for ours, _, theirs in PARAMETERS}
         self.images.requires_grad_(False)
         self.images.grad = None
         self.optimizer.zero_grad()
-        return found
+        return results
 
     def described(self) -> str:
         return f"PyTorch {self.torch.__version__}, eager, {self.layout}, {self.torch.get_num_threads()} threads"
@@ -208,7 +208,7 @@ def _from_torch(name: str, array: Any) -> Any:
 
 
 def _blas() -> str:
-    """NumPy's linear algebra and its threads, as far as it can be asked."""
+    """NumPy's BLAS and its threads, if threadpoolctl is installed."""
     if find_spec("threadpoolctl") is not None:
         pools = [pool for pool in import_module("threadpoolctl").threadpool_info() if pool["user_api"] == "blas"]
         if pools:
@@ -218,8 +218,8 @@ def _blas() -> str:
     return f"{os.environ.get('OPENBLAS_NUM_THREADS', 'its own number of')} BLAS threads"
 
 
-def built(engine: Engine, batch: int) -> Trained:
-    """A fresh model."""
+def new_model(engine: Engine, batch: int) -> Trained:
+    """A new model in the engine."""
     match engine:
         case "typednn":
             return Typednn(batch)
@@ -244,8 +244,8 @@ def peak_memory() -> int:
 
 
 def work(engine: Engine, batch: int) -> None:
-    """Answer orders from standard input, a line each: ``results PATH``, ``step``, ``memory``."""
-    trained = built(engine, batch)
+    """Execute commands from standard input, one per line: ``results PATH``, ``step``, ``memory``."""
+    trained = new_model(engine, batch)
     print(json.dumps(trained.described()), flush=True)
     for line in sys.stdin:
         order, _, argument = line.strip().partition(" ")
@@ -274,7 +274,7 @@ def _timed_step(trained: Trained) -> dict[str, float]:
 
 
 class Worker:
-    """The process of one engine, seen from outside."""
+    """The process of one engine, used from the parent process."""
 
     def __init__(self, engine: Engine, batch: int, threads: int, kernels: str) -> None:
         command = [sys.executable, "-m", "benchmarks.lenet5", "--worker", engine, "--batch", str(batch)]
@@ -327,7 +327,7 @@ def disagreement(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[fl
 
 
 def compare(workers: Mapping[Engine, Worker]) -> bool:
-    """Whether every engine gives typednn's outputs and gradients; says how near they are."""
+    """Print each engine's largest difference from typednn's outputs and gradients; return whether all agree."""
     with tempfile.TemporaryDirectory() as folder:
         found: dict[Engine, dict[str, Any]] = {}
         for engine, worker in workers.items():
@@ -352,7 +352,7 @@ Times = dict[Engine, dict[str, list[float]]]
 def measure(
     engines: Sequence[Engine], batch: int, threads: int, kernels: str, processes: int, rounds: int, warm_up: int
 ) -> tuple[bool, Times]:
-    """Whether the engines agree; then, for every engine, each phase's median of each process, and each one's peak memory."""
+    """Whether the engines agree; and for every engine the median of each phase in each process, and the peak memory."""
     agree = True
     times: Times = {engine: {what: [] for what in (*PHASES, "memory")} for engine in engines}
     for turn in range(processes):
@@ -365,7 +365,7 @@ def measure(
             seen: dict[Engine, dict[str, list[float]]] = {engine: {phase: [] for phase in PHASES} for engine in engines}
             for number in range(warm_up + rounds):
                 for engine, worker in workers.items():
-                    # Threads of the engine before spin on for a moment before they sleep.
+                    # The threads of the engine before spin for a moment before they sleep.
                     time.sleep(0.02)
                     step = worker.ask("step")
                     if number >= warm_up:
@@ -384,8 +384,8 @@ def measure(
 # ---------------------------------------------------------------------------------------------------- the report
 
 
-def told(times: Times, batch: int) -> bool:
-    """Prints the table; whether the targets are met (they are for the paper's batch: with another one, nothing is judged)."""
+def print_table(times: Times, batch: int) -> bool:
+    """Print the table; return whether the targets are met. They are for the paper's batch; with another one the result is True."""
     middle = {engine: {what: median(values) for what, values in numbers.items()} for engine, numbers in times.items()}
     others = [engine for engine in middle if engine != "typednn"]
     peer = min(others, key=lambda engine: sum(middle[engine][phase] for phase in PHASES), default=None)
@@ -413,7 +413,7 @@ def told(times: Times, batch: int) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the benchmark; 0 where the engines agree and the targets are met, or are not judged."""
+    """Run the benchmark; 0 if the engines agree and the targets are met, or are not judged."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lenet5", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--batch", type=int, default=BATCH, help="images per step (default: %(default)s, the paper's; targets hold for it only)"
@@ -451,7 +451,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"  the results differ by more than {AGREEMENT:g}: no times")
             agreed = False
             continue
-        met.append(told(times, options.batch))
+        met.append(print_table(times, options.batch))
         print(f"  {noise.until_now()}")
     if not agreed:
         return 1

@@ -1,4 +1,4 @@
-"""What the machine itself allows: the rate of a large matrix product, and that of a copy too large for any cache."""
+"""The machine's limits: the rate of a large matrix product, and of a copy that is too large for any cache."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Arithmetic per second, and bytes per second in and out together: the best that was seen of every library at hand."""
+    """Operations per second, and bytes per second read and written: the best of all installed libraries."""
 
     flops: float
     copied: float
 
     def seconds(self, flops: float, traffic: float) -> float:
-        """What so much arithmetic takes, and then so many bytes."""
+        """Seconds for ``flops`` operations and then ``traffic`` bytes."""
         return flops / self.flops + traffic / self.copied
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ class Limits:
 
 
 def limits(size: int = 2048, numbers: int = 2**25, rounds: int = 5) -> Limits:
-    """Measured now, with the threads that the process has been given."""
+    """Measure the limits, with the process's number of threads."""
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, size, size), dtype=np.float32)
     out = np.empty_like(a)
@@ -45,7 +45,7 @@ def limits(size: int = 2048, numbers: int = 2**25, rounds: int = 5) -> Limits:
 
 
 def _least(work: Callable[[], Any], rounds: int) -> float:
-    """Seconds of the quickest round; the first is not counted."""
+    """Seconds of the fastest round; the first is not counted."""
     work()
     seen: list[float] = []
     for _ in range(rounds):

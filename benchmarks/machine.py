@@ -1,4 +1,4 @@
-"""What a timing was taken on: the machine, and how much of it others were using meanwhile."""
+"""The measured machine, and its load by other work during the measurement."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-# Of a processor's hundred features, those that decide how fast a matrix product is.
-_TELLING = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "sve")
+# The processor features that determine the speed of a matrix product.
+_FEATURES = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "asimd", "sve")
 
-# What would change the measured libraries' own choices.
+# Variables that would change the choices of the measured libraries.
 LEFT_OUT = (
     "OPENBLAS_CORETYPE",
     "OPENBLAS_L2_SIZE",
@@ -37,21 +37,21 @@ def described() -> str:
             if key.strip() == "model name":
                 processor["name"] = value.strip()
             elif key.strip() in ("flags", "Features"):
-                processor["flags"] = " ".join(flag for flag in _TELLING if flag in value.split())
+                processor["flags"] = " ".join(flag for flag in _FEATURES if flag in value.split())
     flags = f" ({processor['flags']})" if processor["flags"] else ""
     return f"{cores()} cores, {processor['name']}{flags}, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
 
 
 def environment(threads: int) -> dict[str, str]:
-    """The measured processes': the same threads for everybody, and libraries free to choose their kernels."""
+    """The environment of the measured processes: equal numbers of threads, without variables that select kernels."""
     names = ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
-    kept = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
-    return kept | {name: str(threads) for name in names}
+    inherited = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    return inherited | {name: str(threads) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The machine's clocks at one moment; two of them tell what happened in between."""
+    """The machine's CPU time counters at one moment; the difference of two gives the load in between."""
 
     busy: int
     stolen: int
@@ -66,7 +66,7 @@ class Noise:
         return cls(user + nice + system + irq + softirq, steal, user + nice + system + irq + softirq + steal + idle + wait)
 
     def until_now(self) -> str:
-        """How loaded all cores were since, in words."""
+        """The load of all cores since then, as text."""
         now = Noise.now()
         if now.total == self.total:
             return "load unknown"

@@ -1,8 +1,8 @@
 """One epoch of MNIST in a plain PyTorch loop, as typednn's recipe ``lenet5`` trains it: ``python -m benchmarks.mnist_torch FOLDER``.
 
-The same network, initial distribution, images, share kept apart, standardisation, batches of 64, Nesterov momentum, weight decay, and
-cosine with its warm-up. Nothing is shown, logged or saved. In the end: the accuracy on the images kept apart and on the
-test images, as JSON.
+The network, initial distribution, images, validation share, standardisation, batches of 64, Nesterov momentum, weight decay, and
+cosine schedule with warm-up are the same. Nothing is shown, logged or saved. At the end it prints the accuracy on the validation and
+the test images, as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
-BATCH, RATE, MOMENTUM, DECAY, WARM_UP, KEPT = 64, 0.05, 0.9, 5e-4, 100, 0.05
+BATCH, RATE, MOMENTUM, DECAY, WARM_UP, VALIDATION = 64, 0.05, 0.9, 5e-4, 100, 0.05
 
 
 def read(folder: Path, part: str) -> tuple[Any, Any]:
@@ -45,7 +45,7 @@ def network() -> Any:
 
 
 def accuracy(model: Any, x: Any, y: Any) -> float:
-    """The share of right answers."""
+    """The share of correct predictions."""
     model.eval()
     with torch.inference_mode():
         right = sum(int((model(some).argmax(1) == labels).sum()) for some, labels in zip(x.split(600), y.split(600), strict=True))
@@ -54,7 +54,7 @@ def accuracy(model: Any, x: Any, y: Any) -> float:
 
 
 def main(folder: Path, layout: str) -> None:
-    """Train, and tell."""
+    """Train, and print the accuracies."""
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
     torch.manual_seed(0)
     x, y = read(folder, "train")
@@ -64,7 +64,7 @@ def main(folder: Path, layout: str) -> None:
     if layout == "channels_last":
         x, test_x = x.contiguous(memory_format=torch.channels_last), test_x.contiguous(memory_format=torch.channels_last)
     order = torch.randperm(len(x))
-    kept, rows = order[: round(KEPT * len(x))], order[round(KEPT * len(x)) :]
+    held_out, rows = order[: round(VALIDATION * len(x))], order[round(VALIDATION * len(x)) :]
     model = network().to(memory_format=getattr(torch, layout))
     loss = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), RATE, momentum=MOMENTUM, nesterov=True, weight_decay=DECAY, fused=True)
@@ -81,8 +81,8 @@ def main(folder: Path, layout: str) -> None:
         loss(model(x[batch]), y[batch]).backward()
         optimizer.step()
         schedule.step()
-    found = {"validation": accuracy(model, x[kept], y[kept]), "test": accuracy(model, test_x, test_y)}
-    print(json.dumps({**found, "torch": torch.__version__, "threads": torch.get_num_threads()}))
+    accuracies = {"validation": accuracy(model, x[held_out], y[held_out]), "test": accuracy(model, test_x, test_y)}
+    print(json.dumps({**accuracies, "torch": torch.__version__, "threads": torch.get_num_threads()}))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""What the mypy plugin costs: ``python -m benchmarks.mypy_plugin``.
+"""The cost of the mypy plugin: ``python -m benchmarks.mypy_plugin``.
 
-A project of 100 models is written into a temporary folder: 50 by hand, each with its forward, backward and gradient, and 50 stacked
-chains of 9 to 13 layers, over 20 modules that take their sizes from one more. mypy reads it with the plugin and without, in turns:
+It writes a project of 100 models into a temporary folder: 50 hand-written models, each with forward, backward and gradient, and 50
+stacked chains of 9 to 13 layers. They are in 20 modules; one more module has their sizes. mypy alternates with and without the plugin:
 
 =======  ==========================================================================================================
 empty    a new process with an empty cache, so that NumPy's stubs and typednn are read too
 fresh    a new process with a cache of NumPy's stubs and typednn, none of the project
 warm     a new process with a cache of everything
-edit     ``dmypy check`` after one line of one model has changed, which makes it wrong or right again
-sizes    ``dmypy check`` after a constant has changed that all 20 modules compute their sizes from
+edit     ``dmypy check`` after a change of one line of one model, which makes it wrong or right again
+sizes    ``dmypy check`` after a change of a constant that all 20 modules use for their sizes
 =======  ==========================================================================================================
 
-Results come before the clock: with the plugin, mypy must find the one fault that was planted, on its line, and nothing else; without it
-nothing; and nothing in the project as it should be. The times are medians, and so is what the plugin adds: the median of each turn's own
-difference. Ends with 1 where a goal is missed: at most 60 % more with an empty cache, 0.3 s more with a warm one, 1 s for an edit.
+Results are checked before times. With the plugin, mypy must find exactly the one inserted fault, on its line. Without the plugin, and
+without the fault, it must find nothing. The times are medians, and "adds" is the median of the differences in each round. The exit code
+is 1 if a goal is missed: at most 60 % more with an empty cache, 0.3 s more with a warm one, 1 s for an edit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LAST: Final = 84
 CLASSES: Final = 10
 '''
 
-# A module that knows every library module of the project and nothing of the project itself.
+# A module that imports every library module of the project and no module of the project.
 LIBRARIES = "from typednn import Array2, Array4, Gradient, Input, Layer, S\nfrom typednn.layers import Linear\n"
 
 HEADER = '''"""Models {first} and on."""
@@ -137,7 +137,7 @@ def scores{number}(x: Float[Array4, "batch {side} {side} 1"]) -> Float[Array2, "
     return chain{number}.forward(x)
 """
 
-# What follows Flatten; with it a chain has 9, 10, 11, 12 or 13 layers.
+# The layers after Flatten; the whole chain has 9, 10, 11, 12 or 13 layers.
 RESTS = (
     ["Linear({left} * {left} * WIDE, CLASSES)"],
     ["Linear({left} * {left} * WIDE, CLASSES)", "Softmax()"],
@@ -148,7 +148,7 @@ RESTS = (
 
 
 def model(number: int, by_hand: bool) -> str:
-    """The source of one model; its sizes go by its number."""
+    """The source of one model; its number determines its sizes."""
     side, padding, kernel = 20 + 4 * (number % 5), number % 3, (3, 5)[number % 2]
     left = side + 2 * padding
     for _ in range(2):
@@ -158,22 +158,22 @@ def model(number: int, by_hand: bool) -> str:
 
 
 def sources(models: int, modules: int) -> dict[str, str]:
-    """The project: file names and what stands in them. The first half of the models is by hand, the second stacked."""
-    found = {"sizes.py": SIZES, "libraries.py": LIBRARIES}
+    """The project's file names and sources. The first half of the models is hand-written, the second half stacked."""
+    files = {"sizes.py": SIZES, "libraries.py": LIBRARIES}
     for module in range(modules):
         numbers = range(module, models, modules)
-        found[f"models_{module:02}.py"] = HEADER.format(first=module) + "".join(model(number, number < models // 2) for number in numbers)
-    return found
+        files[f"models_{module:02}.py"] = HEADER.format(first=module) + "".join(model(number, number < models // 2) for number in numbers)
+    return files
 
 
 @dataclass
 class Project:
-    """The files, the faults that may be planted in them, and mypy to read them."""
+    """The files, an optional fault in them, and runs of mypy on them."""
 
     folder: Path
     models: int
     modules: int
-    _moments: Iterator[int] = field(default_factory=lambda: count(int(time.time()) - 1_000_000, 10))
+    _timestamps: Iterator[int] = field(default_factory=lambda: count(int(time.time()) - 1_000_000, 10))
 
     def __post_init__(self) -> None:
         for name, text in sources(self.models, self.modules).items():
@@ -182,25 +182,25 @@ class Project:
             (self.folder / f"{side}.ini").write_text(f"[mypy]\nstrict = true\n{plugins}", encoding="utf-8")
 
     def write(self, name: str, text: str) -> None:
-        """With a time of its own: mypy takes a file of the same size and second for the one it knows."""
+        """Write with a new timestamp: mypy takes a file with the same size and second as unchanged."""
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
-        moment = next(self._moments)
-        os.utime(path, (moment, moment))
+        timestamp = next(self._timestamps)
+        os.utime(path, (timestamp, timestamp))
 
-    def plant(self, wrong: bool) -> tuple[str, int]:
-        """One line of the last stacked model, wrong or as it should be; where it stands."""
+    def set_fault(self, wrong: bool) -> tuple[str, int]:
+        """Make one line of the last stacked model wrong, or right again; return its file and line."""
         name = f"models_{(self.models - 1) % self.modules:02}.py"
         text = sources(self.models, self.modules)[name]
-        *_, found = re.finditer(r"Linear\(\d+ ", text)
-        self.write(name, text[: found.start()] + "Linear(1000 " + text[found.end() :] if wrong else text)
-        return name, text.count("\n", 0, found.start()) + 1
+        *_, size = re.finditer(r"Linear\(\d+ ", text)
+        self.write(name, text[: size.start()] + "Linear(1000 " + text[size.end() :] if wrong else text)
+        return name, text.count("\n", 0, size.start()) + 1
 
     def resize(self, hidden: int) -> None:
-        """Another constant, with which every model is right as well."""
+        """Change a constant; every model stays right."""
         self.write("sizes.py", SIZES.replace("120", str(hidden)))
 
-    def _said(self, command: Sequence[str]) -> tuple[float, list[str]]:
+    def _run(self, command: Sequence[str]) -> tuple[float, list[str]]:
         start = time.perf_counter()
         done = subprocess.run([sys.executable, "-m", *command], cwd=self.folder, capture_output=True, text=True, check=False)
         taken = time.perf_counter() - start
@@ -209,24 +209,24 @@ class Project:
         return taken, [line for line in done.stdout.splitlines() if ": error:" in line]
 
     def mypy(self, side: str, cache: Path, *files: str) -> tuple[float, list[str]]:
-        """Seconds of a new process, and the errors it found."""
-        return self._said(["mypy", "--config-file", f"{side}.ini", "--cache-dir", str(cache), *(files or ["."])])
+        """Seconds of a new process, and its errors."""
+        return self._run(["mypy", "--config-file", f"{side}.ini", "--cache-dir", str(cache), *(files or ["."])])
 
     @contextmanager
     def daemon(self, side: str) -> Iterator[Callable[[], tuple[float, list[str]]]]:
-        """A dmypy that has read the project; call it for seconds and errors of a check."""
+        """A dmypy that has read the project; a call returns seconds and errors of a check."""
         dmypy = ["mypy.dmypy", "--status-file", f"{side}.json"]
         options = ["--config-file", f"{side}.ini", "--cache-dir", str(self.folder / f"{side}-daemon")]
-        self._said([*dmypy, "start", "--timeout", "600", "--", *options])
+        self._run([*dmypy, "start", "--timeout", "600", "--", *options])
         try:
-            self._said([*dmypy, "check", "."])
-            yield lambda: self._said([*dmypy, "check", "."])
+            self._run([*dmypy, "check", "."])
+            yield lambda: self._run([*dmypy, "check", "."])
         finally:
-            self._said([*dmypy, "stop"])
+            self._run([*dmypy, "stop"])
 
 
 def expect(what: str, errors: list[str], at: tuple[str, int] | None) -> None:
-    """One error at that file and line, or none; otherwise there is nothing to time."""
+    """Exit unless mypy found exactly one error at that file and line, or none."""
     places = [tuple(line.split(":")[:2]) for line in errors]
     if places != ([] if at is None else [(at[0], str(at[1]))]) or (at is not None and "[shape]" not in errors[0]):
         expected = "nothing" if at is None else f"one [shape] error at {at[0]}:{at[1]}"
@@ -234,16 +234,16 @@ def expect(what: str, errors: list[str], at: tuple[str, int] | None) -> None:
 
 
 def compare(project: Project, scratch: Path) -> None:
-    """Both sides on the faulty project and on the right one."""
+    """Check the results of both sides, with and without the fault."""
     for side in SIDES:
         shutil.copytree(scratch / f"libraries-{side}", scratch / f"compared-{side}")
     for wrong in (True, False):
-        planted = project.plant(wrong)
+        fault = project.set_fault(wrong)
         for side in SIDES:
             _, errors = project.mypy(side, scratch / f"compared-{side}")
-            told = f"{'one fault' if wrong else 'no fault'}, {side}"
-            expect(told, errors, planted if wrong and side == "plugin" else None)
-            print(f"  {told + ':':24}{errors[0] if errors else 'nothing found'}")
+            title = f"{'one fault' if wrong else 'no fault'}, {side}"
+            expect(title, errors, fault if wrong and side == "plugin" else None)
+            print(f"  {title + ':':24}{errors[0] if errors else 'nothing found'}")
 
 
 Times = dict[str, dict[str, list[float]]]
@@ -272,22 +272,22 @@ def daemons(project: Project, rounds: int) -> Times:
         checks = dict(zip(SIDES, (without, plugin), strict=True))
         for turn in range(rounds):
             for edit in ("wrong", "right", "sizes"):
-                planted = None
+                fault = None
                 if edit == "sizes":
                     project.resize(121 + turn)
                 else:
-                    planted = project.plant(edit == "wrong")
+                    fault = project.set_fault(edit == "wrong")
                 for side in SIDES if turn % 2 else reversed(SIDES):
                     taken, errors = checks[side]()
-                    expect(f"dmypy, {edit}, {side}", errors, planted if edit == "wrong" and side == "plugin" else None)
+                    expect(f"dmypy, {edit}, {side}", errors, fault if edit == "wrong" and side == "plugin" else None)
                     times["sizes" if edit == "sizes" else "edit"][side].append(taken)
     return times
 
 
-def told(times: Times, judged: bool = True) -> bool:
-    """Print the table; whether the goals were met."""
+def print_table(times: Times, judged: bool = True) -> bool:
+    """Print the table; return whether the goals are met."""
     print(f"\n  {'seconds':8}{'without':>9}{'plugin':>9}{'adds':>9}{'ratio':>8}")
-    kept = True
+    passed = True
     for what, sides in times.items():
         pairs = list(zip(sides["without"], sides["plugin"], strict=True))
         without, plugin = median(sides["without"]), median(sides["plugin"])
@@ -299,14 +299,14 @@ def told(times: Times, judged: bool = True) -> bool:
         }.get(what)
         verdict = ""
         if goal is not None and judged:
-            kept &= goal[1]
+            passed &= goal[1]
             verdict = f"  {'pass' if goal[1] else 'FAIL'}: {goal[0]}"
         print(f"  {what:8}{without:9.2f}{plugin:9.2f}{adds:+9.2f}{ratio:8.2f}{verdict}")
-    return kept
+    return passed
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the benchmark; 0 where the goals are met."""
+    """Run the benchmark; 0 if the goals are met."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mypy_plugin", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7, help="turns of each measurement (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="4 models in 2 modules, one turn, no verdict: does it work?")
@@ -325,13 +325,13 @@ def main(arguments: Sequence[str]) -> int:
             project.mypy(side, scratch / f"libraries-{side}", "libraries.py")
         compare(project, scratch)
         times = processes(project, scratch, rounds) | daemons(project, rounds)
-    kept = told(times, judged=not options.quick)
+    passed = print_table(times, judged=not options.quick)
     print(f"  {noise.until_now()}")
     if options.quick:
         print("\nnot judged: too small and too short to measure anything")
         return 0
-    print("\nPASS: every goal is met" if kept else "\nFAIL: a goal is missed")
-    return 0 if kept else 1
+    print("\nPASS: every goal is met" if passed else "\nFAIL: a goal is missed")
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""What `typednn.training.fit` costs over the bare loop: ``python -m benchmarks.training``.
+"""The cost of `typednn.training.fit` over a bare loop: ``python -m benchmarks.training``.
 
 ======  =============================================================================================================================
 bare    for each batch: index the arrays, forward, loss_grad, backward, update; checks off, nothing shown, nothing written
-fit     the same steps through a `Loader` and `fit`, with a run folder: checks in their default mode, loss, finiteness, a bar that is
-        drawn, metrics, TensorBoard events where tensorboardX is there, gradient norms every 50 steps, a checkpoint at the end
+fit     the same steps through a `Loader` and `fit`, with a run folder: checks in their default mode, loss, check for NaN, progress
+        bar, metrics, TensorBoard events if tensorboardX is installed, gradient norms every 50 steps, a checkpoint at the end
 ======  =============================================================================================================================
 
-LeNet5 on random images of MNIST's shape. Both take turns, each round from the same weights; that both end with the same bits is checked
-before a clock starts. What counts is the median of the rounds' own ratios. Ends with 1 where that is above the goal.
-``--memory`` trains a tiny model for 10,000 steps instead, and tells what the process holds more at the end than after 1,000.
+The model is LeNet5 on random images of MNIST's shape. Both loops alternate, and each round starts with the same weights. Before times
+are measured, both must end with the same bits. The result is the median of the rounds' ratios. The exit code is 1 if it is above the goal.
+``--memory`` trains a tiny model for 10,000 steps instead, and prints the growth of the memory between step 1,000 and the end.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ def data(rows: int) -> tuple[Any, Any]:
     return rng.standard_normal((rows, 28, 28, 1), dtype=np.float32), rng.integers(0, 10, rows)
 
 
-def made() -> Any:
-    """A LeNet5, the same each time."""
+def new_model() -> Any:
+    """A LeNet5 with the same weights in every call."""
     return LeNet5(bias=True, softmax=False, rng=PCG32(0))
 
 
 class Clocks:
-    """Seconds by the wall, and of the processor (all threads of this process): the second does not mind who else is working."""
+    """Wall seconds, and CPU seconds of all threads of this process. Other work on the machine changes only the first."""
 
     def __init__(self) -> None:
         self.wall, self.cpu = time.perf_counter(), time.process_time()
 
-    def passed(self) -> tuple[float, float]:
-        """Since it was made."""
+    def elapsed(self) -> tuple[float, float]:
+        """Seconds since the object was created."""
         return time.perf_counter() - self.wall, time.process_time() - self.cpu
 
 
 def bare(x: Any, y: Any, batch_size: int) -> tuple[tuple[float, float], Any]:
     """Seconds by both clocks, and the model."""
-    model, loss, optimizer = made(), SoftmaxCrossEntropy(), SGD(0.01, momentum=0.9)
+    model, loss, optimizer = new_model(), SoftmaxCrossEntropy(), SGD(0.01, momentum=0.9)
     order = PCG32(1).permutation(len(x))
     with checking("off"):
         clocks = Clocks()
@@ -76,30 +76,30 @@ def bare(x: Any, y: Any, batch_size: int) -> tuple[tuple[float, float], Any]:
             rows = order[first : first + batch_size]
             scores = model.forward(x[rows])
             model.update(optimizer, model.backward(loss.loss_grad(scores, y[rows])))
-        return clocks.passed(), model
+        return clocks.elapsed(), model
 
 
 def fitted(x: Any, y: Any, batch_size: int, folder: Path) -> tuple[tuple[float, float], Any]:
     """Seconds of `fit` in a new run, and the model."""
-    model, optimizer = made(), SGD(0.01, momentum=0.9)
+    model, optimizer = new_model(), SGD(0.01, momentum=0.9)
     loader = Loader(x, y, batch_size=batch_size, rng=PCG32(1))
     with Run.create(folder, "", model) as run:
         clocks = Clocks()
         fit(model, SoftmaxCrossEntropy(), optimizer, loader, epochs=1, run=run)
-        return clocks.passed(), model
+        return clocks.elapsed(), model
 
 
 def overhead(rows: int, batch_size: int, rounds: int) -> float:
-    """The median ratio, told with the medians."""
+    """Print the medians; return the median ratio."""
     x, y = data(rows)
     with tempfile.TemporaryDirectory() as temporary, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        # A terminal whose text goes nowhere: the bar is made and drawn as for a person.
+        # A terminal that writes to the null device: the progress bar is drawn as for a user.
         terminal = partial(Console, file=nowhere, force_terminal=True, width=120)
         with patch("rich.console.Console", lambda **_: terminal()):
             _, first = bare(x, y, batch_size)
             _, second = fitted(x, y, batch_size, Path(temporary, "first"))
-            for mine, its in zip(first.parameters(), second.parameters(), strict=True):
-                assert mine.tobytes() == its.tobytes(), "both loops must give the same bits"
+            for expected, actual in zip(first.parameters(), second.parameters(), strict=True):
+                assert expected.tobytes() == actual.tobytes(), "both loops must give the same bits"
             pairs = [
                 (bare(x, y, batch_size)[0], fitted(x, y, batch_size, Path(temporary, str(number)))[0])
                 if number % 2
@@ -115,10 +115,10 @@ def overhead(rows: int, batch_size: int, rounds: int) -> float:
 
 
 def memory(steps: int) -> int:
-    """0 where the process holds as much after ``steps`` steps as after a tenth of them, but for an epoch's numbers."""
+    """0 if the memory after ``steps`` steps is that after a tenth of them, except for the history of the epochs."""
     sizes: list[int] = []
 
-    class Watch(Callback):
+    class MemoryAtStep(Callback):
         def on_step(self, step: Step) -> None:
             if step.step in (steps // 10, steps):
                 gc.collect()
@@ -131,7 +131,7 @@ def memory(steps: int) -> int:
     with tempfile.TemporaryDirectory() as temporary, Run.create(Path(temporary, "run"), "", model) as run:
         epochs = -(-steps // 100)
         loader = Loader(x, y, batch_size=10, rng=PCG32(1))
-        fit(model, SoftmaxCrossEntropy(), SGD(0.1), loader, epochs=epochs, run=run, callbacks=[Watch()], progress=False)
+        fit(model, SoftmaxCrossEntropy(), SGD(0.1), loader, epochs=epochs, run=run, callbacks=[MemoryAtStep()], progress=False)
     tracemalloc.stop()
     more = sizes[1] - sizes[0]
     print(f"Memory: {sizes[0]:,} bytes after {steps // 10:,} steps, {more:+,} after {steps:,} ({epochs} epochs remembered)")
@@ -139,7 +139,7 @@ def memory(steps: int) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the benchmark; 0 where the goal is met."""
+    """Run the benchmark; 0 if the goal is met."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7, help="rounds of each (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=600, help="steps per round (default: %(default)s)")
@@ -154,9 +154,9 @@ def main(arguments: Sequence[str]) -> int:
     noise = machine.Noise.now()
     ratios = [overhead(options.steps * size, size, options.rounds) for size in options.batch]
     print(f"  {noise.until_now()}")
-    kept = max(ratios) <= GOAL
-    print(f"\n{'PASS' if kept else 'FAIL'}: fit costs at most {GOAL - 1:.0%} over the bare loop")
-    return 0 if kept else 1
+    passed = max(ratios) <= GOAL
+    print(f"\n{'PASS' if passed else 'FAIL'}: fit costs at most {GOAL - 1:.0%} over the bare loop")
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

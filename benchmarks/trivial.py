@@ -1,4 +1,4 @@
-"""Layers, a loss and an optimizer with typednn's annotations and no arithmetic: what is left of a call is its wrapper.
+"""Layers, a loss and an optimizer with typednn's annotations and no arithmetic: a call takes only the time of its wrapper.
 
 No ``from __future__ import annotations``: these annotations are enforced.
 """
@@ -12,7 +12,7 @@ from typednn import AnyArray, Array1, Array2, Array4, Elementwise, ElementwiseGr
 from typednn.layer import A
 from typednn.layers import Conv2dGrad, LinearGrad, MaxPool2dGrad
 
-# Everything that the bodies hand back, or are given.
+# The arguments and results of all methods.
 ROWS: Array2 = np.zeros((2, 4), np.float32)
 SCORES: Array2 = np.zeros((2, 3), np.float32)
 WEIGHT: Array2 = np.zeros((3, 4), np.float32)
@@ -44,7 +44,7 @@ class Linear(Layer[Array2, Array2, LinearGrad, S]):
 
 @final
 class AnyBatch(Elementwise[None]):
-    """Gives what it is given: for calls of more than one size."""
+    """Returns its argument: for calls with several sizes."""
 
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
         return x
@@ -131,7 +131,7 @@ class NoStep(Optimizer):
 
 
 class PlainStep:
-    """An optimizer that is one by its methods alone, so that its step has no wrapper: for timing what calls it."""
+    """An optimizer without the base class, so its step has no wrapper: to measure the cost of its caller."""
 
     def step(self, weights: AnyArray, grad: AnyArray) -> None:
         pass

@@ -1,6 +1,6 @@
-"""The networks that `benchmarks.kernels` times, each of them once for every engine: the same weights, the same data.
+"""The networks that `benchmarks.kernels` measures, written once for every engine, with the same weights and data.
 
-A `Work` is a network, a batch, and whether its forward alone or a whole training step is meant. Whoever computes it is a `Contestant`:
+A `Work` is a network, a batch, and the computation: only forward, or a whole training step. A `Contestant` is an engine that computes it:
 
 ===================  ==================================================================================================================
 typednn              a chain of layers
@@ -8,10 +8,10 @@ typednn-fused        the same chain through ``typednn.fuse``
 torch                PyTorch eager, as its users write it; forward alone under ``inference_mode``, optimizers in their fused variants
 torch-channels-last  the same in PyTorch's other memory layout
 onnxruntime          ONNX Runtime, forward only
-jax                  JAX jit: the step is one compiled function that gives its parameters' memory back
+jax                  JAX jit: the step is one compiled function that reuses the memory of its parameters
 ===================  ==================================================================================================================
 
-A forward is one of inference, a step is forward, the loss's value, backward and the optimizer's step of every parameter.
+A forward is inference. A step is forward, the loss's value, backward, and the optimizer's step of every parameter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Part = tuple[str, tuple[int, ...]]
 Results = dict[str, Any]
 
 SGD_RATE, ADAM_RATE = 0.01, 1e-4
-STEPS = 3  # until the weights are compared
+STEPS = 3  # before the weights are compared
 PEERS = ("torch", "torch-channels-last", "onnxruntime", "jax")
 ENGINES = ("typednn", "typednn-fused", *PEERS)
 
@@ -71,18 +71,18 @@ def _vgg() -> tuple[Part, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be computed. ``loss``: of class labels, or squared distances to given numbers."""
+    """The computation to measure. ``loss`` is the cross entropy of class labels, or the mean squared error."""
 
     title: str
     sample: tuple[int, ...]
     parts: tuple[Part, ...]
     batch: int
     optimizer: Literal["", "SGD", "Adam"]
-    """Empty where forward alone is meant."""
+    """Empty for forward only."""
     loss: Literal["labels", "mse"]
     engines: tuple[str, ...]
     slack: float = 1.0
-    """How much farther apart gradients may be: of millions of activations, rounding decides on which side of ReLU's kink a few fall."""
+    """A factor on the tolerance of gradients: of millions of ReLU inputs, rounding changes the sign of a few."""
 
     @property
     def images(self) -> bool:
@@ -115,19 +115,19 @@ WORKS: dict[str, Work] = {
 def weights(work: Work) -> dict[str, Any]:
     """Every parameter under typednn's name and in its layout."""
     rng = np.random.default_rng(42)
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for place, (kind, sizes) in enumerate(work.parts):
         if kind not in ("conv", "linear"):
             continue
         shape = (sizes[1], sizes[2], sizes[2], sizes[0]) if kind == "conv" else sizes[::-1]
         scale = math.sqrt(2 / math.prod(shape[1:]))
-        found[f"{place}.weight"] = (rng.standard_normal(shape) * scale).astype(np.float32)
-        found[f"{place}.bias"] = (rng.standard_normal(sizes[1]) * 0.1).astype(np.float32)
-    return found
+        parameters[f"{place}.weight"] = (rng.standard_normal(shape) * scale).astype(np.float32)
+        parameters[f"{place}.bias"] = (rng.standard_normal(sizes[1]) * 0.1).astype(np.float32)
+    return parameters
 
 
 def samples(work: Work) -> tuple[Any, Any]:
-    """Inputs, and labels or numbers to come near to."""
+    """Inputs, and labels or target numbers."""
     rng = np.random.default_rng(6)
     x = rng.standard_normal((work.batch, *work.sample), dtype=np.float32)
     outputs = work.parts[-1][1][1]
@@ -137,7 +137,7 @@ def samples(work: Work) -> tuple[Any, Any]:
 
 
 def flattened(work: Work) -> tuple[str, Any] | None:
-    """The weight that reads flattened images, and the order of its columns where channels come first."""
+    """The name of the weight that reads flattened images, and the order of its columns with channels first."""
     places = [place for place, (kind, _) in enumerate(work.parts) if kind == "flatten"]
     if not places:
         return None
@@ -156,7 +156,7 @@ def channels_first(work: Work, name: str, array: Any) -> Any:
 
 
 def channels_last(work: Work, name: str, array: Any) -> Any:
-    """The way back."""
+    """The inverse of `channels_first`."""
     if array.ndim == 4:
         return array.transpose(0, 2, 3, 1)
     columns = flattened(work)
@@ -167,21 +167,21 @@ def channels_last(work: Work, name: str, array: Any) -> Any:
 
 
 class Contestant(Protocol):
-    """One engine with one work."""
+    """One engine that computes one work."""
 
     def results(self) -> Results:
-        """Output, loss and gradients of the first step, and the way that each parameter has come after a few. Asked for once, first."""
+        """Output, loss and gradients of the first step, and each parameter's change after `STEPS` steps. Call it once, before `run`."""
         ...
 
     def run(self, times: int) -> None:
-        """Do the work so many times."""
+        """Do the work ``times`` times."""
         ...
 
     def described(self) -> str: ...
 
 
 class Typednn:
-    """Ours."""
+    """typednn."""
 
     def __init__(self, work: Work, fused: bool) -> None:
         from typednn import Input
@@ -228,11 +228,11 @@ class Typednn:
             return {"output": self.model.forward(self.x)}
         before = weights(self.work)
         output, loss, grad = self.step()
-        found = {"output": output.copy(), "loss": np.array(loss)}
-        found |= {f"gradient {name}": array.copy() for name, array in self.model.named_gradients(grad).items()}
+        results = {"output": output.copy(), "loss": np.array(loss)}
+        results |= {f"gradient {name}": array.copy() for name, array in self.model.named_gradients(grad).items()}
         for _ in range(STEPS - 1):
             self.step()
-        return found | {f"way {name}": array - before[name] for name, array in self.model.named_parameters().items()}
+        return results | {f"way {name}": array - before[name] for name, array in self.model.named_parameters().items()}
 
     def described(self) -> str:
         typednn, engines = import_module("typednn"), import_module("typednn.engines")
@@ -241,7 +241,7 @@ class Typednn:
         return f"typednn {typednn.__version__}, {kind}, checks {typednn.get_checks()!r}, {engines.get_threads()} threads; {blas.why()}"
 
     def ran(self) -> Counter[tuple[str, str]]:
-        """Which engine ran each op of one more run."""
+        """The engine of each op, counted in one more run."""
         with import_module("typednn.engines").counting() as counts:
             self.run(1)
         return Counter(counts)
@@ -279,8 +279,8 @@ class Torch:
                 case _:
                     parts.append(nn.Linear(*sizes))
         self.model: Any = nn.Sequential(*parts)
-        given = weights(work)
-        self.model.load_state_dict({self.names[name]: torch.tensor(channels_first(work, name, given[name])) for name in given})
+        initial = weights(work)
+        self.model.load_state_dict({self.names[name]: torch.tensor(channels_first(work, name, initial[name])) for name in initial})
         x, y = samples(work)
         self.x: Any = torch.tensor(x)
         self.y: Any = torch.tensor(y)
@@ -318,15 +318,15 @@ class Torch:
                 return {"output": self.model(self.x).numpy()}
         before = weights(self.work)
         output, loss = self.step()
-        found = {"output": output.detach().numpy(), "loss": loss.detach().numpy()}
+        results = {"output": output.detach().numpy(), "loss": loss.detach().numpy()}
         named = dict(self.model.named_parameters())
         for ours, theirs in self.names.items():
-            found[f"gradient {ours}"] = channels_last(self.work, ours, named[theirs].grad.contiguous().numpy().copy())
+            results[f"gradient {ours}"] = channels_last(self.work, ours, named[theirs].grad.contiguous().numpy().copy())
         for _ in range(STEPS - 1):
             self.step()
         for ours, theirs in self.names.items():
-            found[f"way {ours}"] = channels_last(self.work, ours, named[theirs].detach().contiguous().numpy()) - before[ours]
-        return found
+            results[f"way {ours}"] = channels_last(self.work, ours, named[theirs].detach().contiguous().numpy()) - before[ours]
+        return results
 
     def described(self) -> str:
         layout = f", {self.layout}" if self.work.images else ""
@@ -366,7 +366,7 @@ def _onnx(work: Work) -> bytes:
     """The network as an ONNX file."""
     onnx: Any = import_module("onnx")
     helper = onnx.helper
-    given = {name: channels_first(work, name, array) for name, array in weights(work).items()}
+    parameters = {name: channels_first(work, name, array) for name, array in weights(work).items()}
     nodes: list[Any] = []
     padding, last = 0, "x"
     for place, (kind, sizes) in enumerate(work.parts):
@@ -392,7 +392,7 @@ def _onnx(work: Work) -> bytes:
     height, width, channels = work.sample
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [work.batch, channels, height, width])
     y = helper.make_tensor_value_info(last, onnx.TensorProto.FLOAT, [work.batch, work.parts[-1][1][1]])
-    constants = [onnx.numpy_helper.from_array(np.ascontiguousarray(array), name) for name, array in given.items()]
+    constants = [onnx.numpy_helper.from_array(np.ascontiguousarray(array), name) for name, array in parameters.items()]
     graph = helper.make_graph(nodes, "network", [x], [y], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.checker.check_model(model)
@@ -409,7 +409,7 @@ class Jax:
         numbers: Any = import_module("jax.numpy")
         self.jax = jax
         self.work = work
-        # Its layouts: kernels are height, width, in, out; matrices in, out.
+        # JAX's layouts: kernels are height, width, in, out; matrices are in, out.
         self.parameters = {name: numbers.array(_transposed(array)) for name, array in weights(work).items()}
         x, y = samples(work)
         self.x, self.y = numbers.array(x), numbers.array(y.astype(np.int32))
@@ -454,10 +454,10 @@ class Jax:
         before = weights(self.work)
         grad, _ = self.slopes(self.parameters, self.x, self.y)
         self.parameters, value, output = self.step(self.parameters, self.x, self.y)
-        found = {"output": np.array(output), "loss": np.array(value)}
-        found |= {f"gradient {name}": _back(np.array(array)) for name, array in grad.items()}
+        results = {"output": np.array(output), "loss": np.array(value)}
+        results |= {f"gradient {name}": _back(np.array(array)) for name, array in grad.items()}
         self.run(STEPS - 1)
-        return found | {f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()}
+        return results | {f"way {name}": _back(np.array(array)) - before[name] for name, array in self.parameters.items()}
 
     def described(self) -> str:
         return f"JAX {version('jax')} jit, CPU, NPROC={os.environ.get('NPROC', 'not set')} threads"
@@ -472,7 +472,7 @@ def _back(array: Any) -> Any:
 
 
 def missing(engine: str) -> str:
-    """Why an engine can't take part; empty where it can."""
+    """The reason why an engine cannot be measured; empty if it can."""
     needs = {
         "typednn": (), "typednn-fused": (), "torch": ("torch",), "torch-channels-last": ("torch",),
         "onnxruntime": ("onnxruntime", "onnx"), "jax": ("jax",),
@@ -485,8 +485,8 @@ def missing(engine: str) -> str:
     return ""
 
 
-def made(engine: str, work: Work) -> Contestant:
-    """An engine with its work."""
+def new_contestant(engine: str, work: Work) -> Contestant:
+    """An engine for a work."""
     match engine:
         case "typednn" | "typednn-fused":
             return Typednn(work, engine == "typednn-fused")
@@ -502,29 +502,30 @@ def made(engine: str, work: Work) -> Contestant:
 
 # ---------------------------------------------------------------------------------------------------- do they agree?
 
-# float32 has 7 digits; sums of 5·10⁵ terms in another order keep 4 of them. How far weights go in a few steps is a small difference of
-# large numbers; and Adam divides slopes by their own size: one that is nothing but rounding moves a weight this way here, that way there.
+# float32 has 7 digits; sums of 5·10⁵ terms in another order agree to 4. The change of weights ("way") is a small difference of large
+# numbers. Adam divides gradients by their own size, so a gradient that is only rounding error may have another sign in another engine.
 AGREEMENT = {"output": 1e-4, "loss": 1e-5, "gradient": 1e-4, "way": 1e-2}
 
 
-def apart(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float = 1.0) -> tuple[float, str]:
-    """How far two results are apart where they are farthest, in units of what is allowed; above 1 they disagree.
+def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float = 1.0) -> tuple[float, str]:
+    """The largest difference of two results, in units of the tolerance, and the array's name; above 1 they disagree.
 
-    The length of an array's difference over its own length. Infinite for other arrays, shapes, and numbers that are not finite.
+    The difference is the norm of the arrays' difference over the norm of ``theirs``. It is infinite if names or shapes differ, or if
+    a number is not finite.
     """
     if set(ours) != set(theirs):
         return math.inf, f"other results: {', '.join(sorted(set(ours) ^ set(theirs)))}"
     worst, where = 0.0, "output"
-    for name, mine in ours.items():
-        its = theirs[name]
-        if mine.shape != its.shape or not (np.isfinite(mine).all() and np.isfinite(its).all()):
+    for name, actual in ours.items():
+        expected = theirs[name]
+        if actual.shape != expected.shape or not (np.isfinite(actual).all() and np.isfinite(expected).all()):
             return math.inf, f"{name}: another shape, or not finite"
         kind = name.partition(" ")[0]
-        length = float(np.linalg.norm(its.astype(np.float64)))
-        difference = float(np.linalg.norm(mine.astype(np.float64) - its)) / (length or 1.0)
-        found = difference / (AGREEMENT[kind] * (slack if kind in ("gradient", "way") else 1.0))
-        if found > worst:
-            worst, where = found, name
+        norm = float(np.linalg.norm(expected.astype(np.float64)))
+        relative = float(np.linalg.norm(actual.astype(np.float64) - expected)) / (norm or 1.0)
+        excess = relative / (AGREEMENT[kind] * (slack if kind in ("gradient", "way") else 1.0))
+        if excess > worst:
+            worst, where = excess, name
     return worst, where
 
 
@@ -532,34 +533,34 @@ def apart(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float = 1.0
 
 
 def needed(work: Work) -> tuple[float, float]:
-    """Operations of one run as the ops of the fused model count them, and the bytes that have to come from and go to memory.
+    """The operations of one run, as counted by the ops of the fused model, and the bytes that must be read from and written to memory.
 
-    Those are the arrays that no op of the run has made, once each, and all that the optimizer reads and writes.
+    These bytes are the arrays that are no result of an op in the run, once each, and everything that the optimizer reads and writes.
     """
     contestant = Typednn(work, True)
     contestant.run(1)
     runs: list[Any] = []
     with import_module("typednn.engines").observing(runs.append):
         contestant.run(1)
-    made: set[int] = set()
+    results: set[int] = set()
     outside: dict[int, int] = {}
     stepped = 0
     for ran in runs:
         arrays = _arrays(ran.arguments)
-        outside |= {id(array): array.nbytes for array in arrays if id(array) not in made}
+        outside |= {id(array): array.nbytes for array in arrays if id(array) not in results}
         if ran.op.writes:
-            stepped += sum(array.nbytes for array in arrays if id(array) in made)
+            stepped += sum(array.nbytes for array in arrays if id(array) in results)
             stepped += sum(ran.arguments[place].nbytes for place in ran.op.writes if ran.arguments[place] is not None)
-        made |= set(map(id, _arrays((ran.result,))))
+        results |= set(map(id, _arrays((ran.result,))))
     return float(sum(ran.op.flops(*ran.arguments) for ran in runs)), float(sum(outside.values()) + stepped)
 
 
 def _arrays(values: tuple[Any, ...]) -> list[Any]:
-    """The arrays among ``values`` and in tuples of them."""
-    found: list[Any] = []
+    """The arrays in ``values`` and in tuples inside it."""
+    arrays: list[Any] = []
     for value in values:
-        found += _arrays(value) if isinstance(value, tuple) else [value] * hasattr(value, "nbytes")
-    return found
+        arrays += _arrays(value) if isinstance(value, tuple) else [value] * hasattr(value, "nbytes")
+    return arrays
 
 
 # ---------------------------------------------------------------------------------------------------- where the time goes
@@ -567,7 +568,7 @@ def _arrays(values: tuple[Any, ...]) -> list[Any]:
 
 @contextmanager
 def profiled() -> Generator[dict[str, list[float]]]:
-    """Seconds of each op within the block."""
-    found: dict[str, list[float]] = {}
-    with import_module("typednn.engines").observing(lambda ran: found.setdefault(ran.op.name, []).append(ran.seconds)):
-        yield found
+    """The seconds of each op within the block."""
+    seconds: dict[str, list[float]] = {}
+    with import_module("typednn.engines").observing(lambda ran: seconds.setdefault(ran.op.name, []).append(ran.seconds)):
+        yield seconds

@@ -1,1 +1,1 @@
-"""Programs to read, run and copy from: ``python -m examples.lenet5_digits``."""
+"""Example programs: ``python -m examples.lenet5_digits``."""

@@ -1,7 +1,7 @@
-"""Crosses told from squares, 8x8 pixels, from three pictures: python -m examples.crosses_and_squares
+"""Classifies crosses and squares of 8x8 pixels, from three training pictures: python -m examples.crosses_and_squares
 
-A 3x3 convolution with 4 kernels, maximum pooling and one affine map learn three pictures in 1,000 steps of SGD at 0.001, cross
-entropy of two classes, and then name four that they have not seen: moved, smaller, or with a gap.
+The model is a 3x3 convolution with 4 kernels, maximum pooling and one affine map. It trains for 1,000 steps of SGD at learning
+rate 0.001, with the cross entropy of two classes. The four test pictures are moved, smaller, or have a gap.
 """
 
 import numpy as np
@@ -35,14 +35,14 @@ def square(top: int, left: int, size: int) -> Array2:
 
 
 def broken(image: Array2) -> Array2:
-    """With the first of its pixels left out."""
+    """The image without its first pixel."""
     row, column = np.argwhere(image)[0]
     image[row, column] = 0.0
     return image
 
 
 def pictures(*images: Array2) -> Array4:
-    """A batch of them."""
+    """A batch of images."""
     return np.stack(images)[..., np.newaxis]
 
 
@@ -53,7 +53,7 @@ TEST_LABELS: IntArray1 = np.array([0, 1, 0, 1])
 
 
 def learned() -> tuple[list[float], IntArray1]:
-    """The loss before each step, and the classes of the four test pictures."""
+    """The loss before each step, and the predicted classes of the four test pictures."""
     model = (Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(36, 2)).init(PCG32(42, 6))
     losses, loss, optimizer = [], SoftmaxCrossEntropy(), SGD(lr=0.001)
     for _ in range(STEPS):
@@ -64,12 +64,12 @@ def learned() -> tuple[list[float], IntArray1]:
 
 
 def main() -> None:
-    """Learn, then name what was not seen."""
-    losses, answers = learned()
+    """Train, then classify the test pictures."""
+    losses, predictions = learned()
     print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f} in {STEPS} steps\n")
-    for image, answer, wanted in zip(TEST[..., 0], answers, TEST_LABELS, strict=True):
+    for image, prediction, label in zip(TEST[..., 0], predictions, TEST_LABELS, strict=True):
         print("\n".join("".join("# " if pixel else ". " for pixel in row).rstrip() for row in image))
-        print(f"-> {NAMES[answer]}{'' if answer == wanted else f', but it is a {NAMES[wanted]}'}\n")
+        print(f"-> {NAMES[prediction]}{'' if prediction == label else f', but it is a {NAMES[label]}'}\n")
 
 
 if __name__ == "__main__":

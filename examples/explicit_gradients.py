@@ -1,4 +1,4 @@
-"""Gradients are values: held, looked at, added, clipped and left out. python -m examples.explicit_gradients"""
+"""Gradients are values: print, clip, accumulate or discard them. python -m examples.explicit_gradients"""
 
 import numpy as np
 
@@ -18,33 +18,33 @@ optimizer = SGD(lr=0.5)
 
 
 def main() -> None:
-    """Three things that a gradient one can hold makes plain."""
-    # One backward per layer, and each gives a value. Nothing is written anywhere.
+    """Print, clip and accumulate gradients; freeze a part of the model."""
+    # Each backward returns a gradient as a value and writes nothing.
     scores = head.forward(body.forward(x))
     print(f"loss {loss.loss(scores, y):.4f}")
-    of_head = head.backward(loss.loss_grad(scores, y))
-    of_body = body.backward(of_head.input)
+    head_grad = head.backward(loss.loss_grad(scores, y))
+    body_grad = body.backward(head_grad.input)
 
     print("\nLook: the norm of each parameter's gradient")
-    for part, gradients in (("body", body.named_gradients(of_body)), ("head", head.named_gradients(of_head))):
+    for part, gradients in (("body", body.named_gradients(body_grad)), ("head", head.named_gradients(head_grad))):
         for name, derivative in gradients.items():
             print(f"  {part + '.' + name:<13} {derivative.shape!s:<9} {float(np.linalg.norm(derivative)):.4f}")
-    print(f"  the body as a whole     {of_body.norm():.4f}")
+    print(f"  the body as a whole     {body_grad.norm():.4f}")
 
-    # A type checker knows what each part is: parts[0] is a LinearGrad, and its weight a matrix.
-    first = of_body.parts[0].weight
+    # A type checker knows the type of each part: parts[0] is a LinearGrad, and its weight is a matrix.
+    first = body_grad.parts[0].weight
     print(f"\nReach in: parts[0].weight is {first.shape}, its largest number {np.abs(first).max():.4f}")
 
     print("\nClip: a new gradient, the old one untouched")
-    clipped = clip_grad_norm(of_body, max_norm=0.1)
-    print(f"  {of_body.norm():.4f} -> {clipped.norm():.4f}")
+    clipped = clip_grad_norm(body_grad, max_norm=0.1)
+    print(f"  {body_grad.norm():.4f} -> {clipped.norm():.4f}")
 
     print("\nAccumulate: two halves of the batch make the gradient of the whole")
     halves = []
     for rows in (slice(0, 32), slice(32, 64)):
         half = head.backward(loss.loss_grad(head.forward(body.forward(x[rows])), y[rows]))
         halves.append(body.backward(half.input))
-    print(f"  whole {of_body.norm():.6f}, halves together {accumulate(halves).norm():.6f}")
+    print(f"  whole {body_grad.norm():.6f}, halves together {accumulate(halves).norm():.6f}")
 
     print("\nFreeze: what is not updated stays; here the body")
     before = {name: weights.copy() for name, weights in body.named_parameters().items()}

@@ -1,7 +1,7 @@
-"""LeNet5 learns handwritten digits and shows what it learned: python -m examples.lenet5_digits --help
+"""Trains LeNet5 on handwritten digits and prints a report: python -m examples.lenet5_digits --help
 
-Trains on MNIST where it is found (TYPEDNN_DATA, or ../shared/data), else on scikit-learn's bundled digits. Takes a minute
-or so on two cores and gets at least 97 % of the test images right.
+It trains on MNIST if it finds it (TYPEDNN_DATA, or ../shared/data), else on scikit-learn's bundled digits. It takes about a
+minute on two cores and reaches at least 97 % accuracy on the test images.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typednn.random import PCG32
 from typednn.training import evaluate, fit
 
 BATCH_SIZE = 32
-# Passes over the data that suffice, so that nobody waits long: MNIST has forty times the images.
+# Passes over the data. MNIST needs fewer: it has forty times as many images.
 EPOCHS = {"mnist": 2, "digits": 15}
 
 
 def whole_number(least: int, text: str) -> int:
-    """An argument as an integer of at least ``least``, or argparse's error."""
+    """An argument as an integer of at least ``least``; otherwise argparse's error."""
     try:
         number = int(text)
     except ValueError:
@@ -46,35 +46,35 @@ def seed(text: str) -> int:
     return whole_number(0, text)
 
 
-def arguments(given: Sequence[str] | None) -> argparse.Namespace:
-    """The command line, or argparse's exit with code 2."""
+def arguments(command_line: Sequence[str] | None) -> argparse.Namespace:
+    """The parsed command line; argparse exits with code 2 on an error."""
     description = "Train LeNet5 on handwritten digits and print a report."
-    auto = "auto, which is the default: MNIST where it is found, else scikit-learn's digits"
-    epochs = f"passes over the images; {EPOCHS['mnist']} for MNIST and {EPOCHS['digits']} for the digits unless told"
+    auto = "auto, which is the default: MNIST if it is found, else scikit-learn's digits"
+    epochs = f"passes over the images (default: {EPOCHS['mnist']} for MNIST, {EPOCHS['digits']} for the digits)"
     parser = argparse.ArgumentParser(prog="python -m examples.lenet5_digits", description=description)
     parser.add_argument("--data", choices=("auto", "mnist", "digits"), default="auto", help=auto)
     parser.add_argument("--epochs", type=positive, metavar="N", help=epochs)
     parser.add_argument("--limit", type=positive, metavar="N", help="train on the first N images only")
     parser.add_argument("--seed", type=seed, default=0, metavar="N", help="another seed gives other initial weights and batches")
-    return parser.parse_args(given)
+    return parser.parse_args(command_line)
 
 
-def load(wanted: str) -> tuple[str, Dataset]:
-    """The data set that is wanted and there, announced."""
-    folder = None if wanted == "digits" else find_mnist()
+def load(name: str) -> tuple[str, Dataset]:
+    """Find the data set, print its name, and load it."""
+    folder = None if name == "digits" else find_mnist()
     if folder is not None:
         print(f"Data: MNIST from {folder}")
         return "mnist", mnist(folder)
-    if wanted == "mnist":
+    if name == "mnist":
         raise ArgumentError("MNIST not found: set TYPEDNN_DATA to the folder that holds its four files, or to the one above it")
-    if wanted == "auto":
+    if name == "auto":
         print("MNIST not found (TYPEDNN_DATA would say where it is), so the smaller set is taken.")
     print("Data: scikit-learn's bundled digits, 8x8 pixels, resized to 28x28")
     return "digits", digits()
 
 
 def run(options: argparse.Namespace) -> None:
-    """From data to report."""
+    """Load the data, train, and print the report."""
     start = time.perf_counter()
     name, data = load(options.data)
     data = data.standardised()
@@ -99,9 +99,9 @@ def run(options: argparse.Namespace) -> None:
     print(f"\n{time.perf_counter() - start:.0f} seconds in all")
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """The exit code: 0, 1 for what typednn refuses, 2 for a wrong command line, 130 after Ctrl-C."""
-    options = arguments(given)
+def main(command_line: Sequence[str] | None = None) -> int:
+    """The exit code: 0, 1 for an error of typednn, 2 for a wrong command line, 130 after Ctrl-C."""
+    options = arguments(command_line)
     try:
         run(options)
     except KeyboardInterrupt:

@@ -1,14 +1,14 @@
-"""Six logic gates, learned by nets of three neurons, written three ways: python -m examples.logic_gates
+"""Six logic gates, learned by networks of three neurons, written in three ways: python -m examples.logic_gates
 
-AND, OR, NAND and NOR can be told by one straight line through the four inputs, so one neuron learns them. XOR and NXOR
-cannot: one neuron is always wrong somewhere, and a hidden layer of two is needed. The same net is written
+One straight line separates the inputs of AND, OR, NAND and NOR, so one neuron learns them. XOR and NXOR are not linearly
+separable, so they need a hidden layer of two neurons. The same network is written in three ways:
 
     stacked           layers joined with >>
     by hand           a class with its own forward, backward and gradient
     from a config     TOML text, checked before anything is built
 
-and from one generator all three learn the same weights, bit for bit. The last column is a net with ReLU inside, which from
-many another seed stays stuck: two neurons that are negative everywhere learn nothing more.
+With the same generator all three learn the same weights, bit for bit. The last column is a network with ReLU. With many other
+seeds its training gets stuck: two neurons that are negative for all inputs have a gradient of zero.
 """
 
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def one_layer() -> Layer[Array2, Array2, Any]:
 
 
 def stacked() -> Layer[Array2, Array2, Any]:
-    """Two hidden neurons and one that reads them."""
+    """Two hidden neurons and one output neuron."""
     return Input(2) >> Linear(2, 2, weight_init="xavier_uniform") >> Sigmoid() >> Linear(2, 1, weight_init="xavier_uniform") >> Sigmoid()
 
 
@@ -84,7 +84,7 @@ def with_relu() -> Layer[Array2, Array2, Any]:
 @final
 @dataclass(frozen=True, slots=True)
 class GateGrad(Gradient):
-    """What the optimizer needs of each layer that learns."""
+    """The gradients of the layers with parameters."""
 
     input: Float[Array2, "batch 2"]
     hidden: LinearGrad
@@ -93,31 +93,31 @@ class GateGrad(Gradient):
 
 @final
 class Gate(Layer[Array2, Array2, GateGrad, S]):
-    """Two hidden neurons and one that reads them, by hand."""
+    """Two hidden neurons and one output neuron, written by hand."""
 
     hidden: Linear
-    squashed: Sigmoid
+    hidden_activation: Sigmoid
     output: Linear
-    answer: Sigmoid
+    output_activation: Sigmoid
 
     def __init__(self) -> None:
         self.hidden = Linear(2, 2, weight_init="xavier_uniform")
-        self.squashed = Sigmoid()
+        self.hidden_activation = Sigmoid()
         self.output = Linear(2, 1, weight_init="xavier_uniform")
-        self.answer = Sigmoid()
+        self.output_activation = Sigmoid()
 
     def forward(self, x: Float[Array2, "batch 2"]) -> Float[Array2, "batch 1"]:
-        hidden = self.squashed.forward(self.hidden.forward(x))
-        return self.answer.forward(self.output.forward(hidden))
+        hidden = self.hidden_activation.forward(self.hidden.forward(x))
+        return self.output_activation.forward(self.output.forward(hidden))
 
     def backward(self, next_grad: Float[Array2, "batch 1"]) -> GateGrad:
-        output = self.output.backward(self.answer.backward(next_grad).input)
-        hidden = self.hidden.backward(self.squashed.backward(output.input).input)
+        output = self.output.backward(self.output_activation.backward(next_grad).input)
+        hidden = self.hidden.backward(self.hidden_activation.backward(output.input).input)
         return GateGrad(hidden.input, hidden, output)
 
 
 def from_config() -> tuple[Layer[Array2, Array2, Any], Optimizer]:
-    """Two hidden neurons and one that reads them, and how they learn, from text."""
+    """The same network and its optimizer, from a config."""
     read = config.loads(CONFIG, name="logic_gates.toml")
     optimizer = read.optimizer()
     if optimizer is None:
@@ -127,14 +127,14 @@ def from_config() -> tuple[Layer[Array2, Array2, Any], Optimizer]:
 
 @dataclass(frozen=True)
 class Learned:
-    """What became of one net: its weights in order, and on how many of the four inputs it is wrong."""
+    """A trained network: its weights in order, and the number of wrong outputs for the four inputs."""
 
     weights: list[Any]
     errors: int
 
     def same(self, other: "Learned") -> bool:
         """Whether every weight has the same bits."""
-        return all(mine.tobytes() == others.tobytes() for mine, others in zip(self.weights, other.weights, strict=True))
+        return all(first.tobytes() == second.tobytes() for first, second in zip(self.weights, other.weights, strict=True))
 
 
 def learn(model: Layer[Array2, Array2, Any], optimizer: Optimizer, gate: str) -> Learned:
@@ -150,12 +150,12 @@ def learn(model: Layer[Array2, Array2, Any], optimizer: Optimizer, gate: str) ->
 
 
 def sgd() -> Optimizer:
-    """The optimizer that the config asks for, in code."""
+    """The config's optimizer, in code."""
     return SGD(lr=1.0, momentum=0.9)
 
 
 def main() -> None:
-    """A row per gate."""
+    """Print a row per gate."""
     print(f"errors of 4 after {STEPS} steps\n")
     print("gate  one neuron  stacked  by hand  from a config  same bits  with ReLU")
     for gate in GATES:

@@ -1,8 +1,8 @@
-"""An ``update`` of one's own, as the paper writes it. python -m examples.update_by_hand
+"""A hand-written ``update``, as in the paper. python -m examples.update_by_hand
 
-Optimizers are driven through each layer's ``update``, as only a layer knows its weights. Most layers inherit theirs. Here one layer
-limits the length of its weight's rows after each step (max-norm), and a model's ``update`` is written out: it clips one part's
-gradient, and leaves another part alone for the first steps.
+Each layer's ``update`` calls the optimizer with the layer's weights. Most layers inherit ``update``. Here one layer limits the
+norm of its weight's rows after each step (max-norm). The model's own ``update`` clips the gradient of its body, and does not
+update the body in the first 50 steps.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class BoundedGrad(Gradient):
 
 
 class Bounded(Layer[Array2, Array2, BoundedGrad, S]):
-    """y = x weightᵀ; after each step no row of the weight is longer than ``most``."""
+    """y = x weightᵀ; after each step the norm of every row of the weight is at most ``most``."""
 
     weight: Parameter[Float[Array2, "{self.out_features} {self.in_features}"]]
     _x: Kept[Float[Array2, "batch {self.in_features}"]]
@@ -50,7 +50,7 @@ class Bounded(Layer[Array2, Array2, BoundedGrad, S]):
 
 @dataclass(frozen=True, slots=True)
 class NetGrad(Gradient):
-    """The gradients of the parts that learn, under their names."""
+    """The gradients of the parts with parameters, under the names of the parts."""
 
     input: Float[Array2, "batch 20"]
     body: LinearGrad
@@ -58,7 +58,7 @@ class NetGrad(Gradient):
 
 
 class Net(Layer[Array2, Array2, NetGrad, S]):
-    """Two maps, and an ``update`` that says what each is given."""
+    """Two linear layers, and an ``update`` that treats them differently."""
 
     def __init__(self, rng: Rng) -> None:
         self.body, self.tanh, self.head = Linear(20, 16), Tanh(), Bounded(16, 2, most=1.5)
@@ -81,7 +81,7 @@ class Net(Layer[Array2, Array2, NetGrad, S]):
 
 
 def main() -> None:
-    """A hundred steps: the head alone, then both."""
+    """Train for 100 steps: the head alone, then both parts."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((64, 20), dtype=np.float32)
     labels = (x[:, :5].sum(axis=1) > 0).astype(np.int64)

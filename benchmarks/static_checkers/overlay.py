@@ -1,15 +1,15 @@
-"""Stubs of typednn in Pyrefly's own syntax, written from typednn's annotations: ``python -m benchmarks.static_checkers.overlay DIR``.
+"""Stubs of typednn in Pyrefly's syntax, generated from typednn's annotations: ``python -m benchmarks.static_checkers.overlay DIR``.
 
-Pyrefly does not read ``"batch {self.in_features}"``, but has a syntax for the same thing. So each layer's strings are read once more, and
-written as
+Pyrefly does not read ``"batch {self.in_features}"``, but has its own syntax for sizes. So this program translates each layer's strings
+to
 
     class Linear[in_features: IntVar, out_features: IntVar](Layer[Array2, Array2, LinearGrad, Any]):
         def __new__[...](cls, in_features: Int[...], out_features: Int[...], ...) -> Linear[...]: ...
         def forward[batch: IntVar](self, x: ndarray[[batch, in_features], ...]) -> ndarray[[batch, out_features], ...]: ...
 
-and ``>>`` takes whatever has a forward and a backward that fit. DIR then holds a copy of the package with these stubs beside the modules
-that they stand for; it comes first on Pyrefly's search path. Which attribute comes from which argument of the constructor is found by
-trying: a layer is built twice with prime numbers, and an attribute that holds the argument's number both times is that argument.
+and ``>>`` takes any object whose forward and backward fit. DIR then holds a copy of the package, with each stub beside its module. DIR
+must be first on Pyrefly's search path. To find which attribute comes from which argument of the constructor, a layer is built twice with
+prime numbers: an attribute that has the argument's number both times comes from that argument.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _SELF = re.compile(r"\{self\.([A-Za-z_]\w*(?:\[\d+\])*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMPY = "_numpy.ndarray[{shape}, _numpy.dtype[Any]]"
 _HEAD = "import numpy as _numpy\nfrom shape_extensions import Int as _Int, IntVar as _IntVar\nfrom typing import Any, overload\n"
-# Each try of a constructor takes its numbers from one of these, so that no two arguments and no default are confused.
+# Each call of a constructor takes its numbers from one of these tuples, so arguments and defaults cannot be confused.
 _PRIMES = ((101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157), (211, 223, 227, 229, 233, 239, 241, 251, 257, 263, 269, 271))
 _MOST_OVERLOADS = 32
 
-# Any stands for the contract, which is for the plugin of mypy alone.
+# Any replaces the contract, which only the mypy plugin uses.
 _RSHIFT: Mapping[str, Any] = {
     "Layer": 'def __rshift__[X1, Y1, Z1, G1, G3](self: "Fits[X1, Y1, G1]", other: "Fits[Y1, Z1, G3]") -> "Chain[X1, Z1, Any, G1, G3]": ...',
     "FirstLayer": 'def __rshift__[Z1, G3](self, other: "Fits[Out, Z1, G3]") -> "FirstChain[In, Z1, Any, G, G3]": ...',
@@ -74,7 +74,7 @@ class Fits[In_, Out_, Grad_](Protocol):
 
 
 def write_overlay(folder: Path, modules: Sequence[str] = ()) -> None:
-    """Write the stubs of typednn, and of ``modules`` that hold layers of your own, into ``folder``."""
+    """Write the stubs of typednn, and of ``modules`` with your own layers, into ``folder``."""
     package = Path(typednn.__file__).parent
     shutil.copytree(package, folder / "typednn", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     layers = [f"typednn.layers.{path.stem}" for path in sorted((package / "layers").glob("*.py")) if path.stem != "__init__"]
@@ -86,7 +86,7 @@ def write_overlay(folder: Path, modules: Sequence[str] = ()) -> None:
 
 
 def stacking_stub(module: ModuleType) -> str:
-    """``typednn.layer`` with a ``>>`` that asks forward and backward whether they fit."""
+    """``typednn.layer`` with a ``>>`` that checks the types of forward and backward."""
     tree = ast.parse(inspect.getsource(module))
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name in _RSHIFT:
@@ -112,7 +112,7 @@ def _input_constructors() -> list[ast.stmt]:
 
 
 def layers_stub(module: ModuleType) -> str:
-    """A module of layers, with sizes."""
+    """The stub of a module of layers, with sizes."""
     tree = ast.parse(inspect.getsource(module))
     gradients: dict[str, list[str]] = {}
     for node in tree.body:
@@ -126,7 +126,7 @@ def layers_stub(module: ModuleType) -> str:
 
 
 def _size_gradient(node: ast.ClassDef) -> list[str]:
-    """Give a gradient dataclass a size for each name in its annotations; the names, in order."""
+    """Add a size to a gradient dataclass for each name in its annotations; return the names in order."""
     names: list[str] = []
     for field in node.body:
         if isinstance(field, ast.AnnAssign):
@@ -142,14 +142,14 @@ def _size_gradient(node: ast.ClassDef) -> list[str]:
 
 
 def _size_layer(node: ast.ClassDef, cls: type[Any], gradients: Mapping[str, list[str]]) -> None:
-    """Give a layer a size for each attribute in its annotations; a wrapper of layers gets a protocol to ask."""
+    """Add a size to a layer for each attribute in its annotations; a wrapper's parameters become the protocol ``Fits``."""
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
     strings = [text for name in ("forward", "backward") for hint in _hints(methods[name]) for text in _strings(hint)]
     if "__init__" in methods:
-        methods["__init__"].args.args = [_asking(argument) for argument in methods["__init__"].args.args]
+        methods["__init__"].args.args = [_layer_to_fits(argument) for argument in methods["__init__"].args.args]
     if any(_shape(text) is None for text in strings):
         hints = [ast.unparse(hint) for hint in _hints(methods["forward"])]
-        if len(hints) == 2 and hints[0] == hints[1]:  # what goes in comes out, at any rank: said of each call, not of the layer
+        if len(hints) == 2 and hints[0] == hints[1]:  # one type at any rank: a type variable of the method
             for method in (methods["forward"], methods["backward"]):
                 method.body = [ast.Expr(ast.Constant(...))]
                 _PerCall().visit(method)
@@ -160,7 +160,7 @@ def _size_layer(node: ast.ClassDef, cls: type[Any], gradients: Mapping[str, list
     name = grad.id if isinstance(grad, ast.Name) else ""
     for method in (methods["forward"], methods["backward"]):
         free = _free_names(method)
-        unbound = frozenset(free) - frozenset(_free_names(method, results=False))  # named in the result alone
+        unbound = frozenset(free) - frozenset(_free_names(method, results=False))  # names that occur only in the result
         _parametrise(method, free)
         for argument in method.args.args[1:]:
             if argument.annotation:
@@ -185,7 +185,7 @@ def _size_layer(node: ast.ClassDef, cls: type[Any], gradients: Mapping[str, list
 
 
 def _constructors(cls: type[Any], init: ast.FunctionDef, attributes: Sequence[str]) -> Iterator[str]:
-    """``__new__`` once for each way to give the sizes, and once for sizes that are not known."""
+    """One overload of ``__new__`` for each form of the sizes, and one for unknown sizes."""
     hints = typing.get_type_hints(cls.__init__)
     ways = {name: list(_ways(hints[name], parameter)) for name, parameter in inspect.signature(cls).parameters.items() if name in hints}
     sized = {name: way for name, way in ways.items() if way}
@@ -203,7 +203,7 @@ def _constructors(cls: type[Any], init: ast.FunctionDef, attributes: Sequence[st
 
 
 def _ways(hint: Any, parameter: inspect.Parameter) -> Iterator[int | None]:
-    """How a size may be given: 1 for a number, n for a tuple of n, None for left out."""
+    """The forms of a size argument: 1 for a number, n for a tuple of n, None for omitted."""
     members = typing.get_args(hint) if not isinstance(hint, type) else (hint,)
     if int in members:
         yield 1
@@ -224,24 +224,24 @@ def _annotation(name: str, count: int | None) -> str | None:
 
 
 def _origins(cls: type[Any], chosen: Mapping[str, int | None], attributes: Sequence[str]) -> list[str] | None:
-    """What each attribute is, in symbols of the arguments; None where such arguments are refused."""
-    tries = []
+    """Each attribute as a symbol of an argument; None if the constructor rejects such arguments."""
+    results = []
     for primes in _PRIMES:
         numbers = iter(primes)
         symbols: dict[int, str] = {}
         arguments: dict[str, Any] = {}
         for name, count in chosen.items():
             if count is not None:
-                given = tuple(next(numbers) for _ in range(count))
-                symbols.update(zip(given, _symbols(name, count), strict=True))
-                arguments[name] = given[0] if count == 1 else given
+                sizes = tuple(next(numbers) for _ in range(count))
+                symbols.update(zip(sizes, _symbols(name, count), strict=True))
+                arguments[name] = sizes[0] if count == 1 else sizes
         try:
             layer = cls(**arguments)
         except TypednnError:
             return None
         values = [_attribute(layer, attribute) for attribute in attributes]
-        tries.append([symbols.get(value, str(value)) for value in values])
-    return [first if first == second else "int" for first, second in zip(*tries, strict=True)]
+        results.append([symbols.get(value, str(value)) for value in values])
+    return [first if first == second else "int" for first, second in zip(*results, strict=True)]
 
 
 def _attribute(layer: Any, path: str) -> Any:
@@ -253,7 +253,7 @@ def _attribute(layer: Any, path: str) -> Any:
 
 
 def _parameters(init: ast.FunctionDef, sized: Mapping[str, str | None]) -> str:
-    """The constructor's parameters: ``sized`` ones with that annotation, or left out where it is None."""
+    """The constructor's parameters: those in ``sized`` with that annotation, or omitted if it is None."""
     arguments = init.args
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
     parts = ["cls"]
@@ -261,18 +261,18 @@ def _parameters(init: ast.FunctionDef, sized: Mapping[str, str | None]) -> str:
     positional = zip(arguments.args[1:], defaults[1:], strict=True)
     for argument, default in [*positional, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]:
         if argument.arg in sized and sized[argument.arg] is None:
-            by_name = True  # what stands after a place that is left out can only be named
+            by_name = True  # parameters after an omitted one can only be passed by name
             continue
         if (argument in arguments.kwonlyargs or by_name) and "*" not in parts:
             parts.append("*")
-        given = sized.get(argument.arg)
-        hint = given or ast.unparse(argument.annotation or ast.Name("Any"))
-        parts.append(f"{argument.arg}: {hint}" + ("" if default is None or given else " = ..."))
+        annotation = sized.get(argument.arg)
+        hint = annotation or ast.unparse(argument.annotation or ast.Name("Any"))
+        parts.append(f"{argument.arg}: {hint}" + ("" if default is None or annotation else " = ..."))
     return ", ".join(_defaults_last(parts))
 
 
 def _defaults_last(parts: list[str]) -> list[str]:
-    """Python wants parameters without default first; a size that is given, yet optional, may follow only such ones."""
+    """Make parameters after the first default keyword-only: Python requires parameters without default first."""
     seen = False
     for place, part in enumerate(parts):
         if part == "*":
@@ -285,7 +285,7 @@ def _defaults_last(parts: list[str]) -> list[str]:
 
 
 def _shape(text: str, owned: Collection[str] = (), unknown: frozenset[str] = frozenset()) -> str | None:
-    """An annotation's string as a shape of Pyrefly's; None where it says what Pyrefly cannot. ``owned`` names are the class's."""
+    """An annotation's string as a Pyrefly shape; None if Pyrefly cannot express it. ``owned`` are the names of the class."""
     words = text.split()
     if any(word.startswith("*") or word in ("...", "_") for word in words):
         return None
@@ -296,7 +296,7 @@ def _shape(text: str, owned: Collection[str] = (), unknown: frozenset[str] = fro
 
 
 def _identifier(attribute: str) -> str:
-    """A type parameter's name; it ends in an underscore, as a class's own attributes hide its type parameters."""
+    """A type parameter's name. It ends in an underscore, because a class's attributes hide its type parameters."""
     return re.sub(r"\W+", "_", attribute).strip("_") + "_"
 
 
@@ -309,25 +309,25 @@ def _hints(method: ast.FunctionDef) -> list[ast.expr]:
 
 
 def _free_names(method: ast.FunctionDef, *, results: bool = True) -> list[str]:
-    """The names that one call binds: all but the layer's attributes."""
+    """The names that one call binds: all except the layer's attributes."""
     hints = _hints(method) if results else [argument.annotation for argument in method.args.args if argument.annotation]
     texts = [_SELF.sub("0", text) for hint in hints for text in _strings(hint)]
     return list(dict.fromkeys(name for text in texts for name in _NAME.findall(text)))
 
 
 def _parametrise(node: Any, names: Sequence[str]) -> None:
-    """Give a class or a method a type parameter for each name."""
+    """Add a type parameter to a class or a method for each name."""
     source = f"def _[{', '.join(f'{name}: _IntVar' for name in names)}](): ..." if names else "def _(): ..."
     node.type_params = getattr(ast.parse(source).body[0], "type_params", [])
 
 
 def _applied(name: str, sizes: Sequence[str], known: Mapping[str, str]) -> ast.expr:
-    """A gradient's class with the sizes that are known where it is used."""
+    """A gradient's class with the sizes that are known at this place."""
     return ast.parse(f"{name}[{', '.join(known.get(size, 'int') for size in sizes)}]", mode="eval").body if sizes else ast.Name(name)
 
 
-def _asking(argument: ast.arg) -> ast.arg:
-    """A parameter that takes any layer takes whatever fits."""
+def _layer_to_fits(argument: ast.arg) -> ast.arg:
+    """Replace the annotation ``Layer[...]`` of a parameter by ``Fits[...]``."""
     hint = argument.annotation
     if isinstance(hint, ast.Subscript) and isinstance(hint.slice, ast.Tuple) and ast.unparse(hint.value) == "Layer":
         argument.annotation = ast.parse(f"Fits[{', '.join(map(ast.unparse, hint.slice.elts[:3]))}]", mode="eval").body
@@ -352,14 +352,14 @@ class _Sized(ast.NodeTransformer):
 
 
 class _PerCall(ast.NodeTransformer):
-    """``In``, which is the layer's, becomes a type variable of the method."""
+    """Replace ``In``, a type variable of the layer, by a type variable of the method."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Name("X1") if node.id == "In" else node
 
 
 class _Unnamed(ast.NodeTransformer):
-    """``S`` is a type variable of the old kind, which the new kind cannot stand beside."""
+    """Replace ``S`` by ``Any``: an old-style type variable cannot be mixed with new-style ones."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Name("Any") if node.id == "S" else node

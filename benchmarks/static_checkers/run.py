@@ -1,11 +1,10 @@
 """The same mistakes under several static checkers: ``python -m benchmarks.static_checkers.run``.
 
-Each program in ``typednn/`` and ``torch/`` holds one mistake, on the line that ends in ``# right:`` and what it should have said.
-Every checker reads every program twice: as it is, where something should be found, and put right, where nothing should be.
-Nothing here decides a verdict beforehand: all of them come from what the checkers print. A checker that is not installed is left out,
-with a sentence.
+Each program in ``typednn/`` and ``torch/`` has one mistake, on the line that ends in ``# right:`` and the correct code.
+Every checker reads every program twice: with the mistake, where it should find an error, and corrected, where it should find none.
+All verdicts come from the output of the checkers. A checker that is not installed is skipped with a message.
 
-Pyrefly wants an environment of its own, as its stubs need Python 3.12 or later:
+Pyrefly needs its own environment, because its stubs need Python 3.12 or later:
 
     python3.13 -m venv pyrefly-venv
     pyrefly-venv/bin/pip install pyrefly==1.4.1 pyrefly-torch-stubs==1.4.0 pyrefly-numpy-stubs==1.4.0 numpy torch --editable .
@@ -36,19 +35,19 @@ _TYPED_INPUT = re.compile(r'Shaped\[Tensor, "[^"]*"\]')
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One error: where, and in which words."""
+    """One error: its line and its message."""
 
     line: int
     message: str
 
 
-# By program, what was found in it.
+# The findings of each program.
 Findings = dict[str, list[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """One column: a name, the folder of programs it reads, and how it is run on a copy of them."""
+    """One column: a title, the folder of its programs, and the function that checks a copy of them."""
 
     title: str
     folder: str
@@ -58,14 +57,14 @@ class Checker:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one checker said about one program."""
+    """The result of one checker on one program."""
 
     where: str
     message: str
 
     @classmethod
     def on(cls, mistake: int, found: Sequence[Finding], put_right: Sequence[Finding]) -> Verdict:
-        """``found`` in the program with a mistake in line ``mistake``; ``put_right`` is what was found without it."""
+        """``found`` are the findings with the mistake in line ``mistake``; ``put_right`` are those of the corrected program."""
         if put_right:
             return cls("refused, right too", f"line {put_right[0].line}, put right: {put_right[0].message}")
         if not found:
@@ -95,7 +94,7 @@ def put_right(text: str) -> str:
 
 
 def plain_tensors(text: str) -> str:
-    """A torch program as most are written: no sizes in its annotations."""
+    """A torch program without sizes in its annotations, as most programs are."""
     return _TYPED_INPUT.sub("Tensor", text)
 
 
@@ -143,7 +142,7 @@ def mypy_with_plugin(place: Path) -> Findings:
 
 
 def pyright(place: Path) -> Findings:
-    """pyright, in its standard mode: strict adds matters of style, such as a variable that is not used."""
+    """pyright, in its standard mode: strict adds style rules, such as unused variables."""
     (place / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}', encoding="utf-8")
     report = json.loads(_run([sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable], place))
     findings: Findings = {}
@@ -173,7 +172,7 @@ def pyrefly(program: Path, search_path: Path | None = None) -> Callable[[Path], 
 
 
 def running(place: Path) -> Findings:
-    """Not a checker: what happens when the program is run."""
+    """Not a checker: run the program and read its traceback."""
     findings: Findings = {}
     for path in sorted(place.glob("[0-9]*.py")):
         done = subprocess.run([sys.executable, path.name], cwd=place, capture_output=True, text=True, check=False)
@@ -184,7 +183,7 @@ def running(place: Path) -> Findings:
 
 
 def checkers(pyrefly_program: Path | None, overlay: Path) -> tuple[list[Checker], list[str]]:
-    """The columns that can be filled here, and sentences about the others; ``overlay`` is an empty folder."""
+    """The checkers that are installed, and messages about the others; ``overlay`` is an empty folder."""
     columns: list[Checker] = []
     missing: list[str] = []
     if importlib.util.find_spec("mypy") is None:
@@ -217,7 +216,7 @@ def checkers(pyrefly_program: Path | None, overlay: Path) -> tuple[list[Checker]
 
 
 def versions(pyrefly_program: Path | None) -> str:
-    """What this was run with, in one line."""
+    """The versions of all programs, in one line."""
     found = [f"Python {sys.version.split()[0]}"]
     found += [f"{name} {version(name)}" for name in ("typednn", "numpy", "mypy", "pyright") if importlib.util.find_spec(name)]
     if pyrefly_program is not None:
@@ -229,7 +228,7 @@ def versions(pyrefly_program: Path | None) -> str:
 
 
 def table(columns: Sequence[Checker], results: Sequence[dict[str, Verdict]]) -> str:
-    """All verdicts, a row for each program."""
+    """All verdicts, one row per program."""
     rows = [["program", *(column.title for column in columns)]]
     rows.append(["---"] * len(rows[0]))
     for path in programs("typednn"):
@@ -238,7 +237,7 @@ def table(columns: Sequence[Checker], results: Sequence[dict[str, Verdict]]) -> 
 
 
 def messages(columns: Sequence[Checker], results: Sequence[dict[str, Verdict]]) -> str:
-    """What each checker said, program by program."""
+    """The messages of each checker, by program."""
     blocks = []
     for path in programs("typednn"):
         lines = [path.stem]

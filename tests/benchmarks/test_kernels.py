@@ -70,7 +70,7 @@ RIGHT = {"output": np.array([1.0, -2.0]), "loss": np.array(0.5), "gradient 1.wei
 
 def _contest(monkeypatch: pytest.MonkeyPatch, **others: Any) -> tuple[dict[str, Any], dict[str, _Contestant]]:
     made = {"typednn": _Contestant(RIGHT), "torch": _Contestant(RIGHT | others)}
-    monkeypatch.setattr(works, "made", lambda engine, work: made[engine])
+    monkeypatch.setattr(works, "new_contestant", lambda engine, work: made[engine])
     monkeypatch.setattr(works, "missing", lambda engine: "" if engine in made else "absent")
     monkeypatch.setattr(kernels, "limits", lambda *_: Limits(1e9, 1e9))
     work = works.Work("given", (2,), (works.linear(2, 1),), 1, "", "labels", tuple(works.ENGINES))
@@ -93,7 +93,7 @@ def test_wrong_results_are_refused_before_timing(wrong: Any, monkeypatch: pytest
     found, made = _contest(monkeypatch, **wrong)
     assert found["times"] == {}
     assert [contestant.runs for contestant in made.values()] == [0, 0]
-    assert not kernels.told({"lenet5-forward": [found]})
+    assert not kernels.print_report({"lenet5-forward": [found]})
     out = capsys.readouterr().out
     assert "refused, no times: torch is" in out
     assert "held" not in out.partition("\n  work ")[2].partition("goals")[0]
@@ -125,9 +125,9 @@ def test_the_faster_layout_is_the_peer_and_the_median_process_decides() -> None:
 
 def test_shares_of_checks(capsys: pytest.CaptureFixture[str]) -> None:
     step = _found(typednn=1e-3) | {"checked": {"typednn": 20}}
-    assert kernels.told_shares({"lenet5-step": [step]}, [{"costs": {"a": 1e-6, "b": 5e-7}}], judged=True)
+    assert kernels.print_check_shares({"lenet5-step": [step]}, [{"costs": {"a": 1e-6, "b": 5e-7}}], judged=True)
     assert " 2.00%" in capsys.readouterr().out
-    assert not kernels.told_shares({"lenet5-step": [step]}, [{"costs": {"a": 1.1e-6}}], judged=True)
+    assert not kernels.print_check_shares({"lenet5-step": [step]}, [{"costs": {"a": 1.1e-6}}], judged=True)
 
 
 def test_engines_used() -> None:
@@ -137,7 +137,7 @@ def test_engines_used() -> None:
 
 
 def test_ours_tells_every_gradient_and_goes_down_it() -> None:
-    results = works.made("typednn", SMALL).results()
+    results = works.new_contestant("typednn", SMALL).results()
     names = ("1.weight", "1.bias", "5.weight", "5.bias")
     assert set(results) == {"output", "loss", *(f"gradient {name}" for name in names), *(f"way {name}" for name in names)}
     for name in names:
@@ -162,7 +162,7 @@ def test_arithmetic_is_counted() -> None:
 
 
 def test_checked_calls_of_a_step() -> None:
-    contestant: Any = works.made("typednn", SMALL)
+    contestant: Any = works.new_contestant("typednn", SMALL)
     # Six parts and the whole, forward and backward; update walks once, and hands all parameters over at once; loss and its gradient.
     assert kernels.checked_calls(contestant.step) == 7 + 7 + 1 + 2
 
@@ -176,7 +176,7 @@ def test_the_measured_processes_choose_their_own_kernels(monkeypatch: pytest.Mon
 
 
 def test_a_profile_names_the_ops() -> None:
-    contestant = works.made("typednn", SMALL)
+    contestant = works.new_contestant("typednn", SMALL)
     with works.profiled() as found:
         contestant.run(2)
     assert len(found["linear.forward"]) == 2

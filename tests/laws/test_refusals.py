@@ -23,7 +23,7 @@ WRONG = {**refusals.WRONG, "device": lambda array: to_device(array, "strict" if 
 def applies(case: LayerCase, what: str, wrong: str) -> bool:
     """Whether a kind of wrongness is one, for this layer and method."""
     if what == "forward":
-        return bool(refusals.promised(case.subject(), wrong, WRONG[wrong]))
+        return bool(refusals.checked_inputs(case.subject(), wrong, WRONG[wrong]))
     return what != "update" or (bool(case.layer().num_parameters()) and wrong != "list")
 
 
@@ -41,7 +41,7 @@ COMBINATIONS = [
 def test_refused(case: LayerCase, what: str, wrong: str, mode: str, device: str) -> None:
     """P-T1, P-P1, P-L1: wrong rank, size, dtype and device are refused on forward, backward, every gradient field and update."""
     with checking("full" if mode == "full" else "cached"):
-        refusals.held(refusals.METHODS[what](case.subject(device), wrong, WRONG[wrong]), mode.endswith("hit"))
+        refusals.check_cases(refusals.METHODS[what](case.subject(device), wrong, WRONG[wrong]), mode.endswith("hit"))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_refusals_need_the_checks(case: LayerCase, what: str, wrong: str, no_che
     """The meta-test: with the checks replaced by no-ops, every refusal test fails. Kernels, which refuse too, don't run."""
     with checking("full"), using("reference"):
         try:
-            refusals.held(refusals.METHODS[what](case.subject(), wrong, WRONG[wrong]), known=False)
+            refusals.check_cases(refusals.METHODS[what](case.subject(), wrong, WRONG[wrong]), after_valid=False)
         except (Exception, pytest.fail.Exception):
             return
     pytest.fail("this refusal does not come from a check")
@@ -80,7 +80,7 @@ def test_every_layer_refuses_something(case: LayerCase) -> None:
     assert {("next_grad", wrong) for wrong in WRONG} <= {
         combination.values[1:] for combination in COMBINATIONS if combination.values[0] == case
     }
-    assert refusals.promised(case.subject(), "list", WRONG["list"])
+    assert refusals.checked_inputs(case.subject(), "list", WRONG["list"])
 
 
 def test_modes_give_the_same_bits(case: LayerCase, device: str) -> None:

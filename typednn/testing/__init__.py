@@ -1,13 +1,13 @@
-"""Laws that a layer, a loss or an optimizer keeps, checked by one call or by one line of a test file.
+"""Laws of layers, losses and optimizers, checked by one call or by one line of a test file.
 
     test_scale = layer_test(Scale(4))                 sizes drawn from Scale's own annotations
     test_embedding = layer_test(Embedding(5, 8), vocab=5)     integers below 5
     test_absolute = loss_test(AbsoluteError())
     test_sign_sgd = optimizer_test(SignSGD(0.01))
 
-`check_layer`, `check_loss` and `check_optimizer` do the same at once. A broken law is a `LawBroken`, which says which law,
-what came, and how to repeat it. An input is given as an array, as a shape, or as None; where none is given, Hypothesis draws
-sizes, which needs the extra ``typednn[testing]``.
+`check_layer`, `check_loss` and `check_optimizer` run the check at once. A broken law raises `LawBroken` with the law, the
+actual values, and the call that repeats it. An input is an array, a shape, or None. Without inputs, Hypothesis draws sizes,
+which needs the extra ``typednn[testing]``.
 """
 
 from typednn.testing.layers import LAYER_LAWS, check_layer, layer_test

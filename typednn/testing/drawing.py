@@ -1,4 +1,4 @@
-"""Sizes drawn from annotations: 1, even, odd and prime ones, so that strides and blocks leave remainders."""
+"""Sizes drawn from annotations: 1, even, odd and prime sizes, so that strides and blocks have remainders."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -13,13 +13,13 @@ Shapes = tuple[tuple[int, ...] | None, ...]
 
 
 def hypothesis(where: str) -> Any:
-    """The package; `MissingExtra` where it is not installed."""
+    """The package hypothesis; `MissingExtra` if it is not installed."""
     cure = "install it with: pip install 'typednn[testing]', or give the inputs"
     return optional("hypothesis", where, "drawing sizes needs the package hypothesis", cure)
 
 
 def shapes_of(hints: Sequence[Any], instance: Any, draw: Callable[[Sequence[Any]], Any]) -> Shapes:
-    """A shape for each annotation, every name of one size; None for some of those that may be None."""
+    """A shape for each annotation, with one size per axis name; None for some of the inputs that may be None."""
     names: dict[str, Dim] = {}
     groups: dict[str, tuple[int, ...]] = {}
 
@@ -53,22 +53,22 @@ def shapes_of(hints: Sequence[Any], instance: Any, draw: Callable[[Sequence[Any]
 def for_drawn(
     where: str, hints: Sequence[Any], instance: Any, fits: Callable[[Shapes, int], bool], check: Callable[..., None], examples: int
 ) -> None:
-    """Call ``check`` with shapes and a seed, as often as ``examples``; a failing example is shrunk first."""
-    found = hypothesis(where)
+    """Call ``check`` with drawn shapes and a seed, ``examples`` times; a failing example is shrunk before it is reported."""
+    library = hypothesis(where)
     st = importlib.import_module("hypothesis.strategies")
 
-    def one(data: Any) -> None:
+    def example(data: Any) -> None:
         shapes = shapes_of(hints, instance, lambda options: data.draw(st.sampled_from(list(options))))
         seed: int = data.draw(st.integers(0, 99))
         if not fits(shapes, seed):
-            found.reject()
+            library.reject()
         check(shapes, seed)
 
     # The shapes and the seed of the smallest example describe a failure: no database or explanation is needed.
-    phases, checks = (found.Phase.generate, found.Phase.shrink), list(found.HealthCheck)
-    settings = found.settings(max_examples=examples, deadline=None, database=None, phases=phases, suppress_health_check=checks)
+    phases, checks = (library.Phase.generate, library.Phase.shrink), list(library.HealthCheck)
+    settings = library.settings(max_examples=examples, deadline=None, database=None, phases=phases, suppress_health_check=checks)
     try:
-        settings(found.given(st.data())(one))()
-    except found.errors.Unsatisfiable:
+        settings(library.given(st.data())(example))()
+    except library.errors.Unsatisfiable:
         rule, cure = "sizes must be found that fit", f"give the inputs' shapes: {where}(..., (2, 5))"
         raise ArgumentError(explain(where, rule, "none among 1 to 7", cure), "inputs") from None

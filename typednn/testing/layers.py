@@ -1,4 +1,4 @@
-"""The laws of layers and models, each a function of a `Subject` that raises where the law is broken."""
+"""The laws of layers and models: functions of a `Subject` that raise an error if the law is broken."""
 
 import gc
 import weakref
@@ -21,7 +21,7 @@ from typednn.module.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
 from typednn.testing.drawing import Shapes, for_drawn
-from typednn.testing.subject import Subject, broken, chosen_laws, copied, hold, locked, raises, same, unwritten
+from typednn.testing.subject import Subject, broken, check_laws, chosen_laws, copied, locked, raises, same, unwritten
 
 
 def derivatives(subject: Subject) -> None:
@@ -31,19 +31,19 @@ def derivatives(subject: Subject) -> None:
     report = gradcheck(layer, *inputs, most=40, seed=subject.seed)
     gradient = _run(layer, subject)[1]
     names = [name for name, x in zip(gradient.__inputs__, inputs, strict=True) if is_array(x) and is_floating(x.dtype)]
-    wanted, compared = {*names, *layer.named_parameters()}, {quantity.name for quantity in report.quantities}
-    if wanted != compared:
-        raise broken(f"there are derivatives by {sorted(wanted)}", str(sorted(compared)))
+    expected, compared = {*names, *layer.named_parameters()}, {quantity.name for quantity in report.quantities}
+    if expected != compared:
+        raise broken(f"there are derivatives by {sorted(expected)}", str(sorted(compared)))
 
 
 def purity(subject: Subject) -> None:
     """Backward gives equal results twice and changes nothing; no argument is written."""
     layer = subject.ready()
-    for array in layer.to("cpu").parameters():  # they refuse to be written, where the device can refuse
+    for array in layer.to("cpu").parameters():  # read-only, if the device supports it
         array.flags.writeable = False
     layer.to(subject.device)
     inputs = subject.arrays()
-    given, parameters = copied(inputs), copied(layer.named_parameters())
+    originals, parameters = copied(inputs), copied(layer.named_parameters())
     with unwritten():
         output = layer.forward(*inputs)
         next_grad = subject.next_grad(output)
@@ -51,14 +51,14 @@ def purity(subject: Subject) -> None:
         first = copied(layer.backward(next_grad))
         second = copied(layer.backward(next_grad))
     cure = "backward reads what forward kept, and gives a value"
-    same("forward and backward leave their inputs as they are", given, inputs, cure)
+    same("forward and backward leave their inputs as they are", originals, inputs, cure)
     same("forward and backward leave the parameters as they are", parameters, layer.named_parameters(), cure)
     same("backward gives the same twice", first, second, cure)
     same("backward changes nothing", before, copied([_kept(layer), layer.state_dict(), next_grad]), cure)
 
 
 def batch(subject: Subject) -> None:
-    """Outputs and derivatives have as many rows as the input, for one row and for one more than usual, without the checks."""
+    """Outputs and derivatives have as many rows as the input: one row, and one more than drawn; with checks off."""
     inputs = subject.arrays()
     slots = [parse(array_hints(hint)[0].dim_str)[0].source for hint in subject.hints]
     for more in (False, True):
@@ -99,9 +99,9 @@ def state(subject: Subject) -> None:
     if empty and not raises(NotInitialised, fresh.to(subject.device).forward, *subject.arrays()):
         raise broken("a layer that was never filled raises NotInitialised", "an output")
     layer = subject.ready()
-    real = {name: tuple(array.shape) for name, array in layer.named_parameters().items()}
-    if real != shapes or sum(map(np.prod, real.values())) != count:
-        raise broken(f"parameters are as declared, {shapes}", str(real))
+    actual = {name: tuple(array.shape) for name, array in layer.named_parameters().items()}
+    if actual != shapes or sum(map(np.prod, actual.values())) != count:
+        raise broken(f"parameters are as declared, {shapes}", str(actual))
     for seed in (1, 2):
         _run(layer, subject, seed=seed)  # training has now changed the state
     saved = copied(layer.state_dict())
@@ -117,7 +117,7 @@ def state(subject: Subject) -> None:
 
 
 def evaluation(subject: Subject) -> None:
-    """In eval forward keeps and writes nothing, and backward without a forward in training is refused."""
+    """In eval, forward keeps and writes nothing. backward without a forward in training raises an error."""
     layer = subject.ready()
     inputs = subject.arrays()
     output = layer.forward(*inputs)
@@ -140,24 +140,24 @@ def evaluation(subject: Subject) -> None:
 
 
 def update(subject: Subject) -> None:
-    """Every parameter is stepped once, in the order of declaration, with its own derivative, which is not written."""
+    """Every parameter is stepped once, in the order of declaration, with its own derivative; the derivative is not written."""
     layer = subject.ready()
     gradient = _run(layer, subject)[1]
     before = copied(gradient)
     recorder = _Recorder()
     names = {id(array): name for name, array in layer.named_parameters().items()}
-    wanted = layer.named_gradients(gradient)
+    expected = layer.named_gradients(gradient)
     layer.update(recorder, gradient)
     stepped = [names.get(id(weights), "an array that is no parameter") for weights, _ in recorder]
     if stepped != list(names.values()):
         raise broken(f"update steps {', '.join(names.values()) or 'nothing'}", ", ".join(stepped) or "no step")
     for name, (_, derivative) in zip(stepped, recorder, strict=True):
-        same(f"{name!r} is stepped with its own derivative", wanted[name], derivative)
+        same(f"{name!r} is stepped with its own derivative", expected[name], derivative)
     same("update leaves the gradient as it is", before, gradient)
 
 
 def modes(subject: Subject) -> None:
-    """``full``, ``cached`` and ``off`` compute the same."""
+    """Results are equal in the modes ``full``, ``cached`` and ``off``."""
     outcomes: dict[str, Any] = {}
     for mode in get_args(Mode):
         with checking(mode):
@@ -168,7 +168,7 @@ def modes(subject: Subject) -> None:
 
 
 def trace(subject: Subject) -> None:
-    """The output's sizes by the annotations, before there is an array, are those that forward gives."""
+    """The output's sizes that are computed from the annotations are those of the actual output."""
     layer = subject.ready()
     if isinstance(layer, MultiInput):
         return
@@ -181,7 +181,7 @@ def trace(subject: Subject) -> None:
 
 
 def configured(subject: Subject) -> None:
-    """A registered layer that is written to a config and read again is the same: names, weights, outputs, derivatives, bit by bit."""
+    """A registered layer that is written to a config and read again is equal bit by bit: names, weights, outputs, derivatives."""
     layer: Any = subject.fresh()
     if type(layer) not in LAYERS.values() or isinstance(layer, FirstLayer):
         return  # a config's models read rows of floats
@@ -200,12 +200,12 @@ def configured(subject: Subject) -> None:
     rows = read.forward(x.reshape(len(x), -1))
     next_grad = subject.next_grad(output)
     gradient, of_rows = model.backward(next_grad), read.backward(next_grad.reshape(len(x), -1))
-    for what, ours, theirs in (
+    for what, original, loaded in (
         ("output", output, rows),
         ("derivative by the input", gradient.input, of_rows.input),
         *((name, array, read.named_gradients(of_rows)[name]) for name, array in model.named_gradients(gradient).items()),
     ):
-        if ours.tobytes() != theirs.tobytes():
+        if original.tobytes() != loaded.tobytes():
             raise broken(f"the layer from the config gives the same {what}", "another")
 
 
@@ -233,10 +233,10 @@ def check_layer(
     device: str = "cpu",
     vocab: int = 2,
 ) -> None:
-    """Check the laws of a layer or model, at ``inputs``: for each an array, a shape, or None; `LawBroken` where one is broken.
+    """Check the laws of a layer or model at ``inputs``, each an array, a shape, or None; `LawBroken` if a law is broken.
 
-    ``layer`` is an instance that has not run, or a function that builds one; it is copied, never run. Without ``inputs``, sizes
-    are drawn from the annotations of its forward, ``examples`` times. Where it reads integers, they are drawn below ``vocab``.
+    ``layer`` is an instance that has not run, or a function that builds one. The check runs a copy of it. Without ``inputs``,
+    sizes are drawn from the annotations of forward, ``examples`` times. Integer inputs are drawn below ``vocab``.
     """
     prototype: object = layer if isinstance(layer, Module) else layer()
     if not isinstance(prototype, Module):
@@ -245,16 +245,16 @@ def check_layer(
 
     def at(laws: Sequence[str], inputs: tuple[Any, ...], seed: int) -> None:
         subject = Subject(prototype, inputs, seed, device, vocab)
-        hold(LAYER_LAWS, laws, subject.label, subject, f"repeat it with check_layer({subject.described()}")
+        check_laws(LAYER_LAWS, laws, subject.label, subject, f"repeat it with check_layer({subject.described()}")
 
     def fits(shapes: Shapes, seed: int) -> bool:
         return not refusals.refused_by_trace(prototype, shapes[0] or ())
 
     if inputs:
-        _ = Subject(prototype, inputs).hints  # as many as the layer takes
+        _ = Subject(prototype, inputs).hints  # raises if the number of inputs is wrong
         at(chosen, inputs, seed)
     else:
-        # Refusals depend on the annotations, not on sizes: two examples are enough, and take as long as all other laws.
+        # Refusals depend on the annotations, not on sizes. Two examples suffice; they take as long as all other laws.
         contract: Any = contract_of(type(prototype), "forward")
         hints = contract.hints
         for part, times in (([law for law in chosen if law != "refusals"], examples), ([law for law in chosen if law == "refusals"], 2)):
@@ -286,14 +286,14 @@ def _run(layer: Any, subject: Subject, dtype: Any = np.float32, seed: int = 0) -
 
 
 def _results(layer: Any, subject: Subject) -> dict[str, Any]:
-    """The results in training, twice, as a layer may change, and in eval."""
-    found = copied([_run(layer.train(), subject), _run(layer, subject), layer.eval().forward(*subject.arrays())])
+    """The results of two training forwards, because the first may change the layer, and of one in eval."""
+    results = copied([_run(layer.train(), subject), _run(layer, subject), layer.eval().forward(*subject.arrays())])
     layer.train()
-    return found
+    return results
 
 
 def _rows(x: Any, more: bool) -> Any:
-    """One more row than there are, or one alone."""
+    """``x`` with one more row, or only its first row."""
     return np.concatenate([x, x[:1]]) if more else x[:1]
 
 

@@ -16,7 +16,7 @@ from typednn.gradient_check import compare
 from typednn.shapes import rank
 from typednn.testing.drawing import Shapes, for_drawn
 from typednn.testing.refusals import WRONG
-from typednn.testing.subject import broken, copied, filled, hold, locked, names_of, raises, refused, same, unwritten
+from typednn.testing.subject import broken, check_laws, copied, filled, locked, names_of, raises, refused, same, unwritten
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LossSubject:
     def arrays(self, dtype: Any = np.float32) -> tuple[Any, ...]:
         hints = hints_of(self.prototype, self.inputs)
         pairs = zip(hints, self.inputs, strict=True)
-        return tuple(locked(filled(_of_rank(hint, given), given, self.seed + place, dtype)) for place, (hint, given) in enumerate(pairs))
+        return tuple(locked(filled(_of_rank(hint, value), value, self.seed + place, dtype)) for place, (hint, value) in enumerate(pairs))
 
     def ready(self) -> Any:
         return copy.deepcopy(self.prototype)
@@ -46,10 +46,10 @@ def hints_of(loss: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     raise ArgumentError(explain("check_loss", rule, repr(loss), cure), "loss")
 
 
-def _of_rank(hint: Any, given: Any) -> Any:
-    """The one of several annotations with as many axes as the argument."""
+def _of_rank(hint: Any, value: Any) -> Any:
+    """Of the annotations in ``hint``, the one with as many axes as ``value``."""
     options = array_hints(hint)
-    axes = len(given.shape if hasattr(given, "shape") else given)
+    axes = len(value.shape if hasattr(value, "shape") else value)
     return next((option for option in options if rank(option.dim_str) in (None, axes)), options[0])
 
 
@@ -85,25 +85,25 @@ def purity(subject: LossSubject) -> None:
 
 
 def refusals(subject: LossSubject) -> None:
-    """Wrong rank, size, precision and kind are refused, where the annotations promise it."""
+    """Wrong rank, size, precision and kind are errors if they contradict the annotations."""
     loss, arrays = subject.ready(), subject.arrays()
-    hints = [_of_rank(hint, given) for hint, given in zip(hints_of(loss, subject.inputs), arrays, strict=True)]
+    hints = [_of_rank(hint, x) for hint, x in zip(hints_of(loss, subject.inputs), arrays, strict=True)]
     modes: tuple[Mode, ...] = ("full", "cached")
-    for mode, (wrong, spoil), (place, x) in product(modes, WRONG.items(), enumerate(arrays)):
+    for mode, (wrong, corrupt), (place, x) in product(modes, WRONG.items(), enumerate(arrays)):
         allowed = names_of(hints[place])
-        open_kind = wrong == "integers" and (not allowed or "int64" in allowed or x.dtype.kind == "i")
-        alike = wrong in ("rank", "size") and hints[place].dim_str.split() != hints[1 - place].dim_str.split()
-        exact = (wrong == "precision" and not is_floating(x.dtype)) or not is_floating(arrays[1 - place].dtype)
-        if open_kind or alike or exact:
+        any_kind = wrong == "integers" and (not allowed or "int64" in allowed or x.dtype.kind == "i")
+        separate_axes = wrong in ("rank", "size") and hints[place].dim_str.split() != hints[1 - place].dim_str.split()
+        any_precision = (wrong == "precision" and not is_floating(x.dtype)) or not is_floating(arrays[1 - place].dtype)
+        if any_kind or separate_axes or any_precision:
             continue
         with checking(mode):
             loss.loss_grad(*arrays)
             with refused(f"loss_grad: {('prediction', 'target')[place]} of wrong {wrong}"):
-                loss.loss_grad(*(spoil(each) if each is x else each for each in arrays))
+                loss.loss_grad(*(corrupt(each) if each is x else each for each in arrays))
 
 
 def modes(subject: LossSubject) -> None:
-    """``full``, ``cached`` and ``off`` compute the same."""
+    """Results are equal in the modes ``full``, ``cached`` and ``off``."""
     outcomes: dict[str, Any] = {}
     for mode in get_args(Mode):
         with checking(mode):
@@ -122,16 +122,16 @@ LOSS_LAWS: Final[Mapping[str, Callable[[LossSubject], None]]] = {
 
 
 def check_loss(loss: Any, *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10, seed: int = 0) -> None:
-    """Check the laws of a loss at a prediction and a target: each an array or a shape; `LawBroken` where one is broken.
+    """Check the laws of a loss at a prediction and a target, each an array or a shape; `LawBroken` if a law is broken.
 
-    Without them, sizes are drawn from the annotations of its loss_grad. A loss that takes probabilities needs arrays of them.
+    Without them, sizes are drawn from the annotations of loss_grad. For a loss of probabilities, pass arrays of probabilities.
     """
     chosen: list[str] | None = None if laws is None else list(laws)
 
     def at(inputs: tuple[Any, ...], seed: int) -> None:
         subject = LossSubject(loss, inputs, seed)
         described = ", ".join([repr(loss), *(str(each.shape) if hasattr(each, "shape") else repr(each) for each in inputs)])
-        hold(LOSS_LAWS, chosen, repr(loss), subject, f"repeat it with check_loss({described}, seed={seed}")
+        check_laws(LOSS_LAWS, chosen, repr(loss), subject, f"repeat it with check_loss({described}, seed={seed}")
 
     def fits(shapes: Shapes, seed: int) -> bool:
         subject = LossSubject(loss, shapes, seed)

@@ -1,4 +1,4 @@
-"""Arguments that contradict a layer's annotations are refused: in forward, in backward, in each gradient field, in update."""
+"""Arguments that contradict a layer's annotations must be errors: in forward, backward, each gradient field and update."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -20,7 +20,7 @@ from typednn.testing.subject import Subject, names_of, raises, refused
 
 
 def _longer(array: Any) -> Any:
-    """An array with one more number on the last axis."""
+    """An array whose last axis is longer by one."""
     host = to_numpy(array)
     return to_device(np.concatenate([host, host[..., :1]], axis=-1), device_of(array))
 
@@ -34,44 +34,44 @@ WRONG: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def promised(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> list[int]:
-    """The inputs for which this change is an error by their annotations."""
+def checked_inputs(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> list[int]:
+    """The indices of the inputs whose annotations make this change an error."""
     layer, arrays = subject.ready(), subject.arrays()
-    found: list[int] = []
+    places: list[int] = []
     bound: set[str] = set()
-    for place, (given, x) in enumerate(zip(subject.hints, arrays, strict=True)):
+    for place, (annotation, x) in enumerate(zip(subject.hints, arrays, strict=True)):
         if x is None:
             continue
-        hint, names = array_hints(given)[0], names_of(given)
+        hint, names = array_hints(annotation)[0], names_of(annotation)
         slots = parse(hint.dim_str)
         if wrong in ("rank", "size"):
             last = slots[-1]
             by_name = not any(slot.variadic for slot in slots) and (
                 wrong == "rank" or bool(last.text and not last.broadcast and (not last.is_name or last.text in bound))
             )
-            found += [place] if by_name or refused_by_trace(layer, tuple(corrupt(x).shape)) else []
+            places += [place] if by_name or refused_by_trace(layer, tuple(corrupt(x).shape)) else []
         elif wrong == "integers":
-            found += [place] if x.dtype.kind != "i" and names and "int64" not in names else []
+            places += [place] if x.dtype.kind != "i" and names and "int64" not in names else []
         elif wrong == "precision" and not is_floating(x.dtype):
-            found += [place] if names and "float32" not in names else []
+            places += [place] if names and "float32" not in names else []
         elif wrong == "list" or layer.num_parameters():  # a layer without parameters takes any precision and device
-            found.append(place)
+            places.append(place)
         bound |= {slot.text for slot in slots if slot.is_name}
-    return found
+    return places
 
 
 def refused_by_trace(layer: Module, shape: tuple[int, ...]) -> bool:
-    """Whether the trace of a stack refuses it: a stack's annotations are more general than its parts'."""
+    """Whether the trace of a stack rejects the shape: a stack's annotations are more general than its parts'."""
     return not isinstance(layer, MultiInput) and raises(StackError, layer.trace, Flow.of(shape))
 
 
-# What is wrong, a good call, and the call that must be refused.
+# A description, a valid call, and the call that must be an error.
 Case: TypeAlias = tuple[str, Callable[[], object], Callable[[], object]]
 
 
 def forward(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Iterator[Case]:
-    """Each input in turn."""
-    for place in promised(subject, wrong, corrupt):
+    """Each input that the annotations constrain."""
+    for place in checked_inputs(subject, wrong, corrupt):
         layer, inputs = subject.ready(), subject.arrays()
         corrupted = [corrupt(x) if other == place else x for other, x in enumerate(inputs)]
         yield f"forward: input {place} of wrong {wrong}", partial(layer.forward, *inputs), partial(layer.forward, *corrupted)
@@ -95,17 +95,17 @@ def gradient(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Ite
 def _good_and_bad_backward(
     subject: Subject, good: Any, name: str, corrupt: Callable[[Any], Any]
 ) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Two calls of one layer's backward: one that returns the gradient unchanged, one with a field spoiled."""
+    """Two calls of one layer's backward: one returns the gradient unchanged, one with a corrupted field."""
     corrupted = False
 
-    def badly() -> Any:
+    def corrupted_backward() -> Any:
         nonlocal corrupted
         corrupted = True
         return faulty.backward(good)
 
-    faulty = with_changed_backward(subject.ready(), lambda given: changed_field(given, name, corrupt) if corrupted else given)
+    faulty = with_changed_backward(subject.ready(), lambda grad: changed_field(grad, name, corrupt) if corrupted else grad)
     faulty.forward(*subject.arrays())
-    return partial(faulty.backward, good), badly
+    return partial(faulty.backward, good), corrupted_backward
 
 
 def update(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Iterator[Case]:
@@ -113,7 +113,7 @@ def update(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Itera
     layer = subject.ready()
     if layer.num_parameters() and wrong != "list":
         good, optimizer = layer.backward(subject.next_grad(layer.forward(*subject.arrays()))), SGD(0.1)
-        with checking("off"):  # with checks no such gradient is made
+        with checking("off"):  # with checks on, the constructor rejects such a gradient
             bad = good.map(corrupt)
         yield f"update: a gradient of wrong {wrong}", partial(layer.update, optimizer, good), partial(layer.update, optimizer, bad)
 
@@ -121,28 +121,28 @@ def update(subject: Subject, wrong: str, corrupt: Callable[[Any], Any]) -> Itera
 METHODS: Final = {"forward": forward, "next_grad": next_grad, "gradient": gradient, "update": update}
 
 
-def held(cases: Iterable[Case], known: bool) -> None:
-    """Each case is refused; ``known`` where a good call comes before, twice, so that verdicts are cached."""
+def check_cases(cases: Iterable[Case], after_valid: bool) -> None:
+    """Each case must be an error; with ``after_valid`` two valid calls come first, so that their verdict is cached."""
     for what, good, bad in cases:
-        for _ in range(2 * known):
+        for _ in range(2 * after_valid):
             good()
         with refused(what):
             bad()
 
 
 def all_refused(subject: Subject) -> None:
-    """Wrong rank, size, precision, kind and type are refused, in mode full, in cached, and in cached after a good call."""
+    """Wrong rank, size, precision, kind and type are errors: in mode full, in cached, and in cached after a valid call."""
     modes: list[tuple[Mode, bool]] = [("full", False), ("cached", False), ("cached", True)]
-    for (mode, known), method, (wrong, corrupt) in product(modes, METHODS.values(), WRONG.items()):
+    for (mode, after_valid), method, (wrong, corrupt) in product(modes, METHODS.values(), WRONG.items()):
         with checking(mode):
-            held(method(subject, wrong, corrupt), known)
+            check_cases(method(subject, wrong, corrupt), after_valid)
 
 
 # ------------------------------------------------------------------ faulty layers
 
 
 def with_changed_backward(layer: Any, change: Callable[[Any], Any]) -> Any:
-    """The same layer, of a class whose backward returns ``change(gradient)``: like a faulty layer of a user."""
+    """The same layer, of a class whose backward returns ``change(gradient)``, as in a faulty layer."""
     cls: Any = layer.__class__
     body: Any = cls.backward.__wrapped__
 
@@ -155,7 +155,7 @@ def with_changed_backward(layer: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def gradient_fields(gradient: Any) -> list[str]:
-    """Dotted names of the arrays that a layer's own gradient holds; without the parts of sublayers."""
+    """Dotted names of the arrays in a layer's own gradient, without those of sublayers."""
     names = [field.name for field in fields(gradient) if hasattr(getattr(gradient, field.name), "shape")]
     parameters = getattr(gradient, "parameters", None)
     if is_dataclass(parameters):

@@ -1,4 +1,4 @@
-"""The subject of a law: a layer with inputs for it; and comparing arrays bit by bit."""
+"""The subject of a law, a layer with its inputs; and comparison of arrays bit by bit."""
 
 import copy
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ class LawBroken(TypednnError, AssertionError):
 
 
 def broken(rule: str, got: str, cure: str = "") -> LawBroken:
-    """The error of one law; `hold` prepends the name of the subject."""
+    """The error of one law; `check_laws` prepends the name of the subject."""
     return LawBroken(explain("", rule, got, cure).removeprefix(": "))
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A layer, not yet run, and its inputs: each an array, a shape, or None where the layer takes that."""
+    """A layer that has not run, and its inputs: each an array, a shape, or None if the layer accepts None."""
 
     prototype: Module
     inputs: tuple[Any, ...]
@@ -63,38 +63,38 @@ class Subject:
         return layer.to(self.device)
 
     def arrays(self, dtype: Any = np.float32, seed: int = 0) -> tuple[Any, ...]:
-        """The inputs, floats in the given precision, in read-only arrays."""
+        """The inputs as read-only arrays, floats in ``dtype``."""
         pairs = zip(self.hints, self.inputs, strict=True)
-        made = (filled(hint, given, self.seed + seed + place, dtype, self.vocab) for place, (hint, given) in enumerate(pairs))
-        return tuple(locked(array, self.device) for array in made)
+        arrays = (filled(hint, value, self.seed + seed + place, dtype, self.vocab) for place, (hint, value) in enumerate(pairs))
+        return tuple(locked(array, self.device) for array in arrays)
 
     def next_grad(self, output: Any, seed: int = 3) -> Any:
         """A read-only derivative by ``output``."""
         return locked(values(tuple(output.shape), self.seed + seed, output.dtype), self.device)
 
     def described(self) -> str:
-        arrays = [self.prototype.label(), *(str(given.shape) if hasattr(given, "shape") else repr(given) for given in self.inputs)]
+        arrays = [self.prototype.label(), *(str(value.shape) if hasattr(value, "shape") else repr(value) for value in self.inputs)]
         vocab = "" if self.vocab == 2 else f", vocab={self.vocab}"
         return f"{', '.join(arrays)}, seed={self.seed}{vocab}"
 
 
 def names_of(hint: Any) -> tuple[str, ...]:
-    """The dtypes that an array annotation allows; none where it allows all."""
+    """The dtypes that an array annotation allows; empty if it allows all."""
     return named_dtypes(array_hints(hint)[0])
 
 
-def filled(hint: Any, given: Any, seed: int, dtype: Any, vocab: int = 2) -> Any:
-    """An array that fits an annotation: ``given`` itself, or numbers in that shape, integers below ``vocab``."""
-    if given is None:
+def filled(hint: Any, value: Any, seed: int, dtype: Any, vocab: int = 2) -> Any:
+    """An array that fits an annotation: ``value`` itself, or random numbers in that shape, integers below ``vocab``."""
+    if value is None:
         return None
-    if is_array(given):
-        host = to_numpy(given)
+    if is_array(value):
+        host = to_numpy(value)
         return host.astype(dtype) if is_floating(host.dtype) else host
     names = names_of(hint)
     if not names or np.dtype(dtype).name in names:
-        return values(tuple(given), seed, dtype)
+        return values(tuple(value), seed, dtype)
     kind = "bool" if "bool" in names else "int64" if "int64" in names else names[0]
-    return np.random.default_rng(seed).integers(0, 2 if kind == "bool" else vocab, tuple(given)).astype(kind)
+    return np.random.default_rng(seed).integers(0, 2 if kind == "bool" else vocab, tuple(value)).astype(kind)
 
 
 def values(shape: tuple[int, ...], seed: int = 0, dtype: Any = np.float64) -> Any:
@@ -106,7 +106,7 @@ def values(shape: tuple[int, ...], seed: int = 0, dtype: Any = np.float64) -> An
 
 
 def locked(array: Any, device: str = "cpu") -> Any:
-    """A copy on ``device``, read-only where the device supports it."""
+    """A copy on ``device``, read-only if the device supports it."""
     if array is None:
         return None
     copied = np.array(array)
@@ -132,16 +132,16 @@ def arrays_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def bits(value: Any) -> list[bytes]:
-    """All that distinguishes two arrays, for each array inside ``value``."""
+    """Dtype, shape and bytes of each array inside ``value``."""
     return [f"{array.dtype} {array.shape} ".encode() + to_numpy(array).tobytes() for _, array in arrays_in(value)]
 
 
 def same(rule: str, before: Any, after: Any, cure: str = "") -> None:
-    """The law ``rule`` holds where every array inside is the same bit by bit; otherwise the first different array breaks it."""
+    """Raise `LawBroken` with the law ``rule`` unless all arrays inside are equal bit by bit; it names the first that differs."""
     first, second = dict(arrays_in(before)), dict(arrays_in(after))
-    odd = [path for path in (*first, *second) if path not in first or path not in second or bits(first[path]) != bits(second[path])]
-    if odd:
-        raise broken(rule, f"another {odd[0] or 'array'}", cure)
+    different = [path for path in (*first, *second) if path not in first or path not in second or bits(first[path]) != bits(second[path])]
+    if different:
+        raise broken(rule, f"another {different[0] or 'array'}", cure)
 
 
 def copied(value: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def raises(kind: type[Exception], call: Callable[..., object], *arguments: Any) 
 
 @contextmanager
 def refused(what: str) -> Generator[None]:
-    """The code in this block must be refused by a check of typednn."""
+    """A check of typednn must reject the code in this block; otherwise the law is broken."""
     try:
         yield
     except CheckError as error:
@@ -176,7 +176,7 @@ def refused(what: str) -> Generator[None]:
 
 @contextmanager
 def unwritten() -> Generator[None]:
-    """NumPy's error about a write in this block becomes a broken law."""
+    """Convert NumPy's error about a write in this block to a `LawBroken`."""
     try:
         yield
     except ValueError as error:
@@ -186,8 +186,8 @@ def unwritten() -> Generator[None]:
         raise broken(rule, f"{type(error).__name__}: {error}", "compute into a new array") from error
 
 
-def hold(laws: Mapping[str, Callable[[T], None]], chosen: Iterable[str] | None, label: str, subject: T, repeat: str) -> None:
-    """Check the chosen laws; a `LawBroken` says which one, of which subject, what came, and how to repeat it."""
+def check_laws(laws: Mapping[str, Callable[[T], None]], chosen: Iterable[str] | None, label: str, subject: T, repeat: str) -> None:
+    """Check the chosen laws; a `LawBroken` names the law, the subject, the actual values, and the call that repeats it."""
     for name in chosen_laws(laws, chosen):
         try:
             laws[name](subject)
@@ -199,9 +199,9 @@ def hold(laws: Mapping[str, Callable[[T], None]], chosen: Iterable[str] | None, 
 
 
 def chosen_laws(laws: Mapping[str, Any], chosen: Iterable[str] | None) -> Sequence[str]:
-    """The laws named, all of them by default."""
+    """The names of the laws to check; default: all."""
     named = list(laws) if chosen is None else list(chosen)
-    stray = next((name for name in named if name not in laws), None)
-    if stray is not None:
-        raise ArgumentError(explain("typednn.testing", f"laws are {', '.join(laws)}", repr(stray)), "laws")
+    unknown = next((name for name in named if name not in laws), None)
+    if unknown is not None:
+        raise ArgumentError(explain("typednn.testing", f"laws are {', '.join(laws)}", repr(unknown)), "laws")
     return named

@@ -1,4 +1,4 @@
-"""LeNet5 stacked: the second pool leaves 16*5*5 = 400 numbers."""
+"""LeNet5 stacked: the second pool has 16*5*5 = 400 outputs."""
 
 from shape_extensions import Shaped, shape_vars
 from torch import Tensor, nn

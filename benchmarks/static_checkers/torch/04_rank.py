@@ -1,4 +1,4 @@
-"""Images into an affine map, Flatten forgotten."""
+"""Images into an affine map, without Flatten."""
 
 from shape_extensions import Shaped, shape_vars
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""A residual block whose inner layers change the width: x + inner(x) cannot be."""
+"""A residual block whose inner layers change the width, so x + inner(x) is impossible."""
 
 from shape_extensions import Shaped, shape_vars
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""128 meets 127 in a model that nothing calls."""
+"""128 outputs into 127 inputs, in a model that is never called."""
 
 from torch import nn
 

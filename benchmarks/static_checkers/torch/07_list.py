@@ -1,4 +1,4 @@
-"""The same, assembled in a list, as a loop over widths does."""
+"""The same, with the layers collected in a list by a loop."""
 
 from shape_extensions import Shaped, shape_vars
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""A function that promises ten classes and returns eleven."""
+"""A function annotated with ten classes returns eleven."""
 
 from shape_extensions import Shaped, shape_vars
 from torch import Tensor, nn

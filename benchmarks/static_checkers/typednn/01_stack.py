@@ -1,4 +1,4 @@
-"""LeNet5 stacked: the second pool leaves 5*5*16 = 400 numbers."""
+"""LeNet5 stacked: the second pool has 5*5*16 = 400 outputs."""
 
 from typednn import Input
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU

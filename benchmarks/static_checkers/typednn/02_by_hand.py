@@ -1,4 +1,4 @@
-"""The same LeNet5 wired by hand."""
+"""The same LeNet5, written by hand."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Images into an affine map, Flatten forgotten."""
+"""Images into an affine map, without Flatten."""
 
 from typednn import Input
 from typednn.layers import Conv2d, Flatten, Linear

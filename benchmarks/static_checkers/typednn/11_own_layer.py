@@ -1,4 +1,4 @@
-"""A layer of one's own, of the wrong width."""
+"""A user-defined layer of the wrong width."""
 
 from dataclasses import dataclass
 from typing import final

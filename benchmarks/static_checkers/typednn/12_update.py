@@ -1,4 +1,4 @@
-"""The gradient of one layer handed to the update of another."""
+"""The gradient of one layer passed to the update of another."""
 
 from jaxtyping import Float
 

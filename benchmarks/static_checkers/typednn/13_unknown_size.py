@@ -1,4 +1,4 @@
-"""Flattened at an unknown height and width: 16*h*w may be 400, and is never 120."""
+"""Flattened at an unknown height and width: 16*h*w can be 400, but never 120."""
 
 from typednn.layers import Conv2d, Flatten, Linear
 
