@@ -56,21 +56,6 @@ class LeNet5Grad(Gradient):
 class LeNet5(Layer[Array4, Array2, LeNet5Grad, S]):
     """By hand. Without ``softmax`` it gives scores, for `SoftmaxCrossEntropy`; ``bias`` is that of the convolutions."""
 
-    pad: Pad2d
-    conv1: Conv2d
-    relu1: ReLU
-    pool1: MaxPool2d
-    conv2: Conv2d
-    relu2: ReLU
-    pool2: MaxPool2d
-    flatten: Flatten
-    fc1: Linear
-    relu3: ReLU
-    fc2: Linear
-    relu4: ReLU
-    fc3: Linear
-    softmax: Softmax | None
-
     def __init__(
         self,
         *,
