@@ -267,8 +267,7 @@ def _adapted(layers: Sequence[Any], flow: Flow) -> tuple[tuple[DynLayer, ...], F
     for layer in layers:
         sizes = (math.prod(known_sizes(flow)),) if isinstance(layer, Foreign) else known_sizes(flow)
         flow = trace_part(layer, flow)
-        whole: Any = layer
-        adapted.append(whole if isinstance(layer, Stack) else Dyn(layer, sizes))
+        adapted.append(layer if isinstance(layer, Stack) else Dyn(layer, sizes))
     return tuple(adapted), flow
 
 

@@ -40,8 +40,10 @@ _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *outp
 _outer = Outermost()
 
 
-def locate(error: LocatedError, module: Node) -> None:
-    """Write the failing layer's path into the error; the outermost model has the last word."""
+def locate(error: LocatedError | MemoryError, module: Node) -> None:
+    """Write the failing layer's path into the error; the outermost model has the last word. `OutOfMemory` for a plain `MemoryError`."""
+    if not isinstance(error, LocatedError):
+        raise out_of_memory(module.label(), str(error) or "no more memory", None, module) from error
     if error.owner is not None and error.owner is not module:
         error.path = module.path_of(error.owner) or error.path
 
@@ -108,7 +110,9 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         _check_output(self, contract, inputs, output)
         before = Facts("self, x")
         if self.owns_parameters:
-            before.note(PLACEMENT, self.__typednn_storage__.placement, "dtype", "device")
+            placement = self.__typednn_storage__.placement
+            before.note(PLACEMENT, placement, "device")
+            before.note(f"{PLACEMENT}.precision", placement.precision, "parameters")
         kind = contract.kind(self, inputs, output, names, before)
         state = self.__typednn_calls__
         state.kinds = remembered(state.kinds, kind)
@@ -144,7 +148,9 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                         tokens.clear()
                 else:  # a layer holds one forward, so it may take part in the outermost one once
                     if state.token is tokens[0] and self.__class__.forward is forward:
-                        raise _reused(self)
+                        rule, got = "a layer holds one forward, for one backward", "a second call within one outer forward"
+                        cure = "use a second instance, or layer.shared() to share its parameters"
+                        raise LayerReused(explain(f"{self.label()}.forward", rule, got, cure), self)
                     state.token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
                     output = run(self, x)
             record: Record | tuple[()] = ()  # of a forward that ran unchecked: its backward is not checked either
@@ -156,11 +162,9 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                 state.record = record
             if _observers:
                 _tell(self, "forward", (x,) if alone else x, output)
-        except LocatedError as error:
+        except (LocatedError, MemoryError) as error:
             locate(error, self)
             raise
-        except MemoryError as error:
-            raise out_of_memory(self.label(), str(error) or "no more memory", None, self) from error
         return output
 
     def several(self: Node, *inputs: Any, **named: Any) -> Any:
@@ -168,18 +172,6 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
 
     forward = contracted(functools.wraps(function)(called if alone else several), contract)
     return forward
-
-
-def _reused(module: Node) -> LayerReused:
-    return LayerReused(
-        explain(
-            f"{module.label()}.forward",
-            "a layer holds one forward, for one backward",
-            "a second call within one outer forward",
-            "use a second instance, or layer.shared() to share its parameters",
-        ),
-        module,
-    )
 
 
 def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callable[..., Any]:
@@ -200,11 +192,9 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
                 set_shared(result, self.shared_leaves)  # the outermost gradient asks its model for its shared leaves
             if _observers:
                 _tell(self, "backward", (next_grad,), result)
-        except LocatedError as error:
+        except (LocatedError, MemoryError) as error:
             locate(error, self)
             raise
-        except MemoryError as error:
-            raise out_of_memory(self.label(), str(error) or "no more memory", None, self) from error
         return result
 
     return contracted(backward, gradient.contract, gradient)

@@ -84,19 +84,17 @@ class StoredField:
         return self.name in layer.__typednn_storage__.absent
 
     def cell(self, layer: Stateful) -> Cell:
-        return layer.__typednn_storage__.cells.setdefault(self.name, Cell())
+        return layer.__typednn_storage__.cells[self.name]
 
     def __get__(self, layer: Stateful | None, owner: type) -> Any:
         if layer is None:
             return self
-        cell = layer.__typednn_storage__.cells.get(self.name)
-        if cell is None or cell.array is None:
-            if self.name in layer.__typednn_storage__.absent:
-                return None
+        array = layer.__typednn_storage__.cells[self.name].array
+        if array is None and not self.absent(layer):
             raise NotInitialised(
                 f"{layer.label()}.{self.name} was never filled; call model.init(rng) or pass rng= to the constructor", layer
             )
-        return cell.array
+        return array
 
     def __set__(self, layer: Stateful, array: Any) -> None:
         if array is None and self.optional:

@@ -82,15 +82,17 @@ class Gradient:
                 raise StateError(explain("fuse", rule, "input of such a part", cure))
             value = later()
             object.__setattr__(self, "input", value)
+            object.__delattr__(self, "_later")
             return value
 
     @property
     def is_deferred(self) -> bool:
-        """Whether ``input`` is computed when it is first read, or is not there at all: see `deferred`."""
+        """Whether ``input`` is still to be computed, when it is first read, or is not there at all: see `deferred`."""
         return hasattr(self, "_later")
 
     def __repr__(self) -> str:
-        shown = [field.name for field in dataclasses.fields(cast("Any", self)) if field.repr and _is_there(self, field.name)]
+        fields = dataclasses.fields(cast("Any", self))
+        shown = [field.name for field in fields if field.repr and not (field.name == "input" and self.is_deferred)]
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def leaves(self) -> dict[str, AnyArray]:
@@ -135,12 +137,12 @@ class Gradient:
 
     def __mul__(self, factor: float) -> Self:
         """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
-        handed: Any = factor
-        if issubclass(handed.__class__, np.generic) or (is_array(handed) and not handed.shape):
-            handed = handed.item()
-        if not isinstance(handed, Real):
+        number: Any = factor
+        if issubclass(number.__class__, np.generic) or (is_array(number) and not number.shape):
+            number = number.item()
+        if not isinstance(number, Real):
             return NotImplemented
-        plain = float(handed)  # a Python float: NumPy's float64 would change a float32 array's dtype
+        plain = float(number)  # a Python float: NumPy's float64 would change a float32 array's dtype
         return self._combined(lambda leaf: scaled(leaf, plain))
 
     __rmul__ = __mul__
@@ -182,15 +184,6 @@ def deferred(kind: type[AnyGradient], later: Callable[[], Any] | None, **others:
 def lacks_input(gradient: Any) -> bool:
     """Whether there is no derivative by the input, as of a part that runs in one kernel with its neighbours."""
     return getattr(gradient, "is_deferred", False) and gradient._later is None
-
-
-def _is_there(gradient: Gradient, name: str) -> bool:
-    """Whether a field has a value by now."""
-    try:
-        object.__getattribute__(gradient, name)
-    except AttributeError:
-        return False
-    return True
 
 
 def with_fields(gradient: Any, changed: dict[str, Any]) -> Any:

@@ -106,8 +106,8 @@ class Module(Node, Enforced):
 
     def initialise_with(self, **rules: str | Initialiser) -> None:
         """Say how `init` fills a parameter or buffer, by a rule or its name; without one, ``"kaiming_uniform"`` or zeros."""
-        made = {name: initialiser(rule, f"{name}_init") for name, rule in rules.items()}
-        self.__typednn_storage__.initialisers = {**self.__typednn_storage__.initialisers, **made}
+        chosen = {name: initialiser(rule, f"{name}_init") for name, rule in rules.items()}
+        self.__typednn_storage__.initialisers = {**self.__typednn_storage__.initialisers, **chosen}
 
     def fans(self) -> Fans:
         """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out, *window, in)``."""
@@ -119,9 +119,8 @@ class Module(Node, Enforced):
 
         A buffer without a rule becomes zeros where it is empty, and stays where it was assigned.
         """
-        handed: object = rng
-        if isinstance(handed, ModuleType | type) or not isinstance(handed, Rng):
-            got = getattr(handed, "__name__", type(handed).__name__)
+        if isinstance(cast("object", rng), ModuleType | type) or not isinstance(cast("object", rng), Rng):
+            got = getattr(rng, "__name__", type(rng).__name__)
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
             raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure), "rng")
         for path, module, field, _ in self.named_fields("parameter", "buffer"):
@@ -170,7 +169,7 @@ class Module(Node, Enforced):
                 cell.array = change(cell.array)
             placements.update(cell.placements)
         for placement in placements:
-            placement.set_precision(precision or placement.precision)
+            placement.precision = precision or placement.precision
             placement.device = placement.device if device is None else device
         self.free_cache()
         return self
@@ -201,22 +200,19 @@ class Module(Node, Enforced):
         problems = [f"missing {path!r}" for path in stored if path not in state]
         problems += [f"unexpected {path!r}" for path in state if path not in stored]
         arrays: dict[str, Any] = {}
-        for path, (module, field, cell) in stored.items():
-            if path not in state:
-                continue
+        for path in [path for path in stored if path in state]:
+            module, field, cell = stored[path]
+            name, shape = f"{index.get(path, '')}{path!r}", field.shape(module)
+            dtype = field.dtype(module) if cell.array is None else cell.array.dtype
             try:
-                array = np.asarray(to_numpy(state[path]))
+                arrays[path] = array = np.asarray(to_numpy(state[path]))
             except LocatedError:
-                problems.append(f"{index.get(path, '')}{path!r} is a {type(state[path]).__name__}, not an array")
-                continue
-            shape = field.shape(module)
-            wanted = field.dtype(module) if cell.array is None else cell.array.dtype
-            if array.shape != shape:
-                problems.append(f"{index.get(path, '')}{path!r} has shape {array.shape}, the model {shape}")
-            elif array.dtype != wanted:
-                problems.append(f"{index.get(path, '')}{path!r} is {array.dtype}, the model {wanted} (astype converts either)")
+                problems.append(f"{name} is a {type(state[path]).__name__}, not an array")
             else:
-                arrays[path] = array
+                if array.shape != shape:
+                    problems.append(f"{name} has shape {array.shape}, the model {shape}")
+                elif array.dtype != dtype:
+                    problems.append(f"{name} is {array.dtype}, the model {dtype} (astype converts either)")
         if problems:
             raise StateDictError(explain("load_state_dict", "state must belong to this model", "; ".join(problems)))
         delegation.load(theirs)
@@ -269,8 +265,7 @@ class Module(Node, Enforced):
 
     def named(self, name: str) -> Self:
         """Give this layer a name in the stack that it will be part of: ``fc1.weight`` instead of ``7.weight``."""
-        given: object = name
-        if not isinstance(given, str) or not given.isidentifier():
+        if not isinstance(cast("object", name), str) or not name.isidentifier():
             raise ArgumentError(explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"), "name")
         self.__typednn_storage__.name = name
         return self

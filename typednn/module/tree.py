@@ -133,12 +133,11 @@ class Node(Stateful):
     def own_uses(self, grad: Any) -> Iterator[tuple[str, Cell, AnyArray]]:
         """This module's own parameters: the name, the cell, and the derivative in ``grad``."""
         storage = self.__typednn_storage__
-        for name, field in type(self).learnt:
+        for name, _ in type(self).learnt:
             if name not in storage.absent:
-                cell = storage.cells.get(name)
-                if cell is None or cell.array is None:
-                    getattr(self, name)  # NotInitialised speaks first
-                    cell = field.cell(self)
+                cell = storage.cells[name]
+                if cell.array is None:
+                    getattr(self, name)  # raises NotInitialised, before anything is said of the gradient
                 yield name, cell, self.part_of(grad, name)
 
     def uses(self, grad: Any, prefix: str = "") -> tuple[list[Use], bool]:
@@ -194,12 +193,10 @@ class Node(Stateful):
 
     def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
         """The shape that comes out for one that goes in, batch included; None where it does not fit, or `trace` has to say it."""
-        kind = type(self)
-        if kind.flow_after is not Node.flow_after or kind.inside:
+        contract = contract_of(type(self), "forward")
+        if contract is None or type(self).flow_after is not Node.flow_after or type(self).inside:
             return None
-        contract: Any = contract_of(kind, "forward")
-        after: tuple[int, ...] | None = contract.outcome(self, shape)
-        return after
+        return contract.outcome(self, shape)
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their parts."""

@@ -66,17 +66,15 @@ def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
         _step(module, optimizer, grad)
         return
     uses, by_hand = checked_uses(module, optimizer, grad)
+    many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
     if by_hand:
         with _sharing(module, uses):
             _step(module, optimizer, grad)
-        return
-    steps = [(cell.array, derivative) for _, cell, derivative in summed(uses)]
-    many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
-    if many is not None:
-        many(optimizer, steps)
-        return
-    for weights, derivative in steps:
-        optimizer.step(weights, derivative)
+    elif many is not None:
+        many(optimizer, [(cell.array, derivative) for _, cell, derivative in summed(uses)])
+    else:
+        for _, cell, derivative in summed(uses):
+            optimizer.step(cell.array, derivative)
 
 
 def _step(module: Node, optimizer: Any, grad: Any) -> None:

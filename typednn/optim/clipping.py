@@ -37,9 +37,10 @@ def accumulate(grads: Iterable[G]) -> G:
     """The mean over several batches' gradients: one step as if they had been one batch of their joint size."""
     total: G | None = None
     count = 0
-    for count, grad in enumerate(grads, 1):
+    for grad in grads:
         _check_gradient("accumulate", grad)
         total = grad if total is None else total + grad
+        count += 1
     if total is None:
         raise ArgumentError(explain("accumulate", "needs at least one gradient", "none"), "grads")
     return total * (1.0 / count)
