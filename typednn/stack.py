@@ -192,12 +192,11 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
         return f"Stack([{', '.join(map(repr, self.parts))}], input={self.sample!r})"
 
 
-def trace_part(layer: Any, flow: Flow) -> Flow:
+def trace_part(layer: Module, flow: Flow) -> Flow:
     """The shapes after one part of a `Stack`, where rows are read as samples."""
     if isinstance(layer, Stack):
         return layer.trace_samples(flow)
-    after: Flow = layer.trace(_as_row(flow) if isinstance(layer, Foreign) else flow)
-    return after
+    return layer.trace(_as_row(flow) if isinstance(layer, Foreign) else flow)
 
 
 def _as_row(flow: Flow) -> Flow:
@@ -267,7 +266,8 @@ def _adapted(layers: Sequence[Any], flow: Flow) -> tuple[tuple[DynLayer, ...], F
     for layer in layers:
         sizes = (math.prod(known_sizes(flow)),) if isinstance(layer, Foreign) else known_sizes(flow)
         flow = trace_part(layer, flow)
-        adapted.append(layer if isinstance(layer, Stack) else Dyn(layer, sizes))
+        part: Any = layer
+        adapted.append(part if isinstance(layer, Stack) else Dyn(layer, sizes))
     return tuple(adapted), flow
 
 

@@ -214,8 +214,7 @@ def declared_fields(cls: type) -> dict[str, Field]:
                 "import or define it at module level",
             )
         ) from None
-    found = {name: _declared_field(cls, name, hint) for name, hint in hints.items()}
-    return {name: field for name, field in found.items() if field is not None}
+    return {name: field for name, hint in hints.items() if (field := _declared_field(cls, name, hint)) is not None}
 
 
 def _declared_field(cls: type, name: str, hint: Any) -> Field | None:

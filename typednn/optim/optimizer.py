@@ -320,7 +320,7 @@ class GradientOptimizer(Optimizer):
         """Each named state belongs to the array in which its parameter lives now."""
         weights = model.named_parameters()
         for name, state in self._named.items():
-            now = weights.get(name, state.weights)
+            now: Any = weights.get(name, state.weights)
             if now is not state.weights:
                 if any(array.shape != now.shape for array in state.arrays.values()):
                     rule = f"{name!r} keeps the shape that it was stepped with"
