@@ -291,8 +291,9 @@ class Parts(Module):
         names = tuple(part.__typednn_storage__.name or str(place) for place, part in enumerate(parts))
         twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
-            rule, cure = "every part's name is its own", "rename one with named(...)"
-            raise ArgumentError(explain(type(self).__name__, rule, f"{twice!r} twice", cure))
+            raise ArgumentError(
+                explain(type(self).__name__, "every part's name is its own", f"{twice!r} twice", "rename one with named(...)")
+            )
         self.parts, self.sample, self.names = tuple(parts), sample, names
 
     def grown(self, kind: Any, other: Any) -> Any:

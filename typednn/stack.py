@@ -252,8 +252,7 @@ def _parts(handed: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ..
     flow = Flow.start(sample)
     for part in handed:
         if isinstance(part, Dyn):
-            same = known_sizes(flow) == part.sample_shape
-            parts.append(part.layer if same else Stack([part.layer], input=part.sample_shape))
+            parts.append(part.layer if known_sizes(flow) == part.sample_shape else Stack([part.layer], input=part.sample_shape))
         else:
             parts.append(stack_part(part))
         flow = trace_part(parts[-1], flow)

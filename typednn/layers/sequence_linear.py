@@ -66,8 +66,7 @@ class SequenceLinear(Positionwise[SequenceLinearGrad]):
 
     def backward(self, next_grad: Float[Rows, "*batch {self.out_features}"]) -> ElementwiseGrad[Rows, SequenceLinearGrad]:
         dx, dweight, dbias = linear.backward(_rows(next_grad), _rows(self._x), self.weight)
-        gradient = SequenceLinearGrad(dweight, None if self.bias is None else dbias)
-        return ElementwiseGrad(reshape(dx, self._x.shape), gradient)
+        return ElementwiseGrad(reshape(dx, self._x.shape), SequenceLinearGrad(dweight, None if self.bias is None else dbias))
 
 
 def _rows(x: Any) -> Array2:

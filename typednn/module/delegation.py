@@ -24,8 +24,7 @@ def ask(model: Node, method: str, *arguments: Any) -> list[tuple[str, Any]]:
 
 def ask_names(model: Node, method: str) -> dict[str, Any]:
     """What they answer by name, each name under its part's path."""
-    answers = ask(model, method)
-    return {f"{path}.{name}" if path else name: value for path, answer in answers for name, value in answer.items()}
+    return {f"{path}.{name}" if path else name: value for path, answer in ask(model, method) for name, value in answer.items()}
 
 
 def split(model: Node, state: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[Any, dict[str, Any]]]]:

@@ -19,7 +19,7 @@ import inspect
 import types
 import typing
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin
 
 import numpy as np
 from jaxtyping import Shaped
@@ -47,8 +47,7 @@ Kept: TypeAlias = Annotated[T, Marker("kept")]
 
 def named_dtypes(hint: Any) -> tuple[str, ...]:
     """The dtypes that an array annotation names; none where it takes all."""
-    anything: Any = Shaped
-    return () if hint.dtypes is anything.dtypes else tuple(map(str, hint.dtypes))
+    return () if hint.dtypes is cast("Any", Shaped).dtypes else tuple(map(str, hint.dtypes))
 
 
 class StoredField:
@@ -187,8 +186,9 @@ class InnerField:
         try:
             return vars(layer)[self.name]
         except KeyError:
-            rule, cure = "a layer inside is assigned in the constructor", f"write self.{self.name} = …"
-            raise DefinitionError(explain(self.where, rule, "nothing", cure)) from None
+            raise DefinitionError(
+                explain(self.where, "a layer inside is assigned in the constructor", "nothing", f"write self.{self.name} = …")
+            ) from None
 
     def __set__(self, layer: Stateful, value: Any) -> None:
         if self.many and not isinstance(value, list | tuple):

@@ -136,8 +136,9 @@ class Module(Node, Enforced):
             try:
                 values = rule(rng, shape, module.fans())
             except MemoryError as error:
-                what = f"{path!r} of shape {shape}"
-                raise out_of_memory(f"{module.label()}.init", what, math.prod(shape) * module.dtype.itemsize, module) from error
+                raise out_of_memory(
+                    f"{module.label()}.init", f"{path!r} of shape {shape}", math.prod(shape) * module.dtype.itemsize, module
+                ) from error
             if values.shape != shape:
                 raise ArgumentError(explain(f"initialiser of {path!r}", f"must give shape {shape}", str(values.shape)))
             cell.array = to_device(values.astype(field.dtype(module)), module.device)
@@ -189,11 +190,11 @@ class Module(Node, Enforced):
         if isinstance(state, Mapping):
             state, theirs = delegation.split(self, state)
         elif not isinstance(state, list | tuple):
-            got = type(state).__name__
-            raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got))
+            raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", type(state).__name__))
         elif len(state) != len(stored):
-            cure = f"in this order: {', '.join(stored)}"
-            raise StateDictError(explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", cure))
+            raise StateDictError(
+                explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", f"in this order: {', '.join(stored)}")
+            )
         else:
             state = dict(zip(stored, state, strict=True))
             index = {path: f"[{place}] " for place, path in enumerate(stored)}

@@ -94,8 +94,7 @@ class Node(Stateful):
 
     def stored_fields(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters and buffers, without those that are switched off (``bias=False``)."""
-        fields = type(self).fields.items()
-        return ((name, field) for name, field in fields if isinstance(field, StoredField) and not field.absent(self))
+        return ((name, field) for name, field in type(self).fields.items() if isinstance(field, StoredField) and not field.absent(self))
 
     def held_parameters(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters, without its sublayers' and those that are switched off (``bias=False``)."""

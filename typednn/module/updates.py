@@ -116,9 +116,10 @@ class _OncePerShared:
     def __init__(self, optimizer: Any, module: Node, ties: Mapping[int, _Tie]) -> None:
         self.optimizer = optimizer
         parts = [part for _, part in module.named_modules()]
-        cells = [cell for part in parts for cell in part.__typednn_storage__.cells.values()]
         self._parts = set(map(id, parts))
-        self._ties = {id(cell.array): ties[id(cell)] for cell in cells if id(cell) in ties}
+        self._ties = {
+            id(cell.array): ties[id(cell)] for part in parts for cell in part.__typednn_storage__.cells.values() if id(cell) in ties
+        }
 
     def step(self, weights: Any, grad: Any) -> None:
         tie = self._ties.get(id(weights))

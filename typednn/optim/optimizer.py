@@ -122,8 +122,9 @@ class GradientOptimizer(Optimizer):
         common = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
         for group in cast("Sequence[object]", groups):
             if not isinstance(group, Group):
-                cure = 'such as Group("*.bias", weight_decay=0.0)'
-                raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(group), cure), "groups")
+                raise ArgumentError(
+                    explain(where, "groups are Group(names, ...)", repr(group), 'such as Group("*.bias", weight_decay=0.0)'), "groups"
+                )
         self._given: tuple[Group, ...] = tuple(groups)
         self._rated: int = -1  # the step whose learning rates have been checked
         self._states: dict[int, ParameterState] = {}
@@ -192,12 +193,14 @@ class GradientOptimizer(Optimizer):
 
     def step_many(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         """`step` of each ``(weights, grad)``, in order. New parameters and arrays that may not fit go through `step`, which checks."""
-        known = self._states
         if (
             switch.mode != "full"
             and getattr(self.step, "__func__", None) is GradientOptimizer.step  # a derived class may have a step of its own
             and all(
-                id(weights) in known and grad.__class__ is weights.__class__ and grad.shape == weights.shape and grad.dtype == weights.dtype
+                id(weights) in self._states
+                and grad.__class__ is weights.__class__
+                and grad.shape == weights.shape
+                and grad.dtype == weights.dtype
                 for weights, grad in pairs
             )
         ):
@@ -208,16 +211,15 @@ class GradientOptimizer(Optimizer):
 
     def _step_all(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         """Each step in order; rate and decay are computed once for equal settings and steps."""
-        states, asked, at, lr, coupled, shrink = self._states, None, -1, 0.0, 0.0, 1.0
+        settings, step, lr, coupled, shrink = None, -1, 0.0, 0.0, 1.0
         for weights, grad in pairs:
-            state = states.get(id(weights)) or self._new_state(weights)
-            if state.settings is not asked or state.step != at:
-                asked, at = state.settings, state.step
-                if at != self._rated:
-                    self._rate(at)
-                lr = float(asked.lr(at))
-                decays = asked.l2 or asked.decay or asked.weight_decay
-                coupled, shrink = self.decay(asked, lr) if decays else (0.0, 1.0)
+            state = self._states.get(id(weights)) or self._new_state(weights)
+            if state.settings is not settings or state.step != step:
+                settings, step = state.settings, state.step
+                if step != self._rated:
+                    self._rate(step)
+                lr = float(settings.lr(step))
+                coupled, shrink = self.decay(settings, lr) if settings.l2 or settings.decay or settings.weight_decay else (0.0, 1.0)
             if self.folds_decay:
                 state.coupled, state.shrink = coupled, shrink
             else:
