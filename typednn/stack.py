@@ -98,9 +98,6 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
     """
 
     dyn_layers: tuple[DynLayer, ...]
-    sample_shape: tuple[int, ...]
-    in_features: int
-    out_features: int
 
     def __init__(
         self,
@@ -131,13 +128,13 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
             layer.named(name)
         check_stackable(parts)
         self.consist(parts, sample)
-        self.sample_shape = sample.sizes
-        self.in_features = math.prod(sample.sizes)
+        self.sample_shape: tuple[int, ...] = sample.sizes
+        self.in_features: int = math.prod(sample.sizes)
         self.rearranged()
 
     def rearranged(self) -> None:
         self.dyn_layers, flow = _adapted(self.parts, Flow.start(self.sample_shape))
-        self.out_features = math.prod(known_sizes(flow))
+        self.out_features: int = math.prod(known_sizes(flow))
 
     def forward(self, x: Float[Array2, "batch in_features"]) -> Float[Array2, "batch {self.out_features}"]:
         output: Array2 = run(self.dyn_layers, x)
