@@ -88,7 +88,7 @@ MUTANTS = [
     mutant(
         "Without it, the same sentence comes while the stack is built",
         "typednn/layer.py",
-        "        _ends[self] = self.trace(Flow.start(None))\n",
+        "        _ends[self] = self.trace(Flow.start())\n",
         "",
         "tests/test_layer.py::test_messages_of_stacks",
     ),

@@ -45,7 +45,7 @@ def locate(error: LocatedError | MemoryError, module: Node) -> None:
     if not isinstance(error, LocatedError):
         raise out_of_memory(module.label(), str(error) or "no more memory", None, module) from error
     if error.owner is not None and error.owner is not module:
-        error.path = module.path_of(error.owner) or error.path
+        error.path = next((path for path, part in module.named_modules() if part is error.owner), error.path)
 
 
 def _check_inputs(module: Node, contract: Contract, values: Sequence[Any]) -> None:

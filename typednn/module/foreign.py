@@ -84,8 +84,7 @@ class Foreign(Module):
         if self.rows:
             reads = f"={self.inner.in_features}" if hasattr(self.inner, "in_features") else ""
             return flow.through(self.label(), f"batch in_features{reads}", f"batch out_features={self.inner.out_features}")
-        kind: Any = self.inner.__class__
-        hints = _array_hints(getattr(kind, "forward", None))
+        hints = _array_hints(getattr(self.inner.__class__, "forward", None))
         if hints is None:
             return flow.through(self.label(), "batch *input", "batch *output")
         return flow.through(self.label(), hints[0].dim_str, hints[1].dim_str, attribute_lookup(self.inner))

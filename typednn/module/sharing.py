@@ -22,7 +22,7 @@ def tie(layer: Node, other: Any, names: Mapping[str, str]) -> None:
         raise ArgumentError(explain(where, "takes another layer and names", got, 'such as head.tie(embedding, weight="weight")'))
     cells: dict[str, Cell] = {}
     for name, theirs in names.items():
-        own, field = (_held_field(where, each, mine) for each, mine in ((layer, name), (other, theirs)))
+        own, field = _held_field(where, layer, name), _held_field(where, other, theirs)
         if own.shape(layer) != field.shape(other):
             rule = f"{name} and {other.label()}'s {theirs} must have one shape"
             raise ShapeError(explain(where, rule, f"{own.shape(layer)} and {field.shape(other)}"), layer)

@@ -88,10 +88,6 @@ class Node(Stateful):
             )
             raise DefinitionError(explain(f"{type(self).__qualname__}.{stray}", rule, "an attribute without annotation", cure))
 
-    def path_of(self, module: object) -> str:
-        """The dotted path of a module below this one, or an empty string."""
-        return next((path for path, candidate in self.named_modules() if candidate is module), "")
-
     def stored_fields(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters and buffers, without those that are switched off (``bias=False``)."""
         return ((name, field) for name, field in type(self).fields.items() if isinstance(field, StoredField) and not field.absent(self))
