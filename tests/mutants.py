@@ -50,7 +50,7 @@ MUTANTS = [
     mutant(
         "checked while they run: what comes out is compared too",
         "typednn/module/calls.py",
-        "kind.gives(self, found, output)",
+        "kind.gives(self, shapes, output)",
         "True",
         "tests/contracts/test_checks.py::test_a_layer_that_promotes_is_refused",
         "tests/contracts/test_checks.py::test_every_call_is_compared",

@@ -310,9 +310,9 @@ class Parts(Module):
             self.program = self.program.of(self.parts)
 
     def shared(self) -> Self:
-        twin = super().shared()
-        twin.rearranged()
-        return twin
+        second = super().shared()
+        second.rearranged()
+        return second
 
     def children(self) -> Iterator[tuple[str, Module]]:
         return zip(self.names, self.parts, strict=True)
@@ -580,9 +580,9 @@ def not_a_part(part: object) -> str:
     return type(part).__name__ + (f", which has no {' and no '.join(missing)}" if 0 < len(missing) < 3 else "")
 
 
-def _stacked(kind: type[Parts], sample: Input[Any] | None, *handed: Any) -> Parts:
-    """A chain of ``handed``, its sizes checked as far as they can be decided."""
-    return kind(Layer.adopt(handed), sample)
+def _stacked(kind: type[Parts], sample: Input[Any] | None, *parts: Any) -> Parts:
+    """A chain of ``parts``, its sizes checked as far as they can be decided."""
+    return kind(Layer.adopt(parts), sample)
 
 
 __all__ = [

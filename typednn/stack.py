@@ -109,21 +109,21 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
         names: Sequence[str] = ()
         if isinstance(layers, Chain):
             sample = layers.sample if input is None else input
-            handed: list[Any] = [layer if name.isdecimal() else layer.named(name) for name, layer in layers.children()]
+            members: list[Any] = [layer if name.isdecimal() else layer.named(name) for name, layer in layers.children()]
         elif isinstance(layers, Mapping):
-            names, handed = list(layers), list(layers.values())
+            names, members = list(layers), list(layers.values())
         else:
-            handed = list(layers)
+            members = list(layers)
         if sample is None:
             raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"), "input")
-        if not handed:
+        if not members:
             raise ArgumentError(explain("Stack", "needs at least one layer", "none"), "layers")
         if not isinstance(sample, Input | list | tuple):
             raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"), "input")
         sample = sample if isinstance(sample, Input) else Input(*sample)
         if sample.dtype is not float:
             raise ArgumentError(explain("Stack", "reads rows of floats", repr(sample), "leave dtype=int out"), "input")
-        parts = _parts(handed, sample.sizes)
+        parts = _parts(members, sample.sizes)
         for name, layer in zip(names, parts, strict=False):
             layer.named(name)
         check_stackable(parts)
@@ -241,13 +241,13 @@ def stack_part(part: Any) -> AnyLayer:
     return layer  # type: ignore[no-any-return]
 
 
-def _parts(handed: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ...]:
-    """What a Stack was handed, as layers: a `Dyn` is its own layer, or a stack within the stack if that reads another shape."""
-    if not any(isinstance(part, Dyn) for part in handed):
-        return tuple(map(stack_part, handed))
+def _parts(members: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ...]:
+    """The members of a Stack, as layers: a `Dyn` is its own layer, or a stack within the stack if that reads another shape."""
+    if not any(isinstance(part, Dyn) for part in members):
+        return tuple(map(stack_part, members))
     parts: list[AnyLayer] = []
     flow = Flow.start(sample)
-    for part in handed:
+    for part in members:
         if isinstance(part, Dyn):
             parts.append(part.layer if known_sizes(flow) == part.sample_shape else Stack([part.layer], input=part.sample_shape))
         else:

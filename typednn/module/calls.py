@@ -11,7 +11,7 @@ backward     something was recorded, else `NotForwarded`; ``next_grad`` is shape
 The promises are those of the annotations alone: ``grad.input`` is held to forward's ``x``, ``grad.weight`` to the
 parameter ``weight``. In mode ``"cached"`` a kind of call seen before costs the comparison of its sizes.
 
-`observing` tells of every call in a model.
+`observing` reports every call in a model.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ def misplaced(module: Node, where: str, name: str, value: Any) -> CheckError:
 
 def _check_output(module: Node, contract: Contract, values: Sequence[Any], result: Any) -> None:
     contract.check_result(module, values, result)
-    wanted = module.dtype if module.owns_parameters or not is_floating(values[0].dtype) else values[0].dtype
-    if is_floating(result.dtype) and result.dtype != wanted:
+    dtype = module.dtype if module.owns_parameters or not is_floating(values[0].dtype) else values[0].dtype
+    if is_floating(result.dtype) and result.dtype != dtype:
         raise DTypeError(
             explain(
                 contract.described(module),
-                f"the result must stay {wanted}",
+                f"the result must stay {dtype}",
                 str(result.dtype),
                 "keep the dtype: Python floats do, NumPy's float64 does not",
             ),
@@ -122,16 +122,16 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         """A call with its one input, or with several in a tuple."""
         mode, state = switch.mode, self.__typednn_calls__
         kind: Any = None
-        found: Any = None
+        shapes: Any = None
         try:
             if mode == "cached":
                 for kind in state.kinds:
-                    if found := kind.fits(self, x):
-                        if kind.shape != found[0]:
+                    if shapes := kind.fits(self, x):
+                        if kind.shape != shapes[0]:
                             self.check_sizes((x,) if alone else x)
-                            kind.shape = found[0]
+                            kind.shape = shapes[0]
                         break
-            if found is None and mode != "off":
+            if shapes is None and mode != "off":
                 _check_inputs(self, contract, (x,) if alone else x)
             training = self.training
             if not training:
@@ -154,23 +154,23 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                     state.token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
                     output = run(self, x)
             record: Record | tuple[()] = ()  # of a forward that ran unchecked: its backward is not checked either
-            if found and kind.gives(self, found, output):
-                record = kind, found, output.shape
+            if shapes and kind.gives(self, shapes, output):
+                record = kind, shapes, output.shape
             elif mode != "off":
                 record = settled(self, (x,) if alone else x, output)
             if training:
                 state.record = record
             if _observers:
-                _tell(self, "forward", (x,) if alone else x, output)
+                _notify(self, "forward", (x,) if alone else x, output)
         except (LocatedError, MemoryError) as error:
             locate(error, self)
             raise
         return output
 
-    def several(self: Node, *inputs: Any, **named: Any) -> Any:
+    def with_several(self: Node, *inputs: Any, **named: Any) -> Any:
         return called(self, contract.in_order(self, inputs, named))
 
-    forward = contracted(functools.wraps(function)(called if alone else several), contract)
+    forward = contracted(functools.wraps(function)(called if alone else with_several), contract)
     return forward
 
 
@@ -191,7 +191,7 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
             if not outer and Gradient in result.__class__.__mro__:
                 set_shared(result, self.shared_leaves)  # the outermost gradient asks its model for its shared leaves
             if _observers:
-                _tell(self, "backward", (next_grad,), result)
+                _notify(self, "backward", (next_grad,), result)
         except (LocatedError, MemoryError) as error:
             locate(error, self)
             raise
@@ -216,14 +216,14 @@ class Call:
 
 Observer: TypeAlias = Callable[[Call], object]
 
-_observers: list[tuple[dict[int, str], Observer]] = []  # the paths of a model's modules, and who is told
+_observers: list[tuple[dict[int, str], Observer]] = []  # the paths of a model's modules, and their observer
 
 
 @contextmanager
 def observing(model: Node, observer: Observer) -> Generator[None]:
-    """Within, ``observer`` is told of each forward and backward of ``model`` and of every module in it, as soon as it has ended.
+    """Call ``observer`` after each forward and backward of ``model`` and of every module in it, inside this context.
 
-    A model that `fuse` made is computed part by part meanwhile, so that there is something to tell.
+    A model that `fuse` made is computed part by part meanwhile, so that there are calls to observe.
     """
     entry = ({id(module): path for path, module in model.named_modules()}, observer)
     _observers.append(entry)
@@ -234,11 +234,11 @@ def observing(model: Node, observer: Observer) -> Generator[None]:
 
 
 def is_observed(module: Node) -> bool:
-    """Whether anybody is told of this module's calls."""
+    """Whether this module's calls are observed."""
     return bool(_observers) and any(id(module) in paths for paths, _ in _observers)
 
 
-def _tell(module: Node, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:
+def _notify(module: Node, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:
     for paths, observer in tuple(_observers):
         path = paths.get(id(module))
         if path is not None:

@@ -75,8 +75,8 @@ class StoredField:
     def dtype(self, layer: Stateful) -> np.dtype[Any]:
         """What its numbers are: the layer's precision where the annotation takes floats, else the widest kind that it names."""
         names = named_dtypes(self.hint)
-        wanted = (layer.dtype.name, "int64", "uint64", "bool")
-        return np.dtype(next((name for name in wanted if not names or name in names), names[0] if names else wanted[0]))
+        preferred = (layer.dtype.name, "int64", "uint64", "bool")
+        return np.dtype(next((name for name in preferred if not names or name in names), names[0] if names else preferred[0]))
 
     def absent(self, layer: Stateful) -> bool:
         """Whether this optional field was switched off (``bias=False``)."""
@@ -169,14 +169,14 @@ class InnerField:
             for slot in shapes.parse(text):
                 if text is gives:
                     bound.add(slot.key)
-                if stray := slot.names - bound:
+                if unbound := slot.names - bound:
                     rule = "its names are bound by forward, or by a layer inside that is declared before"
-                    raise DefinitionError(explain(self.where, rule, f"{min(stray)!r} in {self.contract!r}"))
+                    raise DefinitionError(explain(self.where, rule, f"{min(unbound)!r} in {self.contract!r}"))
 
     def trace(self, layer: Stateful, flow: shapes.Flow) -> shapes.Flow:
         """The shapes after the layers that ``layer`` holds here."""
-        held = vars(layer)[self.name]
-        for part in held if self.many else (held,):
+        parts = vars(layer)[self.name]
+        for part in parts if self.many else (parts,):
             flow = part.trace(flow)
         return flow
 

@@ -51,9 +51,9 @@ class Foreign(Module):
 
     def require(self, method: str) -> Callable[..., Any]:
         """The method of ``inner`` of this name; `DefinitionError` where there is none."""
-        found: object = getattr(self.inner, method, None)
-        if callable(found):
-            return found
+        function: object = getattr(self.inner, method, None)
+        if callable(function):
+            return function
         kind = type(self.inner).__qualname__
         rule = f"a model's {method} asks every part"
         raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))
@@ -68,13 +68,13 @@ class Foreign(Module):
         return bool(vars(self).get("_training", True))
 
     @training.setter
-    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # the object is told
+    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # the object has modes of its own
         vars(self)["_training"] = mode
         self.offer("train" if mode else "eval")
 
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
-        held = ((name, getattr(grad, name)) for name in dir(grad) if not name.startswith("_") and name != "input")
-        return {name: value for name, value in held if is_array(value)}
+        fields = {name: getattr(grad, name) for name in dir(grad) if not name.startswith("_") and name != "input"}
+        return {name: value for name, value in fields.items() if is_array(value)}
 
     def shared(self) -> Self:
         return type(self)(self.require("shared")(), rows=self.rows)

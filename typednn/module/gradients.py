@@ -97,10 +97,10 @@ class Gradient:
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
-        found = dict(named_leaves(self))
+        sums = dict(named_leaves(self))
         for first, *others in self.shared_leaves():
-            found[first] = functools.reduce(add, (found.pop(name) for name in others), found[first])
-        return found
+            sums[first] = functools.reduce(add, (sums.pop(name) for name in others), sums[first])
+        return sums
 
     def map(self, change: Callable[[AnyArray], AnyArray]) -> Self:
         """The same gradient with ``change`` applied to the derivative by every parameter.
@@ -192,15 +192,15 @@ def with_fields(gradient: Any, changed: dict[str, Any]) -> Any:
 
 
 def set_shared(gradient: AnyGradient, shared: Callable[[Any], Shared] | Shared | None) -> AnyGradient:
-    """``gradient``, which is told which of its leaves are one parameter's, or who knows: the model whose ``backward`` returned it."""
+    """``gradient``, with the names of the leaves that are one parameter's, or a function that finds them when they are needed."""
     object.__setattr__(gradient, "_shared", shared)
     return gradient
 
 
 def _then_checked(own: Callable[..., None]) -> Callable[..., None]:
     @wraps(own)
-    def both(self: Gradient, *given: Any) -> None:
-        own(self, *given)
+    def both(self: Gradient, *arguments: Any) -> None:
+        own(self, *arguments)
         Gradient.__post_init__(self)
 
     return both
@@ -258,9 +258,9 @@ def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArra
     if not dataclasses.is_dataclass(gradient) and hasattr(gradient, "input"):  # it may hold derivatives that nobody here would find
         kind, cure = type(gradient).__qualname__, "make it a dataclass, derived from Gradient"
         raise ArgumentError(explain("gradients", "the derivatives of a part are the fields of a dataclass", kind, cure))
-    held: Any = gradient  # whatever it is to a checker by now
-    several = isinstance(held, tuple | list)
-    parts: Any = enumerate(held) if several else ((name, getattr(held, name)) for name in _own_fields(held.__class__))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    node: Any = gradient  # type checkers have narrowed it above
+    several = isinstance(node, tuple | list)
+    parts: Any = enumerate(node) if several else ((name, getattr(node, name)) for name in _own_fields(node.__class__))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     for name, part in parts:
         yield from named_leaves(part, f"{prefix}.{name}" if prefix else str(name))
 

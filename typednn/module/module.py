@@ -153,14 +153,14 @@ class Module(Node, Enforced):
     def astype(self, dtype: npt.DTypeLike) -> Self:
         """Convert floating parameters and buffers to float16, float32 or float64; kept values are dropped. Returns the model."""
         try:
-            wanted = np.dtype(dtype)
+            target = np.dtype(dtype)
         except TypeError:
-            wanted = np.dtype(object)
-        if wanted not in DTYPES:
+            target = np.dtype(object)
+        if target not in DTYPES:
             rule = f"a model's dtype is {', '.join(map(str, DTYPES[:-1]))} or {DTYPES[-1]}"
             raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)), "dtype")
-        delegation.ask(self, "astype", wanted)
-        return self._replaced(lambda array: array.astype(wanted) if is_floating(array.dtype) else array, precision=Precision.of(wanted))
+        delegation.ask(self, "astype", target)
+        return self._replaced(lambda array: array.astype(target) if is_floating(array.dtype) else array, precision=Precision.of(target))
 
     def _replaced(self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None) -> Self:
         """Every stored array changed, and what modules inside and outside, which share them, say of it."""
@@ -183,12 +183,12 @@ class Module(Node, Enforced):
         return own | delegation.ask_names(self, "state_dict")
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and all misfits are told."""
+        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and the error lists all misfits."""
         stored = {path: (module, field, cell) for path, module, field, cell in self.named_fields("parameter", "buffer")}
-        theirs: list[tuple[Any, dict[str, Any]]] = []
+        foreign_states: list[tuple[Any, dict[str, Any]]] = []
         index: dict[str, str] = {}
         if isinstance(state, Mapping):
-            state, theirs = delegation.split(self, state)
+            state, foreign_states = delegation.split(self, state)
         elif not isinstance(state, list | tuple):
             raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", type(state).__name__))
         elif len(state) != len(stored):
@@ -216,7 +216,7 @@ class Module(Node, Enforced):
                     problems.append(f"{name} is {array.dtype}, the model {dtype} (astype converts either)")
         if problems:
             raise StateDictError(explain("load_state_dict", "state must belong to this model", "; ".join(problems)))
-        delegation.load(theirs)
+        delegation.load(foreign_states)
         for path, array in arrays.items():
             module, _, cell = stored[path]
             if cell.array is None:
@@ -248,12 +248,12 @@ class Module(Node, Enforced):
         """A second instance on the same parameter arrays with kept values of its own: use it where a layer is used twice."""
         for _, field in self.stored_fields():
             field.cell(self).shared = True
-        twin = type(self).__new__(type(self))
+        second = type(self).__new__(type(self))
         for name, value in vars(self).items():
-            if name not in vars(twin):
-                vars(twin)[name] = _shared(value)
-        twin.__typednn_storage__ = replace(self.__typednn_storage__)  # its name may change
-        return twin
+            if name not in vars(second):
+                vars(second)[name] = _shared(value)
+        second.__typednn_storage__ = replace(self.__typednn_storage__)  # its name may change
+        return second
 
     def tie(self, other: Module, /, **names: str) -> Self:
         """Hold parameters of ``other``, a layer of any class, as one's own: ``head.tie(embedding, weight="weight")``.

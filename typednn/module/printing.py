@@ -43,12 +43,12 @@ def rows(model: Any) -> list[tuple[str, str, str, str]]:
         for name, field in module.stored_fields():
             shape = field.shape(module)
             kind = "buffer " if field.kind == "buffer" else ""
-            where, theirs = first.setdefault(id(field.cell(module)), (path, name))
-            if (where, theirs) == (path, name):
+            holder, parameter = first.setdefault(id(field.cell(module)), (path, name))
+            if (holder, parameter) == (path, name):
                 own.append(f"{kind}{name} {shape}")
                 count += 0 if kind else math.prod(shape)
             else:
-                own.append(f"{kind}{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
+                own.append(f"{kind}{name} shared with {holder if parameter == name else f'{holder}.{parameter}'.removeprefix('.')}")
         layer = repr(module) if next(module.children(), None) is None else type(module).__name__
         depth = path.count(".") + 1 if path else 0
         lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)))

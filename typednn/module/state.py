@@ -97,11 +97,11 @@ class Stateful:
 
     def __copy__(self) -> Self:
         """The same arrays, under a name of its own; what calls leave is apart from now on."""
-        twin = object.__new__(type(self))
-        vars(twin).update(vars(self))
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
         calls = self.__typednn_calls__
-        twin.__typednn_storage__, twin.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
-        return twin
+        copied.__typednn_storage__, copied.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
+        return copied
 
     def label(self) -> str:
         """``Linear(256, 120)``; the class name alone where there are no arguments."""

@@ -64,7 +64,7 @@ class Node(Stateful):
     def children(self) -> Iterator[tuple[str, Node]]:
         """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
         attributes = vars(self)
-        # A step asks every layer, and most hold numbers only: those are passed by at once.
+        # A step calls this on every layer, and most hold numbers only: skip plain values first.
         names = [name for name, value in attributes.items() if value.__class__ not in _PLAIN]
         if len(names) > 1:
             names = list(dict.fromkeys([*(name for name in self.declared if name in names), *names]))
@@ -80,13 +80,13 @@ class Node(Stateful):
 
     def refuse_undeclared_array(self) -> None:
         """`DefinitionError` where an attribute holds an array although no annotation says what it is."""
-        stray = next((name for name, value in vars(self).items() if is_array(value)), None)
-        if stray is not None:
+        name = next((attribute for attribute, value in vars(self).items() if is_array(value)), None)
+        if name is not None:
             rule, cure = (
                 "an array is held in a declared field",
-                f"declare it in the class body: {stray}: Parameter[…], Buffer[…] or Kept[…]",
+                f"declare it in the class body: {name}: Parameter[…], Buffer[…] or Kept[…]",
             )
-            raise DefinitionError(explain(f"{type(self).__qualname__}.{stray}", rule, "an attribute without annotation", cure))
+            raise DefinitionError(explain(f"{type(self).__qualname__}.{name}", rule, "an attribute without annotation", cure))
 
     def stored_fields(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters and buffers, without those that are switched off (``bias=False``)."""

@@ -4,7 +4,7 @@ An ``update`` that is inherited steps the parameters of its layer in the order o
 each part's ``update``. Where no part has one of its own, that is one walk and one loop, or one ``step_many`` where the optimizer has it.
 
 A parameter that several layers of one model share is stepped once, with the sum of its uses' derivatives, in the ``update`` of the layer
-that holds it first. That layer is handed a gradient with the sum in it. In the ``update`` of a later holder, the step of that
+that holds it first. That layer gets a gradient with the sum in it. In the ``update`` of a later holder, the step of that
 parameter is left out; whatever else it does is done.
 """
 
@@ -35,7 +35,7 @@ class _Tie:
     """A parameter with several uses, during one update of the model."""
 
     holder: Node
-    others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
+    others: Any = None  # the sum of the other uses' derivatives; None once the holder's gradient contains it
     state: str = "waiting"  # then "stepping", then "stepped"
 
     def step(self, optimizer: Any, weights: Any, derivative: Any) -> None:
@@ -111,7 +111,7 @@ def _sharing(module: Node, uses: Sequence[Use]) -> Generator[None]:
 
 
 class _OncePerShared:
-    """The optimizer that a hand-written ``update`` is handed in a model with shared parameters: see the top of this file."""
+    """The optimizer that a hand-written ``update`` gets in a model with shared parameters: see the top of this file."""
 
     def __init__(self, optimizer: Any, module: Node, ties: Mapping[int, _Tie]) -> None:
         self.optimizer = optimizer
@@ -170,7 +170,7 @@ def _replaced(grad: Any, path: str, derivative: Any) -> Any:
     return with_fields(grad, {first: _replaced(getattr(grad, first), rest, derivative) if rest else derivative})
 
 
-# Classes of optimizers that have passed: what can step once can step again.
+# Classes of optimizers whose instances can step: each class is checked once.
 _optimizers: set[type] = set()
 
 

@@ -48,13 +48,13 @@ class Settings:
     weight_decay: float
 
     def check(self, where: str) -> "Settings":
-        given = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
-        if len(given) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
+        meanings = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
+        if len(meanings) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
             raise ArgumentError(
                 explain(
-                    where, "takes one meaning of weight decay", " and ".join(given), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
+                    where, "takes one meaning of weight decay", " and ".join(meanings), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
                 ),
-                min(given),
+                min(meanings),
             )
         return self
 
@@ -74,9 +74,9 @@ class Group:
 
     def settings(self, where: str, common: Settings) -> Settings:
         """The common settings with this group's own in their place."""
-        given = {name: getattr(self, name) for name in ("l2", "decay", "weight_decay") if getattr(self, name) is not None}
+        overrides = {name: getattr(self, name) for name in ("l2", "decay", "weight_decay") if getattr(self, name) is not None}
         lr = common.lr if self.lr is None else schedule(where, self.lr)
-        return replace(common, lr=lr, **given).check(f"{where}, group {self.names!r}")
+        return replace(common, lr=lr, **overrides).check(f"{where}, group {self.names!r}")
 
 
 @dataclass(slots=True)
@@ -125,7 +125,7 @@ class GradientOptimizer(Optimizer):
                 raise ArgumentError(
                     explain(where, "groups are Group(names, ...)", repr(group), 'such as Group("*.bias", weight_decay=0.0)'), "groups"
                 )
-        self._given: tuple[Group, ...] = tuple(groups)
+        self._groups: tuple[Group, ...] = tuple(groups)
         self._rated: int = -1  # the step whose learning rates have been checked
         self._states: dict[int, ParameterState] = {}
         self._model: Module | None = None
@@ -152,7 +152,7 @@ class GradientOptimizer(Optimizer):
 
     def _configure(self, common: Settings) -> None:
         """Give every parameter, including those stepped before, these settings or its group's."""
-        groups = tuple((group.names, group.settings(type(self).__name__, common)) for group in self._given)
+        groups = tuple((group.names, group.settings(type(self).__name__, common)) for group in self._groups)
         vars(self).update(settings=common, groups=groups, _rated=-1)
         for state in self._states.values():
             state.settings = common
@@ -273,13 +273,13 @@ class GradientOptimizer(Optimizer):
             self._follow(self._model)
         stepped = [state for state in self._states.values() if state.step]
         names = {id(array): name for name, array in model.named_parameters().items()} if stepped else {}
-        strangers = sum(id(state.weights) not in names for state in stepped)
-        if strangers:
+        missing = sum(id(state.weights) not in names for state in stepped)
+        if missing:
             raise StateError(
                 explain(
                     f"{type(self).__name__}.bind",
                     "an optimizer keeps to the parameters that it has stepped",
-                    f"a model without {strangers} of these {len(stepped)}",
+                    f"a model without {missing} of these {len(stepped)}",
                     "bind a new optimizer to this model; load_state_dict lets it go on from another's state_dict",
                 )
             )
@@ -337,9 +337,9 @@ class GradientOptimizer(Optimizer):
     def __copy__(self) -> Self:
         """Another optimizer for the same model, which continues from here with moments of its own."""
         shared: list[Any] = [self._model, *(state.weights for state in self._states.values())]
-        twin = copy.deepcopy(self, {id(one): one for one in shared})
-        twin._copied = self._copied
-        return twin
+        copied = copy.deepcopy(self, {id(shared_object): shared_object for shared_object in shared})
+        copied._copied = self._copied
+        return copied
 
     def __getstate__(self) -> dict[str, Any]:
         # State is kept by the address of an array, which a copy changes.
