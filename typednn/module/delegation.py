@@ -1,4 +1,4 @@
-"""What a model asks of the parts that keep their own parameters (`typednn.module.foreign`): saving, counting, filling, moving."""
+"""Saving, counting, filling and moving of the parts that keep their own parameters (`typednn.module.foreign`)."""
 
 from __future__ import annotations
 

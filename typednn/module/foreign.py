@@ -1,9 +1,9 @@
 """Foreign: an object that has ``forward``, ``backward`` and ``update`` of its own, as a part of a model.
 
 It need not derive from anything. What it reads and gives is held to the Protocols' laws here, where it is consumed: arrays, the batch
-kept, a gradient with an ``input`` shaped as what was read. Its parameters are its own affair: `update` is handed on, and so is whatever
-else a model is asked for (saving, counting, filling, moving, sharing), if the object has a method of that name; if not, the error says
-which. ``train``, ``eval`` and ``free_cache`` are handed on where they exist.
+kept, a gradient with an ``input`` shaped as what was read. It keeps its own parameters: `update` calls its ``update``, and saving,
+counting, filling, moving and sharing call its method of that name; where it has none, the error says which. ``train``, ``eval`` and
+``free_cache`` are called where they exist.
 """
 
 import inspect
