@@ -1,6 +1,7 @@
 """The tree that a model is: the walk from a module to those below it, to what they store, and with a gradient to its parts.
 
-A module's children are the layers in its attributes, declared ones first. Names, counts, saved state and gradients of a model follow from this walk.
+A module's children are the layers in its attributes, declared ones first. Names, counts, saved state and gradients of a model follow from
+this walk.
 """
 
 from __future__ import annotations
