@@ -63,9 +63,8 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
             outside = to_numpy((target < 0) | (target >= classes))
             if outside.any():
                 row = int(outside.argmax())
-                raise ArgumentError(
-                    explain("SoftmaxCrossEntropy", f"labels are 0 to {classes - 1}", f"{int(to_numpy(target)[row])} in row {row}"), "target"
-                )
+                got = f"{int(to_numpy(target)[row])} in row {row}"
+                raise ArgumentError(explain("SoftmaxCrossEntropy", f"labels are 0 to {classes - 1}", got), "target")
 
     def __repr__(self) -> str:
         return f"SoftmaxCrossEntropy(reduction={self.reduction!r})"

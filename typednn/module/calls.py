@@ -41,7 +41,7 @@ _outer = Outermost()
 
 
 def locate(error: LocatedError | MemoryError, module: Node) -> None:
-    """Write the failing layer's path into the error; the outermost model has the last word. `OutOfMemory` for a plain `MemoryError`."""
+    """Write the failing layer's path into the error; the outermost model writes last. A plain `MemoryError` becomes `OutOfMemory`."""
     if not isinstance(error, LocatedError):
         raise out_of_memory(module.label(), str(error) or "no more memory", None, module) from error
     if error.owner is not None and error.owner is not module:

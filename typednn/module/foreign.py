@@ -68,7 +68,7 @@ class Foreign(Module):
         return bool(vars(self).get("_training", True))
 
     @training.setter
-    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # the object has modes of its own
+    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # it calls the object
         vars(self)["_training"] = mode
         self.offer("train" if mode else "eval")
 

@@ -153,14 +153,14 @@ class Module(Node, Enforced):
     def astype(self, dtype: npt.DTypeLike) -> Self:
         """Convert floating parameters and buffers to float16, float32 or float64; kept values are dropped. Returns the model."""
         try:
-            target = np.dtype(dtype)
+            kind = np.dtype(dtype)
         except TypeError:
-            target = np.dtype(object)
-        if target not in DTYPES:
+            kind = np.dtype(object)
+        if kind not in DTYPES:
             rule = f"a model's dtype is {', '.join(map(str, DTYPES[:-1]))} or {DTYPES[-1]}"
             raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)), "dtype")
-        delegation.ask(self, "astype", target)
-        return self._replaced(lambda array: array.astype(target) if is_floating(array.dtype) else array, precision=Precision.of(target))
+        delegation.ask(self, "astype", kind)
+        return self._replaced(lambda array: array.astype(kind) if is_floating(array.dtype) else array, precision=Precision.of(kind))
 
     def _replaced(self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None) -> Self:
         """Every stored array changed, and what modules inside and outside, which share them, say of it."""
@@ -183,14 +183,15 @@ class Module(Node, Enforced):
         return own | delegation.ask_names(self, "state_dict")
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and the error lists all misfits."""
+        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing changes and the error lists all."""
         stored = {path: (module, field, cell) for path, module, field, cell in self.named_fields("parameter", "buffer")}
         foreign_states: list[tuple[Any, dict[str, Any]]] = []
         index: dict[str, str] = {}
         if isinstance(state, Mapping):
             state, foreign_states = delegation.split(self, state)
         elif not isinstance(state, list | tuple):
-            raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", type(state).__name__))
+            got = type(state).__name__
+            raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got))
         elif len(state) != len(stored):
             raise StateDictError(
                 explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", f"in this order: {', '.join(stored)}")

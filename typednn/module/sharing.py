@@ -43,7 +43,7 @@ def tie(layer: Node, other: Any, names: Mapping[str, str]) -> None:
 
 def _held_field(where: str, layer: Node, name: str) -> StoredField:
     """The parameter ``name`` of ``layer``; `ArgumentError` where there is none."""
-    parameters: dict[str, StoredField] = dict(layer.held_parameters())
-    if name not in parameters:
-        raise ArgumentError(explain(where, f"{name!r} must be a parameter of {layer.label()}", ", ".join(parameters) or "there are none"))
-    return parameters[name]
+    held: dict[str, StoredField] = dict(layer.held_parameters())
+    if name not in held:
+        raise ArgumentError(explain(where, f"{name!r} must be a parameter of {layer.label()}", ", ".join(held) or "there are none"))
+    return held[name]

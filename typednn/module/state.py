@@ -52,7 +52,8 @@ class Storage:
 
     arguments: tuple[tuple[Any, ...], dict[str, Any]]  # the constructor's, as they were given
     placement: Placement  # the dtype and device of the arrays here
-    cells: defaultdict[str, Cell] = field(default_factory=lambda: defaultdict(Cell))  # parameters and buffers; shared layers share cells
+    # The place of each parameter and buffer, made when it is first read; shared layers share the places.
+    cells: defaultdict[str, Cell] = field(default_factory=lambda: defaultdict(Cell))
     absent: set[str] = field(default_factory=set[str])  # optional fields that were switched off
     initialisers: Mapping[str, Initialiser] = field(default_factory=dict[str, Initialiser])  # by the field that they fill
     name: str = ""  # in the stack that it is part of
@@ -97,11 +98,11 @@ class Stateful:
 
     def __copy__(self) -> Self:
         """The same arrays, under a name of its own; what calls leave is apart from now on."""
-        copied = object.__new__(type(self))
-        vars(copied).update(vars(self))
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         calls = self.__typednn_calls__
-        copied.__typednn_storage__, copied.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
-        return copied
+        other.__typednn_storage__, other.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
+        return other
 
     def label(self) -> str:
         """``Linear(256, 120)``; the class name alone where there are no arguments."""

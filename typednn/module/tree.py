@@ -1,7 +1,7 @@
 """The tree that a model is: the walk from a module to those below it, to what they store, and with a gradient to its parts.
 
-A module's children are the layers in its attributes, declared ones first. Names, counts, saved state and gradients of a model follow from
-this walk.
+A module's children are the layers in its attributes, declared ones first. Names, counts, saved state and gradients of a model
+follow from this walk.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Node(Stateful):
 
     def stored_fields(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters and buffers, without those that are switched off (``bias=False``)."""
-        return ((name, field) for name, field in type(self).fields.items() if isinstance(field, StoredField) and not field.absent(self))
+        fields = type(self).fields.items()
+        return ((name, field) for name, field in fields if isinstance(field, StoredField) and not field.absent(self))
 
     def held_parameters(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters, without its sublayers' and those that are switched off (``bias=False``)."""

@@ -48,13 +48,13 @@ class Settings:
     weight_decay: float
 
     def check(self, where: str) -> "Settings":
-        meanings = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
-        if len(meanings) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
+        names = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
+        if len(names) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
             raise ArgumentError(
                 explain(
-                    where, "takes one meaning of weight decay", " and ".join(meanings), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
+                    where, "takes one meaning of weight decay", " and ".join(names), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
                 ),
-                min(meanings),
+                min(names),
             )
         return self
 
@@ -122,9 +122,8 @@ class GradientOptimizer(Optimizer):
         common = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
         for group in cast("Sequence[object]", groups):
             if not isinstance(group, Group):
-                raise ArgumentError(
-                    explain(where, "groups are Group(names, ...)", repr(group), 'such as Group("*.bias", weight_decay=0.0)'), "groups"
-                )
+                cure = 'such as Group("*.bias", weight_decay=0.0)'
+                raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(group), cure), "groups")
         self._groups: tuple[Group, ...] = tuple(groups)
         self._rated: int = -1  # the step whose learning rates have been checked
         self._states: dict[int, ParameterState] = {}
