@@ -50,7 +50,7 @@ MUTANTS = [
     mutant(
         "checked while they run: what comes out is compared too",
         "typednn/module/calls.py",
-        "kind.gives(self, found, output)",
+        "kind.gives(self, shapes, output)",
         "True",
         "tests/contracts/test_checks.py::test_a_layer_that_promotes_is_refused",
         "tests/contracts/test_checks.py::test_every_call_is_compared",
@@ -88,7 +88,7 @@ MUTANTS = [
     mutant(
         "Without it, the same sentence comes while the stack is built",
         "typednn/layer.py",
-        "        _ends[self] = self.trace(Flow.start(None))\n",
+        "        _ends[self] = self.trace(Flow.start())\n",
         "",
         "tests/test_layer.py::test_messages_of_stacks",
     ),

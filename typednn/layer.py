@@ -18,7 +18,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
 
 from jaxtyping import Float, Shaped
@@ -52,7 +52,6 @@ G2 = TypeVar("G2", bound=InputGrad[Any])
 ArrayGrad = TypeVar("ArrayGrad", bound=InputGrad[AnyArray])  # of a part whose input has a derivative, as a FirstLayer's has not
 S = TypeVar("S", bound=str, covariant=True, default=Any)
 S0 = TypeVar("S0", bound=str, covariant=True)
-S2 = TypeVar("S2", bound=str, default=Any)
 Gs = TypeVarTuple("Gs")
 Ps = TypeVarTuple("Ps")
 
@@ -171,7 +170,7 @@ class Positionwise(_Updated[ElementwiseGrad[AnyArray, P]], Generic[P]):
         self, other: "FirstChain[In, Rows, str, *Gs]"
     ) -> "FirstChain[In, Rows, str, *Gs, ElementwiseGrad[Rows, P]]": ...
     @overload
-    def __rrshift__(self, other: "FirstLayer[In, Rows, G, S2]") -> "FirstChain[In, Rows, str, G, ElementwiseGrad[Rows, P]]": ...
+    def __rrshift__(self, other: "FirstLayer[In, Rows, G]") -> "FirstChain[In, Rows, str, G, ElementwiseGrad[Rows, P]]": ...
     @overload
     def __rrshift__(self, other: "Input[Rows]") -> "Chain[Rows, Rows, str, ElementwiseGrad[Rows, P]]": ...
     @overload
@@ -232,7 +231,7 @@ class Input(Generic[In]):
         self.flow: Flow = Flow.start(sizes)
 
     @overload
-    def __rshift__(self, other: FirstLayer[In, Out, G, S2]) -> "FirstChain[In, Out, str, G]": ...
+    def __rshift__(self, other: FirstLayer[In, Out, G]) -> "FirstChain[In, Out, str, G]": ...
     @overload
     def __rshift__(self: "Input[A]", other: Elementwise[P]) -> "Chain[A, A, str, ElementwiseGrad[A, P]]": ...
     @overload
@@ -254,24 +253,6 @@ class Input(Generic[In]):
 
 # The shape after each chain. Not an attribute: a copied chain would share it, and what a shape comes from.
 _ends: WeakKeyDictionary[Module, Flow] = WeakKeyDictionary()
-
-
-class Program(Protocol):
-    """What computes a chain in another way than part by part, as `typednn.fusion` does."""
-
-    label: str
-
-    def of(self, parts: Sequence[Module]) -> Self:
-        """The same for other parts of the same kinds."""
-        ...
-
-    def check(self, chain: Any, x: Any) -> None:
-        """Make the checks that the parts would make."""
-        ...
-
-    def run(self, chain: Any, x: Any) -> Any: ...
-
-    def run_back(self, chain: Any, next_grad: Any) -> Any: ...
 
 
 def run(steps: Sequence[Any], x: Any) -> Any:
@@ -298,30 +279,29 @@ class Parts(Module):
     parts: tuple[Module, ...]
     sample: Input[Any] | None
     names: tuple[str, ...]
-    program: Program | None = None
+    program: Any = None  # what computes them in another way than part by part: a `typednn.fusion.Fused`
     needed: Kept[tuple[Any, ...]]  # what the program's backward needs
 
     def __init__(self, parts: Sequence[Module], sample: Input[Any] | None = None) -> None:
         self.consist(parts, sample)
-        _ends[self] = self.trace(Flow.start(None))
+        _ends[self] = self.trace(Flow.start())
 
     def consist(self, parts: Sequence[Module], sample: Input[Any] | None) -> None:
         """Hold ``parts`` from now on."""
         names = tuple(part.__typednn_storage__.name or str(place) for place, part in enumerate(parts))
         twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
-            rule, cure = "every part's name is its own", "rename one with named(...)"
-            raise ArgumentError(explain(type(self).__name__, rule, f"{twice!r} twice", cure))
+            raise ArgumentError(
+                explain(type(self).__name__, "every part's name is its own", f"{twice!r} twice", "rename one with named(...)")
+            )
         self.parts, self.sample, self.names = tuple(parts), sample, names
 
     def grown(self, kind: Any, other: Any) -> Any:
         """This chain and one more layer. What fitted fits: only the new layer is looked at, or long chains would take hours."""
         part = adopted(other)
-        parts = (*self.parts, part)
-        check_stackable(parts, known=len(self.parts))
-        longer = _chain_of(kind, parts, self.sample)
-        end = _ends.get(self)
-        _ends[longer] = part.trace(self.trace(Flow.start(None)) if end is None else end)
+        check_stackable((*self.parts, part), known=len(self.parts))
+        longer = _chain_of(kind, (*self.parts, part), self.sample)
+        _ends[longer] = part.trace(_ends.get(self) or self.trace(Flow.start()))
         return longer
 
     def rearranged(self) -> None:
@@ -330,9 +310,9 @@ class Parts(Module):
             self.program = self.program.of(self.parts)
 
     def shared(self) -> Self:
-        twin = super().shared()
-        twin.rearranged()
-        return twin
+        second = super().shared()
+        second.rearranged()
+        return second
 
     def children(self) -> Iterator[tuple[str, Module]]:
         return zip(self.names, self.parts, strict=True)
@@ -348,13 +328,12 @@ class Parts(Module):
         return flow
 
     def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
-        after = tuple(shape)
         for part in self.parts:
-            given = part.shape_after(after)
-            if not _has_room(given):
+            after = part.shape_after(shape)
+            if not _has_room(after):
                 return None
-            after = given
-        return after
+            shape = after
+        return tuple(shape)
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         if self.sample is not None:
@@ -399,7 +378,7 @@ class Parts(Module):
             sizes = flow.sizes()
             sample = Input(*sizes) if sizes and len(sizes) <= 3 else None
         chain = _chain_of(Sequential, parts, sample)
-        _ends[chain] = chain.trace(Flow.start(None))
+        _ends[chain] = chain.trace(Flow.start())
         return chain
 
     def __iter__(self) -> Iterator[Module]:
@@ -601,9 +580,9 @@ def not_a_part(part: object) -> str:
     return type(part).__name__ + (f", which has no {' and no '.join(missing)}" if 0 < len(missing) < 3 else "")
 
 
-def _stacked(kind: type[Parts], sample: Input[Any] | None, *handed: Any) -> Parts:
-    """A chain of ``handed``, its sizes checked as far as they can be decided."""
-    return kind(Layer.adopt(handed), sample)
+def _stacked(kind: type[Parts], sample: Input[Any] | None, *parts: Any) -> Parts:
+    """A chain of ``parts``, its sizes checked as far as they can be decided."""
+    return kind(Layer.adopt(parts), sample)
 
 
 __all__ = [

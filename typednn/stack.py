@@ -98,9 +98,6 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
     """
 
     dyn_layers: tuple[DynLayer, ...]
-    sample_shape: tuple[int, ...]
-    in_features: int
-    out_features: int
 
     def __init__(
         self,
@@ -112,32 +109,32 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
         names: Sequence[str] = ()
         if isinstance(layers, Chain):
             sample = layers.sample if input is None else input
-            handed: list[Any] = [layer if name.isdecimal() else layer.named(name) for name, layer in layers.children()]
+            members: list[Any] = [layer if name.isdecimal() else layer.named(name) for name, layer in layers.children()]
         elif isinstance(layers, Mapping):
-            names, handed = list(layers), list(layers.values())
+            names, members = list(layers), list(layers.values())
         else:
-            handed = list(layers)
+            members = list(layers)
         if sample is None:
             raise ArgumentError(explain("Stack", "must know one sample's shape", "no input", "pass input=(28, 28, 1)"), "input")
-        if not handed:
+        if not members:
             raise ArgumentError(explain("Stack", "needs at least one layer", "none"), "layers")
         if not isinstance(sample, Input | list | tuple):
             raise ArgumentError(explain("Stack", "input is an Input, or one sample's sizes", repr(sample), "such as (28, 28, 1)"), "input")
         sample = sample if isinstance(sample, Input) else Input(*sample)
         if sample.dtype is not float:
             raise ArgumentError(explain("Stack", "reads rows of floats", repr(sample), "leave dtype=int out"), "input")
-        parts = _parts(handed, sample.sizes)
+        parts = _parts(members, sample.sizes)
         for name, layer in zip(names, parts, strict=False):
             layer.named(name)
         check_stackable(parts)
         self.consist(parts, sample)
-        self.sample_shape = sample.sizes
-        self.in_features = math.prod(sample.sizes)
+        self.sample_shape: tuple[int, ...] = sample.sizes
+        self.in_features: int = math.prod(sample.sizes)
         self.rearranged()
 
     def rearranged(self) -> None:
         self.dyn_layers, flow = _adapted(self.parts, Flow.start(self.sample_shape))
-        self.out_features = math.prod(known_sizes(flow))
+        self.out_features: int = math.prod(known_sizes(flow))
 
     def forward(self, x: Float[Array2, "batch in_features"]) -> Float[Array2, "batch {self.out_features}"]:
         output: Array2 = run(self.dyn_layers, x)
@@ -192,12 +189,11 @@ class Stack(Parts, Layer[Array2, Array2, AnyChainGrad, S], DynLayer):
         return f"Stack([{', '.join(map(repr, self.parts))}], input={self.sample!r})"
 
 
-def trace_part(layer: Any, flow: Flow) -> Flow:
+def trace_part(layer: Module, flow: Flow) -> Flow:
     """The shapes after one part of a `Stack`, where rows are read as samples."""
     if isinstance(layer, Stack):
         return layer.trace_samples(flow)
-    after: Flow = layer.trace(_as_row(flow) if isinstance(layer, Foreign) else flow)
-    return after
+    return layer.trace(_as_row(flow) if isinstance(layer, Foreign) else flow)
 
 
 def _as_row(flow: Flow) -> Flow:
@@ -245,16 +241,15 @@ def stack_part(part: Any) -> AnyLayer:
     return layer  # type: ignore[no-any-return]
 
 
-def _parts(handed: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ...]:
-    """What a Stack was handed, as layers: a `Dyn` is its own layer, or a stack within the stack if that reads another shape."""
-    if not any(isinstance(part, Dyn) for part in handed):
-        return tuple(map(stack_part, handed))
+def _parts(members: Sequence[Any], sample: tuple[int, ...]) -> tuple[AnyLayer, ...]:
+    """The members of a Stack, as layers: a `Dyn` is its own layer, or a stack within the stack if that reads another shape."""
+    if not any(isinstance(part, Dyn) for part in members):
+        return tuple(map(stack_part, members))
     parts: list[AnyLayer] = []
     flow = Flow.start(sample)
-    for part in handed:
+    for part in members:
         if isinstance(part, Dyn):
-            same = known_sizes(flow) == part.sample_shape
-            parts.append(part.layer if same else Stack([part.layer], input=part.sample_shape))
+            parts.append(part.layer if known_sizes(flow) == part.sample_shape else Stack([part.layer], input=part.sample_shape))
         else:
             parts.append(stack_part(part))
         flow = trace_part(parts[-1], flow)
@@ -267,8 +262,8 @@ def _adapted(layers: Sequence[Any], flow: Flow) -> tuple[tuple[DynLayer, ...], F
     for layer in layers:
         sizes = (math.prod(known_sizes(flow)),) if isinstance(layer, Foreign) else known_sizes(flow)
         flow = trace_part(layer, flow)
-        whole: Any = layer
-        adapted.append(whole if isinstance(layer, Stack) else Dyn(layer, sizes))
+        part: Any = layer
+        adapted.append(part if isinstance(layer, Stack) else Dyn(layer, sizes))
     return tuple(adapted), flow
 
 

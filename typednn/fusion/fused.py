@@ -29,7 +29,7 @@ C = TypeVar("C", bound=Parts)
 
 
 class Fused:
-    """Computes a chain segment by segment: a `typednn.layer.Program`."""
+    """Computes a chain segment by segment: the ``program`` of a `typednn.layer.Parts`."""
 
     label: Final = "Fused"
 

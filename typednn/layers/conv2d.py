@@ -37,11 +37,6 @@ class Conv2dGrad(Gradient):
 class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
     """``kernel_size``, ``stride`` and ``dilation`` are one integer or (height, width)."""
 
-    in_channels: int
-    out_channels: int
-    kernel_size: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
     weight: Parameter[Float[Array4, "{self.out_channels} {self.kernel_size[0]} {self.kernel_size[1]} {self.in_channels}"]]
     bias: Parameter[Float[Array1, " {self.out_channels}"] | None]
     _x: Kept[Float[Array4, "batch height width {self.in_channels}"]]
@@ -59,11 +54,11 @@ class Conv2d(Layer[Array4, Array4, Conv2dGrad, S]):
         bias_init: str | Initialiser = "same",
         rng: Rng | None = None,
     ) -> None:
-        self.in_channels = integer("Conv2d", "in_channels", in_channels)
-        self.out_channels = integer("Conv2d", "out_channels", out_channels)
-        self.kernel_size = pair("Conv2d", "kernel_size", kernel_size)
-        self.stride = pair("Conv2d", "stride", stride)
-        self.dilation = pair("Conv2d", "dilation", dilation)
+        self.in_channels: int = integer("Conv2d", "in_channels", in_channels)
+        self.out_channels: int = integer("Conv2d", "out_channels", out_channels)
+        self.kernel_size: tuple[int, int] = pair("Conv2d", "kernel_size", kernel_size)
+        self.stride: tuple[int, int] = pair("Conv2d", "stride", stride)
+        self.dilation: tuple[int, int] = pair("Conv2d", "dilation", dilation)
         self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None

@@ -21,11 +21,10 @@ from typednn.module.gradients import ElementwiseGrad
 class LeakyReLU(Elementwise[None]):
     """``negative_slope`` is fixed; `PReLU` learns it."""
 
-    negative_slope: float
     _x: Kept[Float[AnyArray, "*shape"]]
 
     def __init__(self, negative_slope: float = 0.01) -> None:
-        self.negative_slope = number("LeakyReLU", "negative_slope", negative_slope)
+        self.negative_slope: float = number("LeakyReLU", "negative_slope", negative_slope)
 
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
         self._x = x

@@ -35,8 +35,6 @@ class LinearGrad(Gradient):
 class Linear(Layer[Array2, Array2, LinearGrad, S]):
     """``in_features`` in, ``out_features`` out; ``bias_init="same"`` draws the bias as the weight, after it."""
 
-    in_features: int
-    out_features: int
     weight: Parameter[Float[Array2, "{self.out_features} {self.in_features}"]]
     bias: Parameter[Float[Array1, " {self.out_features}"] | None]
     _x: Kept[Float[Array2, "batch {self.in_features}"]]
@@ -51,8 +49,8 @@ class Linear(Layer[Array2, Array2, LinearGrad, S]):
         bias_init: str | Initialiser = "same",
         rng: Rng | None = None,
     ) -> None:
-        self.in_features = integer("Linear", "in_features", in_features)
-        self.out_features = integer("Linear", "out_features", out_features)
+        self.in_features: int = integer("Linear", "in_features", in_features)
+        self.out_features: int = integer("Linear", "out_features", out_features)
         self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None

@@ -34,9 +34,6 @@ class MaxPool2dGrad(Gradient):
 class MaxPool2d(Layer[Array4, Array4, MaxPool2dGrad, S]):
     """``stride`` is the kernel's size unless given; a NaN never wins."""
 
-    kernel_size: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
     _winners: Kept[Integer[AnyIntArray, "batch out_height out_width channels"]]
     _input_shape: Kept[tuple[int, ...]]
 
@@ -47,9 +44,9 @@ class MaxPool2d(Layer[Array4, Array4, MaxPool2dGrad, S]):
         *,  # by name only: PyTorch has padding at this position
         dilation: int | tuple[int, int] = 1,
     ) -> None:
-        self.kernel_size = pair("MaxPool2d", "kernel_size", kernel_size)
-        self.stride = self.kernel_size if stride is None else pair("MaxPool2d", "stride", stride)
-        self.dilation = pair("MaxPool2d", "dilation", dilation)
+        self.kernel_size: tuple[int, int] = pair("MaxPool2d", "kernel_size", kernel_size)
+        self.stride: tuple[int, int] = self.kernel_size if stride is None else pair("MaxPool2d", "stride", stride)
+        self.dilation: tuple[int, int] = pair("MaxPool2d", "dilation", dilation)
 
     def forward(
         self, x: Float[Array4, "batch height width channels"]

@@ -33,10 +33,6 @@ class Pad2dGrad(Gradient):
 class Pad2d(Layer[Array4, Array4, Pad2dGrad, S]):
     """``padding`` is one integer for all sides, or (left, right, top, bottom) as in PyTorch."""
 
-    padding: tuple[int, int, int, int]
-    mode: Literal["constant", "replicate"]
-    value: float
-
     def __init__(
         self,
         padding: int | tuple[int, int, int, int],
@@ -47,9 +43,9 @@ class Pad2d(Layer[Array4, Array4, Pad2dGrad, S]):
         if len(sides) != 4:
             raise ArgumentError(explain("Pad2d", "padding must be one integer or (left, right, top, bottom)", repr(padding)), "padding")
         left, right, top, bottom = (integer("Pad2d", "padding", side, least=0) for side in sides)
-        self.padding = (left, right, top, bottom)
-        self.mode = choice("Pad2d", "mode", mode, ("constant", "replicate"))
-        self.value = number("Pad2d", "value", value)
+        self.padding: tuple[int, int, int, int] = (left, right, top, bottom)
+        self.mode: Literal["constant", "replicate"] = choice("Pad2d", "mode", mode, ("constant", "replicate"))
+        self.value: float = number("Pad2d", "value", value)
 
     def forward(
         self, x: Float[Array4, "batch height width channels"]

@@ -7,13 +7,13 @@ x, y: any shape that the layer keeps. Keeps nothing itself. No arithmetic of its
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, final
+from typing import Generic, Literal, final
 
 from jaxtyping import Shaped
 from typing_extensions import TypeVar
 
 from typednn.arguments import integer
-from typednn.layer import G, In, Layer, S
+from typednn.layer import G, In, Layer, S, run, run_back
 from typednn.module.gradients import Gradient
 
 X = TypeVar("X", covariant=True)
@@ -39,14 +39,9 @@ class Repeat(Layer[In, In, RepeatGrad[In, G], S], Generic[In, G, S]):
         self.copies = tuple(copy.deepcopy(inner) for _ in range(integer("Repeat", "times", times)))
 
     def forward(self, x: Shaped[In, "batch *shape"]) -> Shaped[In, "batch *shape"]:
-        for layer in self.copies:
-            x = layer.forward(x)
-        return x
+        y: In = run(self.copies, x)
+        return y
 
     def backward(self, next_grad: Shaped[In, "batch *shape"]) -> RepeatGrad[In, G]:
-        gradients: list[G] = []
-        dx: Any = next_grad
-        for layer in reversed(self.copies):
-            gradients.append(layer.backward(dx))
-            dx = gradients[-1].input
-        return RepeatGrad(dx, tuple(gradients[::-1]))
+        gradient = run_back(self.copies, next_grad)
+        return RepeatGrad(gradient.input, gradient.parts)

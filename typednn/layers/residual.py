@@ -45,5 +45,5 @@ class Residual(Layer[In, In, ResidualGrad[In, G], S], Generic[In, G, S]):
 
     def backward(self, next_grad: Shaped[In, "batch *shape"]) -> ResidualGrad[In, G]:
         inner = self.inner.backward(next_grad)
-        passed: Any = next_grad
-        return ResidualGrad(add(passed, inner.input), inner)
+        dy: Any = next_grad
+        return ResidualGrad(add(dy, inner.input), inner)

@@ -35,8 +35,6 @@ class SequenceLinearGrad(Gradient):
 class SequenceLinear(Positionwise[SequenceLinearGrad]):
     """`Linear` for ``batch features`` and for ``batch time features``; ``bias_init="same"`` draws the bias as the weight, after it."""
 
-    in_features: int
-    out_features: int
     weight: Parameter[Float[Array2, "{self.out_features} {self.in_features}"]]
     bias: Parameter[Float[Array1, " {self.out_features}"] | None]
     _x: Kept[Float[AnyArray, "*batch {self.in_features}"]]
@@ -51,8 +49,8 @@ class SequenceLinear(Positionwise[SequenceLinearGrad]):
         bias_init: str | Initialiser = "same",
         rng: Rng | None = None,
     ) -> None:
-        self.in_features = integer("SequenceLinear", "in_features", in_features)
-        self.out_features = integer("SequenceLinear", "out_features", out_features)
+        self.in_features: int = integer("SequenceLinear", "in_features", in_features)
+        self.out_features: int = integer("SequenceLinear", "out_features", out_features)
         self.initialise_with(weight=weight_init, bias=weight_init if bias_init == "same" else bias_init)
         if not bias:
             self.bias = None
@@ -66,8 +64,7 @@ class SequenceLinear(Positionwise[SequenceLinearGrad]):
 
     def backward(self, next_grad: Float[Rows, "*batch {self.out_features}"]) -> ElementwiseGrad[Rows, SequenceLinearGrad]:
         dx, dweight, dbias = linear.backward(_rows(next_grad), _rows(self._x), self.weight)
-        gradient = SequenceLinearGrad(dweight, None if self.bias is None else dbias)
-        return ElementwiseGrad(reshape(dx, self._x.shape), gradient)
+        return ElementwiseGrad(reshape(dx, self._x.shape), SequenceLinearGrad(dweight, None if self.bias is None else dbias))
 
 
 def _rows(x: Any) -> Array2:

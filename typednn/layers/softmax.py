@@ -33,8 +33,7 @@ class Softmax(Layer[Array2, Array2, SoftmaxGrad, S]):
     _y: Kept[Float[Array2, "batch features"]]
 
     def forward(self, x: Float[Array2, "batch features"]) -> Float[Array2, "batch features"]:
-        y = softmax.forward(x)
-        self._y = y
+        self._y = y = softmax.forward(x)
         return y
 
     def backward(self, next_grad: Float[Array2, "batch features"]) -> SoftmaxGrad:

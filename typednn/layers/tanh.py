@@ -23,8 +23,7 @@ class Tanh(Elementwise[None]):
     _y: Kept[Float[AnyArray, "*shape"]]
 
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
-        y = tanh.forward(x)
-        self._y = y
+        self._y = y = tanh.forward(x)
         return y
 
     def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, None]:

@@ -31,7 +31,6 @@ ToArray: TypeAlias = Literal["none", "mean_batch", "mean_feature"]
 Reduction: TypeAlias = ToNumber | ToArray
 
 REDUCTIONS: tuple[Reduction, ...] = ("none", "sum", "mean", "mean_batch", "mean_feature", "batchmean")
-_ARRAYS = frozenset(get_args(ToArray))
 
 
 def checked_reduction(where: str, reduction: Reduction) -> Reduction:
@@ -42,7 +41,7 @@ def checked_reduction(where: str, reduction: Reduction) -> Reduction:
 def reduced(losses: AnyArray, reduction: Reduction) -> Any:
     """The value: a Python float, which waits for a device, or an array for "none", "mean_batch" and "mean_feature"."""
     value = reduced_array(losses, reduction)
-    return value if reduction in _ARRAYS else to_number(value)
+    return value if reduction in get_args(ToArray) else to_number(value)
 
 
 def reduced_array(losses: AnyArray, reduction: Reduction) -> Any:

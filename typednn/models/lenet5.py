@@ -56,21 +56,6 @@ class LeNet5Grad(Gradient):
 class LeNet5(Layer[Array4, Array2, LeNet5Grad, S]):
     """By hand. Without ``softmax`` it gives scores, for `SoftmaxCrossEntropy`; ``bias`` is that of the convolutions."""
 
-    pad: Pad2d
-    conv1: Conv2d
-    relu1: ReLU
-    pool1: MaxPool2d
-    conv2: Conv2d
-    relu2: ReLU
-    pool2: MaxPool2d
-    flatten: Flatten
-    fc1: Linear
-    relu3: ReLU
-    fc2: Linear
-    relu4: ReLU
-    fc3: Linear
-    softmax: Softmax | None
-
     def __init__(
         self,
         *,
@@ -80,20 +65,20 @@ class LeNet5(Layer[Array4, Array2, LeNet5Grad, S]):
         bias_init: str | Initialiser = "same",
         rng: Rng | None = None,
     ) -> None:
-        self.pad = Pad2d(2)
-        self.conv1 = Conv2d(1, 6, 5, bias=bias, weight_init=weight_init, bias_init=bias_init)
-        self.relu1 = ReLU()
-        self.pool1 = MaxPool2d(2)
-        self.conv2 = Conv2d(6, 16, 5, bias=bias, weight_init=weight_init, bias_init=bias_init)
-        self.relu2 = ReLU()
-        self.pool2 = MaxPool2d(2)
-        self.flatten = Flatten()
-        self.fc1 = Linear(400, 120, weight_init=weight_init, bias_init=bias_init)
-        self.relu3 = ReLU()
-        self.fc2 = Linear(120, 84, weight_init=weight_init, bias_init=bias_init)
-        self.relu4 = ReLU()
-        self.fc3 = Linear(84, 10, weight_init=weight_init, bias_init=bias_init)
-        self.softmax = Softmax() if softmax else None
+        self.pad: Pad2d = Pad2d(2)
+        self.conv1: Conv2d = Conv2d(1, 6, 5, bias=bias, weight_init=weight_init, bias_init=bias_init)
+        self.relu1: ReLU = ReLU()
+        self.pool1: MaxPool2d = MaxPool2d(2)
+        self.conv2: Conv2d = Conv2d(6, 16, 5, bias=bias, weight_init=weight_init, bias_init=bias_init)
+        self.relu2: ReLU = ReLU()
+        self.pool2: MaxPool2d = MaxPool2d(2)
+        self.flatten: Flatten = Flatten()
+        self.fc1: Linear = Linear(400, 120, weight_init=weight_init, bias_init=bias_init)
+        self.relu3: ReLU = ReLU()
+        self.fc2: Linear = Linear(120, 84, weight_init=weight_init, bias_init=bias_init)
+        self.relu4: ReLU = ReLU()
+        self.fc3: Linear = Linear(84, 10, weight_init=weight_init, bias_init=bias_init)
+        self.softmax: Softmax | None = Softmax() if softmax else None
         if rng is not None:
             self.init(rng)
 

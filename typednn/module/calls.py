@@ -11,7 +11,7 @@ backward     something was recorded, else `NotForwarded`; ``next_grad`` is shape
 The promises are those of the annotations alone: ``grad.input`` is held to forward's ``x``, ``grad.weight`` to the
 parameter ``weight``. In mode ``"cached"`` a kind of call seen before costs the comparison of its sizes.
 
-`observing` tells of every call in a model.
+`observing` reports every call in a model.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *outp
 _outer = Outermost()
 
 
-def locate(error: LocatedError, module: Node) -> None:
-    """Write the failing layer's path into the error; the outermost model has the last word."""
+def locate(error: LocatedError | MemoryError, module: Node) -> None:
+    """Write the failing layer's path into the error; the outermost model writes last. A plain `MemoryError` becomes `OutOfMemory`."""
+    if not isinstance(error, LocatedError):
+        raise out_of_memory(module.label(), str(error) or "no more memory", None, module) from error
     if error.owner is not None and error.owner is not module:
-        error.path = module.path_of(error.owner) or error.path
+        error.path = next((path for path, part in module.named_modules() if part is error.owner), error.path)
 
 
 def _check_inputs(module: Node, contract: Contract, values: Sequence[Any]) -> None:
@@ -68,12 +70,12 @@ def misplaced(module: Node, where: str, name: str, value: Any) -> CheckError:
 
 def _check_output(module: Node, contract: Contract, values: Sequence[Any], result: Any) -> None:
     contract.check_result(module, values, result)
-    wanted = module.dtype if module.owns_parameters or not is_floating(values[0].dtype) else values[0].dtype
-    if is_floating(result.dtype) and result.dtype != wanted:
+    dtype = module.dtype if module.owns_parameters or not is_floating(values[0].dtype) else values[0].dtype
+    if is_floating(result.dtype) and result.dtype != dtype:
         raise DTypeError(
             explain(
                 contract.described(module),
-                f"the result must stay {wanted}",
+                f"the result must stay {dtype}",
                 str(result.dtype),
                 "keep the dtype: Python floats do, NumPy's float64 does not",
             ),
@@ -108,7 +110,9 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         _check_output(self, contract, inputs, output)
         before = Facts("self, x")
         if self.owns_parameters:
-            before.note(PLACEMENT, self.__typednn_storage__.placement, "dtype", "device")
+            placement = self.__typednn_storage__.placement
+            before.note(PLACEMENT, placement, "device")
+            before.note(f"{PLACEMENT}.precision", placement.precision, "parameters")
         kind = contract.kind(self, inputs, output, names, before)
         state = self.__typednn_calls__
         state.kinds = remembered(state.kinds, kind)
@@ -118,16 +122,16 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         """A call with its one input, or with several in a tuple."""
         mode, state = switch.mode, self.__typednn_calls__
         kind: Any = None
-        found: Any = None
+        shapes: Any = None
         try:
             if mode == "cached":
                 for kind in state.kinds:
-                    if found := kind.fits(self, x):
-                        if kind.shape != found[0]:
+                    if shapes := kind.fits(self, x):
+                        if kind.shape != shapes[0]:
                             self.check_sizes((x,) if alone else x)
-                            kind.shape = found[0]
+                            kind.shape = shapes[0]
                         break
-            if found is None and mode != "off":
+            if shapes is None and mode != "off":
                 _check_inputs(self, contract, (x,) if alone else x)
             training = self.training
             if not training:
@@ -144,42 +148,30 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                         tokens.clear()
                 else:  # a layer holds one forward, so it may take part in the outermost one once
                     if state.token is tokens[0] and self.__class__.forward is forward:
-                        raise _reused(self)
+                        rule, got = "a layer holds one forward, for one backward", "a second call within one outer forward"
+                        cure = "use a second instance, or layer.shared() to share its parameters"
+                        raise LayerReused(explain(f"{self.label()}.forward", rule, got, cure), self)
                     state.token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
                     output = run(self, x)
             record: Record | tuple[()] = ()  # of a forward that ran unchecked: its backward is not checked either
-            if found and kind.gives(self, found, output):
-                record = kind, found, output.shape
+            if shapes and kind.gives(self, shapes, output):
+                record = kind, shapes, output.shape
             elif mode != "off":
                 record = settled(self, (x,) if alone else x, output)
             if training:
                 state.record = record
             if _observers:
-                _tell(self, "forward", (x,) if alone else x, output)
-        except LocatedError as error:
+                _notify(self, "forward", (x,) if alone else x, output)
+        except (LocatedError, MemoryError) as error:
             locate(error, self)
             raise
-        except MemoryError as error:
-            raise out_of_memory(self.label(), str(error) or "no more memory", None, self) from error
         return output
 
-    def several(self: Node, *inputs: Any, **named: Any) -> Any:
+    def with_several(self: Node, *inputs: Any, **named: Any) -> Any:
         return called(self, contract.in_order(self, inputs, named))
 
-    forward = contracted(functools.wraps(function)(called if alone else several), contract)
+    forward = contracted(functools.wraps(function)(called if alone else with_several), contract)
     return forward
-
-
-def _reused(module: Node) -> LayerReused:
-    return LayerReused(
-        explain(
-            f"{module.label()}.forward",
-            "a layer holds one forward, for one backward",
-            "a second call within one outer forward",
-            "use a second instance, or layer.shared() to share its parameters",
-        ),
-        module,
-    )
 
 
 def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callable[..., Any]:
@@ -199,12 +191,10 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
             if not outer and Gradient in result.__class__.__mro__:
                 set_shared(result, self.shared_leaves)  # the outermost gradient asks its model for its shared leaves
             if _observers:
-                _tell(self, "backward", (next_grad,), result)
-        except LocatedError as error:
+                _notify(self, "backward", (next_grad,), result)
+        except (LocatedError, MemoryError) as error:
             locate(error, self)
             raise
-        except MemoryError as error:
-            raise out_of_memory(self.label(), str(error) or "no more memory", None, self) from error
         return result
 
     return contracted(backward, gradient.contract, gradient)
@@ -226,14 +216,14 @@ class Call:
 
 Observer: TypeAlias = Callable[[Call], object]
 
-_observers: list[tuple[dict[int, str], Observer]] = []  # the paths of a model's modules, and who is told
+_observers: list[tuple[dict[int, str], Observer]] = []  # the paths of a model's modules, and their observer
 
 
 @contextmanager
 def observing(model: Node, observer: Observer) -> Generator[None]:
-    """Within, ``observer`` is told of each forward and backward of ``model`` and of every module in it, as soon as it has ended.
+    """Call ``observer`` after each forward and backward of ``model`` and of every module in it, inside this context.
 
-    A model that `fuse` made is computed part by part meanwhile, so that there is something to tell.
+    A model that `fuse` made is computed part by part meanwhile, so that there are calls to observe.
     """
     entry = ({id(module): path for path, module in model.named_modules()}, observer)
     _observers.append(entry)
@@ -244,11 +234,11 @@ def observing(model: Node, observer: Observer) -> Generator[None]:
 
 
 def is_observed(module: Node) -> bool:
-    """Whether anybody is told of this module's calls."""
+    """Whether this module's calls are observed."""
     return bool(_observers) and any(id(module) in paths for paths, _ in _observers)
 
 
-def _tell(module: Node, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:
+def _notify(module: Node, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:
     for paths, observer in tuple(_observers):
         path = paths.get(id(module))
         if path is not None:

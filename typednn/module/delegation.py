@@ -1,4 +1,4 @@
-"""What a model asks of the parts that keep their own parameters (`typednn.module.foreign`): saving, counting, filling, moving."""
+"""Saving, counting, filling and moving of the parts that keep their own parameters (`typednn.module.foreign`)."""
 
 from __future__ import annotations
 
@@ -17,37 +17,36 @@ def foreign_parts(model: Node) -> list[tuple[str, Any]]:
 
 
 def ask(model: Node, method: str, *arguments: Any) -> list[tuple[str, Any]]:
-    """What each of them answers; if one lacks the method, an error that names it, before any is asked."""
+    """The result of ``method`` of each of them; if one lacks it, an error that names it, before any is called."""
     methods = [(path, part.require(method)) for path, part in foreign_parts(model)]
-    return [(path, answer(*arguments)) for path, answer in methods]
+    return [(path, function(*arguments)) for path, function in methods]
 
 
 def ask_names(model: Node, method: str) -> dict[str, Any]:
-    """What they answer by name, each name under its part's path."""
-    answers = ask(model, method)
-    return {f"{path}.{name}" if path else name: value for path, answer in answers for name, value in answer.items()}
+    """The results, mappings by name, joined: each name under its part's path."""
+    return {f"{path}.{name}" if path else name: value for path, values in ask(model, method) for name, value in values.items()}
 
 
 def split(model: Node, state: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[Any, dict[str, Any]]]]:
     """A saved state in two: what is the model's own, and each of these parts with what is its own."""
     own = dict(state)
-    theirs: list[tuple[Any, dict[str, Any]]] = []
+    foreign_states: list[tuple[Any, dict[str, Any]]] = []
     for path, part in foreign_parts(model):
         prefix = f"{path}." if path else ""
         part.require("state_dict")
         part.require("load_state_dict")
-        theirs.append((part, {name.removeprefix(prefix): own.pop(name) for name in list(own) if name.startswith(prefix)}))
-    return own, theirs
+        foreign_states.append((part, {name.removeprefix(prefix): own.pop(name) for name in list(own) if name.startswith(prefix)}))
+    return own, foreign_states
 
 
-def load(theirs: list[tuple[Any, dict[str, Any]]]) -> None:
-    """Hand each part its state; where one refuses, it and those before it get back what they had."""
+def load(foreign_states: list[tuple[Any, dict[str, Any]]]) -> None:
+    """Load each part's state; where one refuses, it and those before it get their earlier state back."""
     before: list[tuple[Any, dict[str, Any]]] = []
-    for part, state in theirs:
+    for part, state in foreign_states:
         before.append((part, {name: np.array(to_numpy(array)) for name, array in part.require("state_dict")().items()}))
         try:
             part.require("load_state_dict")(state)
         except Exception:
-            for earlier, had in before:
-                earlier.require("load_state_dict")(had)
+            for earlier, earlier_state in before:
+                earlier.require("load_state_dict")(earlier_state)
             raise

@@ -19,7 +19,7 @@ import inspect
 import types
 import typing
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin
 
 import numpy as np
 from jaxtyping import Shaped
@@ -47,8 +47,7 @@ Kept: TypeAlias = Annotated[T, Marker("kept")]
 
 def named_dtypes(hint: Any) -> tuple[str, ...]:
     """The dtypes that an array annotation names; none where it takes all."""
-    anything: Any = Shaped
-    return () if hint.dtypes is anything.dtypes else tuple(map(str, hint.dtypes))
+    return () if hint.dtypes is cast("Any", Shaped).dtypes else tuple(map(str, hint.dtypes))
 
 
 class StoredField:
@@ -76,27 +75,25 @@ class StoredField:
     def dtype(self, layer: Stateful) -> np.dtype[Any]:
         """What its numbers are: the layer's precision where the annotation takes floats, else the widest kind that it names."""
         names = named_dtypes(self.hint)
-        wanted = (layer.dtype.name, "int64", "uint64", "bool")
-        return np.dtype(next((name for name in wanted if not names or name in names), names[0] if names else wanted[0]))
+        preferred = (layer.dtype.name, "int64", "uint64", "bool")
+        return np.dtype(next((name for name in preferred if not names or name in names), names[0] if names else preferred[0]))
 
     def absent(self, layer: Stateful) -> bool:
         """Whether this optional field was switched off (``bias=False``)."""
         return self.name in layer.__typednn_storage__.absent
 
     def cell(self, layer: Stateful) -> Cell:
-        return layer.__typednn_storage__.cells.setdefault(self.name, Cell())
+        return layer.__typednn_storage__.cells[self.name]
 
     def __get__(self, layer: Stateful | None, owner: type) -> Any:
         if layer is None:
             return self
-        cell = layer.__typednn_storage__.cells.get(self.name)
-        if cell is None or cell.array is None:
-            if self.name in layer.__typednn_storage__.absent:
-                return None
+        array = layer.__typednn_storage__.cells[self.name].array
+        if array is None and not self.absent(layer):
             raise NotInitialised(
                 f"{layer.label()}.{self.name} was never filled; call model.init(rng) or pass rng= to the constructor", layer
             )
-        return cell.array
+        return array
 
     def __set__(self, layer: Stateful, array: Any) -> None:
         if array is None and self.optional:
@@ -172,14 +169,14 @@ class InnerField:
             for slot in shapes.parse(text):
                 if text is gives:
                     bound.add(slot.key)
-                if stray := slot.names - bound:
+                if unbound := slot.names - bound:
                     rule = "its names are bound by forward, or by a layer inside that is declared before"
-                    raise DefinitionError(explain(self.where, rule, f"{min(stray)!r} in {self.contract!r}"))
+                    raise DefinitionError(explain(self.where, rule, f"{min(unbound)!r} in {self.contract!r}"))
 
     def trace(self, layer: Stateful, flow: shapes.Flow) -> shapes.Flow:
         """The shapes after the layers that ``layer`` holds here."""
-        held = vars(layer)[self.name]
-        for part in held if self.many else (held,):
+        parts = vars(layer)[self.name]
+        for part in parts if self.many else (parts,):
             flow = part.trace(flow)
         return flow
 
@@ -189,8 +186,9 @@ class InnerField:
         try:
             return vars(layer)[self.name]
         except KeyError:
-            rule, cure = "a layer inside is assigned in the constructor", f"write self.{self.name} = …"
-            raise DefinitionError(explain(self.where, rule, "nothing", cure)) from None
+            raise DefinitionError(
+                explain(self.where, "a layer inside is assigned in the constructor", "nothing", f"write self.{self.name} = …")
+            ) from None
 
     def __set__(self, layer: Stateful, value: Any) -> None:
         if self.many and not isinstance(value, list | tuple):
@@ -216,8 +214,7 @@ def declared_fields(cls: type) -> dict[str, Field]:
                 "import or define it at module level",
             )
         ) from None
-    found = {name: _declared_field(cls, name, hint) for name, hint in hints.items()}
-    return {name: field for name, field in found.items() if field is not None}
+    return {name: field for name, hint in hints.items() if (field := _declared_field(cls, name, hint)) is not None}
 
 
 def _declared_field(cls: type, name: str, hint: Any) -> Field | None:

@@ -1,9 +1,9 @@
 """Foreign: an object that has ``forward``, ``backward`` and ``update`` of its own, as a part of a model.
 
 It need not derive from anything. What it reads and gives is held to the Protocols' laws here, where it is consumed: arrays, the batch
-kept, a gradient with an ``input`` shaped as what was read. Its parameters are its own affair: `update` is handed on, and so is whatever
-else a model is asked for (saving, counting, filling, moving, sharing), if the object has a method of that name; if not, the error says
-which. ``train``, ``eval`` and ``free_cache`` are handed on where they exist.
+kept, a gradient with an ``input`` shaped as what was read. It keeps its own parameters: `update` calls its ``update``, and saving,
+counting, filling, moving and sharing call its method of that name; where it has none, the error says which. ``train``, ``eval`` and
+``free_cache`` are called where they exist.
 """
 
 import inspect
@@ -51,9 +51,9 @@ class Foreign(Module):
 
     def require(self, method: str) -> Callable[..., Any]:
         """The method of ``inner`` of this name; `DefinitionError` where there is none."""
-        found: object = getattr(self.inner, method, None)
-        if callable(found):
-            return found
+        function: object = getattr(self.inner, method, None)
+        if callable(function):
+            return function
         kind = type(self.inner).__qualname__
         rule = f"a model's {method} asks every part"
         raise DefinitionError(explain(kind, rule, f"no method {method!r}", f"write {kind}.{method}, or derive {kind} from Layer"))
@@ -68,13 +68,13 @@ class Foreign(Module):
         return bool(vars(self).get("_training", True))
 
     @training.setter
-    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # the object is told
+    def training(self, mode: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  # it calls the object
         vars(self)["_training"] = mode
         self.offer("train" if mode else "eval")
 
     def named_gradients(self, grad: Any) -> dict[str, AnyArray]:
-        held = ((name, getattr(grad, name)) for name in dir(grad) if not name.startswith("_") and name != "input")
-        return {name: value for name, value in held if is_array(value)}
+        fields = {name: getattr(grad, name) for name in dir(grad) if not name.startswith("_") and name != "input"}
+        return {name: value for name, value in fields.items() if is_array(value)}
 
     def shared(self) -> Self:
         return type(self)(self.require("shared")(), rows=self.rows)
@@ -84,8 +84,7 @@ class Foreign(Module):
         if self.rows:
             reads = f"={self.inner.in_features}" if hasattr(self.inner, "in_features") else ""
             return flow.through(self.label(), f"batch in_features{reads}", f"batch out_features={self.inner.out_features}")
-        kind: Any = self.inner.__class__
-        hints = _array_hints(getattr(kind, "forward", None))
+        hints = _array_hints(getattr(self.inner.__class__, "forward", None))
         if hints is None:
             return flow.through(self.label(), "batch *input", "batch *output")
         return flow.through(self.label(), hints[0].dim_str, hints[1].dim_str, attribute_lookup(self.inner))

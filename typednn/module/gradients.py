@@ -82,23 +82,25 @@ class Gradient:
                 raise StateError(explain("fuse", rule, "input of such a part", cure))
             value = later()
             object.__setattr__(self, "input", value)
+            object.__delattr__(self, "_later")
             return value
 
     @property
     def is_deferred(self) -> bool:
-        """Whether ``input`` is computed when it is first read, or is not there at all: see `deferred`."""
+        """Whether ``input`` is still to be computed, when it is first read, or is not there at all: see `deferred`."""
         return hasattr(self, "_later")
 
     def __repr__(self) -> str:
-        shown = [field.name for field in dataclasses.fields(cast("Any", self)) if field.repr and _is_there(self, field.name)]
+        fields = dataclasses.fields(cast("Any", self))
+        shown = [field.name for field in fields if field.repr and not (field.name == "input" and self.is_deferred)]
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def leaves(self) -> dict[str, AnyArray]:
         """The derivative by every parameter, under its dotted name; what a layer lacks (``bias=False``) is left out."""
-        found = dict(named_leaves(self))
+        sums = dict(named_leaves(self))
         for first, *others in self.shared_leaves():
-            found[first] = functools.reduce(add, (found.pop(name) for name in others), found[first])
-        return found
+            sums[first] = functools.reduce(add, (sums.pop(name) for name in others), sums[first])
+        return sums
 
     def map(self, change: Callable[[AnyArray], AnyArray]) -> Self:
         """The same gradient with ``change`` applied to the derivative by every parameter.
@@ -135,12 +137,12 @@ class Gradient:
 
     def __mul__(self, factor: float) -> Self:
         """The gradient times a number; the dtype stays, also where the number is NumPy's or an array without axes."""
-        handed: Any = factor
-        if issubclass(handed.__class__, np.generic) or (is_array(handed) and not handed.shape):
-            handed = handed.item()
-        if not isinstance(handed, Real):
+        number: Any = factor
+        if issubclass(number.__class__, np.generic) or (is_array(number) and not number.shape):
+            number = number.item()
+        if not isinstance(number, Real):
             return NotImplemented
-        plain = float(handed)  # a Python float: NumPy's float64 would change a float32 array's dtype
+        plain = float(number)  # a Python float: NumPy's float64 would change a float32 array's dtype
         return self._combined(lambda leaf: scaled(leaf, plain))
 
     __rmul__ = __mul__
@@ -184,30 +186,21 @@ def lacks_input(gradient: Any) -> bool:
     return getattr(gradient, "is_deferred", False) and gradient._later is None
 
 
-def _is_there(gradient: Gradient, name: str) -> bool:
-    """Whether a field has a value by now."""
-    try:
-        object.__getattribute__(gradient, name)
-    except AttributeError:
-        return False
-    return True
-
-
 def with_fields(gradient: Any, changed: dict[str, Any]) -> Any:
     """A gradient dataclass, whether it derives from `Gradient` or not, with other values in the fields ``changed``."""
     return gradient.replaced(changed) if isinstance(gradient, Gradient) else dataclasses.replace(gradient, **changed)
 
 
 def set_shared(gradient: AnyGradient, shared: Callable[[Any], Shared] | Shared | None) -> AnyGradient:
-    """``gradient``, which is told which of its leaves are one parameter's, or who knows: the model whose ``backward`` returned it."""
+    """``gradient``, with the names of the leaves that are one parameter's, or a function that finds them when they are needed."""
     object.__setattr__(gradient, "_shared", shared)
     return gradient
 
 
 def _then_checked(own: Callable[..., None]) -> Callable[..., None]:
     @wraps(own)
-    def both(self: Gradient, *given: Any) -> None:
-        own(self, *given)
+    def both(self: Gradient, *arguments: Any) -> None:
+        own(self, *arguments)
         Gradient.__post_init__(self)
 
     return both
@@ -265,9 +258,9 @@ def named_leaves(gradient: Any, prefix: str = "") -> Iterator[tuple[str, AnyArra
     if not dataclasses.is_dataclass(gradient) and hasattr(gradient, "input"):  # it may hold derivatives that nobody here would find
         kind, cure = type(gradient).__qualname__, "make it a dataclass, derived from Gradient"
         raise ArgumentError(explain("gradients", "the derivatives of a part are the fields of a dataclass", kind, cure))
-    held: Any = gradient  # whatever it is to a checker by now
-    several = isinstance(held, tuple | list)
-    parts: Any = enumerate(held) if several else ((name, getattr(held, name)) for name in _own_fields(held.__class__))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    node: Any = gradient  # type checkers have narrowed it above
+    several = isinstance(node, tuple | list)
+    parts: Any = enumerate(node) if several else ((name, getattr(node, name)) for name in _own_fields(node.__class__))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     for name, part in parts:
         yield from named_leaves(part, f"{prefix}.{name}" if prefix else str(name))
 

@@ -106,8 +106,8 @@ class Module(Node, Enforced):
 
     def initialise_with(self, **rules: str | Initialiser) -> None:
         """Say how `init` fills a parameter or buffer, by a rule or its name; without one, ``"kaiming_uniform"`` or zeros."""
-        made = {name: initialiser(rule, f"{name}_init") for name, rule in rules.items()}
-        self.__typednn_storage__.initialisers = {**self.__typednn_storage__.initialisers, **made}
+        chosen = {name: initialiser(rule, f"{name}_init") for name, rule in rules.items()}
+        self.__typednn_storage__.initialisers = {**self.__typednn_storage__.initialisers, **chosen}
 
     def fans(self) -> Fans:
         """Numbers that flow into and out of one unit, for initialisers; of the first parameter, ``(out, *window, in)``."""
@@ -119,9 +119,8 @@ class Module(Node, Enforced):
 
         A buffer without a rule becomes zeros where it is empty, and stays where it was assigned.
         """
-        handed: object = rng
-        if isinstance(handed, ModuleType | type) or not isinstance(handed, Rng):
-            got = getattr(handed, "__name__", type(handed).__name__)
+        if isinstance(cast("object", rng), ModuleType | type) or not isinstance(cast("object", rng), Rng):
+            got = getattr(rng, "__name__", type(rng).__name__)
             cure = "pass numpy.random.default_rng(0) or PCG32(0): there is no global one"
             raise ArgumentError(explain(f"{self.label()}.init", "rng must be a generator", got, cure), "rng")
         for path, module, field, _ in self.named_fields("parameter", "buffer"):
@@ -137,8 +136,9 @@ class Module(Node, Enforced):
             try:
                 values = rule(rng, shape, module.fans())
             except MemoryError as error:
-                what = f"{path!r} of shape {shape}"
-                raise out_of_memory(f"{module.label()}.init", what, math.prod(shape) * module.dtype.itemsize, module) from error
+                raise out_of_memory(
+                    f"{module.label()}.init", f"{path!r} of shape {shape}", math.prod(shape) * module.dtype.itemsize, module
+                ) from error
             if values.shape != shape:
                 raise ArgumentError(explain(f"initialiser of {path!r}", f"must give shape {shape}", str(values.shape)))
             cell.array = to_device(values.astype(field.dtype(module)), module.device)
@@ -153,14 +153,14 @@ class Module(Node, Enforced):
     def astype(self, dtype: npt.DTypeLike) -> Self:
         """Convert floating parameters and buffers to float16, float32 or float64; kept values are dropped. Returns the model."""
         try:
-            wanted = np.dtype(dtype)
+            kind = np.dtype(dtype)
         except TypeError:
-            wanted = np.dtype(object)
-        if wanted not in DTYPES:
+            kind = np.dtype(object)
+        if kind not in DTYPES:
             rule = f"a model's dtype is {', '.join(map(str, DTYPES[:-1]))} or {DTYPES[-1]}"
             raise ArgumentError(explain(f"{self.label()}.astype", rule, repr(dtype)), "dtype")
-        delegation.ask(self, "astype", wanted)
-        return self._replaced(lambda array: array.astype(wanted) if is_floating(array.dtype) else array, precision=Precision.of(wanted))
+        delegation.ask(self, "astype", kind)
+        return self._replaced(lambda array: array.astype(kind) if is_floating(array.dtype) else array, precision=Precision.of(kind))
 
     def _replaced(self, change: Callable[[Any], Any], *, precision: Precision | None = None, device: str | None = None) -> Self:
         """Every stored array changed, and what modules inside and outside, which share them, say of it."""
@@ -170,7 +170,7 @@ class Module(Node, Enforced):
                 cell.array = change(cell.array)
             placements.update(cell.placements)
         for placement in placements:
-            placement.set_precision(precision or placement.precision)
+            placement.precision = precision or placement.precision
             placement.device = placement.device if device is None else device
         self.free_cache()
         return self
@@ -183,43 +183,41 @@ class Module(Node, Enforced):
         return own | delegation.ask_names(self, "state_dict")
 
     def load_state_dict(self, state: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing is changed and all misfits are told."""
+        """Copy saved arrays in, by name or (from a sequence) in order; on any misfit nothing changes and the error lists all."""
         stored = {path: (module, field, cell) for path, module, field, cell in self.named_fields("parameter", "buffer")}
-        theirs: list[tuple[Any, dict[str, Any]]] = []
+        foreign_states: list[tuple[Any, dict[str, Any]]] = []
         index: dict[str, str] = {}
         if isinstance(state, Mapping):
-            state, theirs = delegation.split(self, state)
+            state, foreign_states = delegation.split(self, state)
         elif not isinstance(state, list | tuple):
             got = type(state).__name__
             raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got))
         elif len(state) != len(stored):
-            cure = f"in this order: {', '.join(stored)}"
-            raise StateDictError(explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", cure))
+            raise StateDictError(
+                explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", f"in this order: {', '.join(stored)}")
+            )
         else:
             state = dict(zip(stored, state, strict=True))
             index = {path: f"[{place}] " for place, path in enumerate(stored)}
         problems = [f"missing {path!r}" for path in stored if path not in state]
         problems += [f"unexpected {path!r}" for path in state if path not in stored]
         arrays: dict[str, Any] = {}
-        for path, (module, field, cell) in stored.items():
-            if path not in state:
-                continue
+        for path in [path for path in stored if path in state]:
+            module, field, cell = stored[path]
+            name, shape = f"{index.get(path, '')}{path!r}", field.shape(module)
+            dtype = field.dtype(module) if cell.array is None else cell.array.dtype
             try:
-                array = np.asarray(to_numpy(state[path]))
+                arrays[path] = array = np.asarray(to_numpy(state[path]))
             except LocatedError:
-                problems.append(f"{index.get(path, '')}{path!r} is a {type(state[path]).__name__}, not an array")
-                continue
-            shape = field.shape(module)
-            wanted = field.dtype(module) if cell.array is None else cell.array.dtype
-            if array.shape != shape:
-                problems.append(f"{index.get(path, '')}{path!r} has shape {array.shape}, the model {shape}")
-            elif array.dtype != wanted:
-                problems.append(f"{index.get(path, '')}{path!r} is {array.dtype}, the model {wanted} (astype converts either)")
+                problems.append(f"{name} is a {type(state[path]).__name__}, not an array")
             else:
-                arrays[path] = array
+                if array.shape != shape:
+                    problems.append(f"{name} has shape {array.shape}, the model {shape}")
+                elif array.dtype != dtype:
+                    problems.append(f"{name} is {array.dtype}, the model {dtype} (astype converts either)")
         if problems:
             raise StateDictError(explain("load_state_dict", "state must belong to this model", "; ".join(problems)))
-        delegation.load(theirs)
+        delegation.load(foreign_states)
         for path, array in arrays.items():
             module, _, cell = stored[path]
             if cell.array is None:
@@ -251,12 +249,12 @@ class Module(Node, Enforced):
         """A second instance on the same parameter arrays with kept values of its own: use it where a layer is used twice."""
         for _, field in self.stored_fields():
             field.cell(self).shared = True
-        twin = type(self).__new__(type(self))
+        second = type(self).__new__(type(self))
         for name, value in vars(self).items():
-            if name not in vars(twin):
-                vars(twin)[name] = _shared(value)
-        twin.__typednn_storage__ = replace(self.__typednn_storage__)  # its name may change
-        return twin
+            if name not in vars(second):
+                vars(second)[name] = _shared(value)
+        second.__typednn_storage__ = replace(self.__typednn_storage__)  # its name may change
+        return second
 
     def tie(self, other: Module, /, **names: str) -> Self:
         """Hold parameters of ``other``, a layer of any class, as one's own: ``head.tie(embedding, weight="weight")``.
@@ -269,8 +267,7 @@ class Module(Node, Enforced):
 
     def named(self, name: str) -> Self:
         """Give this layer a name in the stack that it will be part of: ``fc1.weight`` instead of ``7.weight``."""
-        given: object = name
-        if not isinstance(given, str) or not given.isidentifier():
+        if not isinstance(cast("object", name), str) or not name.isidentifier():
             raise ArgumentError(explain("named", "a layer's name is an identifier", repr(name), "such as 'fc1'"), "name")
         self.__typednn_storage__.name = name
         return self

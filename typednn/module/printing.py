@@ -16,7 +16,7 @@ _constructor = functools.lru_cache(maxsize=256)(inspect.signature)
 
 
 def constructor_arguments(module: Stateful) -> dict[str, Any]:
-    """The arguments that build this module again, as they were given; a generator is no part of them."""
+    """The arguments that build this module again, as its constructor got them, without a random generator."""
     positional, named = module.__typednn_storage__.arguments
     bound = _constructor(type(module).__init__).bind(module, *positional, **named).arguments
     return {name: value for name, value in list(bound.items())[1:] if name != "rng"}
@@ -33,9 +33,8 @@ def arguments(module: Stateful) -> Iterator[str]:
             yield f"{name}={value!r}"
 
 
-def rows(model: Any) -> list[tuple[str, str, str, str]]:
+def rows(model: Any) -> Iterator[tuple[str, str, str, str]]:
     """For each module its name, layer, shapes, count; a shared parameter is counted where it stands first."""
-    lines: list[tuple[str, str, str, str]] = []
     first: dict[int, tuple[str, str]] = {}
     for path, module in model.named_modules():
         own: list[str] = []
@@ -43,21 +42,20 @@ def rows(model: Any) -> list[tuple[str, str, str, str]]:
         for name, field in module.stored_fields():
             shape = field.shape(module)
             kind = "buffer " if field.kind == "buffer" else ""
-            where, theirs = first.setdefault(id(field.cell(module)), (path, name))
-            if (where, theirs) == (path, name):
+            holder, parameter = first.setdefault(id(field.cell(module)), (path, name))
+            if (holder, parameter) == (path, name):
                 own.append(f"{kind}{name} {shape}")
                 count += 0 if kind else math.prod(shape)
             else:
-                own.append(f"{kind}{name} shared with {where if theirs == name else f'{where}.{theirs}'.removeprefix('.')}")
+                own.append(f"{kind}{name} shared with {holder if parameter == name else f'{holder}.{parameter}'.removeprefix('.')}")
         layer = repr(module) if next(module.children(), None) is None else type(module).__name__
         depth = path.count(".") + 1 if path else 0
-        lines.append((f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)))
-    return lines
+        yield f"{'  ' * depth}{path.rpartition('.')[2]}", layer, ", ".join(own), module.printed_count(count)
 
 
 def table(model: Any) -> str:
     """`rows` in columns, and how many parameters there are in all."""
-    lines = rows(model)
+    lines = list(rows(model))
     widths = [max(len(line[column]) for line in lines) for column in range(4)]
     table = [
         f"{name:<{widths[0]}}  {layer:<{widths[1]}}  {shapes:<{widths[2]}}  {count:>{widths[3]}}".rstrip()

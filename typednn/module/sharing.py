@@ -21,10 +21,10 @@ def tie(layer: Node, other: Any, names: Mapping[str, str]) -> None:
         got = "no parameter's name" if not names else "itself" if other is layer else type(other).__name__
         raise ArgumentError(explain(where, "takes another layer and names", got, 'such as head.tie(embedding, weight="weight")'))
     cells: dict[str, Cell] = {}
-    for name, theirs in names.items():
-        own, field = (_held_field(where, each, mine) for each, mine in ((layer, name), (other, theirs)))
+    for name, other_name in names.items():
+        own, field = _held_field(where, layer, name), _held_field(where, other, other_name)
         if own.shape(layer) != field.shape(other):
-            rule = f"{name} and {other.label()}'s {theirs} must have one shape"
+            rule = f"{name} and {other.label()}'s {other_name} must have one shape"
             raise ShapeError(explain(where, rule, f"{own.shape(layer)} and {field.shape(other)}"), layer)
         if (layer.dtype, layer.device) != (other.dtype, other.device):
             got = f"{layer.dtype} on {layer.device} and {other.dtype} on {other.device}"

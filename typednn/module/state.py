@@ -11,6 +11,7 @@ Both are objects in attributes that no field of a layer can collide with: ``__ty
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -28,18 +29,12 @@ PLACEMENT = "self.__typednn_storage__.placement"
 CELLS = "self.__typednn_storage__.cells"
 
 
+@dataclass(slots=True, eq=False)
 class Placement:
     """The precision and the device of a module's arrays; layers that share all their arrays share it."""
 
-    __slots__ = ("device", "dtype", "precision")
-
-    def __init__(self, precision: Precision, device: str) -> None:
-        self.device: str = device
-        self.set_precision(precision)
-
-    def set_precision(self, precision: Precision) -> None:
-        self.precision: Precision = precision
-        self.dtype: np.dtype[Any] = precision.parameters  # every call reads it
+    precision: Precision
+    device: str
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +52,8 @@ class Storage:
 
     arguments: tuple[tuple[Any, ...], dict[str, Any]]  # the constructor's, as they were given
     placement: Placement  # the dtype and device of the arrays here
-    cells: dict[str, Cell] = field(default_factory=dict[str, Cell])  # parameters and buffers; shared layers share cells
+    # The place of each parameter and buffer, made when it is first read; shared layers share the places.
+    cells: defaultdict[str, Cell] = field(default_factory=lambda: defaultdict(Cell))
     absent: set[str] = field(default_factory=set[str])  # optional fields that were switched off
     initialisers: Mapping[str, Initialiser] = field(default_factory=dict[str, Initialiser])  # by the field that they fill
     name: str = ""  # in the stack that it is part of
@@ -88,7 +84,7 @@ class Stateful:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the parameters; `astype` changes it."""
-        return self.__typednn_storage__.placement.dtype
+        return self.__typednn_storage__.placement.precision.parameters
 
     @property
     def precision(self) -> Precision:
@@ -102,11 +98,11 @@ class Stateful:
 
     def __copy__(self) -> Self:
         """The same arrays, under a name of its own; what calls leave is apart from now on."""
-        twin = object.__new__(type(self))
-        vars(twin).update(vars(self))
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         calls = self.__typednn_calls__
-        twin.__typednn_storage__, twin.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
-        return twin
+        other.__typednn_storage__, other.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
+        return other
 
     def label(self) -> str:
         """``Linear(256, 120)``; the class name alone where there are no arguments."""

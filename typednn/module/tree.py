@@ -1,6 +1,7 @@
 """The tree that a model is: the walk from a module to those below it, to what they store, and with a gradient to its parts.
 
-A module's children are the layers in its attributes, declared ones first. All that is said of a whole model follows from this walk.
+A module's children are the layers in its attributes, declared ones first. Names, counts, saved state and gradients of a model
+follow from this walk.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Node(Stateful):
     def children(self) -> Iterator[tuple[str, Node]]:
         """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
         attributes = vars(self)
-        # A step asks every layer, and most hold numbers only: those are passed by at once.
+        # A step calls this on every layer, and most hold numbers only: skip plain values first.
         names = [name for name, value in attributes.items() if value.__class__ not in _PLAIN]
         if len(names) > 1:
             names = list(dict.fromkeys([*(name for name in self.declared if name in names), *names]))
@@ -80,17 +81,13 @@ class Node(Stateful):
 
     def refuse_undeclared_array(self) -> None:
         """`DefinitionError` where an attribute holds an array although no annotation says what it is."""
-        stray = next((name for name, value in vars(self).items() if is_array(value)), None)
-        if stray is not None:
+        name = next((attribute for attribute, value in vars(self).items() if is_array(value)), None)
+        if name is not None:
             rule, cure = (
                 "an array is held in a declared field",
-                f"declare it in the class body: {stray}: Parameter[…], Buffer[…] or Kept[…]",
+                f"declare it in the class body: {name}: Parameter[…], Buffer[…] or Kept[…]",
             )
-            raise DefinitionError(explain(f"{type(self).__qualname__}.{stray}", rule, "an attribute without annotation", cure))
-
-    def path_of(self, module: object) -> str:
-        """The dotted path of a module below this one, or an empty string."""
-        return next((path for path, candidate in self.named_modules() if candidate is module), "")
+            raise DefinitionError(explain(f"{type(self).__qualname__}.{name}", rule, "an attribute without annotation", cure))
 
     def stored_fields(self) -> Iterator[tuple[str, StoredField]]:
         """This module's own parameters and buffers, without those that are switched off (``bias=False``)."""
@@ -133,12 +130,11 @@ class Node(Stateful):
     def own_uses(self, grad: Any) -> Iterator[tuple[str, Cell, AnyArray]]:
         """This module's own parameters: the name, the cell, and the derivative in ``grad``."""
         storage = self.__typednn_storage__
-        for name, field in type(self).learnt:
+        for name, _ in type(self).learnt:
             if name not in storage.absent:
-                cell = storage.cells.get(name)
-                if cell is None or cell.array is None:
-                    getattr(self, name)  # NotInitialised speaks first
-                    cell = field.cell(self)
+                cell = storage.cells[name]
+                if cell.array is None:
+                    getattr(self, name)  # raises NotInitialised, before anything is said of the gradient
                 yield name, cell, self.part_of(grad, name)
 
     def uses(self, grad: Any, prefix: str = "") -> tuple[list[Use], bool]:
@@ -194,12 +190,10 @@ class Node(Stateful):
 
     def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
         """The shape that comes out for one that goes in, batch included; None where it does not fit, or `trace` has to say it."""
-        kind = type(self)
-        if kind.flow_after is not Node.flow_after or kind.inside:
+        contract = contract_of(type(self), "forward")
+        if contract is None or type(self).flow_after is not Node.flow_after or type(self).inside:
             return None
-        contract: Any = contract_of(kind, "forward")
-        after: tuple[int, ...] | None = contract.outcome(self, shape)
-        return after
+        return contract.outcome(self, shape)
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their parts."""

@@ -4,7 +4,7 @@ An ``update`` that is inherited steps the parameters of its layer in the order o
 each part's ``update``. Where no part has one of its own, that is one walk and one loop, or one ``step_many`` where the optimizer has it.
 
 A parameter that several layers of one model share is stepped once, with the sum of its uses' derivatives, in the ``update`` of the layer
-that holds it first. That layer is handed a gradient with the sum in it. In the ``update`` of a later holder, the step of that
+that holds it first. That layer gets a gradient with the sum in it. In the ``update`` of a later holder, the step of that
 parameter is left out; whatever else it does is done.
 """
 
@@ -35,7 +35,7 @@ class _Tie:
     """A parameter with several uses, during one update of the model."""
 
     holder: Node
-    others: Any = None  # the sum of the other uses' derivatives; None once the holder was handed it
+    others: Any = None  # the sum of the other uses' derivatives; None once the holder's gradient contains it
     state: str = "waiting"  # then "stepping", then "stepped"
 
     def step(self, optimizer: Any, weights: Any, derivative: Any) -> None:
@@ -66,30 +66,25 @@ def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
         _step(module, optimizer, grad)
         return
     uses, by_hand = checked_uses(module, optimizer, grad)
+    many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
     if by_hand:
         with _sharing(module, uses):
             _step(module, optimizer, grad)
-        return
-    steps = [(cell.array, derivative) for _, cell, derivative in summed(uses)]
-    many = getattr(optimizer.__class__, "step_many", None)  # of the class: an optimizer around another may pass on what it lacks
-    if many is not None:
-        many(optimizer, steps)
-        return
-    for weights, derivative in steps:
-        optimizer.step(weights, derivative)
+    elif many is not None:
+        many(optimizer, [(cell.array, derivative) for _, cell, derivative in summed(uses)])
+    else:
+        for _, cell, derivative in summed(uses):
+            optimizer.step(cell.array, derivative)
 
 
 def _step(module: Node, optimizer: Any, grad: Any) -> None:
     """The parameters of ``module`` itself, then each part's ``update``."""
     optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
+    once = _OncePerShared(optimizer, module, _running.ties) if _running.ties else optimizer
     for path, cell, derivative in module.own_uses(grad):
         if switch.mode != "off":
             _hold(module, path, cell.array, derivative)
-        tie = _running.ties.get(id(cell))
-        if tie is None:
-            optimizer.step(cell.array, derivative)
-        elif tie.holder is module and tie.state == "waiting":
-            tie.step(optimizer, cell.array, derivative)
+        once.step(cell.array, derivative)
     for name, child in module.children():
         if child.takes_update:
             child.update(optimizer, module.part_of(grad, name))
@@ -116,14 +111,15 @@ def _sharing(module: Node, uses: Sequence[Use]) -> Generator[None]:
 
 
 class _OncePerShared:
-    """The optimizer that a hand-written ``update`` is handed in a model with shared parameters: see the top of this file."""
+    """The optimizer that a hand-written ``update`` gets in a model with shared parameters: see the top of this file."""
 
     def __init__(self, optimizer: Any, module: Node, ties: Mapping[int, _Tie]) -> None:
         self.optimizer = optimizer
         parts = [part for _, part in module.named_modules()]
-        cells = [cell for part in parts for cell in part.__typednn_storage__.cells.values()]
         self._parts = set(map(id, parts))
-        self._ties = {id(cell.array): ties[id(cell)] for cell in cells if id(cell) in ties}
+        self._ties = {
+            id(cell.array): ties[id(cell)] for part in parts for cell in part.__typednn_storage__.cells.values() if id(cell) in ties
+        }
 
     def step(self, weights: Any, grad: Any) -> None:
         tie = self._ties.get(id(weights))
@@ -174,7 +170,7 @@ def _replaced(grad: Any, path: str, derivative: Any) -> Any:
     return with_fields(grad, {first: _replaced(getattr(grad, first), rest, derivative) if rest else derivative})
 
 
-# Classes of optimizers that have passed: what can step once can step again.
+# Classes of optimizers whose instances can step: each class is checked once.
 _optimizers: set[type] = set()
 
 

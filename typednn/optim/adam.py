@@ -50,8 +50,7 @@ class Adam(GradientOptimizer):
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         if not state.arrays:
-            xp = namespace(state.weights)
-            state.arrays = {"m": xp.zeros_like(state.weights), "v": xp.zeros_like(state.weights)}
+            state.arrays = {name: namespace(state.weights).zeros_like(state.weights) for name in ("m", "v")}
         adam.step(
             state.weights,
             grad,

@@ -22,7 +22,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -48,13 +48,13 @@ class Settings:
     weight_decay: float
 
     def check(self, where: str) -> "Settings":
-        given = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
-        if len(given) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
+        names = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
+        if len(names) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
             raise ArgumentError(
                 explain(
-                    where, "takes one meaning of weight decay", " and ".join(given), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
+                    where, "takes one meaning of weight decay", " and ".join(names), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
                 ),
-                min(given),
+                min(names),
             )
         return self
 
@@ -74,9 +74,9 @@ class Group:
 
     def settings(self, where: str, common: Settings) -> Settings:
         """The common settings with this group's own in their place."""
-        given = {name: getattr(self, name) for name in ("l2", "decay", "weight_decay") if getattr(self, name) is not None}
+        overrides = {name: getattr(self, name) for name in ("l2", "decay", "weight_decay") if getattr(self, name) is not None}
         lr = common.lr if self.lr is None else schedule(where, self.lr)
-        return replace(common, lr=lr, **given).check(f"{where}, group {self.names!r}")
+        return replace(common, lr=lr, **overrides).check(f"{where}, group {self.names!r}")
 
 
 @dataclass(slots=True)
@@ -120,18 +120,15 @@ class GradientOptimizer(Optimizer):
     ) -> None:
         where = type(self).__name__
         common = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
-        handed: Sequence[object] = groups
-        stray = next((group for group in handed if not isinstance(group, Group)), None)
-        if stray is not None:
-            raise ArgumentError(
-                explain(where, "groups are Group(names, ...)", repr(stray), 'such as Group("*.bias", weight_decay=0.0)'), "groups"
-            )
-        self._given: tuple[Group, ...] = tuple(groups)
+        for group in cast("Sequence[object]", groups):
+            if not isinstance(group, Group):
+                cure = 'such as Group("*.bias", weight_decay=0.0)'
+                raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(group), cure), "groups")
+        self._groups: tuple[Group, ...] = tuple(groups)
         self._rated: int = -1  # the step whose learning rates have been checked
         self._states: dict[int, ParameterState] = {}
         self._model: Module | None = None
         self._named: dict[str, ParameterState] = {}
-        self._names: dict[int, tuple[str, Any]] = {}  # by the identity of each parameter's array
         self._copied: bool = False
         self._configure(common)
 
@@ -154,7 +151,7 @@ class GradientOptimizer(Optimizer):
 
     def _configure(self, common: Settings) -> None:
         """Give every parameter, including those stepped before, these settings or its group's."""
-        groups = tuple((group.names, group.settings(type(self).__name__, common)) for group in self._given)
+        groups = tuple((group.names, group.settings(type(self).__name__, common)) for group in self._groups)
         vars(self).update(settings=common, groups=groups, _rated=-1)
         for state in self._states.values():
             state.settings = common
@@ -195,12 +192,14 @@ class GradientOptimizer(Optimizer):
 
     def step_many(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         """`step` of each ``(weights, grad)``, in order. New parameters and arrays that may not fit go through `step`, which checks."""
-        known = self._states
         if (
             switch.mode != "full"
             and getattr(self.step, "__func__", None) is GradientOptimizer.step  # a derived class may have a step of its own
             and all(
-                id(weights) in known and grad.__class__ is weights.__class__ and grad.shape == weights.shape and grad.dtype == weights.dtype
+                id(weights) in self._states
+                and grad.__class__ is weights.__class__
+                and grad.shape == weights.shape
+                and grad.dtype == weights.dtype
                 for weights, grad in pairs
             )
         ):
@@ -211,16 +210,15 @@ class GradientOptimizer(Optimizer):
 
     def _step_all(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         """Each step in order; rate and decay are computed once for equal settings and steps."""
-        states, asked, at, lr, coupled, shrink = self._states, None, -1, 0.0, 0.0, 1.0
+        settings, step, lr, coupled, shrink = None, -1, 0.0, 0.0, 1.0
         for weights, grad in pairs:
-            state = states.get(id(weights)) or self._new_state(weights)
-            if state.settings is not asked or state.step != at:
-                asked, at = state.settings, state.step
-                if at != self._rated:
-                    self._rate(at)
-                lr = float(asked.lr(at))
-                decays = asked.l2 or asked.decay or asked.weight_decay
-                coupled, shrink = self.decay(asked, lr) if decays else (0.0, 1.0)
+            state = self._states.get(id(weights)) or self._new_state(weights)
+            if state.settings is not settings or state.step != step:
+                settings, step = state.settings, state.step
+                if step != self._rated:
+                    self._rate(step)
+                lr = float(settings.lr(step))
+                coupled, shrink = self.decay(settings, lr) if settings.l2 or settings.decay or settings.weight_decay else (0.0, 1.0)
             if self.folds_decay:
                 state.coupled, state.shrink = coupled, shrink
             else:
@@ -270,24 +268,21 @@ class GradientOptimizer(Optimizer):
         """The state of the parameters of ``model`` by name; `StateError` if some of it belongs to another model."""
         if model is self._model:
             return self._named
-        if self._model is None:
-            held = [(state.weights, state) for state in self._states.values()]
-        else:
-            stepped = {name: state for name, state in self._named.items() if state.step}
-            arrays = self._model.named_parameters() if stepped else {}
-            held = [(arrays.get(name), state) for name, state in stepped.items()]
-        places = {id(array): name for name, array in model.named_parameters().items()} if held else {}
-        strangers = sum(id(array) not in places for array, _ in held)
-        if strangers:
+        if self._model is not None and self.steps:
+            self._follow(self._model)
+        stepped = [state for state in self._states.values() if state.step]
+        names = {id(array): name for name, array in model.named_parameters().items()} if stepped else {}
+        missing = sum(id(state.weights) not in names for state in stepped)
+        if missing:
             raise StateError(
                 explain(
                     f"{type(self).__name__}.bind",
                     "an optimizer keeps to the parameters that it has stepped",
-                    f"a model without {strangers} of these {len(held)}",
+                    f"a model without {missing} of these {len(stepped)}",
                     "bind a new optimizer to this model; load_state_dict lets it go on from another's state_dict",
                 )
             )
-        return {places[id(array)]: state for array, state in held}
+        return {names[id(state.weights)]: state for state in stepped}
 
     def _settings_of(self, name: str) -> Settings:
         return next((settings for pattern, settings in self.groups if fnmatchcase(name, pattern)), self.settings)
@@ -312,39 +307,42 @@ class GradientOptimizer(Optimizer):
                 rule = "an optimizer bound to no model knows a parameter by its array"
                 cure = "call bind(model) before to or astype, or build another optimizer"
                 raise StateError(explain(where, rule, "one of another dtype or device than those before", cure))
-            state = ParameterState(weights, self.settings)
+            self._states[id(weights)] = ParameterState(weights, self.settings)
         else:
-            name, array = self._names.get(id(weights), ("", None))
-            if array is not weights:  # all at once: one by one takes half a minute in a model of 600 layers
-                self._names = {id(array): (name, array) for name, array in self._model.named_parameters().items()}
-                name, array = self._names.get(id(weights), ("", None))
-            if array is None:
+            self._follow(self._model)
+            if id(weights) not in self._states:
                 cure = "bind(model) to that one"
                 if any(state.step for state in self._named.values()):
                     cure = "copy both at once, copy.deepcopy((model, optimizer)); a new optimizer can load this one's state_dict"
                 raise StateError(explain(where, "steps the parameters of the model it is bound to", "an array of another", cure))
-            state = self._named[name]
-            if any(array.shape != weights.shape for array in state.arrays.values()):
-                rule = f"{name!r} keeps the shape that it was stepped with"
-                raise StateError(explain(where, rule, f"shape {tuple(weights.shape)}", "bind a new optimizer to the changed model"))
-            self._states.pop(id(state.weights), None)
-            state.weights = weights
-            state.arrays = {key: to_device(array, device_of(weights)).astype(weights.dtype) for key, array in state.arrays.items()}
-        self._states[id(weights)] = state
-        return state
+        return self._states[id(weights)]
+
+    def _follow(self, model: Module) -> None:
+        """Each named state belongs to the array in which its parameter lives now."""
+        weights = model.named_parameters()
+        for name, state in self._named.items():
+            now: Any = weights.get(name, state.weights)
+            if now is not state.weights:
+                if any(array.shape != now.shape for array in state.arrays.values()):
+                    rule = f"{name!r} keeps the shape that it was stepped with"
+                    got, cure = f"shape {tuple(now.shape)}", "bind a new optimizer to the changed model"
+                    raise StateError(explain(type(self).__name__, rule, got, cure))
+                state.weights = now
+                state.arrays = {key: to_device(array, device_of(now)).astype(now.dtype) for key, array in state.arrays.items()}
+        self._states = {id(state.weights): state for state in self._named.values() if state.weights is not None}
 
     # ------------------------------------------------------------------ copying
 
     def __copy__(self) -> Self:
         """Another optimizer for the same model, which continues from here with moments of its own."""
         shared: list[Any] = [self._model, *(state.weights for state in self._states.values())]
-        twin = copy.deepcopy(self, {id(one): one for one in shared})
-        twin._copied = self._copied
-        return twin
+        copied = copy.deepcopy(self, {id(shared_object): shared_object for shared_object in shared})
+        copied._copied = self._copied
+        return copied
 
     def __getstate__(self) -> dict[str, Any]:
         # State is kept by the address of an array, which a copy changes.
-        return vars(self) | {"_states": list(self._states.values()), "_names": {}}
+        return vars(self) | {"_states": list(self._states.values())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         states = {id(parameter.weights): parameter for parameter in state["_states"]}
@@ -374,9 +372,8 @@ class GradientOptimizer(Optimizer):
         where = f"{type(self).__name__}.load_state_dict"
         if self._model is None:
             raise StateError(explain(where, "state is loaded by name", "an optimizer bound to no model", "call bind(model) first"))
-        handed: object = state
-        if not isinstance(handed, Mapping):
-            raise StateDictError(explain(where, "takes what state_dict gives", type(handed).__name__))
+        if not isinstance(cast("object", state), Mapping):
+            raise StateDictError(explain(where, "takes what state_dict gives", type(state).__name__))
         shapes = self._model.parameter_shapes()
         kinds = self.array_names()
         problems: list[str] = []
@@ -384,11 +381,10 @@ class GradientOptimizer(Optimizer):
         arrays: dict[str, dict[str, Any]] = {name: {} for name in shapes}
         for key, value in state.items():
             name, _, part = str(key).rpartition(".")
-            if name not in shapes or part not in ("step", *kinds):
-                problems.append(f"unexpected {key!r}")
-                continue
             try:
-                if part == "step":
+                if name not in shapes or part not in ("step", *kinds):
+                    problems.append(f"unexpected {key!r}")
+                elif part == "step":
                     steps[name] = integer(where, key, value, least=0)
                 else:
                     arrays[name][part] = np.array(to_numpy(value))
