@@ -23,10 +23,14 @@ class Window(NamedTuple):
         """Whether compiled kernels include the pooling: windows of 2x2 or 3x3 that touch without overlapping, or none."""
         return self.pooling in (None, ((2, 2), (2, 2), (1, 1)), ((3, 3), (3, 3), (1, 1)))
 
+    def padded(self, size: Pair) -> Pair:
+        """Height and width of images of ``size`` with the zeros around them."""
+        left, right, top, bottom = self.padding
+        return size[0] + top + bottom, size[1] + left + right
+
     def convolved(self, size: Pair, kernel_size: Pair) -> Pair:
         """Height and width of what the convolution makes of images of ``size``."""
-        left, right, top, bottom = self.padding
-        return output_sizes((size[0] + top + bottom, size[1] + left + right), kernel_size, self.stride, self.dilation)
+        return output_sizes(self.padded(size), kernel_size, self.stride, self.dilation)
 
     def out(self, size: Pair, kernel_size: Pair) -> Pair:
         """Height and width of y: after the pooling, where there is one."""
@@ -73,8 +77,7 @@ class Geometry(NamedTuple):
 
     def transposed(self) -> Geometry:
         """The convolution that dx is at stride 1: of dy with a border around it, with the reversed weights."""
-        down, across = self.reach()
-        size = self.size[0] + down, self.size[1] + across
+        size = self.size[0] + self.reach()[0], self.size[1] + self.reach()[1]
         return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, (1, 1), self.dilation)
 
 
@@ -110,8 +113,7 @@ def blocks(cpu: Cpu, channels: int) -> int:
 def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tuple[int, int]:
     """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, those with the least work for the whole image."""
 
-    def cost(tile: tuple[int, int]) -> float:
-        columns, rows = tile
+    def cost(columns: int, rows: int) -> float:
         pixels = columns * rows * pool**2
         # Each step of a tile multiplies, and loads what it multiplies: weights once per tile, pixels once per tap.
         return -(-width // columns) * -(-height // rows) * (pixels * vectors + vectors + 0.5 * pixels + 2)
@@ -120,7 +122,7 @@ def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tup
     tiles = [
         (columns, rows) for columns in range(1, min(width, max(most, 1)) + 1) for rows in range(1, min(height, max(most // columns, 1)) + 1)
     ]
-    return min(tiles, key=lambda tile: (cost(tile), tile[1]))
+    return min(tiles, key=lambda tile: (cost(*tile), tile[1]))
 
 
 def divisor(count: int, most: int) -> int:
