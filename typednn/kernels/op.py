@@ -81,7 +81,7 @@ class Engine:
             scope[f"{self.name}_{array}"] = dtypes
             terms += [f"({array} is None or {on}({array}, dtypes={self.name}_{array}))"]
         terms += [f"{sizes}({call})"] if self.sizes else []
-        terms += [f"(found := {plan}({call})) is not None"] if self.plan else []
+        terms += [f"(planned := {plan}({call})) is not None"] if self.plan else []
         return " and ".join(terms)
 
 
@@ -109,9 +109,7 @@ class Op:
         self.backward: Op | None = backward
         self.names: tuple[str, ...] = tuple(names or signature)
         self.writes: tuple[int, ...] = tuple(map(self.names.index, writes.split()))
-        functions = _dispatching(self, signature)
-        self.engine: Callable[..., Engine | None] = functions[0]
-        self.run: Callable[..., Any] = functions[1]
+        self.engine, self.run = _dispatching(self, signature)
 
     def run_reference(self, *arguments: Any) -> Any:
         """The reference's result, written over the arguments that the op writes."""
@@ -161,7 +159,7 @@ def op(
     return cast(F, run)
 
 
-def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Engine | None], Callable[..., Any]]:
     """Two functions of the op's arguments: the engine that covers them, or None; and the result.
 
     Their source is generated, one line for each engine: a loop over engines would take as long as a small kernel.
@@ -178,6 +176,6 @@ def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Ca
         scope |= {each.name: each, f"{each.name}_run": each.run}
         condition = each.condition(scope, call)
         engine.append(f"    if {condition}: return {each.name}")
-        run.append(f"    if {condition}: return {each.name}_run({'found, ' if each.plan else ''}{call})")
+        run.append(f"    if {condition}: return {each.name}_run({'planned, ' if each.plan else ''}{call})")
     exec("\n".join([*engine, "    return None", *run, f"    return reference({call})"]), scope)
     return scope["engine"], scope["run"]

@@ -49,7 +49,6 @@ def total(hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[A
     terms, blocks = hl.RDom([(0, BLOCK)]), hl.RDom([(0, (count + BLOCK - 1) / BLOCK)])
     k = number * BLOCK + terms.x
     terms.where(k < count)
-    block[(*at, number)] = hl.f32(0)
     # Halide does not derive from the condition that no term beyond the last one is read.
     block[(*at, number)] += term(hl.unsafe_promise_clamped(k, 0, count - 1))
     whole[at] = hl.cast(hl.Float(64), start)

@@ -34,10 +34,9 @@ def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable
 
 
 def _build_forward(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, labelled: bool) -> Any:
-    c, b, loss = hl.Var("c"), hl.Var("b"), hl.Func("loss")
+    c, b, loss, log = hl.Var("c"), hl.Var("b"), hl.Func("loss"), hl.Func("log")
     _, whole, top = exponentials(hl, cpu, logits, classes, loss, c, b)
     # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't handle.
-    log = hl.Func("log")
     log[b] = hl.select(nan.is_nan(hl, whole[b]), whole[b], hl.log(whole[b]))
     log.compute_at(loss, b)
     # Strictly in this order: top + log loses the logarithm where logits are large.
