@@ -58,12 +58,14 @@ def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) ->
     An optional array may be None.
     """
     present: list[Any] = [array for array in arrays if array is not None]
-    if chosen_engine() == "reference" or not all(
-        is_array(one) and type(one) is not np.ndarray and device_of(one) == "cuda" for one in present
-    ):
-        return False
-    return all(
-        type(one) is type(present[0]) and one.dtype == present[0].dtype in dtypes and one.flags.c_contiguous and 0 < one.size < LIMIT
+    return chosen_engine() != "reference" and all(
+        is_array(one)
+        and type(one) is not np.ndarray
+        and device_of(one) == "cuda"
+        and type(one) is type(present[0])
+        and one.dtype == present[0].dtype in dtypes
+        and one.flags.c_contiguous
+        and 0 < one.size < LIMIT
         for one in present
     )
 
@@ -71,8 +73,6 @@ def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) ->
 @final
 class CudaKernel:
     """The ``__global__`` function ``name`` of ``code``: compiled once for each dtype and set of constants."""
-
-    __slots__ = ("_launches", "code", "name")
 
     def __init__(self, name: str, code: str) -> None:
         self.name: str = name

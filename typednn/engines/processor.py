@@ -54,9 +54,12 @@ def read(cpuinfo: str, machine: str) -> Processor:
     lines = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in cpuinfo.splitlines())]
     facts = dict(reversed(lines))  # those of the first core
     flags = [frozenset(value.split()) for name, value in lines if name in ("flags", "Features")] or [frozenset[str]()]
-    vendor = facts.get("vendor_id", facts.get("CPU implementer", ""))
-    model = facts.get("model name", facts.get("CPU part", ""))
-    return Processor({"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine), vendor, model, flags[0].intersection(*flags))
+    return Processor(
+        machine={"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine),
+        vendor=facts.get("vendor_id", facts.get("CPU implementer", "")),
+        model=facts.get("model name", facts.get("CPU part", "")),
+        flags=flags[0].intersection(*flags),
+    )
 
 
 def for_schedules(processor: Processor) -> Cpu:

@@ -73,16 +73,17 @@ class Engine:
         first, *rest = self.arrays
         on, sizes, plan = f"{self.name}_on", f"{self.name}_sizes", f"{self.name}_plan"
         scope |= {on: self.on, sizes: self.sizes, plan: self.plan}
-        terms = [f"{first}.size >= {self.least}"] if self.least > 1 else []
-        terms += [f"{on}({', '.join(self.arrays)})"]
-        terms += [f"({array} is None or {array}.shape == {first}.shape)" for array in rest if self.same_shape]
-        terms += [f"{first}.flags.aligned"] if self.aligned else []
-        for array, dtypes in self.others.items():
-            scope[f"{self.name}_{array}"] = dtypes
-            terms += [f"({array} is None or {on}({array}, dtypes={self.name}_{array}))"]
-        terms += [f"{sizes}({call})"] if self.sizes else []
-        terms += [f"(planned := {plan}({call})) is not None"] if self.plan else []
-        return " and ".join(terms)
+        scope |= {f"{self.name}_{array}": dtypes for array, dtypes in self.others.items()}
+        terms = [
+            (self.least > 1, f"{first}.size >= {self.least}"),
+            (True, f"{on}({', '.join(self.arrays)})"),
+            *((self.same_shape, f"({array} is None or {array}.shape == {first}.shape)") for array in rest),
+            (self.aligned, f"{first}.flags.aligned"),
+            *((True, f"({array} is None or {on}({array}, dtypes={self.name}_{array}))") for array in self.others),
+            (self.sizes is not None, f"{sizes}({call})"),
+            (self.plan is not None, f"(planned := {plan}({call})) is not None"),
+        ]
+        return " and ".join(term for needed, term in terms if needed)
 
 
 @final
@@ -109,7 +110,9 @@ class Op:
         self.backward: Op | None = backward
         self.names: tuple[str, ...] = tuple(names or signature)
         self.writes: tuple[int, ...] = tuple(map(self.names.index, writes.split()))
-        self.engine, self.run = _dispatching(self, signature)
+        functions = _dispatching(self, signature)
+        self.engine: Callable[..., Engine | None] = functions[0]
+        self.run: Callable[..., Any] = functions[1]
 
     def run_reference(self, *arguments: Any) -> Any:
         """The reference's result, written over the arguments that the op writes."""

@@ -20,10 +20,6 @@ _LIMIT = 2**31  # Halide counts elements in 32 bits
 _SHAPES = 256  # frames that are kept
 
 
-def _nothing() -> None:
-    return None
-
-
 class Frame:
     """The argument structures of one kernel, for the shapes of its last `fit`."""
 
@@ -117,7 +113,7 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
     def new(*arguments: Any) -> Frame:
         frame = Frame(plan)
         frame.fit(arguments)
-        frame.parameters = (_nothing,) * len(parameters)
+        frame.parameters = (lambda: None,) * len(parameters)
         if len(frames) >= _SHAPES:
             frames.clear()
         return frame
@@ -135,8 +131,8 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
     }
     blank, inputs = Frame(plan), len(plan.inputs)
     # The names of all arguments. An output that is written over an input has the input's name.
-    names = [f"a{number}" for number in range(inputs)]
-    names += [f"a{number}" for number in (*plan.written, *range(inputs + len(plan.written), inputs + len(plan.outputs)))]
+    outputs = (*plan.written, *range(inputs + len(plan.written), inputs + len(plan.outputs)))
+    names = [f"a{number}" for number in (*range(inputs), *outputs)]
     shapes = ["_"] * len(names)
     extents: set[str] = set()
     leading: list[str] = []

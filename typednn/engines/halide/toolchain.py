@@ -127,10 +127,9 @@ def compile_runtime(path: Path, target: Target) -> None:
 
 def compile_in_memory(plan: Plan) -> Callable[..., Any]:
     """``plan`` as a function of NumPy arrays and numbers, for this process only."""
-    hl = halide()
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, host().cpu)
-        return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, hl.get_jit_target_from_environment()))
+        return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, halide().get_jit_target_from_environment()))
 
 
 def _pipeline(plan: Plan, cpu: processor.Cpu) -> tuple[Any, list[Any]]:

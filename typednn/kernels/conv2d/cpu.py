@@ -60,8 +60,7 @@ def _covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) ->
 
 def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> Geometry:
     """The sizes of such a convolution."""
-    pool = 1 if window.pooling is None else window.pooling[0][0]
-    return Geometry(image[:2], image[2], weight[0], weight[1:3], window.stride, window.dilation, window.padding, pool)
+    return Geometry(image[:2], image[2], weight[0], weight[1:3], window)
 
 
 @cache
@@ -202,10 +201,14 @@ def gather_kernel(geometry: Geometry) -> Kernel:
 def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any:
     """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels whose window contains the pixel (x, y)."""
     (taps_down, taps_across), channels = geometry.kernel_size, geometry.in_channels
-    (stride_down, stride), (dilation_down, dilation), (out_height, out_width) = geometry.stride, geometry.dilation, geometry.convolved()
+    (stride_down, stride), (dilation_down, dilation), (out_height, out_width) = (
+        geometry.window.stride,
+        geometry.window.dilation,
+        geometry.convolved(),
+    )
     c, x, y, n = (hl.Var(name) for name in "cxyn")
     taps = hl.RDom([(0, taps_across), (0, taps_down)])
-    left, above = x + geometry.padding[0] - taps.x * dilation, y + geometry.padding[2] - taps.y * dilation_down
+    left, above = x + geometry.window.padding[0] - taps.x * dilation, y + geometry.window.padding[2] - taps.y * dilation_down
     taps.where((above >= 0) & (above % stride_down == 0) & (above / stride_down < out_height))
     taps.where((left >= 0) & (left % stride == 0) & (left / stride < out_width))
     sums, dx = hl.Func("sums"), hl.Func("dx")

@@ -60,8 +60,7 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
 
     if lanes_along == "channels":
         return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda sums: sums[0])
-    image = derivative.planes(hl, cpu, _computed(cpu, transposed))
-    return _by_pixels(hl, cpu, transposed, image, weights, lambda sums: sums[0])
+    return _by_pixels(hl, cpu, transposed, derivative.planes(cpu, _computed(cpu, transposed)), weights, lambda sums: sums[0])
 
 
 def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
@@ -89,7 +88,10 @@ def _by_channels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _
     window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
     sums[c, x, y, n, o] = hl.f32(0) if bias is None else filled_up(hl, lambda channel: bias[channel], o * block + c, channels, block)
     sums[c, x, y, n, o] += packed[c, window.x, window.y, window.z, o] * image.at(
-        window.x, x * geometry.stride[1] + window.y * geometry.dilation[1], y * geometry.stride[0] + window.z * geometry.dilation[0], n
+        window.x,
+        x * geometry.window.stride[1] + window.y * geometry.window.dilation[1],
+        y * geometry.window.stride[0] + window.z * geometry.window.dilation[0],
+        n,
     )
     out[c, x, y, n] = finish([sums[c % block, pool * x + i, pool * y + j, n, c / block] for j in range(pool) for i in range(pool)])
 
@@ -121,7 +123,7 @@ def _by_channels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _
 def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, bias: Any = None) -> Any:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
-    (stride_down, stride), (dilation_down, dilation) = geometry.stride, geometry.dilation
+    (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
     block, vectors, most_rows = _tile_of_pixels(cpu, geometry)
     rows = min(tile(height, 1, most_rows, block)[0], 8)
 
@@ -169,7 +171,7 @@ def _computed(cpu: Cpu, geometry: Geometry) -> int:
 def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weight: Any) -> Any:
     lanes, stack, guard = cpu.lanes, hl.MemoryType.Stack, hl.TailStrategy.GuardWithIf
     (taps_down, taps_across), channels, filters = geometry.kernel_size, geometry.in_channels, geometry.out_channels
-    (rows, columns), width, (left, _, top, _) = geometry.pooled_extent(), geometry.size[1], geometry.padding
+    (rows, columns), width, (left, _, top, _) = geometry.pooled_extent(), geometry.size[1], geometry.window.padding
     taps = taps_across * channels
     vectors = round_up(taps, lanes) // lanes
     block = -(-vectors // -(-vectors // (2 if cpu.registers < 32 else 4)))

@@ -26,8 +26,7 @@ from typednn.kernels.conv2d.images import Derivative, Image, blocked, bordered, 
 _PARTS, _SUMS = 8, 1 << 21
 FEW = _PARTS // 2 * sums.FEW
 _TASK = 1 << 21
-_FIRST = 24 * 1024
-"""Bytes of the innermost loop's vectors, for the first cache."""
+_FIRST = 24 * 1024  # bytes of the innermost loop's vectors, for the first cache
 
 
 def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, few: bool) -> list[Any]:
@@ -110,7 +109,7 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
     tile_taps = max(t for t in range(1, max(most, 1) + 1) if taps % t == 0 and (in_channels % t == 0 or t % in_channels == 0))
     dz = blocked(hl, cpu, derivative.at, (*geometry.pooled_extent(), channels), vectors * lanes)
     if in_channels % lanes == 0 and in_channels > 2 * lanes:
-        image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), lanes, geometry.padding)
+        image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), lanes, geometry.window.padding)
     else:
         image = bordered(hl, cpu, x, geometry)
     total = _totals(hl, cpu, x, geometry, few, dz, image, True, vectors * lanes, tile_taps)
@@ -133,7 +132,7 @@ def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry:
     dz = Image(derivative.at)
     if not derivative.is_dy:
         dz = blocked(hl, cpu, derivative.at, (*geometry.pooled_extent(), channels), channels)
-    image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), vectors * lanes, geometry.padding)
+    image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), vectors * lanes, geometry.window.padding)
     total = _totals(hl, cpu, x, geometry, few, dz, image, False, vectors * lanes, divisor(channels, most))
     r, k, l, c = (hl.Var(name) for name in "rklc")  # noqa: E741
     dweight = hl.Func("dweight")
@@ -151,11 +150,11 @@ def _totals(
 
     ``by_out``: lanes are output channels. A tile takes ``block`` of them, and ``tile_taps``.
     """
-    (height, width), kernel_height, images_in = geometry.pooled_extent(), geometry.kernel_size[0], x.dim(3).extent()
+    (height, width), (kernel_height, kernel_width) = geometry.pooled_extent(), geometry.kernel_size
     lane_channels, tap_channels = (geometry.out_channels, geometry.in_channels)[:: 1 if by_out else -1]
     c, t, l, y, n, p, o, to = (hl.Var(name) for name in ("c", "t", "l", "y", "n", "p", "o", "to"))  # noqa: E741
     all_lanes = round_up(lane_channels, block)
-    weights = all_lanes * geometry.kernel_size[1] * tap_channels * kernel_height
+    weights = all_lanes * kernel_width * tap_channels * kernel_height
     # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or more.
     size = height * width if weights <= 4096 else max(_FIRST // (4 * block), 1)
     rows = divisor(height, size // width)
@@ -163,10 +162,10 @@ def _totals(
 
     def product(column: Any, row: Any, n: Any) -> Any:
         of_dz, of_x = (c, t % tap_channels) if by_out else (t % tap_channels, c)
-        across = column * geometry.stride[1] + (t / tap_channels) * geometry.dilation[1]
-        return dz.at(of_dz, column, row, n) * image.at(of_x, across, row * geometry.stride[0] + l * geometry.dilation[0], n)
+        across = column * geometry.window.stride[1] + (t / tap_channels) * geometry.window.dilation[1]
+        return dz.at(of_dz, column, row, n) * image.at(of_x, across, row * geometry.window.stride[0] + l * geometry.window.dilation[0], n)
 
-    batch, accumulated = _Batch(hl, images_in, geometry, p, group), hl.Float(32 if few else 64)
+    batch, accumulated = _Batch(hl, x.dim(3).extent(), geometry, p, group), hl.Float(32 if few else 64)
     place, images = hl.RDom([(0, width), (0, rows), (0, group)]), batch.images((0, height // rows))
     if group > 1:
         place.where(n + place.z < batch.size)
@@ -202,7 +201,12 @@ def _totals(
 def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
     """Lanes are a row of y; the accumulators of a tile are some output channels at each tap of a row of the window."""
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
-    taps, (stride_down, stride), (dilation_down, dilation), lanes = geometry.kernel_size[1], geometry.stride, geometry.dilation, cpu.lanes
+    taps, (stride_down, stride), (dilation_down, dilation), lanes = (
+        geometry.kernel_size[1],
+        geometry.window.stride,
+        geometry.window.dilation,
+        cpu.lanes,
+    )
     several = divisor(taps, cpu.registers // 2)
     block = divisor(channels, cpu.registers // 2 // several)
     c, r, k, l, n, p, i, y, o, q, f = (hl.Var(name) for name in "crklnpiyoqf")  # noqa: E741

@@ -13,10 +13,8 @@ class Window(NamedTuple):
 
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Zeros around the image: left, right, top, bottom."""
-    pooling: tuple[Pair, Pair, Pair] | None = None
-    """Size, stride and dilation of the pooling's windows; None: no pooling."""
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)  # zeros around the image: left, right, top, bottom
+    pooling: tuple[Pair, Pair, Pair] | None = None  # size, stride and dilation of the pooling's windows; None: no pooling
 
     @property
     def side_by_side(self) -> bool:
@@ -45,21 +43,20 @@ class Geometry(NamedTuple):
     in_channels: int
     out_channels: int
     kernel_size: Pair
-    stride: Pair = (1, 1)
-    dilation: Pair = (1, 1)
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Zeros around the image: left, right, top, bottom."""
-    pool: int = 1
-    """Afterwards, the largest number of each window of ``pool`` x ``pool`` that lie side by side; 1 for no pooling."""
+    window: Window = Window()
+
+    @property
+    def pool(self) -> int:
+        """The windows that are pooled are ``pool`` x ``pool``, side by side; 1 for no pooling."""
+        return 1 if self.window.pooling is None else self.window.pooling[0][0]
 
     def convolved(self) -> Pair:
         """Height and width of what the convolution makes."""
-        return Window(self.stride, self.dilation, self.padding).convolved(self.size, self.kernel_size)
+        return self.window.convolved(self.size, self.kernel_size)
 
     def out(self) -> Pair:
         """Height and width of y: after the pooling, where there is one."""
-        height, width = self.convolved()
-        return height // self.pool, width // self.pool
+        return self.window.out(self.size, self.kernel_size)
 
     def pooled_extent(self) -> Pair:
         """Height and width of the part of `convolved` that lies in pooling windows."""
@@ -68,7 +65,7 @@ class Geometry(NamedTuple):
 
     def reach(self) -> Pair:
         """How far the last tap lies from the first."""
-        return self.dilation[0] * (self.kernel_size[0] - 1), self.dilation[1] * (self.kernel_size[1] - 1)
+        return self.window.dilation[0] * (self.kernel_size[0] - 1), self.window.dilation[1] * (self.kernel_size[1] - 1)
 
     def flops(self) -> int:
         """Operations for one image."""
@@ -78,7 +75,7 @@ class Geometry(NamedTuple):
     def transposed(self) -> Geometry:
         """The convolution that dx is at stride 1: of dy with a border around it, with the reversed weights."""
         size = self.size[0] + self.reach()[0], self.size[1] + self.reach()[1]
-        return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, (1, 1), self.dilation)
+        return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, Window(dilation=self.window.dilation))
 
 
 def cost_by_channels(cpu: Cpu, channels: int) -> float:
@@ -94,7 +91,7 @@ def cost_by_pixels(cpu: Cpu, columns: int) -> float:
 def cost_by_taps(cpu: Cpu, geometry: Geometry) -> float:
     """Lanes computed for each one used, along the weights of a row of a window; plus the cost of adding up overlaps."""
     taps = geometry.kernel_size[1] * geometry.in_channels
-    if geometry.dilation != (1, 1) or taps > 4 * cpu.lanes:
+    if geometry.window.dilation != (1, 1) or taps > 4 * cpu.lanes:
         return float("inf")
     return 1.15 * round_up(taps, cpu.lanes) / taps
 

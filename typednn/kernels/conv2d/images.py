@@ -12,11 +12,10 @@ from typednn.engines import Cpu
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import Geometry, power, round_up
 
-STACK = 64 * 1024
-"""Bytes up to which a stage lies on the thread's stack; larger ones are allocated."""
+STACK = 64 * 1024  # bytes up to which a stage lies on the thread's stack; larger ones are allocated
 
+# A number of an image, read by channel, column, row and the image's index in the batch.
 Read = Callable[[Any, Any, Any, Any], Any]
-"""A number of an image, read by channel, column, row and the image's index in the batch."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,9 @@ def pixels(x: Any) -> Read:
 
 def bordered(hl: Any, cpu: Cpu, x: Any, geometry: Geometry) -> Image:
     """``x`` with the padding around it; ``x`` itself where there is none."""
-    if not any(geometry.padding):
+    if not any(geometry.window.padding):
         return Image(pixels(x))
-    left, _, top, _ = geometry.padding
+    left, _, top, _ = geometry.window.padding
     return _bordered(hl, cpu, pixels(x), (*geometry.size, geometry.in_channels), (-top, -left), geometry.reach())
 
 
@@ -143,18 +142,18 @@ class Derivative(NamedTuple):
         """Whether dz is dy itself."""
         return self.activation == IDENTITY and self.geometry.pool == 1
 
-    def planes(self, hl: Any, cpu: Cpu, columns: int) -> Image:
+    def planes(self, cpu: Cpu, columns: int) -> Image:
         """As `bordered`, in planes."""
         geometry, transposed = self.geometry, self.geometry.transposed()
-        before = geometry.reach()[0] - geometry.padding[2], geometry.reach()[1] - geometry.padding[0]
-        return _planes(hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
+        before = geometry.reach()[0] - geometry.window.padding[2], geometry.reach()[1] - geometry.window.padding[0]
+        return _planes(self.hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
 
     def bordered(self, cpu: Cpu) -> Image:
         """dz with zeros around it, for a convolution with the reversed weights, whose pixel (x, y) is dx at (x, y)."""
         hl, geometry, pool = self.hl, self.geometry, self.geometry.pool
-        (down, across), (left, _, top, _) = geometry.reach(), geometry.padding
+        (down, across), (left, _, top, _) = geometry.reach(), geometry.window.padding
         (rows, columns), channels = geometry.pooled_extent(), geometry.out_channels
-        if self.is_dy and geometry.reach() == (0, 0) and not any(geometry.padding):
+        if self.is_dy and geometry.reach() == (0, 0) and not any(geometry.window.padding):
             return Image(self.at)
         layout = (rows, columns, channels), (top - down, left - across), (2 * down, 2 * across)
         if pool == 1:
@@ -166,8 +165,8 @@ class Derivative(NamedTuple):
         dz = self.part(self.vjp(c, column, row, n), self.winner(c, column, row, n), i, j)
         image[(column * pool + i) * channels + c, row * pool + j, n] = dz
         # No race: each number is written once, which Halide can't see.
-        update = image.update().allow_race_conditions()
-        update.vectorize(c, min(cpu.lanes, power(channels)), hl.TailStrategy.GuardWithIf).unroll(i)
+        lanes = min(cpu.lanes, power(channels))
+        image.update().allow_race_conditions().vectorize(c, lanes, hl.TailStrategy.GuardWithIf).unroll(i)
         return _flat(hl, cpu, image, *layout)
 
 
@@ -178,8 +177,8 @@ def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int
     column p·step + q, where q is known when the kernel is made. ``length`` columns of each part can be read. ``read`` reads an image of
     size ``source``, which lies ``before`` = (rows, columns) inside the padded image.
     """
-    step = geometry.pool * geometry.stride[1]
-    channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.padding[2:]), before
+    step = geometry.pool * geometry.window.stride[1]
+    channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.window.padding[2:]), before
     length = round_up(length, cpu.lanes)
     plane, split = hl.Func("plane"), hl.Func("split")
     p, q, m, y, n, j = (hl.Var(name) for name in ("p", "q", "m", "y", "n", "j"))
@@ -207,13 +206,13 @@ def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int
 
 def planes(hl: Any, cpu: Cpu, x: Any, geometry: Geometry, columns: int) -> Image:
     """``x`` with the padding around it, as `_planes`; each tap can read ``columns`` columns of its part."""
-    before = geometry.padding[2], geometry.padding[0]
+    before = geometry.window.padding[2], geometry.window.padding[0]
     return _planes(hl, cpu, pixels(x), geometry, geometry.size, before, columns + _beyond(geometry))
 
 
 def _beyond(geometry: Geometry) -> int:
     """How far the last tap reads beyond the first, in columns of a part."""
-    step = geometry.stride[1]
+    step = geometry.window.stride[1]
     return ((geometry.pool - 1) * step + geometry.reach()[1]) // (geometry.pool * step)
 
 

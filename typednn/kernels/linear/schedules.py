@@ -69,8 +69,7 @@ def _row_products(
     totals[o, b] += running[each.x, o, b]
     y[o, b] = activation.expression(hl, totals[o, b])
 
-    group = min(cpu.registers // 4, out_features)
-    y.split(o, outer, o, group, hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
+    y.split(o, outer, o, min(cpu.registers // 4, out_features), hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
     if activation.uses_exp:
         y.vectorize(o)
     else:
@@ -238,6 +237,5 @@ def _tile(cpu: Cpu, columns: int) -> tuple[int, int, int]:
 
 
 def _fitting(lanes: int, extent: int) -> int:
-    while lanes > extent:
-        lanes //= 2
-    return lanes
+    """The lanes, a power of two, or the largest one that is not above ``extent``."""
+    return min(lanes, 1 << (extent.bit_length() - 1))

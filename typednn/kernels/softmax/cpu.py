@@ -88,8 +88,8 @@ def exponentials(hl: Any, cpu: Cpu, x: Any, features: int, y: Any, f: Any, b: An
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any, features: int) -> Any:
     f, b, y = hl.Var("f"), hl.Var("b"), hl.Func("y")
-    exps, whole, _ = exponentials(hl, cpu, x, features, y, f, b)
-    y[f, b] = exps[f, b] / whole[b]
+    exps, row_sum, _ = exponentials(hl, cpu, x, features, y, f, b)
+    y[f, b] = exps[f, b] / row_sum[b]
     return by_rows(hl, cpu, y, f, b, x.dim(1).extent(), features)
 
 
