@@ -21,7 +21,7 @@ def test_forward(size, special, slope, seed):
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows=st.integers(1, 3), size=sizes.filter(lambda size: size >= cpu.LEAST_SIZE), special=st.booleans(), slope=slopes, seed=seeds)
+@given(rows=st.integers(1, 3), size=sizes.filter(lambda size: size >= cpu.SUMS), special=st.booleans(), slope=slopes, seed=seeds)
 def test_backward(rows, size, special, slope, seed):
     x, next_grad = numbers(seed, rows, size, special=special), numbers(seed + 1, rows, size, special=special)
     # Infinities and NaN are the reference's; dx is compared below, and the sum where it has a bound.
@@ -45,7 +45,7 @@ def test_special_pairs():
 
 
 def test_the_gradient_of_small_arrays_is_left_to_the_reference():
-    x = numbers(0, cpu.LEAST_SIZE - 1)
+    x = numbers(0, cpu.SUMS - 1)
     with counting() as counts:
         prelu.backward(x, x, np.array([0.25], np.float32))
     assert dict(counts) == {("prelu.backward", "reference"): 1}

@@ -3,16 +3,12 @@
 # pyright: reportMissingModuleSource=false
 # CuPy need not be installed for the types to be checked: stubs/cupy stands for it.
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, Any, final
+from types import ModuleType
+from typing import Any, final
 
 from typednn.backends.backend import A, Backend
 from typednn.errors import DeviceError, MissingExtra, explain
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 def _cupy() -> ModuleType:
@@ -54,18 +50,15 @@ class CupyBackend(Backend):
         return _cupy()
 
     def owns(self, array: object) -> bool:
-        cupy = sys.modules.get("cupy")
-        return type(array) is getattr(cupy, "ndarray", None)
+        return type(array) is getattr(sys.modules.get("cupy"), "ndarray", None)
 
     def from_numpy(self, host: A) -> A:
-        import cupy
-
-        return cupy.asarray(host)
+        array: A = _cupy().asarray(host)
+        return array
 
     def to_numpy(self, array: A) -> A:
-        import cupy
-
-        return cupy.asnumpy(array)
+        host: A = _cupy().asnumpy(array)
+        return host
 
     def require(self) -> None:
         """Once: compute one number, which finds a missing driver, a missing GPU and a missing compiler alike."""

@@ -41,6 +41,7 @@ a description of the kernel, and a function that calls it::
 - In ``build``, ``x[i, j]`` reads an input, a ``Scalar`` is an expression itself. Write numbers as ``hl.f32(0.5)``.
 - Outputs are pure Funcs: put a reduction in a Func of its own, ``compute_at`` or ``compute_root``, and let the output read it. An
   output that is itself vectorised in an update crashes on arrays that are not aligned.
+- A Func that is only added to, ``total[b] += x[r, b]``, starts at 0.
 - Every split, ``vectorize`` and ``parallel`` of an extent that may be smaller than the factor, or no multiple of it, gets
   ``TailStrategy.GuardWithIf``. A guarded split of a tiny extent still runs through the whole factor (16384: 1.7 µs): keep large
   factors in a ``specialize``.

@@ -8,8 +8,7 @@ are kept. Without the package, NumPy multiplies.
 
 import ctypes
 import os
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -54,8 +53,8 @@ def why() -> str:
 
 def numpy_blas() -> str:
     """The library that NumPy multiplies with, and its version."""
-    built: Any = np.show_config(mode="dicts")
-    library = built.get("Build Dependencies", {}).get("blas", {})
+    configuration: Any = np.show_config(mode="dicts")
+    library = configuration.get("Build Dependencies", {}).get("blas", {})
     return f"{library.get('name', 'unknown')} {library.get('version', '')}".strip()
 
 
@@ -83,8 +82,8 @@ def sgemm(
     depth, rows = a.shape if transpose_a else a.shape[::-1]
     columns, depth_b = b.shape if transpose_b else b.shape[::-1]
     if depth != depth_b or out.shape != (rows, columns):
-        requested = f"must have the shape ({rows}, {columns}), and the inner sizes {depth} and {depth_b} be equal"
-        raise ShapeError(explain("sgemm: out", requested, str(out.shape)))
+        rule = f"must have the shape ({rows}, {columns}), and the inner sizes {depth} and {depth_b} be equal"
+        raise ShapeError(explain("sgemm: out", rule, str(out.shape)))
     if not out.flags.writeable:
         raise ShapeError(explain("sgemm: out", "must be writeable", "a read-only array"))
     if routine is None or not (leading_a and leading_b and leading_out) or not (rows and columns and depth):
@@ -118,8 +117,7 @@ def _leading(matrix: np.ndarray[Any, Any]) -> int:
         return 0
     if rows <= 1:
         return int(max(columns, 1))
-    leading = int(row_step // 4)
-    return leading if row_step % 4 == 0 and columns <= leading < _LIMIT else 0
+    return int(row_step // 4) if row_step % 4 == 0 and columns <= row_step // 4 < _LIMIT else 0
 
 
 @cache
@@ -134,31 +132,24 @@ def _load() -> _Library:
     spec = find_spec("scipy_openblas32")
     if spec is None or spec.origin is None:
         return _Library(None, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
-    found = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
+    files = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
     requested, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(host())
+    variables = {"OPENBLAS_THREAD_TIMEOUT": SPIN, **({} if requested is None else {"OPENBLAS_CORETYPE": requested})}
+    added = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(added)
     try:
-        with _environment(OPENBLAS_CORETYPE=requested, OPENBLAS_THREAD_TIMEOUT=SPIN):
-            library = ctypes.CDLL(str(found[0]))
+        library = ctypes.CDLL(str(files[0]))
         routine = library.scipy_cblas_sgemm
         library.scipy_openblas_get_corename.restype = ctypes.c_char_p
         core = library.scipy_openblas_get_corename().decode()
     except (OSError, AttributeError, IndexError) as error:
         return _Library(None, f"NumPy multiplies: scipy-openblas32 can't be loaded ({error})")
-    whole, number, address = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
-    routine.argtypes = [whole] * 6 + [number, address, whole, address, whole, number, address, whole]
-    routine.restype = None
-    library.scipy_openblas_set_num_threads.argtypes = [whole]
-    threads.follow(library.scipy_openblas_set_num_threads)
-    return _Library(routine, f"OpenBLAS multiplies, with {core} kernels ({reason})")
-
-
-@contextmanager
-def _environment(**variables: str | None) -> Generator[None]:
-    """Set the variables that are not set yet, within the block; None leaves a variable alone."""
-    added = {name: value for name, value in variables.items() if value is not None and name not in os.environ}
-    os.environ.update(added)
-    try:
-        yield
     finally:
         for name in added:
             os.environ.pop(name, None)
+    integer, number, pointer = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
+    routine.argtypes = [integer] * 6 + [number, pointer, integer, pointer, integer, number, pointer, integer]
+    routine.restype = None
+    library.scipy_openblas_set_num_threads.argtypes = [integer]
+    threads.follow(library.scipy_openblas_set_num_threads)
+    return _Library(routine, f"OpenBLAS multiplies, with {core} kernels ({reason})")

@@ -78,6 +78,6 @@ def report(counts: Counts) -> str:
 
 
 if os.environ.get("TYPEDNN_ENGINES") == "report":
-    _whole = _Counting()
-    observers.append(_whole)
-    atexit.register(lambda: print(report(_whole.counts), file=sys.stderr))  # noqa: T201
+    _all_runs = _Counting()
+    observers.append(_all_runs)
+    atexit.register(lambda: print(report(_all_runs.counts), file=sys.stderr))  # noqa: T201

@@ -57,22 +57,22 @@ def on_gpu(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = tuple(_REAL)) ->
 
     An optional array may be None.
     """
-    given: list[Any] = [array for array in arrays if array is not None]
-    if chosen_engine() == "reference" or not all(
-        is_array(one) and type(one) is not np.ndarray and device_of(one) == "cuda" for one in given
-    ):
-        return False
-    return all(
-        type(one) is type(given[0]) and one.dtype == given[0].dtype in dtypes and one.flags.c_contiguous and 0 < one.size < LIMIT
-        for one in given
+    present: list[Any] = [array for array in arrays if array is not None]
+    return chosen_engine() != "reference" and all(
+        is_array(one)
+        and type(one) is not np.ndarray
+        and device_of(one) == "cuda"
+        and type(one) is type(present[0])
+        and one.dtype == present[0].dtype in dtypes
+        and one.flags.c_contiguous
+        and 0 < one.size < LIMIT
+        for one in present
     )
 
 
 @final
 class CudaKernel:
     """The ``__global__`` function ``name`` of ``code``: compiled once for each dtype and set of constants."""
-
-    __slots__ = ("_launches", "code", "name")
 
     def __init__(self, name: str, code: str) -> None:
         self.name: str = name
@@ -81,19 +81,18 @@ class CudaKernel:
 
     def each(self, size: int, *arguments: Any, **constants: int | str) -> None:
         """Run with about a thread for each of ``size`` numbers; ``size`` is the last argument."""
-        blocks = min(-(-size // _THREADS), _MOST_BLOCKS)
-        self._run(blocks, _THREADS, (*arguments, size), constants)
+        self._run(-(-size // _THREADS), _THREADS, (*arguments, size), constants)
 
     def rows(self, rows: int, columns: int, *arguments: Any, **constants: int | str) -> None:
         """Run with a block of ``THREADS`` threads, a power of two, for each row; ``rows`` and ``columns`` are the last arguments."""
         threads = min(max(32, 1 << (columns - 1).bit_length()), _THREADS)
-        self._run(min(rows, _MOST_BLOCKS), threads, (*arguments, rows, columns), {**constants, "THREADS": threads})
+        self._run(rows, threads, (*arguments, rows, columns), {**constants, "THREADS": threads})
 
     def _run(self, blocks: int, threads: int, arguments: tuple[Any, ...], constants: dict[str, int | str]) -> None:
         first = arguments[0]
         key = (namespace(first), first.dtype, *constants.items())
         launch = self._launches.get(key) or self._launches.setdefault(key, self._compiled(first, constants))
-        launch((blocks,), (threads,), tuple(_kernel_number(argument, first.dtype) for argument in arguments))
+        launch((min(blocks, _MOST_BLOCKS),), (threads,), tuple(_kernel_number(argument, first.dtype) for argument in arguments))
 
     def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
         options = (f"-DREAL={_REAL[first.dtype]}", *(f"-D{name}={value}" for name, value in constants.items()))

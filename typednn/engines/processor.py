@@ -51,16 +51,15 @@ def host() -> Processor:
 
 def read(cpuinfo: str, machine: str) -> Processor:
     """A processor from the text of ``/proc/cpuinfo``; flags that not every core has don't count."""
-    facts: dict[str, str] = {}
-    flags: frozenset[str] | None = None
-    for line in cpuinfo.splitlines():
-        name, _, value = map(str.strip, line.partition(":"))
-        facts.setdefault(name, value)
-        if name in ("flags", "Features"):
-            flags = frozenset(value.split()) if flags is None else flags.intersection(value.split())
-    vendor = facts.get("vendor_id", facts.get("CPU implementer", ""))
-    model = facts.get("model name", facts.get("CPU part", ""))
-    return Processor({"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine), vendor, model, flags or frozenset())
+    lines = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in cpuinfo.splitlines())]
+    facts = dict(reversed(lines))  # those of the first core
+    flags = [frozenset(value.split()) for name, value in lines if name in ("flags", "Features")] or [frozenset[str]()]
+    return Processor(
+        machine={"AMD64": "x86_64", "arm64": "aarch64"}.get(machine, machine),
+        vendor=facts.get("vendor_id", facts.get("CPU implementer", "")),
+        model=facts.get("model name", facts.get("CPU part", "")),
+        flags=flags[0].intersection(*flags),
+    )
 
 
 def for_schedules(processor: Processor) -> Cpu:

@@ -63,14 +63,13 @@ class Fused:
         if not chain.needed:  # forward ran part by part, to be observed
             gradient = run_back(chain.parts, next_grad)
             return _deferred(gradient.parts, lambda: gradient.input)
-        gradients: list[tuple[Any, ...]] = []
+        parts: tuple[Any, ...] = ()
         derivative: Any = next_grad
-        # A model of one segment is handed the caller's array, which may change before anybody reads the input's derivative.
+        # A model of one segment gets the caller's array, which may change before anybody reads the input's derivative.
         lazy = len(self.segments) > 1
         for segment, needed in zip(reversed(self.segments), reversed(chain.needed), strict=True):
-            grads, derivative = segment.run_back(derivative, needed, lazy and segment is self.segments[0])
-            gradients.append(grads)
-        parts = tuple(grad for grads in reversed(gradients) for grad in grads)
+            gradients, derivative = segment.run_back(derivative, needed, lazy and segment is self.segments[0])
+            parts = (*gradients, *parts)
         return _deferred(parts, derivative if lazy else lambda: derivative)
 
 
@@ -81,13 +80,13 @@ def _deferred(parts: tuple[Any, ...], later: Callable[[], Any]) -> AnyChainGrad:
 
 def fuse(model: C) -> C:
     """``model`` with convolution, activation and pooling, and linear and activation, run as single kernels; the parameters are shared."""
-    handed: object = model
-    if not isinstance(handed, Chain | FirstChain):
+    argument: object = model
+    if not isinstance(argument, Chain | FirstChain):
         cure = "give it what >>, Sequential or a Stack's as_chain() makes"
-        raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(handed).__name__, cure), "model")
-    twin: C = model.shared()
-    _fuse(twin)
-    return twin
+        raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(argument).__name__, cure), "model")
+    copy: C = model.shared()
+    _fuse(copy)
+    return copy
 
 
 def _fuse(chain: Any) -> None:

@@ -8,6 +8,7 @@ Linears with and without activation in a row, in eval          `linear.chain`
 =============================================================  =================
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -17,10 +18,10 @@ from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
 from typednn.kernels.reshape import reshape
-from typednn.layers.conv2d import Conv2d, Conv2dGrad
+from typednn.layers.conv2d import Conv2d
 from typednn.layers.flatten import Flatten
 from typednn.layers.leaky_relu import LeakyReLU
-from typednn.layers.linear import Linear, LinearGrad
+from typednn.layers.linear import Linear
 from typednn.layers.max_pool2d import MaxPool2d
 from typednn.layers.pad2d import Pad2d
 from typednn.layers.relu import ReLU
@@ -71,59 +72,63 @@ def _gradient(part: Any) -> Any:
     return deferred(kind, None, **{"parameters": None} if kind is ElementwiseGrad else {})
 
 
-class ConvActPool:
+class _OneOp(ABC):
+    """A layer with parameters, and its neighbours without any, computed by one op."""
+
+    def __init__(self, layer: Any, active: Any, before: Sequence[Any] = (), after: Sequence[Any] = ()) -> None:
+        self.layer: Any = layer
+        self.activation: Activation = activation_of(active) or IDENTITY
+        self.before: tuple[Any, ...] = tuple(_gradient(part) for part in before if part is not None)
+        self.after: tuple[Any, ...] = tuple(_gradient(part) for part in (active, *after) if part is not None)
+
+    @abstractmethod
+    def derivatives(self, next_grad: Any, kept: Any, weight: Any, wants_input: bool) -> tuple[Any, Any, Any]:
+        """(dx, dweight, dbias); dx is None unless wanted."""
+
+    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
+        dx, dweight, dbias = self.derivatives(next_grad, kept, self.layer.weight, not later)
+        kind: Any = self.layer.backward.__typednn_gradient__.type
+        own = deferred(kind, None, weight=dweight, bias=None if self.layer.bias is None else dbias)
+        gradients = (*self.before, own, *self.after)
+        if not later:
+            return gradients, dx
+        weight = self.layer.weight.copy()  # an optimizer may step before anybody asks
+        return gradients, lambda: self.derivatives(next_grad, kept, weight, True)[0]
+
+
+class ConvActPool(_OneOp):
     """A convolution with zeros around the image before it, an activation, and pooling after it: those of them that are there."""
 
     def __init__(self, pad: Pad2d[Any] | None, conv: Conv2d[Any], active: Any, pool: MaxPool2d[Any] | None) -> None:
-        self.conv: Any = conv
-        self.activation: Activation = activation_of(active) or IDENTITY
-        self.before: tuple[Any, ...] = tuple(_gradient(part) for part in (pad,) if part is not None)
-        self.after: tuple[Any, ...] = tuple(_gradient(part) for part in (active, pool) if part is not None)
+        super().__init__(conv, active, [pad], [pool])
         padding = (0, 0, 0, 0) if pad is None else pad.padding
         self.window: Window = Window(conv.stride, conv.dilation, padding, None if pool is None else _pooling(pool))
 
     def infer(self, x: Any) -> Any:
-        return conv2d.forward(x, self.conv.weight, self.conv.bias, self.window, self.activation, False)[0]
+        return conv2d.forward(x, self.layer.weight, self.layer.bias, self.window, self.activation, False)[0]
 
     def run(self, x: Any) -> tuple[Any, Any]:
-        y, winners = conv2d.forward(x, self.conv.weight, self.conv.bias, self.window, self.activation, True)
+        y, winners = conv2d.forward(x, self.layer.weight, self.layer.bias, self.window, self.activation, True)
         return y, (x, y, winners)
 
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
+    def derivatives(self, next_grad: Any, kept: Any, weight: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         x, y, winners = kept
-        weight, window, activation = self.conv.weight, self.window, self.activation
-        dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, not later)
-        grads = (*self.before, deferred(Conv2dGrad, None, weight=dweight, bias=None if self.conv.bias is None else dbias), *self.after)
-        if not later:
-            return grads, dx
-        then = weight.copy()  # an optimizer may step before anybody asks
-        return grads, lambda: conv2d.backward(next_grad, x, then, window, activation, y, winners, True)[0]
+        return conv2d.backward(next_grad, x, weight, self.window, self.activation, y, winners, wants_input)
 
 
-class LinearAct:
+class LinearAct(_OneOp):
     """An affine map and an activation."""
 
-    def __init__(self, linear: Linear[Any], active: Any) -> None:
-        self.linear: Any = linear
-        self.activation: Activation = activation_of(active) or IDENTITY
-        self.after: Any = _gradient(active)
-
     def infer(self, x: Any) -> Any:
-        return linear.forward(x, self.linear.weight, self.linear.bias, self.activation)
+        return linear.forward(x, self.layer.weight, self.layer.bias, self.activation)
 
     def run(self, x: Any) -> tuple[Any, Any]:
         y = self.infer(x)
         return y, (x, y)
 
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
+    def derivatives(self, next_grad: Any, kept: Any, weight: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         x, y = kept
-        weight, activation = self.linear.weight, self.activation
-        dx, dweight, dbias = linear.backward(next_grad, x, weight, y, activation, not later)
-        grads = (deferred(LinearGrad, None, weight=dweight, bias=None if self.linear.bias is None else dbias), self.after)
-        if not later:
-            return grads, dx
-        then = weight.copy()
-        return grads, lambda: linear.backward(next_grad, x, then, y, activation)[0]
+        return linear.backward(next_grad, x, weight, y, self.activation, wants_input)
 
 
 class LinearChain:
@@ -143,7 +148,7 @@ class LinearChain:
     @cached_property
     def _known(self) -> tuple[linear.Layout, list[Cell]]:
         """The layout, and the parameters' places, which the first call finds filled."""
-        maps = [found for found in map(_linear, self.members) if found is not None]
+        maps = [each for each in map(_linear, self.members) if each is not None]
         weights = [part.weight for part, _ in maps]
         features = weights[0].shape[1], *(weight.shape[0] for weight in weights)
         layout = linear.Layout(features, tuple(part.bias is not None for part, _ in maps), tuple(activation for _, activation in maps))
@@ -154,14 +159,14 @@ def segments(parts: Sequence[Module]) -> Iterator[Segment]:
     """The segments of a chain, in order."""
     place = 0
     while place < len(parts):
-        count, segment = _found(parts, place)
+        count, segment = _segment_at(parts, place)
         yield segment
         place += count
 
 
-def for_inference(found: Sequence[Segment]) -> Iterator[Callable[[Any], Any]]:
+def for_inference(chain: Sequence[Segment]) -> Iterator[Callable[[Any], Any]]:
     """What computes a chain's output where nothing is kept: `Segment.infer` of each, and one for linear segments in a row."""
-    for linears, group in groupby(found, lambda segment: _linear(segment) is not None):
+    for linears, group in groupby(chain, lambda segment: _linear(segment) is not None):
         members = tuple(group)
         if linears and len(members) > 1:
             yield LinearChain(members).infer
@@ -178,14 +183,14 @@ def _linear(segment: Segment) -> tuple[Any, Activation] | None:
     """The affine map that ``segment`` is, and what follows it; None if it is none."""
     match segment:
         case LinearAct():
-            return segment.linear, segment.activation
+            return segment.layer, segment.activation
         case Alone(part=Linear()):
             return segment.part, IDENTITY
         case _:
             return None
 
 
-def _found(parts: Sequence[Module], place: int) -> tuple[int, Segment]:
+def _segment_at(parts: Sequence[Module], place: int) -> tuple[int, Segment]:
     first = parts[place]
     pad = _zeros_around(first)
     conv, *after = (*parts[place + (pad is not None) :][:3], None, None)
@@ -201,8 +206,8 @@ def _found(parts: Sequence[Module], place: int) -> tuple[int, Segment]:
 
 def activation_of(part: object) -> Activation | None:
     """What ``part`` computes, where that is an activation whose backward needs its output alone."""
-    found = Activation("leaky_relu", part.negative_slope) if isinstance(part, LeakyReLU) else _ACTIVATIONS.get(type(part))
-    return found if found is not None and found.monotone else None
+    activation = Activation("leaky_relu", part.negative_slope) if isinstance(part, LeakyReLU) else _ACTIVATIONS.get(type(part))
+    return activation if activation is not None and activation.monotone else None
 
 
 def _side_by_side(part: Any) -> Any:

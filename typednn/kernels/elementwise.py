@@ -21,13 +21,11 @@ PARALLEL_FROM_EXP = 1 << 15  # the same, where each element takes an exponential
 
 def scheduled(hl: Any, cpu: Cpu, y: Any, i: Any, size: Any, parallel_from: int = PARALLEL_FROM) -> Any:
     """``y`` along its one axis ``i`` of ``size``: whole vectors, and several threads from ``parallel_from`` elements on."""
-    several = y.specialize(size >= parallel_from)
-    piece = hl.Var("piece")
-    several.split(i, piece, i, PIECE, hl.TailStrategy.ShiftInwards).vectorize(i, cpu.lanes).parallel(piece)
+    piece, inwards = hl.Var("piece"), hl.TailStrategy.ShiftInwards
+    y.specialize(size >= parallel_from).split(i, piece, i, PIECE, inwards).vectorize(i, cpu.lanes).parallel(piece)
     # Below a vector's length the tail is guarded; above, the last vector overlaps the one before.
-    y.specialize(size >= cpu.lanes).vectorize(i, cpu.lanes, hl.TailStrategy.ShiftInwards)
-    y.vectorize(i, cpu.lanes, hl.TailStrategy.GuardWithIf)
-    return y
+    y.specialize(size >= cpu.lanes).vectorize(i, cpu.lanes, inwards)
+    return y.vectorize(i, cpu.lanes, hl.TailStrategy.GuardWithIf)
 
 
 def is_positive(hl: Any, x: Any) -> Any:

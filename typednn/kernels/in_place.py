@@ -18,8 +18,8 @@ def in_place(hl: Any, cpu: Cpu, i: Any, values: list[Any], size: Any) -> Any:
     new, after = hl.Func("new"), hl.Func("after")
     new[i] = hl.Tuple(values) if len(values) > 1 else values[0]
     after[i] = hl.Tuple([new[i][place] for place in range(len(values))]) if len(values) > 1 else new[i]
-    many = after.specialize(size >= _PARALLEL)
-    many.split(i, outer, i, _CHUNK, guard).split(i, block, i, cpu.lanes, guard).vectorize(i).parallel(outer)
+    in_chunks = after.specialize(size >= _PARALLEL).split(i, outer, i, _CHUNK, guard)
+    in_chunks.split(i, block, i, cpu.lanes, guard).vectorize(i).parallel(outer)
     after.split(i, block, i, cpu.lanes, guard).vectorize(i)
     new.compute_at(after, block).store_in(hl.MemoryType.Stack).vectorize(i, cpu.lanes, guard)
     return after

@@ -73,16 +73,17 @@ class Engine:
         first, *rest = self.arrays
         on, sizes, plan = f"{self.name}_on", f"{self.name}_sizes", f"{self.name}_plan"
         scope |= {on: self.on, sizes: self.sizes, plan: self.plan}
-        terms = [f"{first}.size >= {self.least}"] if self.least > 1 else []
-        terms += [f"{on}({', '.join(self.arrays)})"]
-        terms += [f"({array} is None or {array}.shape == {first}.shape)" for array in rest if self.same_shape]
-        terms += [f"{first}.flags.aligned"] if self.aligned else []
-        for array, dtypes in self.others.items():
-            scope[f"{self.name}_{array}"] = dtypes
-            terms += [f"({array} is None or {on}({array}, dtypes={self.name}_{array}))"]
-        terms += [f"{sizes}({call})"] if self.sizes else []
-        terms += [f"(found := {plan}({call})) is not None"] if self.plan else []
-        return " and ".join(terms)
+        scope |= {f"{self.name}_{array}": dtypes for array, dtypes in self.others.items()}
+        terms = [
+            (self.least > 1, f"{first}.size >= {self.least}"),
+            (True, f"{on}({', '.join(self.arrays)})"),
+            *((self.same_shape, f"({array} is None or {array}.shape == {first}.shape)") for array in rest),
+            (self.aligned, f"{first}.flags.aligned"),
+            *((True, f"({array} is None or {on}({array}, dtypes={self.name}_{array}))") for array in self.others),
+            (self.sizes is not None, f"{sizes}({call})"),
+            (self.plan is not None, f"(planned := {plan}({call})) is not None"),
+        ]
+        return " and ".join(term for needed, term in terms if needed)
 
 
 @final
@@ -161,7 +162,7 @@ def op(
     return cast(F, run)
 
 
-def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Callable[..., Engine | None], Callable[..., Any]]:
     """Two functions of the op's arguments: the engine that covers them, or None; and the result.
 
     Their source is generated, one line for each engine: a loop over engines would take as long as a small kernel.
@@ -178,6 +179,6 @@ def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Ca
         scope |= {each.name: each, f"{each.name}_run": each.run}
         condition = each.condition(scope, call)
         engine.append(f"    if {condition}: return {each.name}")
-        run.append(f"    if {condition}: return {each.name}_run({'found, ' if each.plan else ''}{call})")
+        run.append(f"    if {condition}: return {each.name}_run({'planned, ' if each.plan else ''}{call})")
     exec("\n".join([*engine, "    return None", *run, f"    return reference({call})"]), scope)
     return scope["engine"], scope["run"]

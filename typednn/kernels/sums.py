@@ -39,19 +39,18 @@ class Sum:
 
 def total(hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[Any], Any], count: Any, few: bool) -> Sum:
     """start + Σ_k term(k) over ``count`` terms, for the Vars ``at``; ``few``: all terms in float32, for up to `FEW`."""
-    whole = hl.Func(name)
+    result = hl.Func(name)
     if few:
         every = hl.RDom([(0, count)])
-        whole[at] = start
-        whole[at] += term(every.x)
-        return Sum(whole[at], ((whole, every.x),))
+        result[at] = start
+        result[at] += term(every.x)
+        return Sum(result[at], ((result, every.x),))
     block, number, count = hl.Func(f"{name}_block"), hl.Var("block"), hl.cast(hl.Int(32), count)
     terms, blocks = hl.RDom([(0, BLOCK)]), hl.RDom([(0, (count + BLOCK - 1) / BLOCK)])
     k = number * BLOCK + terms.x
     terms.where(k < count)
-    block[(*at, number)] = hl.f32(0)
     # Halide does not derive from the condition that no term beyond the last one is read.
     block[(*at, number)] += term(hl.unsafe_promise_clamped(k, 0, count - 1))
-    whole[at] = hl.cast(hl.Float(64), start)
-    whole[at] += hl.cast(hl.Float(64), block[(*at, blocks.x)])
-    return Sum(hl.cast(hl.Float(32), whole[at]), ((whole, blocks.x), (block, terms.x)))
+    result[at] = hl.cast(hl.Float(64), start)
+    result[at] += hl.cast(hl.Float(64), block[(*at, blocks.x)])
+    return Sum(hl.cast(hl.Float(32), result[at]), ((result, blocks.x), (block, terms.x)))

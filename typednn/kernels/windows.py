@@ -10,17 +10,10 @@ from typing import TypeAlias
 Pair: TypeAlias = tuple[int, int]
 
 
-def output_size(size: int, kernel: int, stride: int, dilation: int) -> int:
-    """The number of windows that fit: (size - dilation·(kernel - 1) - 1) // stride + 1."""
-    return (size - dilation * (kernel - 1) - 1) // stride + 1
-
-
 def output_sizes(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pair) -> Pair:
-    """`output_size` of height and width."""
-    return (
-        output_size(input_size[0], kernel_size[0], stride[0], dilation[0]),
-        output_size(input_size[1], kernel_size[1], stride[1], dilation[1]),
-    )
+    """The numbers of windows that fit down and across: (size - dilation·(kernel - 1) - 1) // stride + 1."""
+    down, across = ((input_size[axis] - dilation[axis] * (kernel_size[axis] - 1) - 1) // stride[axis] + 1 for axis in (0, 1))
+    return down, across
 
 
 def taps(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pair) -> Iterator[tuple[slice, slice]]:

@@ -35,50 +35,44 @@ _ROOM = 8 * 2**20  # bytes on disk that a compilation needs at most
 
 def digest(*parts: str | bytes) -> str:
     """A key from ``parts``: equal only where every part is."""
-    total = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        total.update(len(data).to_bytes(8, "little") + data)
-    return total.hexdigest()[:32]
+    encoded = [part.encode() if isinstance(part, str) else part for part in parts]
+    return hashlib.sha256(b"".join(len(data).to_bytes(8, "little") + data for data in encoded)).hexdigest()[:32]
 
 
 @contextmanager
 def entry(key: str, build: Callable[[Path], None]) -> Generator[Path]:
     """The library of ``key``: found, or made by ``build(path)``, which writes a file at ``path``. Its path is valid within the block."""
     with ExitStack() as opened:
-        yield _holder(f"{key}.so", key, build, opened) / f"{key}.so"
+        yield _library(f"{key}.so", key, build, opened)
 
 
-def _holder(name: str, key: str, build: Callable[[Path], None], opened: ExitStack) -> Path:
-    """The folder that holds the entry of ``key``, which is built if it is missing."""
+def _library(name: str, key: str, build: Callable[[Path], None], opened: ExitStack) -> Path:
+    """The library of ``key``, called ``name``, which is built if it is missing."""
     users = _users_folder()
     safe = None if users is None else _through_descriptor(users, opened)
     for folder in (safe, _own):
-        if folder is not None and _is_whole(folder / name, key):
-            return folder
+        if folder is not None and _is_undamaged(folder / name, key):
+            return folder / name
     if safe is not None:
         _sweep(safe, _UNFINISHED)
     _sweep(Path(tempfile.gettempdir()), _PRIVATE)
-    with _build_folder() as workshop:
-        build(workshop / name)
-        content = (workshop / name).read_bytes()
+    with _build_folder() as folder:
+        build(folder / name)
+        content = (folder / name).read_bytes()
     content += _MARK + _seal(content, key)
     if users is not None and safe is not None:
         try:
-            _keep(content, safe / name)
+            return _stored(content, safe / name)
         except OSError as error:
             _warn(users, error.strerror or str(error))
-        else:
-            return safe
-    _keep(content, _own_folder() / name)
-    return _own_folder()
+    return _stored(content, _own_folder() / name)
 
 
 def _seal(content: bytes, key: str) -> bytes:
     return hashlib.sha256(key.encode() + content).digest()
 
 
-def _is_whole(path: Path, key: str) -> bool:
+def _is_undamaged(path: Path, key: str) -> bool:
     """Whether this is an undamaged file of the user's that nobody else can write. Opening a pipe must not wait."""
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -104,8 +98,8 @@ def _distrust(state: os.stat_result) -> str:
     return ""
 
 
-def _keep(content: bytes, path: Path) -> None:
-    """Write the entry to a file in the same folder, and rename it when it is complete."""
+def _stored(content: bytes, path: Path) -> Path:
+    """Write the entry at ``path``, by way of a file in the same folder that is renamed when it is complete."""
     descriptor, unfinished = tempfile.mkstemp(prefix=_UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -113,7 +107,7 @@ def _keep(content: bytes, path: Path) -> None:
             file.write(content)
             file.flush()
             os.fsync(descriptor)
-            Path(unfinished).replace(path)
+            return Path(unfinished).replace(path)
     except BaseException:
         Path(unfinished).unlink(missing_ok=True)
         raise

@@ -110,10 +110,10 @@ def _in_memory(plan: Plan) -> Callable[..., None]:
         return aligned.reshape(-1) if argument.flat else aligned
 
     def call(*named: Any) -> None:
-        given = (*named[: len(plan.inputs)], *(named[number] for number in plan.written), *named[len(plan.inputs) :])
-        frame.check(given)
+        values = (*named[: len(plan.inputs)], *(named[number] for number in plan.written), *named[len(plan.inputs) :])
+        frame.check(values)
         try:
-            compiled(*map(binding_argument, given, arguments))
+            compiled(*map(binding_argument, values, arguments))
         except toolchain.halide().HalideError as error:
             raise EngineError(f"{plan.name} failed: {error}") from error
 

@@ -3,6 +3,7 @@
 import ctypes
 import math
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any, cast
 from weakref import ref
 
@@ -19,27 +20,8 @@ _LIMIT = 2**31  # Halide counts elements in 32 bits
 _SHAPES = 256  # frames that are kept
 
 
-def _nothing() -> None:
-    return None
-
-
 class Frame:
     """The argument structures of one kernel, for the shapes of its last `fit`."""
-
-    __slots__ = (
-        "_arguments",
-        "_at",
-        "_dtypes",
-        "_name",
-        "_outputs",
-        "_slots",
-        "address",
-        "floats",
-        "integers",
-        "parameters",
-        "shapes",
-        "words",
-    )
 
     def __init__(self, plan: Plan) -> None:
         self._name = plan.name
@@ -47,11 +29,8 @@ class Frame:
         self._outputs = len(plan.inputs)
         self._dtypes = [np.dtype(argument.dtype) for argument in self._arguments]
         # First the pointers to the arguments, then each argument: a buffer with its dimensions, or a number.
-        self._at: list[int] = []
-        size = len(self._arguments)
-        for argument in self._arguments:
-            self._at.append(size)
-            size += _BUFFER + 2 * len(argument.shape) if isinstance(argument, Array) else 1
+        sizes = [_BUFFER + 2 * len(argument.shape) if isinstance(argument, Array) else 1 for argument in self._arguments]
+        *self._at, size = accumulate(sizes, initial=len(sizes))
         self.words: Any = (ctypes.c_uint64 * size)()
         self.integers: Any = (ctypes.c_int32 * (2 * size)).from_buffer(self.words)
         self.floats: Any = (ctypes.c_float * (2 * size)).from_buffer(self.words)
@@ -63,8 +42,7 @@ class Frame:
             self.words[number] = self.address + 8 * at
             if isinstance(argument, Array):
                 bits = 1 if dtype.kind == "b" else 8 * dtype.itemsize
-                rank = len(argument.shape)
-                self.words[at + _TYPE] = _CODES[dtype.kind] | bits << 8 | 1 << 16 | rank << 32
+                self.words[at + _TYPE] = _CODES[dtype.kind] | bits << 8 | 1 << 16 | len(argument.shape) << 32
                 self.words[at + _DIMENSIONS] = self.address + 8 * (at + _BUFFER)
 
     def slot(self, number: int) -> int:
@@ -78,8 +56,7 @@ class Frame:
             stride = 1
             for position, extent in enumerate(reversed(extents)):
                 where = 2 * (at + _BUFFER) + 4 * position
-                self.integers[where + 1] = extent
-                self.integers[where + 2] = stride
+                self.integers[where + 1 : where + 3] = extent, stride
                 stride *= extent
         self.shapes = [getattr(value, "shape", None) for value in arguments]
 
@@ -98,8 +75,8 @@ class Frame:
             self._check_kind(where, value, self._dtypes[number], output)
             extents = (value.size,) if argument.flat else value.shape
             expected_extents = tuple(
-                named.setdefault(extent, found) if isinstance(extent, str) else extent
-                for extent, found in zip(argument.shape, extents, strict=False)
+                named.setdefault(extent, size) if isinstance(extent, str) else extent
+                for extent, size in zip(argument.shape, extents, strict=False)
             )
             if len(extents) != len(argument.shape) or extents != expected_extents:
                 expected = f"({', '.join(map(str, argument.shape))}) with {named}" if named else str(argument.shape)
@@ -136,7 +113,7 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
     def new(*arguments: Any) -> Frame:
         frame = Frame(plan)
         frame.fit(arguments)
-        frame.parameters = (_nothing,) * len(parameters)
+        frame.parameters = (lambda: None,) * len(parameters)
         if len(frames) >= _SHAPES:
             frames.clear()
         return frame
@@ -152,19 +129,17 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         "failed": failed,
         "ref": ref,
     }
-    blank = Frame(plan)
-    inputs = len(plan.inputs)
+    blank, inputs = Frame(plan), len(plan.inputs)
     # The names of all arguments. An output that is written over an input has the input's name.
-    names = [f"a{number}" for number in range(inputs)]
-    names += [f"a{number}" for number in (*plan.written, *range(inputs + len(plan.written), inputs + len(plan.outputs)))]
-    leading: list[str] = []
+    outputs = (*plan.written, *range(inputs + len(plan.written), inputs + len(plan.outputs)))
+    names = [f"a{number}" for number in (*range(inputs), *outputs)]
+    shapes = ["_"] * len(names)
     extents: set[str] = set()
-    shapes: list[str] = []
+    leading: list[str] = []
     tests: list[str] = []
     fills: list[str] = []
     parameters: dict[str, tuple[str, str]] = {}
     for number, (name, argument) in enumerate(zip(names, (*plan.inputs, *plan.outputs), strict=True)):
-        shapes.append("_")
         if not isinstance(argument, Array):
             fills.append(f"frame.{'floats' if argument.dtype == 'float32' else 'integers'}[{blank.slot(number)}] = {name}")
             continue

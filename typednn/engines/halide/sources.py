@@ -5,7 +5,7 @@ from, directly or not.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -40,12 +40,7 @@ def _modules_used(name: str) -> set[str]:
         module = waiting.pop()
         if module not in reached and module in sys.modules:
             reached.add(module)
-            waiting += [other for other in _named_by(sys.modules[module]) if other.partition(".")[0] == package]
+            values: list[Any] = list(vars(sys.modules[module]).values())
+            homes = [value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) for value in values]
+            waiting += [home for home in homes if isinstance(home, str) and home.partition(".")[0] == package]
     return reached
-
-
-def _named_by(module: ModuleType) -> Iterator[str]:
-    for value in vars(module).values():
-        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-        if isinstance(home, str):
-            yield home

@@ -115,8 +115,8 @@ def compile_object(plan: Plan, path: Path, symbol: str, target: Target) -> None:
     hl = halide()
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, target.cpu)
-        without = hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime)
-        pipeline.compile_to({hl.OutputFileType.object: str(path)}, arguments, symbol, without)
+        without_runtime = hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime)
+        pipeline.compile_to({hl.OutputFileType.object: str(path)}, arguments, symbol, without_runtime)
 
 
 def compile_runtime(path: Path, target: Target) -> None:
@@ -127,16 +127,15 @@ def compile_runtime(path: Path, target: Target) -> None:
 
 def compile_in_memory(plan: Plan) -> Callable[..., Any]:
     """``plan`` as a function of NumPy arrays and numbers, for this process only."""
-    hl = halide()
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, host().cpu)
-        return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, hl.get_jit_target_from_environment()))
+        return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, halide().get_jit_target_from_environment()))
 
 
-def _pipeline(plan: Plan, on: processor.Cpu) -> tuple[Any, list[Any]]:
+def _pipeline(plan: Plan, cpu: processor.Cpu) -> tuple[Any, list[Any]]:
     hl = halide()
     arguments = [_parameter(argument, f"argument{position}") for position, argument in enumerate(plan.inputs)]
-    built = plan.build(hl, on, *arguments, **dict(plan.options))
+    built = plan.build(hl, cpu, *arguments, **dict(plan.options))
     functions: list[Any] = list(cast("Sequence[Any]", built)) if isinstance(built, list | tuple) else [built]
     buffers = [(place, buffer) for function in functions for place, buffer in enumerate(function.output_buffers())]
     if len(buffers) != len(plan.outputs):
@@ -192,12 +191,12 @@ def linkers() -> tuple[tuple[str, str], ...]:
 
 def link(objects: Sequence[Path], library: Path, soname: str) -> None:
     """Make the shared library ``library`` of ``objects``, object files or libraries that it needs."""
-    said = "no linker"
+    complaint = "no linker"
     for program, prefix in linkers():
         options = [*(["-nostdlib"] if prefix else []), f"{prefix}-soname={soname}", f"{prefix}-Bsymbolic", f"{prefix}-znoexecstack"]
         command = [program, "-shared", *options, "-o", str(library), *map(str, objects)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return
-        said = f"{program}: {done.stderr.strip()}"
-    raise EngineError(f"{library.name} can't be linked: {said}")
+        complaint = f"{program}: {done.stderr.strip()}"
+    raise EngineError(f"{library.name} can't be linked: {complaint}")

@@ -31,9 +31,8 @@ def _address_by_numpy(array: np.ndarray[Any, Any]) -> int:
     return array.ctypes.data
 
 
-def _address_by_offset(array: np.ndarray[Any, Any], words: Any = words, data: int = DATA or 0) -> int:
-    address: int = words[(id(array) >> 3) + data]
-    return address
+def _address_by_offset(array: np.ndarray[Any, Any], words: Any = words, data: int = DATA or 0) -> Any:
+    return words[(id(array) >> 3) + data]
 
 
 address: Callable[[Any], int] = _address_by_numpy if DATA is None else _address_by_offset

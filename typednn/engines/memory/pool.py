@@ -93,15 +93,17 @@ def _grown(owners: list[tuple[_Owner, int]], shape: tuple[int, ...], dtype: Any)
 def _trim(limit: int) -> None:
     """Free idle owners, those of the largest sizes first, until at most ``limit`` idle bytes remain."""
     with _lock():
-        idle = {size: sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items()}
-        surplus = sum(size * count for size, count in idle.items()) - limit
-        for size in sorted(idle, reverse=True):
-            owners = _sizes[size]
+        surplus = _idle_bytes() - limit
+        for size, owners in sorted(_sizes.items(), reverse=True):
             for at in reversed(range(len(owners))):
                 if surplus > 0 and _is_idle(owners, at):
                     # One step for the interpreter: a thread in `empty` holds either the owner or the shorter list.
                     del owners[at]
                     surplus -= size
+
+
+def _idle_bytes() -> int:
+    return sum(size * sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items())
 
 
 def _is_idle(owners: list[tuple[_Owner, int]], at: int) -> bool:
@@ -119,5 +121,4 @@ def statistics() -> PoolStatistics:
     """The size of the pool now."""
     with _lock():
         held = sum(size * len(owners) for size, owners in _sizes.items())
-        idle = sum(size * sum(_is_idle(owners, at) for at in range(len(owners))) for size, owners in _sizes.items())
-    return PoolStatistics(held, held - idle)
+        return PoolStatistics(held, held - _idle_bytes())

@@ -19,13 +19,7 @@ backward: Final = op(
     "conv2d.backward",
     reference.backward,
     Engine("halide", cpu.backward, _ARRAYS, others=_WINNERS, sizes=cpu.covers_backward),
-    Engine(
-        "blas",
-        cpu.backward_by_products,
-        _ARRAYS,
-        others=_WINNERS,
-        sizes=lambda next_grad, x, weight, window, *_: cpu.covers(x, weight, None, window),
-    ),
+    Engine("blas", cpu.backward_by_products, _ARRAYS, others=_WINNERS, sizes=cpu.covers_by_products),
     Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input: (1 + wants_input) * _flops(x, weight, window),
 )

@@ -34,8 +34,8 @@ PRODUCTS = 2 * 1024 * 1024
 _UINT8 = np.dtype(np.uint8)
 
 
-def covers(x: Any, weight: Any, bias: Any, window: Window, *_: Any) -> bool:
-    """Whether `forward` computes this."""
+def covers_by_products(next_grad: Any, x: Any, weight: Any, window: Window, *_: Any) -> bool:
+    """Whether `backward_by_products` computes this."""
     return _covered(x.shape[1:], weight.shape, window)
 
 
@@ -60,8 +60,7 @@ def _covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) ->
 
 def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> Geometry:
     """The sizes of such a convolution."""
-    pool = 1 if window.pooling is None else window.pooling[0][0]
-    return Geometry(image[:2], image[2], weight[0], weight[1:3], window.stride, window.dilation, window.padding, pool)
+    return Geometry(image[:2], image[2], weight[0], weight[1:3], window)
 
 
 @cache
@@ -81,18 +80,18 @@ def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation,
 
 
 def forward(
-    found: tuple[Kernel, tuple[int, ...], bool], x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool
+    planned: tuple[Kernel, tuple[int, ...], bool], x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool
 ) -> tuple[Any, Any]:
     """(y, winners)."""
-    kernel, out, pools = found
+    kernel, out, pools = planned
     shape = (x.shape[0], *out)
     y = empty(shape)
-    given = (x, weight, y) if bias is None else (x, weight, bias, y)
+    arguments = (x, weight, y) if bias is None else (x, weight, bias, y)
     if not pools:
-        kernel.call(*given)
+        kernel.call(*arguments)
         return y, None
     winners = empty(shape, _UINT8)
-    kernel.call(*given, winners)
+    kernel.call(*arguments, winners)
     return y, winners
 
 
@@ -152,73 +151,67 @@ def backward_by_products(
     return dx, of_weight, dbias
 
 
+def _arrays(geometry: Geometry) -> tuple[Array, Array, Array, Array, tuple[Array, ...]]:
+    """x, weight, bias, y, and the winners if there are any; each has the same description as its derivative."""
+    out = ("batch", *geometry.out(), geometry.out_channels)
+    winners = (Array(*out, dtype="uint8"),) if geometry.pool > 1 else ()
+    weight = Array(geometry.out_channels, *geometry.kernel_size, geometry.in_channels)
+    return Array("batch", *geometry.size, geometry.in_channels), weight, Array(geometry.out_channels), Array(*out), winners
+
+
 def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True) -> Kernel:
     """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward."""
-    inputs = (_image(geometry), _weight(geometry), *([Array(geometry.out_channels)] if biased else []))
-    shape = ("batch", *geometry.out(), geometry.out_channels)
-    outputs = (Array(*shape), *([Array(*shape, dtype="uint8")] if keeps and geometry.pool > 1 else []))
-    options = {"geometry": geometry, "activation": activation, "keeps": keeps}
-    return kernel("conv2d.forward", direct.build_forward, inputs=inputs, outputs=outputs, options=options)
+    x, weight, bias, y, winners = _arrays(geometry)
+    return kernel(
+        "conv2d.forward",
+        direct.build_forward,
+        inputs=(x, weight, bias) if biased else (x, weight),
+        outputs=(y, *winners) if keeps else (y,),
+        options={"geometry": geometry, "activation": activation, "keeps": keeps},
+    )
 
 
 def dweight_kernel(geometry: Geometry, activation: Activation, few: bool = True) -> Kernel:
     """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias. ``few``: for up to `dweight.FEW` images."""
-    outputs = (_weight(geometry), Array(geometry.out_channels))
+    x, weight, bias, y, winners = _arrays(geometry)
     return kernel(
         "conv2d.dweight",
         dweight.build_dweight,
-        inputs=(_image(geometry), *_derivative(geometry, activation)),
-        outputs=outputs,
+        inputs=(x, y, *[y] * (activation != IDENTITY), *winners),
+        outputs=(weight, bias),
         options={"geometry": geometry, "activation": activation, "few": few},
     )
 
 
 def dx_kernel(geometry: Geometry, activation: Activation) -> Kernel:
     """dy, then weight, then y and winners as `dweight_kernel` takes them; dx."""
-    dy, *others = _derivative(geometry, activation)
-    return kernel(
-        "conv2d.dx",
-        direct.build_dx,
-        inputs=(dy, _weight(geometry), *others),
-        outputs=(_image(geometry),),
-        options={"geometry": geometry, "activation": activation},
-    )
+    x, weight, _, y, winners = _arrays(geometry)
+    inputs = (y, weight, *[y] * (activation != IDENTITY), *winners)
+    return kernel("conv2d.dx", direct.build_dx, inputs=inputs, outputs=(x,), options={"geometry": geometry, "activation": activation})
 
 
 @cache
 def gather_kernel(geometry: Geometry) -> Kernel:
     """Products of every weight with every pixel of dz; dx."""
-    taps = geometry.kernel_size[0] * geometry.kernel_size[1] * geometry.in_channels
-    outputs = (Array("batch", *geometry.size, geometry.in_channels),)
-    inputs = (Array("batch", *geometry.convolved(), taps),)
-    return kernel("conv2d.gather", build_gather, inputs=inputs, outputs=outputs, options={"geometry": geometry})
-
-
-def _image(geometry: Geometry) -> Array:
-    return Array("batch", *geometry.size, geometry.in_channels)
-
-
-def _weight(geometry: Geometry) -> Array:
-    return Array(geometry.out_channels, *geometry.kernel_size, geometry.in_channels)
-
-
-def _derivative(geometry: Geometry, activation: Activation) -> list[Array]:
-    shape = ("batch", *geometry.out(), geometry.out_channels)
-    y = [] if activation == IDENTITY else [Array(*shape)]
-    return [Array(*shape), *y, *([Array(*shape, dtype="uint8")] if geometry.pool > 1 else [])]
+    products = Array("batch", *geometry.convolved(), math.prod(geometry.kernel_size) * geometry.in_channels)
+    outputs = _arrays(geometry)[:1]
+    return kernel("conv2d.gather", build_gather, inputs=(products,), outputs=outputs, options={"geometry": geometry})
 
 
 def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any:
     """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels whose window contains the pixel (x, y)."""
     (taps_down, taps_across), channels = geometry.kernel_size, geometry.in_channels
-    (stride_down, stride), (dilation_down, dilation), (out_height, out_width) = geometry.stride, geometry.dilation, geometry.convolved()
+    (stride_down, stride), (dilation_down, dilation), (out_height, out_width) = (
+        geometry.window.stride,
+        geometry.window.dilation,
+        geometry.convolved(),
+    )
     c, x, y, n = (hl.Var(name) for name in "cxyn")
     taps = hl.RDom([(0, taps_across), (0, taps_down)])
-    left, above = x + geometry.padding[0] - taps.x * dilation, y + geometry.padding[2] - taps.y * dilation_down
+    left, above = x + geometry.window.padding[0] - taps.x * dilation, y + geometry.window.padding[2] - taps.y * dilation_down
     taps.where((above >= 0) & (above % stride_down == 0) & (above / stride_down < out_height))
     taps.where((left >= 0) & (left % stride == 0) & (left / stride < out_width))
     sums, dx = hl.Func("sums"), hl.Func("dx")
-    sums[c, x, y, n] = hl.f32(0)
     sums[c, x, y, n] += products[
         (taps.y * taps_across + taps.x) * channels + c,
         hl.clamp(left / stride, 0, out_width - 1),
@@ -226,8 +219,7 @@ def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any
         n,
     ]
     dx[c, x, y, n] = sums[c, x, y, n]
-    lanes = min(cpu.lanes, power(channels))
-    guard = hl.TailStrategy.GuardWithIf
+    lanes, guard = min(cpu.lanes, power(channels)), hl.TailStrategy.GuardWithIf
     dx.bound(c, 0, channels).vectorize(c, lanes, guard)
     direct.parallel(hl, dx, n, 2 * taps_down * taps_across * channels * geometry.size[0] * geometry.size[1])
     sums.compute_at(dx, x).store_in(hl.MemoryType.Stack).vectorize(c, lanes, guard)

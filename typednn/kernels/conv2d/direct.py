@@ -24,7 +24,7 @@ from typednn.kernels.conv2d.geometry import (
     round_up,
     tile,
 )
-from typednn.kernels.conv2d.images import Derivative, Image, bordered, planes, store
+from typednn.kernels.conv2d.images import Derivative, Image, bordered, filled_up, planes, store
 
 _Weights = Callable[[Any, Any, Any, Any], Any]
 _Finish = Callable[[Sequence[Any]], Any]
@@ -39,33 +39,28 @@ def build_forward(
     def finish(sums: Sequence[Any]) -> Any:
         return activation.expression(hl, sums[0]) if len(sums) == 1 else _largest(hl, sums, activation, keeps)
 
-    def first(c: Any) -> Any:
-        return hl.f32(0) if bias is None else bias[c]
-
     def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
         return weight[r, k, l, c]
 
     if cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1]):
-        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, first, finish)
-    return _by_pixels(hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, first, finish)
+        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finish, bias)
+    return _by_pixels(hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, finish, bias)
 
 
 def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
     """dx[c, x, y, n] = Σ_rkl dz[r, x - k, y - l, n] weight[c, k, l, r], where dz has such a pixel (k, l times the dilation); stride 1."""
     derivative = Derivative(hl, dy, kept, geometry, activation)
-    transposed = geometry.transposed()
-    taps_down, taps_across = geometry.kernel_size
+    lanes_along = dx_lanes(cpu, geometry)
+    if lanes_along == "taps":
+        return _by_taps(hl, cpu, geometry, derivative, weight)
+    transposed, (taps_down, taps_across) = geometry.transposed(), geometry.kernel_size
 
     def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
         return weight[c, taps_across - 1 - k, taps_down - 1 - l, r]
 
-    lanes_along = dx_lanes(cpu, geometry)
-    if lanes_along == "taps":
-        return _by_taps(hl, cpu, geometry, derivative, weight)
     if lanes_along == "channels":
-        return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda _: hl.f32(0), lambda sums: sums[0])
-    read = derivative.planes(hl, cpu, _computed(cpu, transposed))
-    return _by_pixels(hl, cpu, transposed, read, weights, lambda _: hl.f32(0), lambda sums: sums[0])
+        return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda sums: sums[0])
+    return _by_pixels(hl, cpu, transposed, derivative.planes(cpu, _computed(cpu, transposed)), weights, lambda sums: sums[0])
 
 
 def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
@@ -78,41 +73,33 @@ def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
     return min(costs, key=lambda each: costs[each])
 
 
-def _by_channels(
-    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, first: Callable[[Any], Any], finish: _Finish
-) -> Any:
+def _by_channels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, bias: Any = None) -> Any:
     (height, width), lanes, channels, pool = geometry.out(), cpu.lanes, geometry.out_channels, geometry.pool
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
-    vectors = blocks(cpu, channels)
-    while vectors > 1 and vectors * pool**2 > accumulators(cpu):
-        vectors -= 1
+    vectors = max(min(blocks(cpu, channels), accumulators(cpu) // pool**2), 1)
     block = vectors * lanes
     columns, rows = tile(width, height, accumulators(cpu) // vectors, vectors, pool)
 
     c, r, k, l, o, x, y, n = (hl.Var(name) for name in "crkloxyn")  # noqa: E741
-    xo, yo = hl.Var("xo"), hl.Var("yo")
-    guard, inwards = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
+    xo, yo, guard, inwards = hl.Var("xo"), hl.Var("yo"), hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
 
-    def padded(value: Callable[[Any], Any], channel: Any) -> Any:
-        """``value`` of a channel; 0 for channels that only fill up the last block."""
-        if channels % block == 0:
-            return value(channel)
-        return hl.select(channel < channels, value(hl.min(channel, channels - 1)), hl.f32(0))
-
-    packed = hl.Func("packed")
-    packed[c, r, k, l, o] = padded(lambda channel: weights(channel, r, k, l), o * block + c)
+    packed, sums, out = hl.Func("packed"), hl.Func("sums"), hl.Func("out")
+    packed[c, r, k, l, o] = filled_up(hl, lambda channel: weights(channel, r, k, l), o * block + c, channels, block)
     window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
-    sums = hl.Func("sums")
-    sums[c, x, y, n, o] = padded(first, o * block + c)
+    sums[c, x, y, n, o] = hl.f32(0) if bias is None else filled_up(hl, lambda channel: bias[channel], o * block + c, channels, block)
     sums[c, x, y, n, o] += packed[c, window.x, window.y, window.z, o] * image.at(
-        window.x, x * geometry.stride[1] + window.y * geometry.dilation[1], y * geometry.stride[0] + window.z * geometry.dilation[0], n
+        window.x,
+        x * geometry.window.stride[1] + window.y * geometry.window.dilation[1],
+        y * geometry.window.stride[0] + window.z * geometry.window.dilation[0],
+        n,
     )
-    out = hl.Func("out")
     out[c, x, y, n] = finish([sums[c % block, pool * x + i, pool * y + j, n, c / block] for j in range(pool) for i in range(pool)])
 
-    out.bound(c, 0, channels).bound(x, 0, width).bound(y, 0, height)
     (
-        out.split(c, o, c, block, guard)
+        out.bound(c, 0, channels)
+        .bound(x, 0, width)
+        .bound(y, 0, height)
+        .split(c, o, c, block, guard)
         .split(x, xo, x, columns, inwards)
         .split(y, yo, y, rows, inwards)
         .reorder(c, x, y, xo, yo, o, n)
@@ -133,49 +120,47 @@ def _by_channels(
     return out
 
 
-def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, first: Callable[[Any], Any], finish: _Finish) -> Any:
+def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, bias: Any = None) -> Any:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
-    (stride_down, stride), (dilation_down, dilation) = geometry.stride, geometry.dilation
-    most = max(accumulators(cpu) // pool**2, 1)
-    block, vectors = _tile_of_pixels(cpu, geometry)
-    rows = min(tile(height, 1, max(most // (block * vectors), 1), block)[0], 8)
+    (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
+    block, vectors, most_rows = _tile_of_pixels(cpu, geometry)
+    rows = min(tile(height, 1, most_rows, block)[0], 8)
 
     c, o, x, y, n, i, j, f = (hl.Var(name) for name in "coxynijf")
     xo, yo = hl.Var("xo"), hl.Var("yo")
     window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
     sums, planar, out = hl.Func("sums"), hl.Func("planar"), hl.Func("out")
-    sums[x, i, j, c, y, n] = first(c)
+    sums[x, i, j, c, y, n] = hl.f32(0) if bias is None else bias[c]
     row = (pool * y + j) * stride_down + window.z * dilation_down
-    sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(x, i * stride + window.y * dilation, window.x, row, n)
+    sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(window.x, (x, i * stride + window.y * dilation), row, n)
     # Rows of whole vectors on the stack first: their channels are shuffled together there, as scattered stores would take longer.
     planar[c, x, y, n] = finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)])
     one = planar[c, x, y, n]
     out[c, x, y, n] = hl.Tuple([one[0], one[1]]) if planar.outputs() > 1 else one
 
-    guard, inwards = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
-    out.bound(c, 0, channels).bound(x, 0, width).bound(y, 0, height)
-    out.split(y, yo, y, rows, inwards).fuse(c, x, f).reorder(f, y, yo, n).vectorize(f, min(lanes, power(channels * width)), guard)
-    parallel(hl, out, n, geometry.flops())
-    planar.compute_at(out, yo).bound(c, 0, channels).bound(x, 0, _computed(cpu, geometry))
-    store(hl, planar, channels * _computed(cpu, geometry) * rows)
+    guard, inwards, computed = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards, _computed(cpu, geometry)
+    out.bound(c, 0, channels).bound(x, 0, width).bound(y, 0, height).split(y, yo, y, rows, inwards).fuse(c, x, f)
+    parallel(hl, out.reorder(f, y, yo, n).vectorize(f, min(lanes, power(channels * width)), guard), n, geometry.flops())
+    store(hl, planar.compute_at(out, yo).bound(c, 0, channels).bound(x, 0, computed), channels * computed * rows)
     planar.split(c, o, c, block, inwards).split(x, xo, x, lanes * vectors).reorder(x, c, y, xo, o, n)
     planar.vectorize(x, lanes).unroll(x).unroll(c).unroll(y)
-    sums.compute_at(planar, xo).store_in(hl.MemoryType.Stack).reorder(x, i, j, c, y, n).vectorize(x, lanes)
-    update = sums.update().reorder(x, i, j, c, y, window.x, window.y, window.z, n).vectorize(x, lanes)
+    sums.compute_at(planar, xo).store_in(hl.MemoryType.Stack).reorder(x, i, j, c, y, n)
+    update = sums.update().reorder(x, i, j, c, y, window.x, window.y, window.z, n)
     for stage in (sums, update):
-        stage.unroll(x).unroll(i).unroll(j).unroll(c).unroll(y)
+        stage.vectorize(x, lanes).unroll(x).unroll(i).unroll(j).unroll(c).unroll(y)
     if taps_across <= 8 and in_channels == 1:
         update.unroll(window.y)
     image.compute_at(out, n)
     return out
 
 
-def _tile_of_pixels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
-    """(channels, vectors of pixels) that are summed at a time."""
+def _tile_of_pixels(cpu: Cpu, geometry: Geometry) -> tuple[int, int, int]:
+    """(channels, vectors of pixels, most rows) that are summed at a time."""
     most = max(accumulators(cpu) // geometry.pool**2, 1)
     block = -(-geometry.out_channels // -(-geometry.out_channels // most))
-    return block, 2 if geometry.out()[1] % (2 * cpu.lanes) == 0 and 2 * block <= most else 1
+    vectors = 2 if geometry.out()[1] % (2 * cpu.lanes) == 0 and 2 * block <= most else 1
+    return block, vectors, max(most // (block * vectors), 1)
 
 
 def _computed(cpu: Cpu, geometry: Geometry) -> int:
@@ -186,55 +171,46 @@ def _computed(cpu: Cpu, geometry: Geometry) -> int:
 def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weight: Any) -> Any:
     lanes, stack, guard = cpu.lanes, hl.MemoryType.Stack, hl.TailStrategy.GuardWithIf
     (taps_down, taps_across), channels, filters = geometry.kernel_size, geometry.in_channels, geometry.out_channels
-    (rows, columns), width, (left, _, top, _) = geometry.pooled_extent(), geometry.size[1], geometry.padding
+    (rows, columns), width, (left, _, top, _) = geometry.pooled_extent(), geometry.size[1], geometry.window.padding
     taps = taps_across * channels
     vectors = round_up(taps, lanes) // lanes
     block = -(-vectors // -(-vectors // (2 if cpu.registers < 32 else 4)))
     wide = round_up(vectors, block) * lanes
     pixels = divisor(columns, (cpu.registers - 4) // block)
-    t, c, k, x, y, n, f = (hl.Var(name) for name in "tckxynf")
-    to, xo = hl.Var("to"), hl.Var("xo")
+    t, c, k, x, y, n, f, to, xo = (hl.Var(name) for name in ("t", "c", "k", "x", "y", "n", "f", "to", "xo"))
+    dz, bank, products, each, rows_of, dx = (hl.Func(name) for name in ("dz", "bank", "products", "each", "rows_of", "dx"))
 
-    dz = hl.Func("dz")
     dz[c, x, y, n] = derivative.at(c, x, y, n)
-    bank = hl.Func("bank")
     tap = hl.min(t, taps - 1)
     bank[t, c, k] = hl.select(t < taps, weight[tap % channels, tap / channels, k, c], hl.f32(0))
     r = hl.RDom([(0, filters), (0, taps_down)])
-    r.where(y - r.y >= 0)
-    r.where(y - r.y < rows)
-    products = hl.Func("products")
-    products[t, x, y, n] = hl.f32(0)
+    r.where((y - r.y >= 0) & (y - r.y < rows))
     products[t, x, y, n] += dz[r.x, x, hl.clamp(y - r.y, 0, rows - 1), n] * bank[t, r.x, r.y]
-    each = hl.Func("each")
     each[t, x, y, n] = hl.select(t < taps, products[t, x, y, n], hl.f32(0))  # beyond the taps it is 0·dz, which may be NaN
     # Kernels ``taps_across`` pixels apart touch without overlapping: that many rows of them, stored side by side, are added up.
     turns = -(-columns // taps_across)
-    rows_of, rx = hl.Func("rows_of"), hl.RDom([(0, wide), (0, turns)])
+    rx = hl.RDom([(0, wide), (0, turns)])
     column = rx.y * taps_across + k
     rx.where(column < columns)
     rows_of[f, k, y, n] = hl.f32(0)
     rows_of[rx.x + channels * column, k, y, n] = each[rx.x, hl.min(column, columns - 1), y, n]
-    dx = hl.Func("dx")
     first, *others = (rows_of[(x + left) * channels + c, place, y + top, n] for place in range(taps_across))
     dx[c, x, y, n] = sum(others, first)
 
     length = round_up(max((turns * taps_across - 1) * channels + wide, channels * left + round_up(width * channels, lanes)), lanes)
-    dx.bound(c, 0, channels).bound(x, 0, width).fuse(c, x, f).vectorize(f, lanes, guard)
-    parallel(hl, dx, n, geometry.flops())
+    parallel(hl, dx.bound(c, 0, channels).bound(x, 0, width).fuse(c, x, f).vectorize(f, lanes, guard), n, geometry.flops())
     bank.compute_root().bound_extent(t, wide).vectorize(t, lanes)
     rows_of.compute_at(dx, y).store_in(stack).bound(f, 0, length).bound(k, 0, taps_across).vectorize(f, lanes)
     update = rows_of.update().reorder(rx.x, k, rx.y, y, n).allow_race_conditions().vectorize(rx.x, lanes)
     if wide // lanes * columns <= 64:
         update.unroll(rx.x).unroll(k).unroll(rx.y)
-    each.compute_at(dx, y)
-    store(hl, each, wide * columns)
+    store(hl, each.compute_at(dx, y), wide * columns)
     each.split(t, to, t, block * lanes).split(x, xo, x, pixels).reorder(t, x, xo, to, y, n).vectorize(t, lanes).unroll(t).unroll(x)
     products.compute_at(each, xo).vectorize(t, lanes).unroll(t).unroll(x)
     products.update().reorder(t, x, r.x, r.y, y, n).vectorize(t, lanes).unroll(t).unroll(x)
     if not derivative.is_dy:
-        dz.compute_at(dx, n).vectorize(c, min(lanes, power(filters)), hl.TailStrategy.ShiftInwards)
-        store(hl, dz, filters * rows * columns)
+        store(hl, dz.compute_at(dx, n), filters * rows * columns)
+        dz.vectorize(c, min(lanes, power(filters)), hl.TailStrategy.ShiftInwards)
     return dx
 
 
@@ -245,8 +221,7 @@ def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> 
     best, which = hl.select(only_nan, lowest, z[0]), hl.i32(0)
     for number, each in enumerate(z[1:], 1):
         is_nan = nan.is_nan(hl, each)
-        only_nan = only_nan & is_nan
-        candidate = hl.select(is_nan, lowest, each)
+        only_nan, candidate = only_nan & is_nan, hl.select(is_nan, lowest, each)
         which = hl.select(candidate > best, hl.i32(number), which)
         best = hl.max(best, candidate)
     y = hl.select(only_nan, lowest, activation.expression(hl, best))
@@ -255,6 +230,5 @@ def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> 
 
 def parallel(hl: Any, function: Any, n: Any, flops: int) -> None:
     """Images in tasks of about a million operations; a smaller batch is one task, which starts no thread."""
-    chunk = hl.Var("chunk")
-    images = max(1, min(64, _TASK // flops))
+    chunk, images = hl.Var("chunk"), max(1, min(64, _TASK // flops))
     function.split(n, chunk, n, images, hl.TailStrategy.GuardWithIf).parallel(chunk)

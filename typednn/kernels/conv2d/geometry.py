@@ -13,20 +13,22 @@ class Window(NamedTuple):
 
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Zeros around the image: left, right, top, bottom."""
-    pooling: tuple[Pair, Pair, Pair] | None = None
-    """Size, stride and dilation of the pooling's windows; None: no pooling."""
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)  # zeros around the image: left, right, top, bottom
+    pooling: tuple[Pair, Pair, Pair] | None = None  # size, stride and dilation of the pooling's windows; None: no pooling
 
     @property
     def side_by_side(self) -> bool:
         """Whether compiled kernels include the pooling: windows of 2x2 or 3x3 that touch without overlapping, or none."""
         return self.pooling in (None, ((2, 2), (2, 2), (1, 1)), ((3, 3), (3, 3), (1, 1)))
 
+    def padded(self, size: Pair) -> Pair:
+        """Height and width of images of ``size`` with the zeros around them."""
+        left, right, top, bottom = self.padding
+        return size[0] + top + bottom, size[1] + left + right
+
     def convolved(self, size: Pair, kernel_size: Pair) -> Pair:
         """Height and width of what the convolution makes of images of ``size``."""
-        left, right, top, bottom = self.padding
-        return output_sizes((size[0] + top + bottom, size[1] + left + right), kernel_size, self.stride, self.dilation)
+        return output_sizes(self.padded(size), kernel_size, self.stride, self.dilation)
 
     def out(self, size: Pair, kernel_size: Pair) -> Pair:
         """Height and width of y: after the pooling, where there is one."""
@@ -41,21 +43,20 @@ class Geometry(NamedTuple):
     in_channels: int
     out_channels: int
     kernel_size: Pair
-    stride: Pair = (1, 1)
-    dilation: Pair = (1, 1)
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Zeros around the image: left, right, top, bottom."""
-    pool: int = 1
-    """Afterwards, the largest number of each window of ``pool`` x ``pool`` that lie side by side; 1 for no pooling."""
+    window: Window = Window()
+
+    @property
+    def pool(self) -> int:
+        """The windows that are pooled are ``pool`` x ``pool``, side by side; 1 for no pooling."""
+        return 1 if self.window.pooling is None else self.window.pooling[0][0]
 
     def convolved(self) -> Pair:
         """Height and width of what the convolution makes."""
-        return Window(self.stride, self.dilation, self.padding).convolved(self.size, self.kernel_size)
+        return self.window.convolved(self.size, self.kernel_size)
 
     def out(self) -> Pair:
         """Height and width of y: after the pooling, where there is one."""
-        height, width = self.convolved()
-        return height // self.pool, width // self.pool
+        return self.window.out(self.size, self.kernel_size)
 
     def pooled_extent(self) -> Pair:
         """Height and width of the part of `convolved` that lies in pooling windows."""
@@ -64,7 +65,7 @@ class Geometry(NamedTuple):
 
     def reach(self) -> Pair:
         """How far the last tap lies from the first."""
-        return self.dilation[0] * (self.kernel_size[0] - 1), self.dilation[1] * (self.kernel_size[1] - 1)
+        return self.window.dilation[0] * (self.kernel_size[0] - 1), self.window.dilation[1] * (self.kernel_size[1] - 1)
 
     def flops(self) -> int:
         """Operations for one image."""
@@ -73,9 +74,8 @@ class Geometry(NamedTuple):
 
     def transposed(self) -> Geometry:
         """The convolution that dx is at stride 1: of dy with a border around it, with the reversed weights."""
-        down, across = self.reach()
-        size = self.size[0] + down, self.size[1] + across
-        return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, (1, 1), self.dilation)
+        size = self.size[0] + self.reach()[0], self.size[1] + self.reach()[1]
+        return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, Window(dilation=self.window.dilation))
 
 
 def cost_by_channels(cpu: Cpu, channels: int) -> float:
@@ -91,7 +91,7 @@ def cost_by_pixels(cpu: Cpu, columns: int) -> float:
 def cost_by_taps(cpu: Cpu, geometry: Geometry) -> float:
     """Lanes computed for each one used, along the weights of a row of a window; plus the cost of adding up overlaps."""
     taps = geometry.kernel_size[1] * geometry.in_channels
-    if geometry.dilation != (1, 1) or taps > 4 * cpu.lanes:
+    if geometry.window.dilation != (1, 1) or taps > 4 * cpu.lanes:
         return float("inf")
     return 1.15 * round_up(taps, cpu.lanes) / taps
 
@@ -110,8 +110,7 @@ def blocks(cpu: Cpu, channels: int) -> int:
 def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tuple[int, int]:
     """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, those with the least work for the whole image."""
 
-    def cost(tile: tuple[int, int]) -> float:
-        columns, rows = tile
+    def cost(columns: int, rows: int) -> float:
         pixels = columns * rows * pool**2
         # Each step of a tile multiplies, and loads what it multiplies: weights once per tile, pixels once per tap.
         return -(-width // columns) * -(-height // rows) * (pixels * vectors + vectors + 0.5 * pixels + 2)
@@ -120,7 +119,7 @@ def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tup
     tiles = [
         (columns, rows) for columns in range(1, min(width, max(most, 1)) + 1) for rows in range(1, min(height, max(most // columns, 1)) + 1)
     ]
-    return min(tiles, key=lambda tile: (cost(tile), tile[1]))
+    return min(tiles, key=lambda tile: (cost(*tile), tile[1]))
 
 
 def divisor(count: int, most: int) -> int:

@@ -5,23 +5,24 @@ along flat rows: number f = channels·column + channel.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from typednn.engines import Cpu
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import Geometry, power, round_up
 
-STACK = 64 * 1024
-"""Bytes up to which a stage lies on the thread's stack; larger ones are allocated."""
+STACK = 64 * 1024  # bytes up to which a stage lies on the thread's stack; larger ones are allocated
 
+# A number of an image, read by channel, column, row and the image's index in the batch.
 Read = Callable[[Any, Any, Any, Any], Any]
-"""A number of an image, read by channel, column, row and the image's index in the batch."""
 
 
-class Image(NamedTuple):
-    """``at`` reads a number: a `Read`, or as `_planes` says. ``stages`` have to be computed before, image by image."""
+@dataclass(frozen=True)
+class Image:
+    """``at`` reads a number, from planes as `_planes` says. ``stages`` have to be computed before, image by image."""
 
-    at: Callable[..., Any]
+    at: Read
     stages: tuple[Any, ...] = ()
 
     def compute_at(self, function: Any, var: Any) -> None:
@@ -36,22 +37,38 @@ def pixels(x: Any) -> Read:
 
 def bordered(hl: Any, cpu: Cpu, x: Any, geometry: Geometry) -> Image:
     """``x`` with the padding around it; ``x`` itself where there is none."""
-    if not any(geometry.padding):
+    if not any(geometry.window.padding):
         return Image(pixels(x))
-    left, _, top, _ = geometry.padding
-    (height, width), channels = geometry.size, geometry.in_channels
-    f, y, n = hl.Var("f"), hl.Var("y"), hl.Var("n")
-    image, r = hl.Func("bordered"), hl.RDom([(0, width * channels), (0, height)])
-    image[f, y, n] = hl.f32(0)
-    image[r.x, r.y, n] = x[r.x % channels, r.x / channels, r.y, n]
-    image.vectorize(f, cpu.lanes, hl.TailStrategy.RoundUp)
+    left, _, top, _ = geometry.window.padding
+    return _bordered(hl, cpu, pixels(x), (*geometry.size, geometry.in_channels), (-top, -left), geometry.reach())
+
+
+def _bordered(hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]) -> Image:
+    """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it; `_flat` says the rest."""
+    height, width, channels = size
+    image, r, n = hl.Func("bordered"), hl.RDom([(0, width * channels), (0, height)]), hl.Var("n")
+    image[hl.Var("f"), hl.Var("y"), n] = hl.f32(0)
+    image[r.x, r.y, n] = read(r.x % channels, r.x / channels, r.y, n)
     image.update().vectorize(r.x, min(cpu.lanes, power(width * channels)), hl.TailStrategy.GuardWithIf)
-    store(hl, image, (width + geometry.reach()[1]) * channels * (height + geometry.reach()[0]))
+    return _flat(hl, cpu, image, size, shift, reach)
 
-    def at(channel: Any, column: Any, row: Any, n: Any) -> Any:
-        return image[(column - left) * channels + channel, row - top, n]
 
-    return Image(at, (image,))
+def _flat(hl: Any, cpu: Cpu, image: Any, size: tuple[int, int, int], shift: tuple[int, int], reach: tuple[int, int]) -> Image:
+    """``image`` in flat rows, zeros but for what an update writes: ``size`` of it, and ``reach`` rows and columns more.
+
+    Pixel (column, row) lies ``shift`` = (rows, columns) further on.
+    """
+    height, width, channels = size
+    image.vectorize(image.args()[0], cpu.lanes, hl.TailStrategy.RoundUp)
+    store(hl, image, (width + reach[1]) * channels * (height + reach[0]))
+    return Image(lambda channel, column, row, n: image[(column + shift[1]) * channels + channel, row + shift[0], n], (image,))
+
+
+def filled_up(hl: Any, value: Callable[[Any], Any], channel: Any, channels: int, block: int) -> Any:
+    """``value`` of a channel; 0 for channels that only fill up the last block."""
+    if channels % block == 0:
+        return value(channel)
+    return hl.select(channel < channels, value(hl.min(channel, channels - 1)), hl.f32(0))
 
 
 def blocked(
@@ -65,15 +82,11 @@ def blocked(
     left, right, top, bottom = padding
     count = -(-channels // block)
     c, x, y, o, n = (hl.Var(name) for name in "cxyon")
-    image = hl.Func("blocked")
+    image, lanes = hl.Func("blocked"), min(cpu.lanes, power(block))
 
     def value(c: Any, x: Any, y: Any, o: Any) -> Any:
-        channel = o * block + c
-        if channels % block == 0:
-            return read(channel, x, y, n)
-        return hl.select(channel < channels, read(hl.min(channel, channels - 1), x, y, n), hl.f32(0))
+        return filled_up(hl, lambda channel: read(channel, x, y, n), o * block + c, channels, block)
 
-    lanes = min(cpu.lanes, power(block))
     if any(padding):
         r = hl.RDom([(0, block), (0, width), (0, height), (0, count)])
         image[c, x, y, o, n] = hl.f32(0)
@@ -85,11 +98,7 @@ def blocked(
         image[c, x, y, o, n] = value(c, x, y, o)
     image.bound(c, 0, block).vectorize(c, lanes, hl.TailStrategy.ShiftInwards)
     store(hl, image, block * count * (width + left + right) * (height + top + bottom))
-
-    def at(channel: Any, column: Any, row: Any, n: Any) -> Any:
-        return image[channel % block, column, row, channel / block, n]
-
-    return Image(at, (image,))
+    return Image(lambda channel, column, row, n: image[channel % block, column, row, channel / block, n], (image,))
 
 
 class Derivative(NamedTuple):
@@ -133,77 +142,63 @@ class Derivative(NamedTuple):
         """Whether dz is dy itself."""
         return self.activation == IDENTITY and self.geometry.pool == 1
 
-    def planes(self, hl: Any, cpu: Cpu, columns: int) -> Image:
+    def planes(self, cpu: Cpu, columns: int) -> Image:
         """As `bordered`, in planes."""
         geometry, transposed = self.geometry, self.geometry.transposed()
-        before = geometry.reach()[0] - geometry.padding[2], geometry.reach()[1] - geometry.padding[0]
-        return _planes(hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
+        before = geometry.reach()[0] - geometry.window.padding[2], geometry.reach()[1] - geometry.window.padding[0]
+        return _planes(self.hl, cpu, self.at, transposed, geometry.pooled_extent(), before, columns + _beyond(transposed))
 
     def bordered(self, cpu: Cpu) -> Image:
         """dz with zeros around it, for a convolution with the reversed weights, whose pixel (x, y) is dx at (x, y)."""
-        hl, geometry = self.hl, self.geometry
-        (down, across), (left, _, top, _) = geometry.reach(), geometry.padding
-        (rows, columns), channels, pool = geometry.pooled_extent(), geometry.out_channels, geometry.pool
-        if self.is_dy and geometry.reach() == (0, 0) and not any(geometry.padding):
+        hl, geometry, pool = self.hl, self.geometry, self.geometry.pool
+        (down, across), (left, _, top, _) = geometry.reach(), geometry.window.padding
+        (rows, columns), channels = geometry.pooled_extent(), geometry.out_channels
+        if self.is_dy and geometry.reach() == (0, 0) and not any(geometry.window.padding):
             return Image(self.at)
-        f, y, n = hl.Var("f"), hl.Var("y"), hl.Var("n")
-        image, guard = hl.Func("dz"), hl.TailStrategy.GuardWithIf
-        image[f, y, n] = hl.f32(0)
+        layout = (rows, columns, channels), (top - down, left - across), (2 * down, 2 * across)
         if pool == 1:
-            r = hl.RDom([(0, columns * channels), (0, rows)])
-            image[r.x, r.y, n] = self.vjp(r.x % channels, r.x / channels, r.y, n)
-            image.update().vectorize(r.x, min(cpu.lanes, power(columns * channels)), guard)
-        else:
-            r = hl.RDom([(0, channels), (0, pool), (0, columns // pool), (0, pool), (0, rows // pool)])
-            c, i, column, j, row = (r[axis] for axis in range(5))
-            dz = self.part(self.vjp(c, column, row, n), self.winner(c, column, row, n), i, j)
-            image[(column * pool + i) * channels + c, row * pool + j, n] = dz
-            # No race: each number is written once, which Halide can't see.
-            image.update().allow_race_conditions().vectorize(c, min(cpu.lanes, power(channels)), guard).unroll(i)
-        image.vectorize(f, cpu.lanes, hl.TailStrategy.RoundUp)
-        store(hl, image, (columns + 2 * across) * channels * (rows + 2 * down))
-
-        def at(channel: Any, column: Any, row: Any, n: Any) -> Any:
-            return image[(column + left - across) * channels + channel, row + top - down, n]
-
-        return Image(at, (image,))
+            return _bordered(hl, cpu, self.vjp, *layout)
+        image, n = hl.Func("dz"), hl.Var("n")
+        r = hl.RDom([(0, channels), (0, pool), (0, columns // pool), (0, pool), (0, rows // pool)])
+        c, i, column, j, row = (r[axis] for axis in range(5))
+        image[hl.Var("f"), hl.Var("y"), n] = hl.f32(0)
+        dz = self.part(self.vjp(c, column, row, n), self.winner(c, column, row, n), i, j)
+        image[(column * pool + i) * channels + c, row * pool + j, n] = dz
+        # No race: each number is written once, which Halide can't see.
+        lanes = min(cpu.lanes, power(channels))
+        image.update().allow_race_conditions().vectorize(c, lanes, hl.TailStrategy.GuardWithIf).unroll(i)
+        return _flat(hl, cpu, image, *layout)
 
 
 def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int, int], before: tuple[int, int], length: int) -> Image:
     """An image by planes of one channel each, for lanes along its columns.
 
-    Neighbouring windows lie ``step`` columns apart, so the columns are split into ``step`` parts: ``at(p, q, channel, row, n)`` is column
-    p·step + q, where q is known when the kernel is made. ``length`` columns of each part can be read. ``read`` reads an image of size
-    ``source``, which lies ``before`` = (rows, columns) inside the padded image.
+    Neighbouring windows lie ``step`` columns apart, so the columns are split into ``step`` parts: ``at(channel, (p, q), row, n)`` is
+    column p·step + q, where q is known when the kernel is made. ``length`` columns of each part can be read. ``read`` reads an image of
+    size ``source``, which lies ``before`` = (rows, columns) inside the padded image.
     """
-    step = geometry.pool * geometry.stride[1]
-    channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.padding[2:]), before
+    step = geometry.pool * geometry.window.stride[1]
+    channels, rows, (above, left) = geometry.in_channels, geometry.size[0] + sum(geometry.window.padding[2:]), before
     length = round_up(length, cpu.lanes)
     plane, split = hl.Func("plane"), hl.Func("split")
     p, q, m, y, n, j = (hl.Var(name) for name in ("p", "q", "m", "y", "n", "j"))
-
-    def contiguous(p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
-        return plane[p + q, channel, row, n]
-
-    def strided(p: Any, q: Any, channel: Any, row: Any, n: Any) -> Any:
-        return split[p + q / step, q % step, channel, row, n]
-
+    image = Image(lambda channel, column, row, n: plane[column[0] + column[1], channel, row, n], (plane,))
     if step == channels == 1 and before == (0, 0) and length <= source[1]:
         plane[j, m, y, n] = read(0, j, y, n)
-        return Image(contiguous)
+        return Image(image.at)
     plane[j, m, y, n] = hl.f32(0)
     x0, y0 = max(-left, 0), max(-above, 0)
-    columns, row_count = min(source[1], length * step - left) - x0, min(source[0], rows - above) - y0
-    r = hl.RDom([(x0, max(columns, 0)), (0, channels), (y0, max(row_count, 0))])
+    x1, y1 = max(min(source[1], length * step - left), x0), max(min(source[0], rows - above), y0)
+    r = hl.RDom([(x0, x1 - x0), (0, channels), (y0, y1 - y0)])
     plane[r.x + left, r.y, r.z + above, n] = read(r.y, r.x, r.z, n)
     plane.bound(j, 0, length * step).bound(m, 0, channels).bound(y, 0, rows).vectorize(j, cpu.lanes)
     plane.update().vectorize(r.x, cpu.lanes, hl.TailStrategy.GuardWithIf)
-    image = Image(contiguous, (plane,))
     if step > 1:
         split[p, q, m, y, n] = plane[p * step + q, m, y, n]
-        split.bound(p, 0, length).bound(q, 0, step).bound(y, 0, rows).bound(m, 0, channels)
-        split.vectorize(p, cpu.lanes).unroll(q)
-        image = Image(strided, (plane, split))
+        split.bound(p, 0, length).bound(q, 0, step).bound(y, 0, rows).bound(m, 0, channels).vectorize(p, cpu.lanes).unroll(q)
+        image = Image(
+            lambda channel, column, row, n: split[column[0] + column[1] / step, column[1] % step, channel, row, n], (plane, split)
+        )
     for stage in image.stages:
         store(hl, stage, length * step * channels * rows)
     return image
@@ -211,13 +206,13 @@ def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int
 
 def planes(hl: Any, cpu: Cpu, x: Any, geometry: Geometry, columns: int) -> Image:
     """``x`` with the padding around it, as `_planes`; each tap can read ``columns`` columns of its part."""
-    left, _, top, _ = geometry.padding
-    return _planes(hl, cpu, pixels(x), geometry, geometry.size, (top, left), columns + _beyond(geometry))
+    before = geometry.window.padding[2], geometry.window.padding[0]
+    return _planes(hl, cpu, pixels(x), geometry, geometry.size, before, columns + _beyond(geometry))
 
 
 def _beyond(geometry: Geometry) -> int:
     """How far the last tap reads beyond the first, in columns of a part."""
-    step = geometry.stride[1]
+    step = geometry.window.stride[1]
     return ((geometry.pool - 1) * step + geometry.reach()[1]) // (geometry.pool * step)
 
 

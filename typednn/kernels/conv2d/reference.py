@@ -21,6 +21,7 @@ patches take kernel_height·kernel_width/stride² times the memory of x while a 
 Source: "Deep Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,16 +31,15 @@ from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import Window
 from typednn.kernels.max_pool2d import reference as max_pool2d
 from typednn.kernels.pad2d import reference as pad2d
-from typednn.kernels.windows import output_sizes, taps
+from typednn.kernels.windows import Pair, taps
 
 
 def forward(
     x: Array4, weight: Array4, bias: Array1 | None, window: Window, activation: Activation = IDENTITY, keeps: bool = True
 ) -> tuple[Array4, AnyIntArray | None]:
     """(y, winners), both (batch, out_height, out_width, out_channels); no winners without pooling, or unless ``keeps``."""
-    padded = _padded(x, window)
-    rows: Array2 = _patches(padded, weight.shape[1:3], window).T @ weight.reshape(len(weight), -1).T
-    z: Array4 = rows.reshape(len(x), *output_sizes(padded.shape[1:3], weight.shape[1:3], window.stride, window.dilation), len(weight))
+    rows: Array2 = _patches(x, weight.shape[1:3], window).T @ weight.reshape(len(weight), -1).T
+    z: Array4 = rows.reshape(len(x), *window.convolved(x.shape[1:3], weight.shape[1:3]), len(weight))
     return finished(z, bias, window, activation, keeps, max_pool2d.forward)
 
 
@@ -85,47 +85,39 @@ def backward(
     ``y`` and ``winners`` are what `forward` gave: needed with an activation, and with pooling.
     """
     xp = namespace(x)
-    padded = _padded(x, window)
-    batch, height, width, in_channels = padded.shape
-    out_channels, kernel_height, kernel_width, _ = weight.shape
-    kernel_size = (kernel_height, kernel_width)
-    out_height, out_width = output_sizes((height, width), kernel_size, window.stride, window.dilation)
-    shape = batch, out_height, out_width, out_channels
-    dz: Array4 = derivative(next_grad, y, winners, shape, window, activation, max_pool2d.backward)
-    rows: Array2 = dz.reshape(batch * out_height * out_width, out_channels)
+    (batch, height, width, in_channels), kernel_size = x.shape, weight.shape[1:3]
+    size, windows = window.padded((height, width)), window.convolved((height, width), kernel_size)
+    dz: Array4 = derivative(next_grad, y, winners, (batch, *windows, len(weight)), window, activation, max_pool2d.backward)
+    rows: Array2 = dz.reshape(-1, len(weight))
 
     # Not rows.T @ patches.T, which is equal: in that form OpenBLAS's threads wait for each other, for seconds on a busy machine.
-    dweight: Array4 = (_patches(padded, kernel_size, window) @ rows).T.reshape(weight.shape)
+    dweight: Array4 = (_patches(x, kernel_size, window) @ rows).T.reshape(weight.shape)
     dbias: Array1 = sums.over(dz, (0, 1, 2))
     if not wants_input:
         return None, dweight, dbias
 
-    dpatches = weight.reshape(out_channels, -1).T @ rows.T
-    dpatches = dpatches.reshape(kernel_height * kernel_width, in_channels, batch, out_height, out_width)
-    planes = xp.zeros((in_channels, batch, height, width), dtype=x.dtype)
-    for tap, (tap_rows, tap_columns) in enumerate(taps((height, width), kernel_size, window.stride, window.dilation)):
+    dpatches = (weight.reshape(len(weight), -1).T @ rows.T).reshape(math.prod(kernel_size), in_channels, batch, *windows)
+    planes = xp.zeros((in_channels, batch, *size), dtype=x.dtype)
+    for tap, (tap_rows, tap_columns) in enumerate(taps(size, kernel_size, window.stride, window.dilation)):
         planes[:, :, tap_rows, tap_columns] += dpatches[tap]
     dx: Array4 = xp.ascontiguousarray(pad2d.backward(planes.transpose(1, 2, 3, 0), window.padding, "constant"))
     return dx, dweight, dbias
 
 
-def _padded(x: Array4, window: Window) -> Array4:
-    return pad2d.forward(x, window.padding, "constant", 0.0) if any(window.padding) else x
-
-
-def _patches(x: Array4, kernel_size: tuple[int, int], window: Window) -> Array2:
+def _patches(x: Array4, kernel_size: Pair, window: Window) -> Array2:
     """(kernel_height · kernel_width · in_channels, batch · rows · columns of z): the pixels that each weight is multiplied by.
 
     Channels go first, so that runs of pixels are copied and not one pixel's few channels at a time: 2 to 5 times faster.
     """
     xp = namespace(x)
     batch, height, width, in_channels = x.shape
-    out_height, out_width = output_sizes((height, width), kernel_size, window.stride, window.dilation)
-    planes = xp.ascontiguousarray(x.transpose(3, 0, 1, 2))
-    patches = xp.empty((kernel_size[0] * kernel_size[1], in_channels, batch, out_height, out_width), dtype=x.dtype)
-    for tap, (rows, columns) in enumerate(taps((height, width), kernel_size, window.stride, window.dilation)):
+    windows = window.convolved((height, width), kernel_size)
+    padded = pad2d.forward(x, window.padding, "constant", 0.0) if any(window.padding) else x
+    planes = xp.ascontiguousarray(padded.transpose(3, 0, 1, 2))
+    patches = xp.empty((math.prod(kernel_size), in_channels, batch, *windows), dtype=x.dtype)
+    for tap, (rows, columns) in enumerate(taps(planes.shape[2:], kernel_size, window.stride, window.dilation)):
         patches[tap] = planes[:, :, rows, columns]
-    flat: Array2 = patches.reshape(kernel_size[0] * kernel_size[1] * in_channels, batch * out_height * out_width)
+    flat: Array2 = patches.reshape(math.prod(kernel_size) * in_channels, batch * math.prod(windows))
     return flat
 
 
@@ -140,8 +132,7 @@ def dilate2d(x: Array4, factor: tuple[int, int]) -> Array4:
 
 def cross_correlate2d(image: Array2, kernel: Array2, stride: tuple[int, int]) -> Array2:
     """y[r,c] = Σ_ij image[r·stride + i, c·stride + j] kernel[i,j] (eq 10): conv2d of one image with one channel."""
-    y, _ = forward(image[None, :, :, None], kernel[None, :, :, None], None, Window(stride))
-    correlated: Array2 = y[0, :, :, 0]
+    correlated: Array2 = forward(image[None, :, :, None], kernel[None, :, :, None], None, Window(stride))[0][0, :, :, 0]
     return correlated
 
 

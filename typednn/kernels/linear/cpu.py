@@ -32,8 +32,8 @@ def forward(x: Any, weight: Any, bias: Any, activation: Activation) -> Any:
     """y (batch, out_features), by one kernel."""
     batch, weight_shape = x.shape[0], weight.shape
     y = empty((batch, weight_shape[0]))
-    given = (x, weight) if bias is None else (x, weight, bias)
-    _forward(batch <= FEW_ROWS, weight_shape, bias is not None, activation).call(*given, y)
+    arguments = (x, weight, y) if bias is None else (x, weight, bias, y)
+    _forward(batch <= FEW_ROWS, weight_shape, bias is not None, activation).call(*arguments)
     return y
 
 
@@ -41,9 +41,8 @@ def forward_by_blas(x: Any, weight: Any, bias: Any, activation: Activation) -> A
     """y (batch, out_features), by a product and one more pass."""
     y = empty((x.shape[0], weight.shape[0]))
     sgemm(x, weight, y, transpose_b=True)
-    given = () if bias is None else (bias,)
-    if given or activation.name != "identity":
-        _finished(weight.shape[0], bias is not None, activation).call(y, *given)
+    if bias is not None or activation.name != "identity":
+        _finished(weight.shape[0], bias is not None, activation).call(y, *([] if bias is None else [bias]))
     return y
 
 
@@ -52,12 +51,12 @@ def backward(next_grad: Any, x: Any, weight: Any, y: Any, activation: Activation
     weight_shape = weight.shape
     run = _backward(weight_shape, activation, wants_input, x.shape[0] <= sums.FEW).call
     dweight, dbias = empty(weight_shape), empty(weight_shape[:1])
-    given = (next_grad,) if activation.name == "identity" else (next_grad, y)
+    arguments = (next_grad, x) if activation.name == "identity" else (next_grad, y, x)
     if not wants_input:
-        run(*given, x, dweight, dbias)
+        run(*arguments, dweight, dbias)
         return None, dweight, dbias
     dx = empty(x.shape)
-    run(*given, x, weight, dx, dweight, dbias)
+    run(*arguments, weight, dx, dweight, dbias)
     return dx, dweight, dbias
 
 
@@ -98,35 +97,44 @@ def _forward(few: bool, weight: tuple[int, int], biased: bool, activation: Activ
 
 @cache
 def _backward(weight: tuple[int, int], activation: Activation, wants_input: bool, few: bool) -> Kernel:
-    out_features, in_features = weight
-    x, rows = Array("batch", in_features), Array("batch", out_features)
-    given = (rows,) if activation.name == "identity" else (rows, rows)
-    sizes = {"in_features": in_features, "out_features": out_features}
-    gradients = (Array(out_features, in_features), Array(out_features))
+    x, dy, dweight, dbias = Array("batch", weight[1]), Array("batch", weight[0]), Array(*weight), Array(weight[0])
+    inputs = (dy, x) if activation.name == "identity" else (dy, dy, x)
     return kernel(
         "linear.backward",
         schedules.backward,
-        inputs=(*given, x, Array(out_features, in_features, parameter=True)) if wants_input else (*given, x),
-        outputs=(x, *gradients) if wants_input else gradients,
-        options={**sizes, "activation": activation, "wants_input": wants_input, "few": few},
+        inputs=(*inputs, Array(*weight, parameter=True)) if wants_input else inputs,
+        outputs=(x, dweight, dbias) if wants_input else (dweight, dbias),
+        options={
+            "in_features": weight[1],
+            "out_features": weight[0],
+            "activation": activation,
+            "wants_input": wants_input,
+            "few": few,
+        },
     )
 
 
 @cache
 def _finished(out_features: int, biased: bool, activation: Activation) -> Kernel:
-    rows, bias = Array("batch", out_features), (Array(out_features),) if biased else ()
-    options = {"out_features": out_features, "activation": activation}
-    return kernel("linear.finished", schedules.finished, inputs=(rows, *bias), outputs=(rows,), options=options, written=(0,))
+    rows, bias = Array("batch", out_features), Array(out_features)
+    return kernel(
+        "linear.finished",
+        schedules.finished,
+        inputs=(rows, bias) if biased else (rows,),
+        outputs=(rows,),
+        options={"out_features": out_features, "activation": activation},
+        written=(0,),
+    )
 
 
 @cache
 def _bias_activation_backward(out_features: int, activation: Activation) -> Kernel:
     rows, dbias = Array("batch", out_features), Array(out_features)
-    masked = activation.name != "identity"
+    plain = activation.name == "identity"
     return kernel(
         "linear.bias_activation_backward",
         schedules.bias_activation_backward,
-        inputs=(rows, rows) if masked else (rows,),
-        outputs=(rows, dbias) if masked else (dbias,),
+        inputs=(rows,) if plain else (rows, rows),
+        outputs=(dbias,) if plain else (rows, dbias),
         options={"out_features": out_features, "activation": activation},
     )

@@ -33,18 +33,15 @@ def chain(
     hl: Any, cpu: Cpu, x: Any, *parameters: Any, features: Sequence[int], biased: Sequence[bool], activations: Sequence[Activation]
 ) -> Any:
     """Several affine maps one after another, each as in `rows`, a row at a time: intermediate results stay on the stack."""
-    rest = list(parameters)
-    y: Any = x
-    between: list[Any] = []
+    rest, results = iter(parameters), [x]
     b: Any = None
     for place, activation in enumerate(activations):
-        weight, bias = rest.pop(0), ([rest.pop(0)] if biased[place] else [])
-        between.append(y)
-        before, after = features[place : place + 2]
-        y, _, b = _row_products(hl, cpu, f"y{place}", y, weight, bias, before, after, activation)
-    for hidden in between[1:]:
-        hidden.compute_at(y, b).store_in(hl.MemoryType.Stack)
-    return y
+        weight, bias = next(rest), [next(rest)] if biased[place] else []
+        y, _, b = _row_products(hl, cpu, f"y{place}", results[-1], weight, bias, features[place], features[place + 1], activation)
+        results.append(y)
+    for hidden in results[1:-1]:
+        hidden.compute_at(results[-1], b).store_in(hl.MemoryType.Stack)
+    return results[-1]
 
 
 def _row_products(
@@ -62,20 +59,17 @@ def _row_products(
     def product(at: Any) -> Any:
         return x[at, b] * weight[at, o]
 
-    last = in_features - lanes + lane
-    start = hl.select(lane >= lanes - rest, product(last), hl.f32(0)) if rest else product(lane)
+    start = hl.select(lane >= lanes - rest, product(in_features - lanes + lane), hl.f32(0)) if rest else product(lane)
     first = 0 if rest else 1
     steps = vectors - first
     products = sums.total(hl, f"{name}_sums", (lane, o, b), start, lambda k: product(lane + lanes * (k + first)), steps, steps <= sums.FEW)
-    running, each = hl.Func(f"{name}_running"), hl.RDom([(0, lanes)])
-    totals = hl.Func(f"{name}_totals")
+    running, totals, each = hl.Func(f"{name}_running"), hl.Func(f"{name}_totals"), hl.RDom([(0, lanes)])
     running[lane, o, b] = products.value
     totals[o, b] = bias[0][o] if bias else hl.f32(0)
     totals[o, b] += running[each.x, o, b]
     y[o, b] = activation.expression(hl, totals[o, b])
 
-    group = min(cpu.registers // 4, out_features)
-    y.split(o, outer, o, group, hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
+    y.split(o, outer, o, min(cpu.registers // 4, out_features), hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
     if activation.uses_exp:
         y.vectorize(o)
     else:
@@ -89,8 +83,7 @@ def _row_products(
 
 def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation) -> Any:
     """y[o, b] = activation(bias[o] + Σ_i x[i, b]·packed[o, i]), where packed is weight with its axes exchanged."""
-    o, i, inner_o, inner_i = hl.Var("o"), hl.Var("i"), hl.Var("oi"), hl.Var("ii")
-    packed = hl.Func("packed")
+    o, i, inner_o, inner_i, packed = hl.Var("o"), hl.Var("i"), hl.Var("oi"), hl.Var("ii"), hl.Func("packed")
     packed[o, i] = weight[i, o]
     y = _product(
         hl,
@@ -98,18 +91,17 @@ def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, 
         "y",
         lambda n, k: x[k, n],
         lambda k, c: packed[c, k],
-        lambda c: bias[0][c] if bias else hl.f32(0),
         in_features,
         in_features <= sums.FEW,
         out_features,
+        bias=bias,
         end=lambda sum: activation.expression(hl, sum),
     )
-    _parallel_over_batch(hl, y, x.dim(1).extent(), in_features * out_features)
-    along, across = _fitting(cpu.lanes, in_features), _fitting(cpu.lanes, out_features)
-    packed.compute_root().split(o, o, inner_o, across, hl.TailStrategy.ShiftInwards)
-    packed.split(i, i, inner_i, along, hl.TailStrategy.ShiftInwards)
-    packed.reorder(inner_i, inner_o, i, o).vectorize(inner_i).unroll(inner_o)
-    packed.specialize(x.dim(1).extent() >= max(16, PARALLEL // (in_features * out_features))).parallel(o)
+    many_rows = x.dim(1).extent() >= max(16, PARALLEL // (in_features * out_features))
+    y.specialize(many_rows).parallel(hl.Var("outer_n"))
+    along, across, inwards = _fitting(cpu.lanes, in_features), _fitting(cpu.lanes, out_features), hl.TailStrategy.ShiftInwards
+    packed.compute_root().split(o, o, inner_o, across, inwards).split(i, i, inner_i, along, inwards)
+    packed.reorder(inner_i, inner_o, i, o).vectorize(inner_i).unroll(inner_o).specialize(many_rows).parallel(o)
     return y
 
 
@@ -120,26 +112,19 @@ def backward(
 
     ``others`` are y, unless the activation is none, x, and weight where dx is wanted. ``few``: for up to `sums.FEW` rows.
     """
-    rest = list(others)
-    y = None if activation.name == "identity" else rest.pop(0)
-    x = rest.pop(0)
-    batch = x.dim(1).extent()
-    size = in_features * out_features
+    y = None if activation.name == "identity" else others[0]
+    x, *weight = others if y is None else others[1:]
+    batch, size = x.dim(1).extent(), in_features * out_features
     if not wants_input and in_features < cpu.registers * 3 // 4:
         return _narrow_backward(hl, cpu, dy, y, x, batch, few, in_features, out_features, activation)
     dz = dy if y is None else _masked(hl, cpu, dy, y, batch, out_features, activation)
-
-    def zero(_: Any) -> Any:
-        return hl.f32(0)
-
-    dweight = _product(hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], zero, batch, few, in_features, out_features)
+    dweight = _product(hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], batch, few, in_features, out_features)
     dweight.specialize(batch >= max(1, PARALLEL // size)).parallel(hl.Var("outer_n"))
     outputs = [dweight, _column_sums(hl, cpu, dz, batch, few, out_features)]
     if wants_input:
-        weight = rest.pop(0)
         short = out_features <= sums.FEW
-        dx = _product(hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[c, k], zero, out_features, short, in_features)
-        _parallel_over_batch(hl, dx, batch, size)
+        dx = _product(hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[0][c, k], out_features, short, in_features)
+        dx.specialize(batch >= max(16, PARALLEL // size)).parallel(hl.Var("outer_n"))
         outputs.insert(0, dx)
     return outputs
 
@@ -201,8 +186,7 @@ def _masked(hl: Any, cpu: Cpu, dy: Any, y: Any, batch: Any, out_features: int, a
 def _column_sums(hl: Any, cpu: Cpu, dz: Any, batch: Any, few: bool, out_features: int) -> Any:
     """dbias[o] = Σ_b dz[o, b]: whole rows of vectors at a time."""
     lanes, vectors, _ = _tile(cpu, out_features)
-    o, outer = hl.Var("o"), hl.Var("outer")
-    dbias = hl.Func("dbias")
+    o, outer, dbias = hl.Var("o"), hl.Var("outer"), hl.Func("dbias")
     column = sums.total(hl, "dbias_sums", (o,), hl.f32(0), lambda b: dz[o, b], batch, few)
     dbias[o] = column.value
     dbias.split(o, outer, o, lanes * vectors, hl.TailStrategy.ShiftInwards).vectorize(o, lanes).unroll(o)
@@ -213,8 +197,7 @@ def _column_sums(hl: Any, cpu: Cpu, dz: Any, batch: Any, few: bool, out_features
 
 def _by_rows(hl: Any, out: Any, b: Any, batch: Any, features: int) -> Any:
     """Some rows of an elementwise Func for each thread, where there are many numbers."""
-    rows = max(1, NUMBERS // 4 // features)
-    piece = hl.Var("piece")
+    rows, piece = max(1, NUMBERS // 4 // features), hl.Var("piece")
     out.specialize(batch >= 4 * rows).split(b, piece, b, rows, hl.TailStrategy.GuardWithIf).parallel(piece)
     return out
 
@@ -225,31 +208,24 @@ def _product(
     name: str,
     left: Callable[[Any, Any], Any],
     right: Callable[[Any, Any], Any],
-    start: Callable[[Any], Any],
     depth: Any,
     few: bool,
     columns: int,
     rows: int | None = None,
+    bias: Sequence[Any] = (),
     end: Callable[[Any], Any] = lambda sum: sum,
 ) -> Any:
-    """out[c, n] = end(start(c) + Σ_k left(n, k)·right(k, c)): lanes over c, a tile of sums in registers; ``rows`` where they are known."""
-    c, n, outer_c, outer_n = hl.Var("c"), hl.Var("n"), hl.Var("outer_c"), hl.Var("outer_n")
+    """out[c, n] = end(bias[c] + Σ_k left(n, k)·right(k, c)): lanes over c, a tile of sums in registers; ``rows`` where they are known."""
+    c, n, outer_c, outer_n, out = hl.Var("c"), hl.Var("n"), hl.Var("outer_c"), hl.Var("outer_n"), hl.Func(name)
     lanes, vectors, tall = _tile(cpu, columns)
-    out = hl.Func(name)
-    products = sums.total(hl, f"{name}_sums", (c, n), start(c), lambda k: left(n, k) * right(k, c), depth, few)
+    start = bias[0][c] if bias else hl.f32(0)
+    products = sums.total(hl, f"{name}_sums", (c, n), start, lambda k: left(n, k) * right(k, c), depth, few)
     out[c, n] = end(products.value)
-    out.split(c, outer_c, c, lanes * vectors, hl.TailStrategy.ShiftInwards)
-    if rows is None:
-        out.split(n, outer_n, n, tall, hl.TailStrategy.GuardWithIf)
-    else:
-        out.split(n, outer_n, n, min(tall, rows), hl.TailStrategy.ShiftInwards)
+    height, tail = (tall, hl.TailStrategy.GuardWithIf) if rows is None else (min(tall, rows), hl.TailStrategy.ShiftInwards)
+    out.split(c, outer_c, c, lanes * vectors, hl.TailStrategy.ShiftInwards).split(n, outer_n, n, height, tail)
     out.reorder(c, n, outer_c, outer_n).vectorize(c, lanes).unroll(c).unroll(n)
     products.schedule(hl, out, outer_c, (c, n), lambda stage: stage.vectorize(c, lanes).unroll(c).unroll(n))
     return out
-
-
-def _parallel_over_batch(hl: Any, out: Any, batch: Any, size: int) -> None:
-    out.specialize(batch >= max(16, PARALLEL // size)).parallel(hl.Var("outer_n"))
 
 
 def _tile(cpu: Cpu, columns: int) -> tuple[int, int, int]:
@@ -261,6 +237,5 @@ def _tile(cpu: Cpu, columns: int) -> tuple[int, int, int]:
 
 
 def _fitting(lanes: int, extent: int) -> int:
-    while lanes > extent:
-        lanes //= 2
-    return lanes
+    """The lanes, a power of two, or the largest one that is not above ``extent``."""
+    return min(lanes, 1 << (extent.bit_length() - 1))

@@ -31,23 +31,19 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size:
     """
     c, x, r, n = axes
     rows, columns, channels = size
-    if channels > 2 or columns < channels:
-        lanes, extent = c, channels
-    else:
-        lanes, extent = x, columns
+    lanes, extent = (c, channels) if channels > 2 or columns < channels else (x, columns)
+    if lanes is x:
         y.reorder(x, c, r, n)
     images = max(_PARALLEL_FROM // (4 * rows * columns * channels), 1)
-    several = y.specialize(batch * (rows * columns * channels) >= _PARALLEL_FROM)
+    several, row, column = y.specialize(batch * (rows * columns * channels) >= _PARALLEL_FROM), hl.Var("row"), hl.Var("column")
     if images == 1:
         # Large images: rows of all images in turn.
-        row = hl.Var("row")
         several.fuse(r, n, row).parallel(row)
     else:
         several.parallel(n, images, hl.TailStrategy.GuardWithIf)
     for each in (several, y):
         each.vectorize(lanes, min(cpu.lanes, extent), hl.TailStrategy.ShiftInwards)
         if lanes is c and 1 < side <= min(4, columns):
-            column = hl.Var("column")
             # Within the vectors of channels, so that the shared ones are loaded once.
             each.split(x, x, column, side, hl.TailStrategy.ShiftInwards if columns % side == 0 else hl.TailStrategy.GuardWithIf)
             each.reorder(column, c).unroll(column) if channels > cpu.lanes else each.unroll(column)
@@ -77,11 +73,8 @@ def _over_taps(
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any, kernel_size: Pair, stride: Pair, dilation: Pair, size: tuple[int, int, int]) -> Any:
     c, s, r, n = (hl.Var(name) for name in "csrn")
-    y, best = hl.Func("y"), hl.Func("best")
-    height, width = kernel_size
-    index = hl.UInt(8 * index_dtype(kernel_size).itemsize)
-    lowest = hl.f32(float("-inf"))
-    tap = hl.RDom([(0, width), (0, height)])
+    y, best, lowest = hl.Func("y"), hl.Func("best"), hl.f32(float("-inf"))
+    index, tap = hl.UInt(8 * index_dtype(kernel_size).itemsize), hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
     candidate = x[c, s * stride[1] + tap.x * dilation[1], r * stride[0] + tap.y * dilation[0], n]
     # NaN is never larger than the lowest number, so it never wins.
     candidate = hl.select(nan.is_nan(hl, candidate), lowest, candidate)
@@ -90,7 +83,7 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, kernel_size: Pair, stride: Pair, d
     best[c, s, r, n] = hl.Tuple(
         [
             hl.select(wins, candidate, best[c, s, r, n][0]),
-            hl.select(wins, hl.cast(index, tap.y * width + tap.x), best[c, s, r, n][1]),
+            hl.select(wins, hl.cast(index, tap.y * kernel_size[1] + tap.x), best[c, s, r, n][1]),
         ]
     )
     y[c, s, r, n] = hl.Tuple([best[c, s, r, n][0], best[c, s, r, n][1]])
@@ -109,26 +102,22 @@ def _build_backward(
     windows: Pair,
 ) -> Any:
     c, w, h, n = (hl.Var(name) for name in "cwhn")
-    dx = hl.Func("dx")
-    zero = hl.f32(0)
+    dx, summed = hl.Func("dx"), hl.Func("summed")
     kind = hl.UInt(8 * index_dtype(kernel_size).itemsize)
 
     def gradient_if_won(r: Any, s: Any, tap: Any, inside: Any) -> Any:
         inside = inside & (r >= 0) & (r < windows[0]) & (s >= 0) & (s < windows[1])
         r, s = hl.clamp(r, 0, windows[0] - 1), hl.clamp(s, 0, windows[1] - 1)
-        return hl.select(inside & (index[c, s, r, n] == hl.cast(kind, tap)), next_grad[c, s, r, n], zero)
+        return hl.select(inside & (index[c, s, r, n] == hl.cast(kind, tap)), next_grad[c, s, r, n], hl.f32(0))
 
-    disjoint = dilation == (1, 1) and kernel_size[0] <= stride[0] and kernel_size[1] <= stride[1]
-    if disjoint:
+    if dilation == (1, 1) and kernel_size[0] <= stride[0] and kernel_size[1] <= stride[1]:  # windows are disjoint
         i, j = h % stride[0], w % stride[1]
         dx[c, w, h, n] = gradient_if_won(h / stride[0], w / stride[1], i * kernel_size[1] + j, (i < kernel_size[0]) & (j < kernel_size[1]))
         _scheduled(hl, cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent(), stride[1])
         return dx
-    summed = hl.Func("summed")
     tap = hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
     row, column = h - tap.y * dilation[0], w - tap.x * dilation[1]
     on_grid = (row % stride[0] == 0) & (column % stride[1] == 0)
-    summed[c, w, h, n] = zero
     summed[c, w, h, n] += gradient_if_won(row / stride[0], column / stride[1], tap.y * kernel_size[1] + tap.x, on_grid)
     dx[c, w, h, n] = summed[c, w, h, n]
     return _over_taps(hl, cpu, dx, summed, tap, (c, w, h, n), size, next_grad.dim(3).extent(), kernel_size)

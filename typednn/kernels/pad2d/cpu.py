@@ -19,15 +19,12 @@ _WIDE = 8
 
 def _along(hl: Any, cpu: Cpu, stage: Any, axis: Any, extent: int) -> None:
     """Vectors along ``axis``, the last of which is guarded."""
-    if extent >= cpu.lanes:
-        stage.vectorize(axis, cpu.lanes, hl.TailStrategy.GuardWithIf)
-    else:
-        stage.vectorize(axis, extent)
+    stage.vectorize(axis, min(cpu.lanes, extent), hl.TailStrategy.GuardWithIf)
 
 
-def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any], rows: int, width: int, batch: Any) -> None:
+def _scheduled(hl: Any, cpu: Cpu, y: Any, rows: int, width: int, batch: Any) -> Any:
     """``y`` by whole rows of ``width`` numbers, and by several images at once."""
-    u, h, n = axes
+    u, h, n = y.args()
     images = max(_PARALLEL_FROM // (4 * rows * width), 1)
     several = y.specialize(batch * (rows * width) >= _PARALLEL_FROM)
     if images == 1:
@@ -36,25 +33,20 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any], rows: int,
         several.parallel(n, images, hl.TailStrategy.GuardWithIf)
     for each in (several, y):
         each.vectorize(u, min(cpu.lanes, width), hl.TailStrategy.ShiftInwards)
+    return y
 
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any, value: Any, size: tuple[int, int, int], padding: Border, mode: Mode) -> Any:
-    u, h, n = hl.Var("u"), hl.Var("h"), hl.Var("n")
-    height, width, channels = size
-    left, right, top, _ = padding
-    high, wide = _outside(size, padding)
-    row, y = hl.Func("row"), hl.Func("y")
-    batch = x.dim(2).extent()
+    u, h, n, row, y = hl.Var("u"), hl.Var("h"), hl.Var("n"), hl.Func("row"), hl.Func("y")
+    (height, width, channels), (left, right, top, _) = size, padding
+    (high, wide), batch = _outside(size, padding), x.dim(2).extent()
     if mode == "constant" and width * channels >= _WIDE * cpu.lanes:
         # Most vectors contain no border and are copied straight; Halide generates a loop for each case.
         within = hl.BoundaryConditions.constant_exterior(x, value, [(0, width * channels), (0, height), (hl.Expr(), hl.Expr())])
         y[u, h, n] = within[u - left * channels, h - top, n]
-        _scheduled(hl, cpu, y, (u, h, n), high, wide, batch)
-        return y
-    pixels = hl.RDom([(0, width * channels)])
-    inside = (h >= top) & (h < top + height)
-    nearest = hl.clamp(h - top, 0, height - 1)
-    copied = x[pixels.x, nearest, n]
+        return _scheduled(hl, cpu, y, high, wide, batch)
+    pixels, nearest = hl.RDom([(0, width * channels)]), hl.clamp(h - top, 0, height - 1)
+    inside, copied = (h >= top) & (h < top + height), x[pixels.x, nearest, n]
     row[u, h, n] = value
     # The border above and below is a row of nothing but ``value``.
     row[pixels.x + left * channels, h, n] = copied if mode == "replicate" else hl.select(inside, copied, value)
@@ -66,24 +58,18 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, value: Any, size: tuple[int, int, 
                 row[border.x + (border.y + first) * channels, h, n] = x[border.x + pixel * channels, nearest, n]
                 _along(hl, cpu, row.update(row.num_update_definitions() - 1).allow_race_conditions(), border.x, channels)
     y[u, h, n] = row[u, h, n]
-    _scheduled(hl, cpu, y, (u, h, n), high, wide, batch)
-    row.compute_at(y, h).store_in(hl.MemoryType.Stack)
-    _along(hl, cpu, row, u, wide)
-    return y
+    _along(hl, cpu, row.compute_at(y, h).store_in(hl.MemoryType.Stack), u, wide)
+    return _scheduled(hl, cpu, y, high, wide, batch)
 
 
 def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, size: tuple[int, int, int], padding: Border, mode: Mode) -> Any:
     u, h, n = hl.Var("u"), hl.Var("h"), hl.Var("n")
-    height, width, channels = size
-    left, right, top, bottom = padding
-    _, wide = _outside(size, padding)
-    dx = hl.Func("dx")
-    batch = next_grad.dim(2).extent()
+    (height, width, channels), (left, right, top, bottom) = size, padding
+    wide, batch = _outside(size, padding)[1], next_grad.dim(2).extent()
+    dx, rows, row = hl.Func("dx"), hl.Func("rows"), hl.Func("row")
     if mode == "constant":
         dx[u, h, n] = next_grad[u + left * channels, h + top, n]
-        _scheduled(hl, cpu, dx, (u, h, n), height, width * channels, batch)
-        return dx
-    rows, row = hl.Func("rows"), hl.Func("row")
+        return _scheduled(hl, cpu, dx, height, width * channels, batch)
     # Rows first, corners included: the border's rows, summed, go to the first and the last.
     rows[u, h, n] = next_grad[u, h + top, n]
     for last, first, count in ((0, 0, top), (height - 1, top + height, bottom)):
@@ -100,10 +86,9 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, size: tuple[int, int, int
             row[border.x + last * channels, h, n] += rows[border.x + (border.y + first) * channels, h, n]
             _along(hl, cpu, row.update(row.num_update_definitions() - 1).allow_race_conditions(), border.x, channels)
     dx[u, h, n] = row[u, h, n]
-    _scheduled(hl, cpu, dx, (u, h, n), height, width * channels, batch)
     _along(hl, cpu, rows.compute_at(dx, h).store_in(hl.MemoryType.Stack), u, wide)
     _along(hl, cpu, row.compute_at(dx, h).store_in(hl.MemoryType.Stack), u, width * channels)
-    return dx
+    return _scheduled(hl, cpu, dx, height, width * channels, batch)
 
 
 def _outside(size: tuple[int, int, int], padding: Border) -> tuple[int, int]:

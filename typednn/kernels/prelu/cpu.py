@@ -14,8 +14,7 @@ from typednn.kernels.pointwise import leaky_relu
 P = TypeVar("P", bound=AnyArray)
 
 # Running sums in a piece: independent, so that additions run in parallel, and at least as many as any machine has lanes.
-_SUMS = 64
-LEAST_SIZE = _SUMS
+SUMS = 64
 
 _value, _vjp = (formula.on_numbers for formula in leaky_relu.formulas)
 
@@ -27,37 +26,32 @@ def _build_forward(hl: Any, cpu: Cpu, x: Any, slope: Any) -> Any:
 
 
 def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> Any:
-    i, piece, lane = hl.Var("i"), hl.Var("piece"), hl.Var("lane")
-    dx, running, pieces, whole, dslope = (hl.Func(name) for name in ("dx", "running", "pieces", "whole", "dslope"))
-    size = x.dim(0).extent()
+    i, piece, lane, size = hl.Var("i"), hl.Var("piece"), hl.Var("lane"), x.dim(0).extent()
+    dx, running, pieces, total, dslope = (hl.Func(name) for name in ("dx", "running", "pieces", "total", "dslope"))
     dx[i] = _vjp(hl, next_grad[i], x[i], slope[0])
 
     # Whole rows of sums first; a rest is added at the end.
-    rows = size / hl.i32(_SUMS)
-    in_piece = PIECE // _SUMS
-    row, sums = hl.RDom([(0, in_piece)]), hl.RDom([(0, _SUMS)])
-    every, rest = hl.RDom([(0, (rows + in_piece - 1) / in_piece)]), hl.RDom([(0, size % _SUMS)])
+    rows = size / hl.i32(SUMS)
+    in_piece = PIECE // SUMS
+    row, sums = hl.RDom([(0, in_piece)]), hl.RDom([(0, SUMS)])
+    every, rest = hl.RDom([(0, (rows + in_piece - 1) / in_piece)]), hl.RDom([(0, size % SUMS)])
 
     def term(at: Any) -> Any:
         return hl.select(is_positive(hl, x[at]), hl.f32(0), next_grad[at] * x[at])
 
     row.where(piece * in_piece + row.x < rows)
-    running[lane, piece] = hl.f32(0)
-    running[lane, piece] += term(hl.clamp(piece * in_piece + row.x, 0, rows - 1) * _SUMS + lane)
-    pieces[piece] = hl.f32(0)
+    running[lane, piece] += term(hl.clamp(piece * in_piece + row.x, 0, rows - 1) * SUMS + lane)
     pieces[piece] += running[sums.x, piece]
     # In double precision: there may be many pieces.
-    whole[()] = hl.f64(0)
-    whole[()] += hl.cast(hl.Float(64), pieces[every.x])
-    whole[()] += hl.cast(hl.Float(64), term(rows * _SUMS + rest.x))
-    dslope[i] = hl.cast(hl.Float(32), whole[()])
+    total[()] += hl.cast(hl.Float(64), pieces[every.x])
+    total[()] += hl.cast(hl.Float(64), term(rows * SUMS + rest.x))
+    dslope[i] = hl.cast(hl.Float(32), total[()])
 
     running.compute_at(pieces, piece).store_in(hl.MemoryType.Stack).vectorize(lane, cpu.lanes)
     running.update().reorder(lane, row.x).vectorize(lane, cpu.lanes)
-    pieces.compute_root()
-    pieces.specialize(size >= PARALLEL_FROM).parallel(piece)
-    pieces.update().specialize(size >= PARALLEL_FROM).parallel(piece)
-    whole.compute_root()
+    for stage in (pieces.compute_root(), pieces.update()):
+        stage.specialize(size >= PARALLEL_FROM).parallel(piece)
+    total.compute_root()
     return [scheduled(hl, cpu, dx, i, size), dslope]
 
 

@@ -27,9 +27,8 @@ def across(hl: Any, cpu: Cpu, y: Any, f: Any, features: int) -> Any:
 
 def by_rows(hl: Any, cpu: Cpu, y: Any, f: Any, b: Any, batch: Any, features: int) -> Any:
     """The schedule of an op on rows: along each row, and several threads for many rows."""
-    rows = max(_PIECE // features, 1)
+    rows, piece = max(_PIECE // features, 1), hl.Var("piece")
     several = y.specialize(batch >= 4 * rows)
-    piece = hl.Var("piece")
     several.split(b, piece, b, rows, hl.TailStrategy.GuardWithIf).parallel(piece)
     across(hl, cpu, several, f, features)
     return across(hl, cpu, y, f, features)
@@ -41,43 +40,38 @@ def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], featur
     Long rows have several running sums in each lane; numbers beyond the last whole vector are added at the end.
     """
     lanes = cpu.lanes * (4 if features >= 16 * cpu.lanes else 1)
-    whole = hl.Func(name)
-
-    def combined(before: Any, other: Any) -> Any:
-        return hl.max(before, other) if largest else before + other
+    result, running, lane = hl.Func(name), hl.Func(f"{name}_running"), hl.Var("lane")
+    result[b] = hl.f32(float("-inf")) if largest else hl.f32(0)
 
     def add(values: Callable[[Any], Any], count: int) -> None:
         over = hl.RDom([(0, count)])
-        whole[b] = combined(whole[b], values(over.x))
-        whole.update(whole.num_update_definitions() - 1).atomic().vectorize(over.x, count)
+        result[b] = hl.max(result[b], values(over.x)) if largest else result[b] + values(over.x)
+        result.update(result.num_update_definitions() - 1).atomic().vectorize(over.x, count)
 
-    whole[b] = hl.f32(float("-inf")) if largest else hl.f32(0)
+    def vector(number: Any) -> Any:
+        return value(lane + number * lanes, b)
+
+    def across_lanes(stage: Any) -> Any:
+        return stage.vectorize(lane, cpu.lanes).unroll(lane)
+
     full = features // lanes
-    if full > 1:
-        running, lane = hl.Func(f"{name}_running"), hl.Var("lane")
-
-        def across_lanes(stage: Any) -> Any:
-            return stage.vectorize(lane, cpu.lanes).unroll(lane)
-
-        def vector(number: Any) -> Any:
-            return value(lane + number * lanes, b)
-
-        if largest:
-            vectors = hl.RDom([(1, full - 1)])
-            running[lane, b] = vector(0)
-            running[lane, b] = hl.max(running[lane, b], vector(vectors.x))
-            across_lanes(running.update().reorder(lane, vectors.x))
-        else:
-            each = sums.total(hl, f"{name}_vectors", (lane, b), vector(0), lambda k: vector(k + 1), full - 1, full <= _FEW)
-            running[lane, b] = each.value
-            each.schedule(hl, y, b, (lane,), across_lanes)
-        across_lanes(running.compute_at(y, b).store_in(hl.MemoryType.Stack).bound(lane, 0, lanes))
-        add(lambda at: running[at, b], lanes)
-        if features % lanes:
-            add(lambda at: value(at + full * lanes, b), features % lanes)
-    else:
+    if full <= 1:
         add(lambda at: value(at, b), features)
-    return whole.compute_at(y, b)
+        return result.compute_at(y, b)
+    if largest:
+        vectors = hl.RDom([(1, full - 1)])
+        running[lane, b] = vector(0)
+        running[lane, b] = hl.max(running[lane, b], vector(vectors.x))
+        across_lanes(running.update().reorder(lane, vectors.x))
+    else:
+        sum_of_vectors = sums.total(hl, f"{name}_vectors", (lane, b), vector(0), lambda k: vector(k + 1), full - 1, full <= _FEW)
+        running[lane, b] = sum_of_vectors.value
+        sum_of_vectors.schedule(hl, y, b, (lane,), across_lanes)
+    across_lanes(running.compute_at(y, b).store_in(hl.MemoryType.Stack).bound(lane, 0, lanes))
+    add(lambda at: running[at, b], lanes)
+    if features % lanes:
+        add(lambda at: value(at + full * lanes, b), features % lanes)
+    return result.compute_at(y, b)
 
 
 def exponentials(hl: Any, cpu: Cpu, x: Any, features: int, y: Any, f: Any, b: Any) -> tuple[Any, Any, Any]:
@@ -94,8 +88,8 @@ def exponentials(hl: Any, cpu: Cpu, x: Any, features: int, y: Any, f: Any, b: An
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any, features: int) -> Any:
     f, b, y = hl.Var("f"), hl.Var("b"), hl.Func("y")
-    exps, whole, _ = exponentials(hl, cpu, x, features, y, f, b)
-    y[f, b] = exps[f, b] / whole[b]
+    exps, row_sum, _ = exponentials(hl, cpu, x, features, y, f, b)
+    y[f, b] = exps[f, b] / row_sum[b]
     return by_rows(hl, cpu, y, f, b, x.dim(1).extent(), features)
 
 

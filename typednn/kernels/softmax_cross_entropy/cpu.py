@@ -34,11 +34,10 @@ def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable
 
 
 def _build_forward(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, labelled: bool) -> Any:
-    c, b, loss = hl.Var("c"), hl.Var("b"), hl.Func("loss")
-    _, whole, top = exponentials(hl, cpu, logits, classes, loss, c, b)
+    c, b, loss, log = hl.Var("c"), hl.Var("b"), hl.Func("loss"), hl.Func("log")
+    _, row_sum, top = exponentials(hl, cpu, logits, classes, loss, c, b)
     # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't handle.
-    log = hl.Func("log")
-    log[b] = hl.select(nan.is_nan(hl, whole[b]), whole[b], hl.log(whole[b]))
+    log[b] = hl.select(nan.is_nan(hl, row_sum[b]), row_sum[b], hl.log(row_sum[b]))
     log.compute_at(loss, b)
     # Strictly in this order: top + log loses the logarithm where logits are large.
     log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
@@ -49,10 +48,10 @@ def _build_forward(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, la
 
 def _build_backward(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
     c, b, grad = hl.Var("c"), hl.Var("b"), hl.Func("grad")
-    exps, whole, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
+    exps, row_sum, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
     probability = _probability(hl, target, classes, labelled)
     target_sum = total(hl, cpu, "target_sum", probability, classes, grad, b)
-    grad[c, b] = (exps[c, b] / whole[b] * target_sum[b] - probability(c, b)) * scale
+    grad[c, b] = (exps[c, b] / row_sum[b] * target_sum[b] - probability(c, b)) * scale
     return by_rows(hl, cpu, grad, c, b, logits.dim(1).extent(), classes)
 
 

@@ -14,16 +14,16 @@ struct Sum { __device__ REAL operator()(REAL a, REAL b) { return a + b; } };
 
 // The values of all threads of the block, reduced to one; every thread gets the result.
 template <class Join>
-__device__ REAL joined(REAL mine, REAL* shared, Join join) {
-    shared[threadIdx.x] = mine;
+__device__ REAL joined(REAL value, REAL* shared, Join join) {
+    shared[threadIdx.x] = value;
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
         if (threadIdx.x < half) shared[threadIdx.x] = join(shared[threadIdx.x], shared[threadIdx.x + half]);
         __syncthreads();
     }
-    REAL whole = shared[0];
+    REAL result = shared[0];
     __syncthreads();
-    return whole;
+    return result;
 }
 
 // NaN is no maximum here: its exponential makes the row's sum NaN.
@@ -48,8 +48,8 @@ extern "C" __global__ void softmax_cross_entropy_forward(
         REAL top = largest(logits + first, classes, shared);
         REAL log_sum = log(exponentials(logits + first, top, classes, shared));
         for (int c = threadIdx.x; c < classes; c += THREADS) {
-            REAL wanted = target[first + c];
-            loss[first + c] = (wanted == 0 ? 0 : logits[first + c] - top - log_sum) * -wanted;
+            REAL probability = target[first + c];
+            loss[first + c] = (probability == 0 ? 0 : logits[first + c] - top - log_sum) * -probability;
         }
     }
 }
@@ -62,11 +62,11 @@ extern "C" __global__ void softmax_cross_entropy_backward(
         int first = row * classes;
         REAL top = largest(logits + first, classes, shared);
         REAL sum = exponentials(logits + first, top, classes, shared);
-        REAL mine = 0;
-        for (int c = threadIdx.x; c < classes; c += THREADS) mine += target[first + c];
-        REAL wanted = joined(mine, shared, Sum());
+        REAL partial = 0;
+        for (int c = threadIdx.x; c < classes; c += THREADS) partial += target[first + c];
+        REAL target_sum = joined(partial, shared, Sum());
         for (int c = threadIdx.x; c < classes; c += THREADS) {
-            grad[first + c] = (exp(logits[first + c] - top) / sum * wanted - target[first + c]) * scale;
+            grad[first + c] = (exp(logits[first + c] - top) / sum * target_sum - target[first + c]) * scale;
         }
     }
 }

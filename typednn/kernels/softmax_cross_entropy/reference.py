@@ -7,15 +7,12 @@ z = x - max x. One exponential per element.
 Source: "Deep Learning Implementation With Rust", eqs 34 and 42, chained.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+import numpy as np
 
 from typednn.arrays import AnyArray, Array2, IntArray1, namespace
 from typednn.kernels.softmax.reference import forward as softmax
-
-if TYPE_CHECKING:
-    from typednn.arrays import Floating
 
 
 def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
@@ -40,7 +37,7 @@ def probabilities(logits: Array2, target: Any) -> Array2:
     return targets
 
 
-def one_hot(labels: IntArray1, classes: int, dtype: Floating, like: AnyArray) -> Array2:
+def one_hot(labels: IntArray1, classes: int, dtype: np.dtype[np.floating[Any]], like: AnyArray) -> Array2:
     """(batch, classes) with 1 at each label, on the device of ``like``, where ``labels`` must be as well.
 
     A label outside 0 .. classes - 1 gives a row of zeros. It is not refused here, as a check would make
