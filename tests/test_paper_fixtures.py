@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.convolution import dilate2d
 from typednn.arrays import flatten, subtensor
 from typednn.kernels import conv2d
 from typednn.layers import Conv2d, MaxPool2d, Pad2d
@@ -115,7 +116,7 @@ def test_padding_by_height_and_width() -> None:
 
 
 def test_upsampling() -> None:
-    spread = conv2d.dilate2d(image([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), (3, 3))
+    spread = dilate2d(image([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), (3, 3))
     assert flat(spread)[3] == [4, 0, 0, 5, 0, 0, 6]
     assert flat(spread)[1] == [0] * 7
 

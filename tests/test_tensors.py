@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.convolution import convolve2d, cross_correlate2d, dilate2d, full_padding, same_padding
 from typednn.arrays import flatten, subtensor
 from typednn.errors import ArgumentError, CheckError, ShapeError
-from typednn.kernels import conv2d, pad2d
+from typednn.kernels import pad2d
 from typednn.layers import Conv2d, Flatten, Linear, ReLU
 from typednn.random import PCG32
 
@@ -150,10 +151,8 @@ def test_linear_algebra() -> None:
     by_hand = np.array(
         [[sum(image[2 * m + i, n + j] * kernel[i, j] for i in range(2) for j in range(3)) for n in range(2)] for m in range(2)]
     )
-    np.testing.assert_array_equal(conv2d.cross_correlate2d(image, kernel, (2, 1)), by_hand)
-    np.testing.assert_array_equal(
-        conv2d.convolve2d(image, kernel, (1, 1)), conv2d.cross_correlate2d(image, np.flip(kernel, (0, 1)), (1, 1))
-    )
+    np.testing.assert_array_equal(cross_correlate2d(image, kernel, (2, 1)), by_hand)
+    np.testing.assert_array_equal(convolve2d(image, kernel, (1, 1)), cross_correlate2d(image, np.flip(kernel, (0, 1)), (1, 1)))
 
 
 EIGHTEEN = numbered((18,)) + 1
@@ -201,7 +200,7 @@ def test_shapes_are_changed_without_copying() -> None:
         padded = pad2d.forward(x[..., None], (1, 2, 3, 4), "constant", 7.0)
         assert padded.shape == (2, 10, 6, 1)
         assert padded[i, j + 3, k + 1, 0] == number
-        assert conv2d.dilate2d(x[..., None], (2, 3))[i, 2 * j, 3 * k, 0] == number
+        assert dilate2d(x[..., None], (2, 3))[i, 2 * j, 3 * k, 0] == number
     assert (padded == 7).sum() == 2 * (60 - 9) + 1, "what is no pixel is the constant, as one pixel is"
     with pytest.raises(ValueError, match="size not equal to one"):
         np.squeeze(x, axis=1)
@@ -295,18 +294,18 @@ def test_of_equal_maxima_the_first_wins() -> None:
 
 def test_padding_sizes() -> None:
     """P-T12: ``same`` keeps the extra row at the bottom, ``full`` is the kernel's size less one."""
-    assert pad2d.same_padding(5, 3, 1) == (1, 1)
-    assert pad2d.same_padding(4, 2, 1) == (0, 1)
-    assert pad2d.full_padding(3) == (2, 2)
+    assert same_padding(5, 3, 1) == (1, 1)
+    assert same_padding(4, 2, 1) == (0, 1)
+    assert full_padding(3) == (2, 2)
     conv = Conv2d(1, 1, 3, rng=np.random.default_rng(0))
-    top, bottom = pad2d.same_padding(5, 3, 1)
+    top, bottom = same_padding(5, 3, 1)
     padded = pad2d.forward(numbered((1, 5, 5, 1)), (top, bottom, top, bottom), "constant", 0.0)
     assert conv.forward(padded).shape == (1, 5, 5, 1)
 
 
 def test_dilation_spreads_pixels() -> None:
     """P-T13, eq 26: d-1 zeros between neighbours, d(h-1)+1 rows."""
-    spread = conv2d.dilate2d(numbered((1, 3, 3, 1)) + 1, (3, 3))
+    spread = dilate2d(numbered((1, 3, 3, 1)) + 1, (3, 3))
     assert spread.shape == (1, 7, 7, 1)
     np.testing.assert_array_equal(spread[0, ::3, ::3, 0], numbered((3, 3)) + 1)
     assert spread.sum() == 45

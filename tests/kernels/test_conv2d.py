@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.support.convolution import convolve2d, cross_correlate2d, dilate2d
 from typednn.kernels import conv2d
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
@@ -169,7 +170,7 @@ def test_dilate2d_fixture():
     x = grid("1 2 3 / 4 5 6 / 7 8 9")
     blank = "0 0 0 0 0 0 0"
     expected = f"1 0 0 2 0 0 3 / {blank} / {blank} / 4 0 0 5 0 0 6 / {blank} / {blank} / 7 0 0 8 0 0 9"
-    np.testing.assert_array_equal(conv2d.dilate2d(x, (3, 3)), grid(expected))
+    np.testing.assert_array_equal(dilate2d(x, (3, 3)), grid(expected))
 
 
 @settings(max_examples=30, deadline=None)
@@ -177,7 +178,7 @@ def test_dilate2d_fixture():
 def test_dilate2d(normal, size, factor, seed):
     """P-T13: output factor·(size - 1) + 1; the pixels are found again, the rest is 0."""
     x = normal(seed, 2, *size, 3)
-    y = conv2d.dilate2d(x, factor)
+    y = dilate2d(x, factor)
     assert y.shape == (2, factor[0] * (size[0] - 1) + 1, factor[1] * (size[1] - 1) + 1, 3)
     np.testing.assert_array_equal(y[:, :: factor[0], :: factor[1]], x)
     assert np.count_nonzero(y) == np.count_nonzero(x)
@@ -190,7 +191,7 @@ def test_input_gradient_is_eq_27_written_out(normal, geometry, batch, channels, 
     size, kernel, stride, dilation = geometry
     x, weight = normal(seed, batch, *size, channels), normal(seed, out, *kernel, channels)
     next_grad = normal(seed + 1, *forward(x, weight, None, stride, dilation).shape)
-    spread = conv2d.dilate2d(next_grad, stride)
+    spread = dilate2d(next_grad, stride)
     reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     padded = np.pad(spread, ((0, 0), (reach[0],) * 2, (reach[1],) * 2, (0, 0)))
     expected = np.zeros_like(x)
@@ -212,13 +213,13 @@ def test_correlation_and_convolution_of_matrices(normal, geometry, seed):
             top, left = r * stride[0], c * stride[1]
             correlated[r, c] += image[top + i, left + j] * kernel[i, j]
             convolved[r, c] += image[top + kernel_size[0] - 1 - i, left + kernel_size[1] - 1 - j] * kernel[i, j]
-    np.testing.assert_allclose(conv2d.cross_correlate2d(image, kernel, stride), correlated, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(conv2d.convolve2d(image, kernel, stride), convolved, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(cross_correlate2d(image, kernel, stride), correlated, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(convolve2d(image, kernel, stride), convolved, rtol=1e-12, atol=1e-12)
 
 
 def test_convolution_turns_the_kernel_round():
     """P-T5: a pixel convolved with a kernel gives the kernel, correlated it gives the reversed kernel."""
     pixel, kernel = np.zeros((3, 3)), np.array([[1.0, 2.0], [3.0, 4.0]])
     pixel[1, 1] = 1
-    np.testing.assert_array_equal(conv2d.convolve2d(pixel, kernel, (1, 1)), [[1, 2], [3, 4]])
-    np.testing.assert_array_equal(conv2d.cross_correlate2d(pixel, kernel, (1, 1)), [[4, 3], [2, 1]])
+    np.testing.assert_array_equal(convolve2d(pixel, kernel, (1, 1)), [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(cross_correlate2d(pixel, kernel, (1, 1)), [[4, 3], [2, 1]])

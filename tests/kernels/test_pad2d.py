@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.convolution import full_padding, same_padding
 from typednn.kernels import pad2d
 
 seeds = st.integers(0, 2**32 - 1)
@@ -56,16 +57,16 @@ def test_replicate_by_hand():
 )
 def test_same_padding(size, kernel, stride, expected):
     """P-T12: size·(stride - 1) + kernel - stride, the extra one after; as many outputs as inputs."""
-    assert pad2d.same_padding(size, kernel, stride) == expected
+    assert same_padding(size, kernel, stride) == expected
     assert (size + sum(expected) - kernel) // stride + 1 == size
 
 
 def test_same_padding_is_never_negative():
     """P-T12: only an empty axis could ask for less than nothing."""
-    assert pad2d.same_padding(0, 1, 3) == (0, 0)
+    assert same_padding(0, 1, 3) == (0, 0)
 
 
 @pytest.mark.parametrize("kernel", [1, 2, 5])
 def test_full_padding(kernel):
     """P-T12: kernel - 1 on each side."""
-    assert pad2d.full_padding(kernel) == (kernel - 1, kernel - 1)
+    assert full_padding(kernel) == (kernel - 1, kernel - 1)

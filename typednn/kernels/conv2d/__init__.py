@@ -1,4 +1,4 @@
-"""Conv2d: cross-correlation of images with a bank of kernels, with an activation and max pooling after it; dilating, correlating."""
+"""Conv2d: cross-correlation of images with a bank of kernels, with an activation and max pooling after it."""
 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -10,7 +10,6 @@ from typednn.arrays import Array4
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.conv2d import cpu, cuda, reference
 from typednn.kernels.conv2d.geometry import Window
-from typednn.kernels.conv2d.reference import convolve2d, cross_correlate2d, dilate2d
 from typednn.kernels.op import Engine, op
 
 _ARRAYS, _WINNERS = "next_grad x weight y", {"winners": "uint8"}
@@ -38,4 +37,4 @@ def _flops(x: Array4, weight: Array4, window: Window) -> int:
     return 2 * x.shape[0] * math.prod(window.convolved(x.shape[1:3], weight.shape[1:3])) * weight.size
 
 
-__all__ = ["Window", "backward", "convolve2d", "cross_correlate2d", "dilate2d", "forward"]
+__all__ = ["Window", "backward", "forward"]

@@ -119,23 +119,3 @@ def _patches(x: Array4, kernel_size: Pair, window: Window) -> Array2:
         patches[tap] = planes[:, :, rows, columns]
     flat: Array2 = patches.reshape(math.prod(kernel_size) * in_channels, batch * math.prod(windows))
     return flat
-
-
-def dilate2d(x: Array4, factor: tuple[int, int]) -> Array4:
-    """factor - 1 zeros between neighbours: (height, width) becomes factor·(size - 1) + 1 (eq 26)."""
-    batch, height, width, channels = x.shape
-    down, across = factor
-    y: Array4 = namespace(x).zeros((batch, down * (height - 1) + 1, across * (width - 1) + 1, channels), dtype=x.dtype)
-    y[:, ::down, ::across] = x
-    return y
-
-
-def cross_correlate2d(image: Array2, kernel: Array2, stride: tuple[int, int]) -> Array2:
-    """y[r,c] = Σ_ij image[r·stride + i, c·stride + j] kernel[i,j] (eq 10): conv2d of one image with one channel."""
-    correlated: Array2 = forward(image[None, :, :, None], kernel[None, :, :, None], None, Window(stride))[0][0, :, :, 0]
-    return correlated
-
-
-def convolve2d(image: Array2, kernel: Array2, stride: tuple[int, int]) -> Array2:
-    """The kernel reversed along both axes (eq 9), then cross-correlated."""
-    return cross_correlate2d(image, kernel[::-1, ::-1], stride)

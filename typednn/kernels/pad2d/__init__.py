@@ -1,4 +1,4 @@
-"""Pad2d: a border around every image; the border sizes that are called same and full."""
+"""Pad2d: a border around every image."""
 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -8,7 +8,6 @@ from typing import Final
 from typednn.engines.cuda import on_gpu
 from typednn.kernels.op import Engine, op
 from typednn.kernels.pad2d import cpu, cuda, reference
-from typednn.kernels.pad2d.reference import full_padding, same_padding
 
 backward: Final = op(
     "pad2d.backward",
@@ -26,4 +25,4 @@ forward: Final = op(
     backward=backward,
 )
 
-__all__ = ["backward", "forward", "full_padding", "same_padding"]
+__all__ = ["backward", "forward"]

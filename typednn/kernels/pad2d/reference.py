@@ -41,17 +41,3 @@ def backward(next_grad: Array4, padding: Border, mode: Mode) -> Array4:
     dx[:, :, 0] += folded[:, :, : columns.start].sum(axis=2)
     dx[:, :, -1] += folded[:, :, columns.stop :].sum(axis=2)
     return dx
-
-
-def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """(before, after) along one axis, so that a kernel moved by stride gives ``size`` outputs again.
-
-    size·(stride - 1) + kernel - stride in all; an odd one goes after. 0 where the kernel needs none.
-    """
-    total = max(size * (stride - 1) + kernel - stride, 0)
-    return total // 2, total - total // 2
-
-
-def full_padding(kernel: int) -> tuple[int, int]:
-    """(before, after) along one axis, so that every tap of the kernel meets every pixel: kernel - 1 on both sides."""
-    return kernel - 1, kernel - 1
