@@ -77,14 +77,14 @@ MUTATIONS = (
     Mutation(
         "update does not look at the gradient",
         "features/gradients.py",
-        "    wrong = _other(gradient_of(call.context, layer), given) if isinstance(layer, Layer) else None",
+        "    wrong = _other_sizes(gradient_of(call.context, call.receiver), grad)",
         "    wrong = None",
         ("faulty/update_wrong_layer",),
     ),
     Mutation(
         "a gradient's parts are not compared with the layer's",
         "features/gradients.py",
-        '        wrong = _other(Gradient("", {name: own[name]}), Gradient("", {name: value})) if name in own else None',
+        '        wrong = _other_sizes(Gradient("", {name: own[name]}), Gradient("", {name: value})) if name in own else None',
         "        wrong = None",
         ("faulty/backward_swapped_gradients",),
     ),
@@ -108,8 +108,8 @@ MUTATIONS = (
     Mutation(
         "constants of a class are not read",
         "features/constructors.py",
-        '        return {**found, **dict.fromkeys(found.keys() & classes.named(info, "assigned"), UNKNOWN)}',
-        "        return dict.fromkeys(found, UNKNOWN)",
+        '        return {**values, **dict.fromkeys(values.keys() & classes.named(info, "assigned"), UNKNOWN)}',
+        "        return dict.fromkeys(values, UNKNOWN)",
         ("faulty/constant_of_the_class",),
     ),
     Mutation(
@@ -161,22 +161,22 @@ MUTATIONS = (
     Mutation(
         "the layers in a wrapper are unknown",
         "types.py",
-        "        known = tuple(each for each in layers if isinstance(each, Layer))\n",
-        "        known = ()\n",
+        "    known = takewhile(lambda field: field[1] is not None, fields)",
+        "    known = takewhile(lambda field: False, fields)",
         ("faulty/residual_padding_forgotten",),
     ),
     Mutation(
         "contracts of fields are not read",
         "syntax.py",
-        'if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):',
+        'if word(last) == "Literal" and " -> " in (text_of(literal) or ""):',
         "if False:",
         ("faulty/own_wrapper_reads",),
     ),
     Mutation(
         "no Sequential",
         "features/stacks.py",
-        "    if layers is None or not isinstance(given, Pack):\n        return UNKNOWN\n    parts: list",
-        "    return UNKNOWN\n    parts: list",
+        "    if layers is None or not isinstance(container, Pack):",
+        "    if True:",
         ("faulty/sequential_list",),
     ),
     Mutation(
@@ -224,8 +224,8 @@ MUTATIONS = (
     Mutation(
         "what differs on two paths is the first's",
         "values.py",
-        "        case _:\n            return UNKNOWN\n\n\ndef join_all",
-        "        case _:\n            return a\n\n\ndef join_all",
+        "        case _:\n            return UNKNOWN\n\n\ndef either",
+        "        case _:\n            return a\n\n\ndef either",
         ("correct/decided_by_callers",),
     ),
     Mutation(
@@ -259,15 +259,15 @@ MUTATIONS = (
     Mutation(
         "keywords of constructors are ignored",
         "features/constructors.py",
-        "    return env | {each.arg: given.keywords[each.arg] for",
+        "    return env | {each.arg: call.keywords[each.arg] for",
         "    return env | {each.arg: UNKNOWN for",
         ("faulty/keyword_arguments",),
     ),
     Mutation(
         "super is not followed",
         "features/constructors.py",
-        '        call.env.update({f"self.{name}": value for name, value in left.items()})',
-        "        assert left is not None",
+        '        call.env.update({f"self.{name}": value for name, value in attributes.items()})',
+        "        assert attributes is not None",
         ("faulty/subclass_doubles",),
     ),
     Mutation(

@@ -61,7 +61,7 @@ class Call:
     name: str  # its key in the table
     node: ast.expr
     env: Environment
-    receiver: Value = UNKNOWN
+    receiver: Any = UNKNOWN  # a value of the kind that the key names
     arguments: Sequence[Value] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
     spread: bool = False  # by * or **: the parameters of the arguments are not known

@@ -4,8 +4,9 @@ Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 """
 
 import ast
+from functools import reduce
 
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join_all, show
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join, show
 
 UNROLLED = 64  # elements that are evaluated one by one, at most
 
@@ -79,7 +80,9 @@ def elements(value: Value) -> Value:
 
 def element(value: Value) -> Value:
     """What is known of each of the elements."""
-    return join_all(value.items) if isinstance(value, Pack) else value.item if isinstance(value, Many) else UNKNOWN
+    if isinstance(value, Many):
+        return value.item
+    return reduce(join, value.items) if isinstance(value, Pack) and value.items else UNKNOWN
 
 
 def transparent(manager: ast.expr) -> bool:

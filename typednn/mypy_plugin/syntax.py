@@ -402,10 +402,9 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
     match declared:
         case UnionType(items=items):
             return [each for item in items for each in annotation(item, aliases)]
-        case UnboundType(args=[array, text]) if _kind(declared) in KINDS and (said := text_of(text)) is not None:
-            kind = _kind(declared)
-            return [] if rank_error(array, said) is not None else [[kind, said]]
-        case UnboundType(name=name, args=args) if name.rpartition(".")[2] in _THROUGH:
+        case UnboundType(args=[array, string]) if word(declared) in KINDS and (text := text_of(string)) is not None:
+            return [[word(declared), text]] if rank_error(word(array), text) is None else []
+        case UnboundType(args=args) if word(declared) in _THROUGH:
             return [each for argument in args for each in annotation(argument, aliases)]
         case UnboundType(name=name, args=()):
             return list(aliases.get(name, []))
@@ -416,7 +415,7 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
 def inner_contract(declared: Type | None) -> str:
     """``batch *shape -> batch *shape`` of ``Layer[In, In, G, Literal[…]]``, or of a tuple of such: how a wrapper uses a field's layers."""
     match declared:
-        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):
+        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if word(last) == "Literal" and " -> " in (text_of(literal) or ""):
             return text_of(literal) or ""
         case UnboundType(args=[UnboundType() as first, *_]):
             return inner_contract(first)
@@ -424,13 +423,13 @@ def inner_contract(declared: Type | None) -> str:
             return ""
 
 
-def _kind(declared: UnboundType) -> str:
-    return declared.name.rpartition(".")[2]
+def word(declared: Type | None) -> str:
+    """The last word of a type's name as it is written: ``Float`` of ``jaxtyping.Float[…]``."""
+    return declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
 
 
-def rank_error(array: Type, text: str) -> str | None:
-    """``Array2 promises 2 axes`` where the string has another number, or is none that can be checked."""
-    name = array.name.rpartition(".")[2] if isinstance(array, UnboundType) else ""
+def rank_error(name: str, text: str) -> str | None:
+    """``Array2 promises 2 axes`` where the string has another number; its fault, or nothing, where it cannot be checked."""
     promised = re.fullmatch(r"(?:Int)?Array(\d)", name)
     try:
         written = rank(text)
@@ -447,7 +446,7 @@ def elements(result: Type) -> Sequence[Type]:
     match result:
         case TupleType(items=items):
             return items
-        case UnboundType(name=name, args=args) if name.rpartition(".")[2] in ("tuple", "Tuple"):
+        case UnboundType(args=args) if word(result) in ("tuple", "Tuple"):
             return args
         case _:
             return [result]
@@ -467,8 +466,8 @@ def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:
         match value:
             case nodes.IndexExpr(
                 base=nodes.NameExpr(name=kind) | nodes.MemberExpr(name=kind),
-                index=nodes.TupleExpr(items=[_, nodes.StrExpr(value=text)]),
-            ) if kind in KINDS:
+                index=nodes.TupleExpr(items=[array, nodes.StrExpr(value=text)]),
+            ) if kind in KINDS and rank_error(getattr(array, "name", ""), text) is None:
                 found[name] = [[kind, text]]
             case _:
                 pass

@@ -16,7 +16,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from typednn.errors import ShapeError, StackError
@@ -162,12 +162,19 @@ def integer_of(value: Value) -> int | None:
     return value.size.value if isinstance(value, Number) else None
 
 
+def layers_of(value: Value) -> tuple[Layer, ...] | None:
+    """A layer, or the layers of a list; None where one of them is not known."""
+    items = value.items if isinstance(value, Pack) else (value,)
+    layers = tuple(each for each in items if isinstance(each, Layer))
+    return layers if len(layers) == len(items) else None
+
+
 def lookup(attributes: Mapping[str, Value]) -> Lookup:
     """The value in an annotation's braces: ``self.kernel_size[0]`` among the attributes that a constructor set."""
 
     def ask(path: str) -> Dim | None:
-        found = _walk(parsed(path), attributes)
-        return found.size if isinstance(found, Number) and found.positive else None
+        value = _walk(parsed(path), attributes)
+        return value.size if isinstance(value, Number) and value.positive else None
 
     return ask
 
@@ -224,11 +231,6 @@ def join(a: Value, b: Value) -> Value:
             return UNKNOWN
 
 
-def join_all(values: Sequence[Value]) -> Value:
-    """What is known of all of them; UNKNOWN if there are none."""
-    return reduce(join, values) if values else UNKNOWN
-
-
 def either(a: Environment | None, b: Environment | None) -> Environment | None:
     """The environment where two paths join."""
     if a is None or b is None:
@@ -255,6 +257,11 @@ def show(value: Value) -> str:
             return shown
         case _:
             return "_"
+
+
+def written_shape(shape: Sequence[Dim | None] | None, between: str) -> str:
+    """Sizes in a message; ``_`` where one is not known."""
+    return between.join("_" if size is None else str(size) for size in shape or ())
 
 
 def written_contract(flow: Flow) -> str:

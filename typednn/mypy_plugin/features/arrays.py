@@ -7,7 +7,7 @@ from functools import reduce
 
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import array, why
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, integer_of, known
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, integer_of, known, written_shape
 from typednn.shapes import Dim, Shape, differ, same
 
 _SAME_SHAPE = (
@@ -67,8 +67,9 @@ def kept(call: Call) -> Value:
 
 def of_array(call: Call) -> Value:
     """``x.shape``, ``x.reshape(…)``, ``x.sum(…)`` and others that do not change ``x``."""
-    x, shape, given = call.receiver, _shape(call, call.receiver), call.arguments
-    if not isinstance(x, Array) or shape is None:
+    x: Array = call.receiver
+    shape, given = _shape(call, x), call.arguments
+    if shape is None:
         return UNKNOWN
     match call.name.removeprefix("Array."), call.keywords:
         case "shape", _:
@@ -127,16 +128,12 @@ def reveal(call: Call) -> Value:
     """``reveal_type(x)`` also says the sizes of an array."""
     value = call.argument(0, "")
     if isinstance(value, Array) and value.flow.shape is not None:
-        call.context.scope.note(f'Revealed sizes are "{" ".join(map(_size, value.flow.shape))}"', call.node)
+        call.context.scope.note(f'Revealed sizes are "{written_shape(value.flow.shape, " ")}"', call.node)
     return value
 
 
-def _size(size: Dim | None) -> str:
-    return "_" if size is None else str(size)
-
-
 def _written(value: Value) -> str:
-    return f"({', '.join(map(_size, value.flow.shape or ()))})" if isinstance(value, Array) else "_"
+    return f"({written_shape(value.flow.shape, ', ')})" if isinstance(value, Array) else "_"
 
 
 def _total(shape: Shape) -> Dim | None:

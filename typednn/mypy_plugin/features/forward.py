@@ -10,9 +10,8 @@ from typednn.shapes import Flow, Unifier
 
 def forward(call: Call) -> Value:
     """The output of a layer for its arguments."""
-    layer, given = call.receiver, (*call.arguments, *call.keywords.values())
-    if not isinstance(layer, Layer):
-        return UNKNOWN
+    layer: Layer = call.receiver
+    given = (*call.arguments, *call.keywords.values())
     if len(layer.inputs) > 1:
         return _several(call, layer, given)
     x = given[0] if given else UNKNOWN
@@ -44,7 +43,8 @@ def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value:
 
 def same_layer(call: Call) -> Value:
     """``layer.init(rng)`` and other methods that return the layer."""
-    return call.receiver
+    layer: Layer = call.receiver
+    return layer
 
 
 _ITSELF = ("named", "init", "train", "eval", "to", "astype", "shared", "load_state_dict", "requires_grad")

@@ -2,21 +2,30 @@
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from typednn.errors import TypednnError
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import class_of
-from typednn.mypy_plugin.values import UNKNOWN, Layer, Number, Pack, Sample, Value, integer_of
+from typednn.mypy_plugin.values import UNKNOWN, Layer, Number, Pack, Sample, Value, integer_of, layers_of
 from typednn.shapes import Dim, Flow
 
 
 def declared(call: Call) -> Value:
     """``Input(28, 28, 1)``."""
-    numbers = [integer_of(each) for each in call.arguments]
-    return Sample(None if None in numbers else tuple(each or 0 for each in numbers))
+    return _sample(call.arguments)
+
+
+def _sample(values: Sequence[Value]) -> Sample:
+    sizes = tuple(size for each in values if (size := integer_of(each)) is not None)
+    return Sample(sizes if len(sizes) == len(values) else None)
+
+
+def _chain(layers: Sequence[Layer], name: str, sample: Value | None) -> Layer:
+    shown = " >> ".join(layer.shown for layer in layers)
+    return Layer(shown, name, parts=tuple(layers), sample=sample if isinstance(sample, Sample) else None)
 
 
 def stacked(call: Call) -> Value:
@@ -56,40 +65,29 @@ def traced(call: Call, layer: Layer, at: ast.AST, trace: Callable[[], Flow] | No
 
 def sequential(call: Call) -> Value:
     """``Sequential([a, b, c], input=Input(28, 28, 1))``, flat as the chains it is made from."""
-    given, sample = call.argument(0, "layers"), call.keywords.get("input")
-    layers = _layers(given)
-    if layers is None or not isinstance(given, Pack):
+    container, sample = call.argument(0, "layers"), call.keywords.get("input")
+    layers = layers_of(container)
+    if layers is None or not isinstance(container, Pack):
         return UNKNOWN
-    parts: list[Layer] = []
-    for each in layers:
-        flat = each.class_name in classes.CHAINS and not given.keys
-        parts += each.parts if flat and each.parts is not None and each.sample is None else (each,)
-    shown = " >> ".join(part.shown for part in parts)
-    return traced(call, Layer(shown, call.name, parts=tuple(parts), sample=sample if isinstance(sample, Sample) else None), call.node)
+    chains = () if container.keys else classes.CHAINS
+    flat = [each.parts if each.class_name in chains and each.parts is not None and each.sample is None else (each,) for each in layers]
+    return traced(call, _chain([part for parts in flat for part in parts], call.name, sample), call.node)
 
 
 def rows(call: Call) -> Value:
     """``Stack([a, b, c], input=(28, 28, 1))``: between rows, with the layers' own shapes inside."""
-    layers, sample = _layers(call.argument(0, "layers")), call.argument(1, "input")
+    layers, sample = layers_of(call.argument(0, "layers")), call.argument(1, "input")
     if isinstance(sample, Pack):
-        numbers = [integer_of(each) for each in sample.items]
-        sample = Sample(None if None in numbers else tuple(each or 0 for each in numbers))
+        sample = _sample(sample.items)
     if not isinstance(sample, Sample) or sample.sizes is None or not layers:
         return UNKNOWN
-    chain = traced(call, Layer(" >> ".join(part.shown for part in layers), classes.CHAIN, parts=layers, sample=sample), call.node)
+    chain = traced(call, _chain(layers, classes.CHAIN, sample), call.node)
     sizes = chain.trace(Flow.start(None)).sizes() if isinstance(chain, Layer) else None
     if sizes is None:
         return UNKNOWN
     ends = {"in_features": math.prod(sample.sizes), "out_features": math.prod(sizes)}
     attributes: dict[str, Value] = {name: Number(Dim.of(size)) for name, size in ends.items()}
     return Layer("Stack", call.name, ("batch {self.in_features}",), "batch {self.out_features}", attributes)
-
-
-def _layers(given: Value) -> tuple[Layer, ...] | None:
-    """The layers of a list; None where not every one is known."""
-    items = given.items if isinstance(given, Pack) else (UNKNOWN,)
-    layers = tuple(each for each in items if isinstance(each, Layer))
-    return layers if len(layers) == len(items) else None
 
 
 TABLE: dict[str, Analysis] = {
