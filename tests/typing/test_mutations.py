@@ -56,7 +56,7 @@ MUTATIONS = (
     Mutation(
         "arguments of functions are not compared",
         "features/functions.py",
-        '            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, given, at):\n                return UNKNOWN',
+        '            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):\n                return UNKNOWN',
         "            pass",
         ("faulty/metric_classes",),
     ),
@@ -308,15 +308,15 @@ MUTATIONS = (
     Mutation(
         "try always ends well",
         "statements.py",
-        '            after = either(after, self.run(handler.body, {**shaken, handler.name or "": UNKNOWN}))',
+        '            after = either(after, self.run(handler.body, {**interrupted, handler.name or "": UNKNOWN}))',
         "            pass",
         ("correct/cut_short",),
     ),
     Mutation(
         "a list that is handed over stays",
         "evaluator.py",
-        "            env[key] = UNKNOWN\n        return unshared(value)",
-        "            pass\n        return value",
+        "                    mutated(node, env)\n                return unshared(value)",
+        "                    pass\n                return value",
         ("correct/two_names_for_one_list",),
     ),
     Mutation(
@@ -343,7 +343,7 @@ MUTATIONS = (
     Mutation(
         "a union's first annotation counts",
         "features/functions.py",
-        "        if len(alternatives) == 1 or not fitting:",
+        "        if not fitting:",
         "        if True:",
         ("correct/one_of_two_sizes",),
     ),
@@ -374,7 +374,7 @@ MUTATIONS = (
     Mutation(
         "layers that a module holds are known by type alone",
         "body.py",
-        '            if isinstance(held, Layer) and made_from.node.fullname == f"{self.module}.{name}":',
+        "            if isinstance(value, Layer):",
         "            if False:",
         ("faulty/channels_first",),
     ),

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from mypy import nodes
 from mypy.types import Instance, Type, get_proper_type
@@ -51,28 +51,28 @@ class Body(Names):
         function = api.scope.current_function()
         self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
         self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
-        module_says = classes.in_module(api.tree)
+        module_facts = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
-            classes.signature(self.function, module_says.aliases) if self.function is not None else None
+            classes.signature(self.function, module_facts.aliases) if self.function is not None else None
         )
-        active = api.scope.active_class() if self.function is None else None
-        self.of_module: bool = function is None and active is None
-        source = self.function.body.body if self.function is not None else active.defn.defs.body if active is not None else api.tree.defs
-        followed = function is None or self.function is not None  # not the body of a lambda
-        self.statements: list[ast.stmt] = syntax.block(source) if followed else []
+        parameters = self.annotated["parameters"] if self.annotated else []
+        self.parameters: syntax.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
+        scope = function or api.scope.active_class() or api.tree
+        self.of_module: bool = scope is api.tree
+        source = scope.body.body if self.function is not None else scope.defn.defs.body if isinstance(scope, nodes.TypeInfo) else None
+        self.statements: list[ast.stmt] = syntax.block(source or getattr(scope, "defs", []))  # a lambda has no statements
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
-        within = [node for each in self.statements for node in ast.walk(each)]
-        self.rebound: frozenset[str] = frozenset(name for node in within if isinstance(node, outward) for name in node.names)
+        nodes_within = [node for each in self.statements for node in ast.walk(each)]
+        self.rebound: frozenset[str] = frozenset(name for node in nodes_within if isinstance(node, outward) for name in node.names)
         if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
-        self.shared: frozenset[str] = self.rebound | often | module_says.copied
+        self.shared: frozenset[str] = self.rebound | often | module_facts.copied
         self.position: int = 0
         self.at: int = -1
         self.memo: dict[int, Value] = {}
-        texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        names = frozenset(name for text in texts for name in names_of(text))
+        names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
         self.evaluator: Statements = Statements(self, names, rebound=self.rebound, returns=self._returned)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
@@ -93,12 +93,12 @@ class Body(Names):
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)
         if argument.kind.is_star() or name in self.rebound:
             return UNKNOWN
-        parameters = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
-        texts: syntax.Alternatives = parameters.get(name, [])
-        if len(texts) == 1:
-            return promised(self.evaluator, texts[0][1], texts[0][0], self.attributes)
-        whole = isinstance(declared, Instance) and declared.type.fullname == "builtins.int"
-        return symbol(name + DOT, positive=False) if whole else value_of(declared)
+        alternatives = self.parameters.get(name, [])
+        if len(alternatives) == 1:
+            kind, text = alternatives[0]
+            return promised(self.evaluator, text, kind, self.attributes)
+        integer = isinstance(declared, Instance) and declared.type.fullname == "builtins.int"
+        return symbol(name + DOT, positive=False) if integer else value_of(declared)
 
     # ------------------------------------------------------------------ following mypy
 
@@ -113,7 +113,7 @@ class Body(Names):
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
             self.evaluator.memo = self.memo
             try:
-                return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
+                return self.evaluator.evaluate(shape.by_origin.get(id(context)) or syntax.expression(context), env)
             finally:
                 self.evaluator.memo = None
         self.evaluator.values = {}
@@ -128,7 +128,7 @@ class Body(Names):
         if self.at < 0:
             return True
         shape = Shape.of(self.statements[self.at])
-        return self._alone(shape.made.get(id(context)), shape.parents)
+        return self._alone(shape.by_origin.get(id(context)), shape.parents)
 
     def _alone(self, node: ast.AST | None, parents: Mapping[int, ast.AST]) -> bool:
         outer = parents.get(id(node))
@@ -149,8 +149,8 @@ class Body(Names):
                 return True
 
     def _is_layer(self, call: ast.Call) -> bool:
-        made = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
-        return isinstance(made, Reference) and isinstance(made.node, nodes.TypeInfo) and made.node.has_base(classes.MODULE)
+        value = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
+        return isinstance(value, Reference) and isinstance(value.node, nodes.TypeInfo) and value.node.has_base(classes.MODULE)
 
     def _single(self, target: ast.expr) -> bool:
         match target:
@@ -204,25 +204,23 @@ class Body(Names):
     # ------------------------------------------------------------------ the scope of its evaluator
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
-        made_from = syntax.origin(node) if node is not None else None
-        if not isinstance(made_from, nodes.NameExpr):
+        expression = syntax.origin(node)
+        if not isinstance(expression, nodes.NameExpr):
             return super().resolve(name)
-        if made_from.kind != nodes.GDEF or made_from.node is None:
+        if expression.kind != nodes.GDEF or expression.node is None:
             return UNKNOWN
-        outer = self.outer
-        if outer is not None and isinstance(made_from.node, nodes.Var) and name not in outer.shared:
-            held = outer.env.get(name, UNKNOWN)  # more than its type says: how it was built
-            if isinstance(held, Layer) and made_from.node.fullname == f"{self.module}.{name}":
-                return held
-        return meaning(made_from.node)
+        if self.outer is not None and name not in self.outer.shared and expression.node.fullname == f"{self.module}.{name}":
+            value = self.outer.env.get(name, UNKNOWN)  # more than its type says: how it was built
+            if isinstance(value, Layer):
+                return value
+        return meaning(expression.node)
 
     def defines(self, name: str, node: ast.expr) -> bool:
-        made_from = syntax.origin(node)
-        return isinstance(made_from, nodes.NameExpr) or super().defines(name, node)
+        return isinstance(syntax.origin(node), nodes.NameExpr) or super().defines(name, node)
 
     def type_at(self, node: ast.AST) -> Type | None:
-        made_from = syntax.origin(node)
-        return self.type_of(made_from) if isinstance(made_from, nodes.Expression) else None
+        expression = syntax.origin(node)
+        return self.type_of(expression) if isinstance(expression, nodes.Expression) else None
 
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         return self.signatures.get(id(syntax.origin(node)), (None, None))[1]
@@ -244,8 +242,7 @@ class Body(Names):
 
     def type_of(self, node: Any) -> Type | None:
         """The type that mypy found for an expression that it has checked."""
-        found: Type | None = self.api.lookup_type_or_none(node)
-        return found
+        return cast("Type | None", self.api.lookup_type_or_none(node))
 
     def note(self, message: str, node: ast.AST) -> None:
         self._report(lambda: self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE))
@@ -273,8 +270,6 @@ class Body(Names):
 
 
 def _holds(statement: Any, context: Any) -> bool:
-    if statement is None:
-        return False
     first = (statement.line, statement.column)
     last = (statement.end_line or statement.line, 1 << 30 if statement.end_column is None else statement.end_column)
     return bool(first <= (context.line, context.column) < last)
@@ -284,18 +279,17 @@ def _holds(statement: Any, context: Any) -> bool:
 class Shape:
     """One statement: its nodes by mypy's nodes, their parents, and the names that only parts of it bind."""
 
-    made: dict[int, ast.expr]
+    by_origin: dict[int, ast.expr]
     parents: dict[int, ast.AST]
     hidden: frozenset[str]
 
     @staticmethod
     @lru_cache(maxsize=1)
     def of(statement: ast.stmt) -> "Shape":
-        within = list(ast.walk(statement))
-        made = {id(syntax.origin(node)): node for node in within if isinstance(node, ast.expr) and syntax.origin(node) is not None}
-        parents = {id(inner): node for node in within for inner in ast.iter_child_nodes(node)}
-        targets = [each for node in within if isinstance(node, ast.comprehension) for each in ast.walk(node.target)]
-        arguments = [node.args for node in within if isinstance(node, ast.Lambda)]
-        hidden = {each.id for each in targets if isinstance(each, ast.Name)}
-        hidden |= {each.arg for of in arguments for each in [*of.args, *of.kwonlyargs]}
-        return Shape(made, parents, frozenset(hidden))
+        walked = list(ast.walk(statement))
+        by_origin = {id(syntax.origin(node)): node for node in walked if isinstance(node, ast.expr) and syntax.origin(node) is not None}
+        parents = {id(inner): node for node in walked for inner in ast.iter_child_nodes(node)}
+        targets = [each for node in walked if isinstance(node, ast.comprehension) for each in ast.walk(node.target)]
+        names = {each.id for each in targets if isinstance(each, ast.Name)}
+        parameters = {each.arg for node in walked if isinstance(node, ast.Lambda) for each in [*node.args.args, *node.args.kwonlyargs]}
+        return Shape(by_origin, parents, frozenset(names | parameters))

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict, cast
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
 from mypy.plugin import AnalyzeTypeContext, ClassDefContext
-from mypy.types import CallableType, Instance, LiteralType, Type, UnboundType, UnionType, get_proper_type
+from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, Type, UnboundType, UnionType, get_proper_type
 
 from typednn.mypy_plugin import syntax
 
@@ -88,7 +88,11 @@ def read_class(ctx: ClassDefContext) -> None:
     module = in_module(tree)
     functions = syntax.functions(ctx.cls.defs)
     methods = {name: found for name, function in functions.items() if (found := signature(function, module.aliases)) is not None}
-    fields = _fields(ctx.cls.defs, module.aliases)
+    fields = {
+        name: [syntax.word(declared), alternatives]
+        for name, declared, _ in syntax.declared(ctx.cls.defs.body)
+        if (alternatives := syntax.annotation(declared, module.aliases))
+    }
     holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
     if not (info.has_base(MODULE) or methods or fields or holds):
         return
@@ -151,11 +155,6 @@ def in_module(tree: nodes.MypyFile) -> InModule:
 
 def _marked(instance: Instance, text: str, string: Instance) -> Instance:
     return instance.copy_with_extra_attr(MARK, LiteralType(text, string))
-
-
-def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
-    declared = [(name, annotation, syntax.annotation(annotation, aliases)) for name, annotation, _ in syntax.declared(body.body)]
-    return {name: [syntax.word(annotation), alternatives] for name, annotation, alternatives in declared if alternatives}
 
 
 def _constants(body: nodes.Block) -> dict[str, str]:
@@ -249,15 +248,14 @@ def annotate(ctx: AnalyzeTypeContext) -> Type:
 
 def alternatives_of(declared: Type) -> syntax.Alternatives:
     """The strings that `annotate` put on a type."""
-    array = get_proper_type(declared)
-    if isinstance(array, UnionType):
-        return [each for item in array.items for each in alternatives_of(item)]
-    if isinstance(array, Instance) and array.extra_attrs is not None:
-        text = get_proper_type(array.extra_attrs.attrs.get(MARK))
-        if isinstance(text, LiteralType) and isinstance(text.value, str) and text.value.startswith("[["):
-            alternatives: syntax.Alternatives = json.loads(text.value)
-            return alternatives
-    return []
+    match get_proper_type(declared):
+        case UnionType(items=items):
+            return [each for item in items for each in alternatives_of(item)]
+        case Instance(extra_attrs=ExtraAttrs(attrs=attrs)) if isinstance(mark := attrs.get(MARK), LiteralType):
+            text = str(mark.value)  # a class has its facts there, an object
+            return cast("syntax.Alternatives", json.loads(text)) if text.startswith("[[") else []
+        case _:
+            return []
 
 
 def function_signature(declared: Type | None) -> Signature | None:

@@ -81,10 +81,10 @@ def class_of(context: Context, layer: Layer) -> TypeInfo | None:
 def stored(context: Context, layer: Layer, name: str) -> Value:
     """A parameter, a buffer, or what forward kept: an array whose sizes its annotation gives."""
     info = class_of(context, layer)
-    _, alternatives = classes.fields(info).get(name, ("", [])) if info is not None else ("", [])
-    if len(alternatives) != 1:
+    fields = classes.fields(info) if info is not None else {}
+    if name not in fields or len(fields[name][1]) != 1:
         return UNKNOWN
-    kind, text = alternatives[0]
+    kind, text = fields[name][1][0]
     return promised(context, text, kind, lookup(layer.attributes))
 
 

@@ -53,7 +53,7 @@ def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
 def accepting(signature: CallableType, right: Type | None) -> CallableType:
     """``__rshift__`` for an operand that does not fit and was already refused: what follows is checked as if it did."""
     anything = AnyType(TypeOfAny.from_error)
-    arguments = dict(zip(("_", "Next", "G2"), _layer_arguments(right), strict=False))
+    arguments: dict[str, Type] = dict(zip(("_", "Next", "G2"), _layer_arguments(right), strict=False))
     env: dict[Any, Type] = {variable.id: arguments.get(variable.name, anything) for variable in signature.variables}
     copy = cast("Callable[..., CallableType]", signature.copy_modified)  # pyright: ignore[reportUnknownMemberType]  # defaults without types
     return copy(arg_types=[anything] * len(signature.arg_types), ret_type=expand_type(signature.ret_type, env), variables=[])
