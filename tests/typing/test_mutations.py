@@ -84,7 +84,7 @@ MUTATIONS = (
     Mutation(
         "a gradient's parts are not compared with the layer's",
         "features/gradients.py",
-        '        wrong = _other_sizes(Gradient("", {name: own[name]}), Gradient("", {name: value})) if name in own else None',
+        "        wrong = _other_sizes(own[name], value, name) if name in own else None",
         "        wrong = None",
         ("faulty/backward_swapped_gradients",),
     ),
@@ -294,8 +294,8 @@ MUTATIONS = (
     Mutation(
         "tuples that are returned are not compared",
         "features/returns.py",
-        "    found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)",
-        "    found = (value,)",
+        "    values = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)",
+        "    values = (value,)",
         ("faulty/tuple_returned_swapped",),
     ),
     Mutation(
@@ -336,7 +336,7 @@ MUTATIONS = (
     Mutation(
         "several inputs are not compared",
         "features/forward.py",
-        "        if not fits(call.context, unifier, what, text, given, call.node):\n            return UNKNOWN",
+        "        if not fits(call.context, unifier, what, text, argument, call.node):\n            return UNKNOWN",
         "        pass",
         ("faulty/multi_input_features",),
     ),

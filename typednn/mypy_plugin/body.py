@@ -69,9 +69,8 @@ class Body(Names):
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
         self.shared: frozenset[str] = self.rebound | often | module_facts.copied
-        self.position: int = 0
-        self.at: int = -1
-        self.memo: dict[int, Value] = {}
+        self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
+        self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
         self.evaluator: Statements = Statements(self, names, rebound=self.rebound, returns=self._returned)
         self.attributes: Lookup = unknown
@@ -106,16 +105,16 @@ class Body(Names):
         """What is known of the expression that mypy is checking."""
         if not self._reach(context):
             return self.evaluator.evaluate(syntax.expression(context), {})
-        statement = self.statements[self.at]
+        statement = self.statements[self.position]
         env = dict(self.env)
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return):
             shape = Shape.of(statement)
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
-            self.evaluator.memo = self.memo
+            self.evaluator.settled, self.evaluator.values = True, self.settled
             try:
                 return self.evaluator.evaluate(shape.by_origin.get(id(context)) or syntax.expression(context), env)
             finally:
-                self.evaluator.memo = None
+                self.evaluator.settled = False
         self.evaluator.values = {}
         self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
@@ -125,9 +124,9 @@ class Body(Names):
 
         A variable or a container that later holds a layer of other sizes would have a type that is too narrow.
         """
-        if self.at < 0:
+        if self.position == len(self.statements):
             return True
-        shape = Shape.of(self.statements[self.at])
+        shape = Shape.of(self.statements[self.position])
         return self._alone(shape.by_origin.get(id(context)), shape.parents)
 
     def _alone(self, node: ast.AST | None, parents: Mapping[int, ast.AST]) -> bool:
@@ -170,25 +169,24 @@ class Body(Names):
         if not self._reach(context):
             self.evaluator.evaluate(syntax.expression(context), {})
             return
-        end = len(self.statements) if self.function is not None else self.at + 1
+        end = len(self.statements) if self.function is not None else self.position + 1
         self.evaluator.values = {}
-        self.evaluator.run(self.statements[self.at : end], dict(self.env))
+        self.evaluator.run(self.statements[self.position : end], dict(self.env))
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
         self.context = context
-        backwards = range(len(self.statements) - 1, -1, -1)
-        place = next((place for place in backwards if _holds(syntax.origin(self.statements[place]), context)), None)
+        places = reversed(range(len(self.statements)))
+        place = next((place for place in places if _holds(syntax.origin(self.statements[place]), context)), None)
         if place is None:
             return False
+        if place != self.position:
+            self.settled = {}
         if place < self.position:  # mypy checks it again, in a loop or a finally: nothing is certain
             self.env = forget(self.env, self.statements)
             self.position = place
-        if place != self.at:
-            self.memo = {}
         while self.position < place:
             self._step()
-        self.at = place
         return True
 
     def reach(self, context: Any) -> None:
@@ -197,8 +195,7 @@ class Body(Names):
             self._step()
 
     def _step(self) -> None:
-        after = self.evaluator.step(self.statements[self.position], self.env)
-        self.env = {} if after is None else after
+        self.env = self.evaluator.step(self.statements[self.position], self.env) or {}
         self.position += 1
 
     # ------------------------------------------------------------------ the scope of its evaluator

@@ -87,7 +87,7 @@ def read_class(ctx: ClassDefContext) -> None:
         return
     module = in_module(tree)
     functions = syntax.functions(ctx.cls.defs)
-    methods = {name: found for name, function in functions.items() if (found := signature(function, module.aliases)) is not None}
+    methods = {name: read for name, function in functions.items() if (read := signature(function, module.aliases)) is not None}
     fields = {
         name: [syntax.word(declared), alternatives]
         for name, declared, _ in syntax.declared(ctx.cls.defs.body)
@@ -162,8 +162,8 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     statements = syntax.block(body.body)
     times = Counter(syntax.changed(statements))
     assigned = [(target, each.value) for each in statements if isinstance(each, ast.Assign) for target in each.targets]
-    found = {target.id: ast.unparse(ast.fix_missing_locations(value)) for target, value in assigned if isinstance(target, ast.Name)}
-    return {name: found[name] if name in found and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
+    texts = {target.id: ast.unparse(ast.fix_missing_locations(value)) for target, value in assigned if isinstance(target, ast.Name)}
+    return {name: texts[name] if name in texts and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
 
 
 def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:

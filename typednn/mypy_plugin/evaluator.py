@@ -45,7 +45,7 @@ class Evaluator(Context):
     """The expressions of one body."""
 
     values: dict[int, Value] = field(default_factory=dict[int, Value])  # by mypy node: its value, joined over all visits
-    memo: dict[int, Value] | None = None  # where no value can change between two evaluations
+    settled: bool = False  # no value can change between two evaluations: those in `values` hold
     rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
     assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that receives self
 
@@ -73,13 +73,11 @@ class Evaluator(Context):
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
         """What is known of an expression; its calls are checked on the way."""
         origin = syntax.origin(node)
-        if self.memo is not None and id(origin) in self.memo:
-            return self.memo[id(origin)]
+        if self.settled and id(origin) in self.values:
+            return self.values[id(origin)]
         value = self._value(node, env)
         if value is UNKNOWN:
             value = self.scope.typed(node)
-        if self.memo is not None and origin is not None:
-            self.memo[id(origin)] = value
         if origin is not None and not isinstance(node, ast.Constant):
             self.values[id(origin)] = join(self.values.get(id(origin), value), value)
         return value

@@ -22,9 +22,12 @@ def same_precision(a: str, b: str) -> bool:
     return a == b or not any(a in family and b in family for family in _PRECISIONS)
 
 
-def array(context: Context, shape: Shape, kind: str = "") -> Array:
-    """An array of this body's own axes: no layer's own name is one of them."""
-    flow = Flow.of(shape)
+def array(context: Context, shape: "Shape | None", kind: str = "") -> Value:
+    """An array with those sizes that mean the same all through this body; the names of a layer's axes are never this body's."""
+    sizes = known(shape, context.names)
+    if sizes is None:
+        return UNKNOWN
+    flow = Flow.of(sizes)
     return Array(replace(flow, symbols={**{each: Dim.named(each) for each in context.names}, **flow.symbols}), kind)
 
 
@@ -32,19 +35,12 @@ def promised(context: Context, text: str, kind: str, attributes: Lookup) -> Valu
     """The array that an annotation of this body, or of a field, describes."""
     unifier = Unifier(attributes)
     unifier.sizes.update({name: Dim.named(name) for name in context.names})
-    sizes = unifier.result(text)
-    return UNKNOWN if sizes is None else array(context, sizes, kind)
-
-
-def known_array(context: Context, shape: "Shape | None", kind: str = "") -> Value:
-    """An array with those of its sizes that mean the same all through this body."""
-    sizes = known(shape, context.names)
-    return UNKNOWN if sizes is None else Array(Flow.of(sizes), kind)
+    return array(context, unifier.result(text), kind)
 
 
 def result(context: Context, unifier: Unifier, text: str, kind: str = "") -> Value:
     """The array that a return annotation describes, by what the arguments bound."""
-    return known_array(context, unifier.result(text) if text else None, kind)
+    return array(context, unifier.result(text) if text else None, kind)
 
 
 def misfit(context: Context, unifier: Unifier, text: str, value: Value, node: ast.AST) -> str | None:

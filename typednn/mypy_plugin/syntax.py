@@ -50,9 +50,9 @@ def _name(name: str) -> ast.Name:
 
 def expression(node: nodes.Expression) -> ast.expr:
     """The same expression, with ``...`` for parts that no size can depend on."""
-    made = _EXPRESSIONS.get(type(node), _unknown)(node)
-    made.origin = node  # type: ignore[attr-defined]
-    return made
+    converted = _EXPRESSIONS.get(type(node), _unknown)(node)
+    converted.origin = node  # type: ignore[attr-defined]
+    return converted
 
 
 def _optional(node: nodes.Expression | None) -> ast.expr | None:
@@ -135,12 +135,12 @@ _EXPRESSIONS: dict[type[nodes.Expression], Callable[[Any], ast.expr]] = {
 
 def block(statements: Iterable[nodes.Statement]) -> list[ast.stmt]:
     """Statements one by one; what mypy knows to be unreachable is left out."""
-    found: list[ast.stmt] = []
+    converted: list[ast.stmt] = []
     for statement in statements:
-        for made in _STATEMENTS[type(statement)](statement) if type(statement) in _STATEMENTS else ():
-            made.origin = statement  # type: ignore[attr-defined]
-            found.append(made)
-    return found
+        for each in _STATEMENTS[type(statement)](statement) if type(statement) in _STATEMENTS else ():
+            each.origin = statement  # type: ignore[attr-defined]
+            converted.append(each)
+    return converted
 
 
 def _body(body: nodes.Block | None) -> list[ast.stmt]:
@@ -246,8 +246,8 @@ def _parameters(arguments: list[nodes.Argument]) -> ast.arguments:
 
 def _parameter(argument: nodes.Argument) -> ast.arg:
     declared = argument.type_annotation
-    whole = isinstance(declared, UnboundType) and declared.name == "int" and not declared.args
-    return ast.arg(arg=argument.variable.name, annotation=_name("int") if whole else None)
+    integer = isinstance(declared, UnboundType) and declared.name == "int" and not declared.args
+    return ast.arg(arg=argument.variable.name, annotation=_name("int") if integer else None)
 
 
 def constructor(function: nodes.FuncDef) -> str:

@@ -271,8 +271,8 @@ def written_contract(flow: Flow) -> str:
         return text
     ends, _, conditions = text.partition(" if ")
     ends = " ".join("_" if DOT in word else word for word in ends.split())
-    kept = [condition for condition in conditions.split(", ") if condition and DOT not in condition]
-    return f"{ends} if {', '.join(kept)}" if kept else ends
+    known_conditions = [condition for condition in conditions.split(", ") if condition and DOT not in condition]
+    return f"{ends} if {', '.join(known_conditions)}" if known_conditions else ends
 
 
 def printed(message: str) -> str:

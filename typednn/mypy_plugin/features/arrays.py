@@ -55,7 +55,7 @@ def product(call: Call) -> Value:
     return array(call.context, [*a[:-1], b[1]])
 
 
-def kept(call: Call) -> Value:
+def same_shape(call: Call) -> Value:
     """The shape of the one array among the operands or the arguments, where the others are numbers; its precision may change."""
     arrays = [each for each in call.arguments if isinstance(each, Array)]
     plain = all(isinstance(each, Array | Number | Constant) for each in call.arguments) and not call.keywords.keys() - {"dtype", "order"}
@@ -68,7 +68,7 @@ def kept(call: Call) -> Value:
 def of_array(call: Call) -> Value:
     """``x.shape``, ``x.reshape(…)``, ``x.sum(…)`` and others that do not change ``x``."""
     x: Array = call.receiver
-    shape, given = _shape(call, x), call.arguments
+    shape, arguments = _shape(call, x), call.arguments
     if shape is None:
         return UNKNOWN
     match call.name.removeprefix("Array."), call.keywords:
@@ -80,16 +80,16 @@ def of_array(call: Call) -> Value:
             return x
         case "astype()", _:
             return replace(x, kind="")
-        case (("sum()" | "mean()" | "max()" | "min()"), _) if len(given) < 2:
+        case (("sum()" | "mean()" | "max()" | "min()"), _) if len(arguments) < 2:
             return _reduced(call, shape)
         case _, {**keywords} if keywords:
             return UNKNOWN
         case (("clip()" | "round()"), _):
             return x
         case "reshape()", _:
-            return _reshaped(call, shape, given[0].items if len(given) == 1 and isinstance(given[0], Pack) else given)
+            return _reshaped(call, shape, arguments[0].items if len(arguments) == 1 and isinstance(arguments[0], Pack) else arguments)
         case _:  # T, transpose
-            order = [integer_of(each) for each in given] or list(range(len(shape)))[::-1]
+            order = [integer_of(each) for each in arguments] or list(range(len(shape)))[::-1]
             return array(call.context, [shape[each or 0] for each in order], x.kind) if set(order) == set(range(len(shape))) else UNKNOWN
 
 
@@ -117,10 +117,10 @@ def _reshaped(call: Call, shape: Shape, new_shape: Sequence[Value]) -> Value:
     return array(call.context, sizes)
 
 
-def made(call: Call) -> Value:
+def new_array(call: Call) -> Value:
     """A new array: ``np.zeros((32, 784))``."""
-    given = call.arguments[0] if call.arguments else call.keywords.get("shape", call.keywords.get("size", UNKNOWN))
-    items = given.items if isinstance(given, Pack) else (given,) if isinstance(given, Number) else None
+    shape = call.argument(0, "shape", call.keywords.get("size", UNKNOWN))
+    items = shape.items if isinstance(shape, Pack) else (shape,) if isinstance(shape, Number) else None
     return UNKNOWN if items is None else array(call.context, [each.size if isinstance(each, Number) else None for each in items])
 
 
@@ -148,10 +148,10 @@ _DRAWN = tuple(f"numpy.random.{owner}.{name}()" for owner in ("_generator.Genera
 TABLE: dict[str, Analysis] = {
     "Array @ Array": product,
     "Array + Array": broadcast,
-    **dict.fromkeys(("Array + Number", "Array + Constant", "Number + Array", "Constant + Array"), kept),
+    **dict.fromkeys(("Array + Number", "Array + Constant", "Number + Array", "Constant + Array"), same_shape),
     **dict.fromkeys((f"Array.{name}" for name in ("shape", "ndim", "T")), of_array),
     **dict.fromkeys((f"Array.{name}()" for name in _METHODS), of_array),
-    **dict.fromkeys((f"numpy.{name}" for name in _SAME_SHAPE), kept),
-    **dict.fromkeys((*_MADE, *_DRAWN), made),
+    **dict.fromkeys((f"numpy.{name}" for name in _SAME_SHAPE), same_shape),
+    **dict.fromkeys((*_MADE, *_DRAWN), new_array),
     "builtins.reveal_type": reveal,
 }

@@ -6,7 +6,7 @@ from mypy.nodes import TypeInfo
 
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call, Context
-from typednn.mypy_plugin.sizes import class_of, fits, known_array, misfit, stored
+from typednn.mypy_plugin.sizes import array, class_of, fits, misfit, stored
 from typednn.mypy_plugin.values import OWN, UNKNOWN, Array, Constant, Gradient, Layer, Pack, Value, lookup, written_shape
 from typednn.shapes import Dim, Lookup, Shape, Unifier, differ, parse, unknown
 
@@ -43,7 +43,7 @@ def _input_gradient(call: Call, layer: Layer, inputs: str, output: str, attribut
     own |= {name: size for name, size in others.items() if name.endswith(OWN) and name.isidentifier()}
     expected = unifier.result(inputs)
     shape = None if expected is None else [None if size is None else size.substitute(own) for size in expected]
-    return known_array(call.context, shape)
+    return array(call.context, shape)
 
 
 def gradient_of(context: Context, layer: Layer) -> Gradient:
@@ -58,8 +58,8 @@ def _gradient_of(context: Context, layer: Layer) -> Gradient:
     info = class_of(context, layer)
     parameters = [] if info is None else [name for name, (word, _) in classes.fields(info).items() if word == "Parameter"]
     arrays = {name: stored(context, layer, name) for name in parameters}
-    within = {name: gradient_of(context, value) for name, value in layer.attributes.items() if isinstance(value, Layer)}
-    return Gradient(layer.label, {**arrays, **within})
+    layers = {name: gradient_of(context, value) for name, value in layer.attributes.items() if isinstance(value, Layer)}
+    return Gradient(layer.label, {**arrays, **layers})
 
 
 def update(call: Call) -> Value:
@@ -89,7 +89,7 @@ def gradient(call: Call) -> Value:
             return UNKNOWN
     own: Mapping[str, Value] = {} if call.context.own is None else gradient_of(call.context, call.context.own).fields
     for name, value in values.items():
-        wrong = _other_sizes(Gradient("", {name: own[name]}), Gradient("", {name: value})) if name in own else None
+        wrong = _other_sizes(own[name], value, name) if name in own else None
         if wrong is not None:
             of = f" (the gradient of {value.owner})" if isinstance(value, Gradient) and value.owner else ""
             call.complain(f"{info.name}: {wrong}{of}")
