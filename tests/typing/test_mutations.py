@@ -182,7 +182,7 @@ MUTATIONS = (
     Mutation(
         "no Stack",
         "features/stacks.py",
-        "    if not isinstance(sample, Sample) or sample.sizes is None or not layers:",
+        "    if sample is None or not layers:",
         "    if True:",
         ("faulty/stack_of_rows",),
     ),

@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from mypy import nodes
@@ -72,7 +72,7 @@ class Body(Names):
         self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
         self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
         names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
-        self.evaluator: Statements = Statements(self, names, rebound=self.rebound, returns=self._returned)
+        self.evaluator: Statements = Statements(self, names, rebound=self.rebound)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -86,6 +86,8 @@ class Body(Names):
             self.attributes = lookup(own.attributes)
             self.evaluator.own = own
             self.evaluator.assigned = classes.named(self.info, "assigned")
+        if self.function is not None and self.annotated is not None:
+            self.evaluator.returns = partial(returned, self.evaluator, self.function, self.annotated, self.attributes)
         return {each.variable.name: self._parameter(each) for each in arguments} | env
 
     def _parameter(self, argument: nodes.Argument) -> Value:
@@ -155,9 +157,7 @@ class Body(Names):
         match target:
             case ast.Name(id=name):
                 return name not in self.shared
-            case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                if self.info is None or self.function is None or self.function.name != "__init__":
-                    return False
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if self.info and self.function and self.function.name == "__init__":
                 return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | classes.named(self.info, "passed_on")
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
@@ -260,10 +260,6 @@ class Body(Names):
     def lost(self, what: str, node: ast.AST) -> None:
         if self.report_unknown:
             self.note(f"not proven: {what}", node)
-
-    def _returned(self, value: Value, statement: ast.Return) -> None:
-        if self.function is not None and self.annotated is not None and statement.value is not None:
-            returned(self.evaluator, self.function, self.annotated, self.attributes, value, statement.value)
 
 
 def _holds(statement: Any, context: Any) -> bool:

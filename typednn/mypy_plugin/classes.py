@@ -142,15 +142,14 @@ class InModule:
         return syntax.block(self.statements)
 
 
-_modules: dict[int, InModule] = {}
+_latest: list[InModule] = []
 
 
 def in_module(tree: nodes.MypyFile) -> InModule:
     """Of one module at a time; the daemon puts new statements into a tree that it keeps."""
-    if id(tree.defs) not in _modules:
-        _modules.clear()
-        _modules[id(tree.defs)] = InModule(tree.defs)
-    return _modules[id(tree.defs)]
+    if not _latest or _latest[0].statements is not tree.defs:
+        _latest[:] = [InModule(tree.defs)]
+    return _latest[0]
 
 
 def _marked(instance: Instance, text: str, string: Instance) -> Instance:

@@ -159,9 +159,9 @@ class Evaluator(Context):
             return UNKNOWN if name in self.hidden else env[f"self.{name}"]
         base = self.evaluate(node.value, env)
         match base:
+            case Layer(parts=tuple(parts)) if name == "parts":
+                return Pack(parts)
             case Layer():
-                if base.parts is not None and name == "parts":
-                    return Pack(base.parts)
                 return base.attributes[name] if name in base.attributes else stored(self, base, name)
             case Gradient(fields=fields):
                 return fields.get(name, UNKNOWN)

@@ -61,12 +61,10 @@ def item(base: Value, place: Value) -> Value:
     match base:
         case Pack(items=items, keys=keys) if keys:
             return items[keys.index(show(place))] if show(place) in keys else UNKNOWN
-        case Pack(items=items) if index is not None and -len(items) <= index < len(items):
+        case Pack(items=items) | Layer(parts=tuple(items)) if index is not None and -len(items) <= index < len(items):
             return items[index]
         case Many(item=any_item) if isinstance(place, Number):
             return any_item
-        case Layer() if base.parts is not None and index is not None and -len(base.parts) <= index < len(base.parts):
-            return base.parts[index]
         case _:
             return UNKNOWN
 

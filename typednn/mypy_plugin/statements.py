@@ -19,7 +19,7 @@ from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Val
 class Statements(Evaluator):
     """The statements of one body."""
 
-    returns: Callable[[Value, ast.Return], None] | None = None
+    returns: Callable[[Value, ast.AST], None] | None = None
     _breaks: list[list[Environment]] = field(default_factory=list[list[Environment]], init=False)
     _exits: list[Environment] = field(default_factory=list[Environment], init=False)  # at each return
 
@@ -50,7 +50,7 @@ class Statements(Evaluator):
             case ast.Return(value=value):
                 result = Constant(None) if value is None else self.evaluate(value, env)
                 if self.returns is not None:
-                    self.returns(result, statement)
+                    self.returns(result, value or statement)
                 self._exits.append(env)
                 return None
             case ast.If(test=test, body=body, orelse=orelse):

@@ -183,8 +183,8 @@ def _captured(pattern: Any) -> Iterator[str]:
 
 
 def _with(node: nodes.WithStmt) -> list[ast.stmt]:
-    pairs = zip(node.expr, node.target, strict=True)
-    items = [ast.withitem(context_expr=expression(value), optional_vars=_optional(target)) for value, target in pairs]
+    managers = zip(node.expr, node.target, strict=True)
+    items = [ast.withitem(context_expr=expression(value), optional_vars=_optional(target)) for value, target in managers]
     return [ast.With(items=items, body=_body(node.body))]
 
 
@@ -263,9 +263,9 @@ def _function(function: nodes.FuncDef) -> ast.FunctionDef:
 
 def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
     """The functions that a class body defines; of overloaded ones the implementation."""
-    written = [each.impl if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
-    plain = [each.func if isinstance(each, nodes.Decorator) else each for each in written]
-    return {each.name: each for each in plain if isinstance(each, nodes.FuncDef)}
+    implementations = [each.impl if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
+    undecorated = [each.func if isinstance(each, nodes.Decorator) else each for each in implementations]
+    return {each.name: each for each in undecorated if isinstance(each, nodes.FuncDef)}
 
 
 # ------------------------------------------------------------------ assignments and changes

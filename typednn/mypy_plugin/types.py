@@ -61,19 +61,18 @@ def accepting(signature: CallableType, right: Type | None) -> CallableType:
 
 def value_of(declared: Type | None) -> Value:
     """The value that a type alone gives: literal integers, layers with contracts, tuples and lists of them."""
-    proper = get_proper_type(declared)
-    if isinstance(proper, Instance) and proper.last_known_value is not None:
-        proper = proper.last_known_value
-    match proper:
+    match get_proper_type(declared):
+        case Instance(last_known_value=LiteralType() as literal):
+            return value_of(literal)
         case LiteralType(value=bool() | str() as value):
             return Constant(value)
         case LiteralType(value=int() as value):
             return number(value)
         case TupleType(items=items):
             return Pack(tuple(map(value_of, items)))
-        case Instance() if proper.type.has_base(classes.MODULE):
-            return layer_of(proper)
-        case Instance(args=[item, *_]) if proper.type.fullname in _MANY:
+        case Instance() as instance if instance.type.has_base(classes.MODULE):
+            return layer_of(instance)
+        case Instance(type=info, args=[item, *_]) if info.fullname in _MANY:
             inner = value_of(item)
             return UNKNOWN if inner is UNKNOWN else Many(inner)
         case _:

@@ -3,8 +3,8 @@
 `Number`     an integer, known or a symbol                  `Constant`   None, True, "same", 0.5
 `Pack`       a tuple or list whose elements are known       `Many`       a collection of equal elements
 `Array`      an array, as a `typednn.shapes.Flow`           `Layer`      a layer, its sizes and its history
-`Gradient`   a gradient, field by field                     `Sample`     ``Input(28, 28, 1)``
-`Reference`  a class, function or module                    `UNKNOWN`    anything else: nothing is ever refused because of it
+`Gradient`   a gradient, field by field                     `Reference`  a class, function or module
+`UNKNOWN`    anything else: nothing is ever refused because of it
 
 Integers that only a caller knows are symbols, with names that end in or contain ``·``, which no axis has: ``self·hidden``
 and ``n·`` are printed without the dot.
@@ -82,13 +82,6 @@ class Gradient:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """``Input(28, 28, 1)``; None where a size is not known."""
-
-    sizes: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
 class Reference:
     """A class, a function, a module: mypy's node."""
 
@@ -108,7 +101,7 @@ class Layer:
     parts: tuple[Layer, ...] | None = None  # of a chain
     ranks: tuple[int, ...] = ()  # the ranks that it reads, where its annotation allows several
     inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: the contract for each field's layers, and the layers
-    sample: Sample | None = None
+    sample: tuple[int, ...] | None = None  # of a chain: the sizes that `Input` declares
     traced: Flow | None = field(default=None, compare=False)  # of a stack: its shape flow from input to output
 
     @property
@@ -121,7 +114,7 @@ class Layer:
             return self.traced
         if self.parts is not None:
             if self.sample is not None and flow.shape is None:
-                flow = Flow.start(self.sample.sizes)
+                flow = Flow.start(self.sample)
             for part in self.parts:
                 flow = part.trace(flow)
             return flow
@@ -143,7 +136,7 @@ class Layer:
             return None
 
 
-Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer
+Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | Gradient | Reference | Layer
 Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 

@@ -6,9 +6,8 @@ import re
 import tempfile
 import tokenize
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, final
@@ -58,8 +57,8 @@ def findings(files: Sequence[str]) -> list[Finding]:
     faulty = [finding for file in files if (finding := _syntax_error(file)) is not None]
     unread = [finding.path for finding in faulty]
     names = sorted(set(map(module_name, unread)))
-    run = partial(_run, api, _cache(settings.cache_dir))
-    found = {*faulty, *(finding for batch in _batches(files, unread) for finding in _of_batch(run, batch, names, options))}
+    cache = _cache(settings.cache_dir)
+    found = {*faulty, *(finding for batch in _batches(files, unread) for finding in _of_batch(api, cache, batch, names, options))}
     order = {os.path.abspath(file): place for place, file in enumerate(files)}
     return sorted(found, key=lambda one: (order.get(os.path.abspath(one.path), len(order)), one.line, one.column, one.message))
 
@@ -86,28 +85,8 @@ def _batches(files: Sequence[str], unread: Sequence[str]) -> list[list[str]]:
     return [[file for file in batch if file is not None] for batch in zip_longest(*named.values())]
 
 
-def _of_batch(
-    run: Callable[..., tuple[list[dict[str, Any]], list[str], bool]],
-    files: Sequence[str],
-    unread: Sequence[str],
-    options: Mapping[str, object],
-) -> list[Finding]:
+def _of_batch(api: Any, cache: str, files: Sequence[str], unread: Sequence[str], options: Mapping[str, object]) -> list[Finding]:
     """What mypy finds. ``unread`` modules cannot be parsed; they are not followed, so that those which import them are checked as well."""
-    objects, prose, stopped = run(files, unread, options)
-    if any(_TWICE in text for text in (*prose, *(one["message"] for one in objects))) and not options["explicit_package_bases"]:
-        # Files of a folder without __init__.py that import each other by its name.
-        return _of_batch(run, files, unread, {**options, "namespace_packages": True, "explicit_package_bases": True})
-    reported = list(_reported(objects, files, everything=stopped))
-    if stopped and not reported:
-        raise TypednnError("\n".join(["mypy stopped before the end:", *prose]))
-    imported = {module_name(one.path) for one in reported if one.code == "syntax" and one.path not in files} - set(unread)
-    return reported + _of_batch(run, files, [*unread, *sorted(imported)], options) if imported else reported
-
-
-def _run(
-    api: Any, cache: str, files: Sequence[str], unread: Sequence[str], options: Mapping[str, object]
-) -> tuple[list[dict[str, Any]], list[str], bool]:
-    """mypy's complaints as objects, its other lines, and whether it stopped before the end."""
     configuration = ["[tool.mypy]", *(f"{key} = {written(value)}" for key, value in options.items())]
     if unread:
         configuration += ["[[tool.mypy.overrides]]", f"module = {written(unread)}", 'follow_imports = "skip"']
@@ -117,11 +96,24 @@ def _run(
         arguments = ["--config-file", str(config), "--cache-dir", cache, "--output", "json", "--no-error-summary", "--", *files]
         output, errors, code = api.run(arguments)
     lines = [line for line in f"{output}\n{errors}".splitlines() if line and not line.startswith("Found ")]
-    objects: list[dict[str, Any]] = [json.loads(line) for line in lines if line.startswith("{")]
-    if not objects:  # mypy before 2.0 reports what stops it in plain words
-        plain = [match for line in lines if (match := _PLAIN.fullmatch(line)) is not None]
-        objects = [{**match.groupdict(), "line": int(match["line"]), "column": 0, "hint": None} for match in plain]
-    return objects, [line for line in lines if not line.startswith("{")], code not in (0, 1)
+    objects, prose = _objects(lines), [line for line in lines if not line.startswith("{")]
+    if any(_TWICE in text for text in (*prose, *(one["message"] for one in objects))) and not options["explicit_package_bases"]:
+        # Files of a folder without __init__.py that import each other by its name.
+        return _of_batch(api, cache, files, unread, {**options, "namespace_packages": True, "explicit_package_bases": True})
+    stopped = code not in (0, 1)
+    reported = list(_reported(objects, files, everything=stopped))
+    if stopped and not reported:
+        raise TypednnError("\n".join(["mypy stopped before the end:", *prose]))
+    imported = {module_name(one.path) for one in reported if one.code == "syntax" and one.path not in files} - set(unread)
+    return reported + _of_batch(api, cache, files, [*unread, *sorted(imported)], options) if imported else reported
+
+
+def _objects(lines: Sequence[str]) -> list[dict[str, Any]]:
+    """mypy's complaints. mypy before 2.0 reports what stops it in plain words."""
+    plain = [match for line in lines if (match := _PLAIN.fullmatch(line)) is not None]
+    return [json.loads(line) for line in lines if line.startswith("{")] or [
+        {**match.groupdict(), "line": int(match["line"]), "column": 0, "hint": None} for match in plain
+    ]
 
 
 def _reported(objects: Iterable[dict[str, Any]], files: Sequence[str], *, everything: bool) -> Iterator[Finding]:

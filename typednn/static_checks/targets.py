@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,6 @@ def _from_here(path: str) -> str:
 def module_name(file: str) -> str:
     """Under which mypy knows the file: the folders above it count as long as they hold an ``__init__``."""
     path = Path(os.path.abspath(file))
-    parts, folder = [path.stem], path.parent
-    while any((folder / f"__init__{suffix}").is_file() for suffix in _PYTHON):
-        parts.append(folder.name)
-        folder = folder.parent
+    packages = takewhile(lambda folder: any((folder / f"__init__{suffix}").is_file() for suffix in _PYTHON), path.parents)
+    parts = [path.stem, *(folder.name for folder in packages)]
     return ".".join(reversed(parts[1:] if path.stem == "__init__" and len(parts) > 1 else parts))

@@ -6,6 +6,7 @@ its integers are symbols.
 
 import ast
 from functools import lru_cache
+from typing import cast
 
 from mypy.nodes import TypeInfo
 
@@ -120,8 +121,7 @@ def _bound(context: Context, parameters: ast.arguments, call: Call | None, posit
     """The parameters of a constructor, from one call's arguments; without a call its integers are symbols."""
     names = [each.arg for each in parameters.args[1:]]
     declared = [*parameters.args[1:], *parameters.kwonlyargs]
-    starred = [star for star in (parameters.vararg, parameters.kwarg) if star is not None]
-    env: Environment = {each.arg: UNKNOWN for each in [*declared, *starred]}
+    env: Environment = {each.arg: UNKNOWN for each in (*declared, parameters.vararg, parameters.kwarg) if each is not None}
     if call is None:
         return env | {
             each.arg: symbol(f"self·{each.arg}", positive=each.arg in positive) for each in declared if each.annotation is not None
@@ -151,9 +151,7 @@ def _shown(info: TypeInfo, call: Call) -> str:
 
 @lru_cache(maxsize=1024)
 def _function(text: str) -> ast.FunctionDef:
-    function = ast.parse(text).body[0]
-    assert isinstance(function, ast.FunctionDef)
-    return function
+    return cast("ast.FunctionDef", ast.parse(text).body[0])
 
 
 TABLE: dict[str, Analysis] = {"(typednn.module.module.Module)": constructed}

@@ -13,7 +13,7 @@ from typednn.shapes import Dim, Lookup, Unifier
 
 
 def returned(
-    context: Context, function: nodes.FuncDef, signature: classes.Signature, attributes: Lookup, value: Value, node: ast.expr
+    context: Context, function: nodes.FuncDef, signature: classes.Signature, attributes: Lookup, value: Value, node: ast.AST
 ) -> None:
     """Report an error where ``value`` is not what the function promises."""
     where = f"{function.info.name}.{function.name}" if function.info else function.name
@@ -29,7 +29,7 @@ def returned(
             _input_gradient(context, where, value, forward, signature, attributes, node)
 
 
-def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.expr) -> bool:
+def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.AST) -> bool:
     problems: list[str] = []
     for kind, text in texts:
         unifier = Unifier(attributes)
@@ -53,7 +53,7 @@ def _input_gradient(
     forward: classes.Signature,
     backward: classes.Signature,
     attributes: Lookup,
-    node: ast.expr,
+    node: ast.AST,
 ) -> None:
     """Backward's promise: the gradient's input is as large as what forward read."""
     match forward, backward:  # one array in, one out
