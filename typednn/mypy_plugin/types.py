@@ -31,12 +31,6 @@ def _layer_arguments(declared: Type | None) -> Sequence[Type]:
     return () if base is None or not isinstance(layer, Instance) else map_instance_to_supertype(layer, base).args
 
 
-def contract_in(instance: Instance) -> str | None:
-    """The contract that a layer's type carries."""
-    literals = map(get_proper_type, _layer_arguments(instance)[_PLACE : _PLACE + 1])
-    return next((each.value for each in literals if isinstance(each, LiteralType) and isinstance(each.value, str)), None)
-
-
 def with_contract(declared: Type, contract: str | None, api: Any) -> Type:
     """A layer's type with its contract written in, if its class has a place for it; with None, without any."""
     layer = get_proper_type(declared)
@@ -81,12 +75,12 @@ def value_of(declared: Type | None) -> Value:
 
 def layer_of(instance: Instance) -> Layer:
     """A layer of which only the type is known: by its contract, else by its class's strings with unknown sizes."""
-    info = instance.type
-    contract = contract_in(instance)
+    info, own = instance.type, of_class(instance.type)
+    literals = map(get_proper_type, _layer_arguments(instance)[_PLACE : _PLACE + 1])
+    contract = next((each.value for each in literals if isinstance(each, LiteralType) and isinstance(each.value, str)), None)
     if contract is None:
-        return of_class(info)
+        return own
     layer = of_contract(f"{info.name} ({contract})", info.fullname, contract)
-    own = of_class(info)
     if len(own.inputs) != 1:
         return layer
     # The class's own axis names with the contract's numbers: "expects 256 features", not "expects axis 1 to be 256".

@@ -98,12 +98,10 @@ def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
     def compute() -> dict[str, Value]:
         values: dict[str, Value] = {}
         for base in reversed(info.mro):
-            facts = classes.facts_of(base)
+            facts, inner = classes.facts_of(base), context.inside(base.module_name, key)
             own: Environment = {}
-            if facts is not None:
-                inner = context.inside(facts["module"], key)
-                for name, text in facts["constants"].items():
-                    own[name] = inner.evaluate(parsed(text), own)
+            for name, text in facts["constants"].items() if facts is not None else ():
+                own[name] = inner.evaluate(parsed(text), own)
             values |= dict.fromkeys(values.keys() & base.names.keys(), UNKNOWN) | own
         return {**values, **dict.fromkeys(values.keys() & classes.named(info, "assigned"), UNKNOWN)}
 
