@@ -51,6 +51,7 @@ class Body(Names):
         function = api.scope.current_function()
         self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
         self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
+        self.in_constructor: bool = self.info is not None and function.name == "__init__"
         module_facts = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
             classes.signature(self.function, module_facts.aliases) if self.function is not None else None
@@ -59,7 +60,7 @@ class Body(Names):
         self.parameters: syntax.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
         scope = function or api.scope.active_class() or api.tree
         self.of_module: bool = scope is api.tree
-        source = scope.body.body if self.function is not None else scope.defn.defs.body if isinstance(scope, nodes.TypeInfo) else None
+        source = scope.body.body if self.function else scope.defn.defs.body if isinstance(scope, nodes.TypeInfo) else None
         self.statements: list[ast.stmt] = syntax.block(source or getattr(scope, "defs", []))  # a lambda has no statements
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
@@ -82,7 +83,7 @@ class Body(Names):
         arguments = [] if self.function is None else self.function.arguments
         env: Environment = {}
         if self.function is not None and self.info is not None and arguments and arguments[0].variable.name == "self":
-            env["self"] = own = of_class(self.info) if self.function.name == "__init__" else symbolic(self.evaluator, self.info)
+            env["self"] = own = of_class(self.info) if self.in_constructor else symbolic(self.evaluator, self.info)
             self.attributes = lookup(own.attributes)
             self.evaluator.own = own
             self.evaluator.assigned = classes.named(self.info, "assigned")
@@ -157,8 +158,9 @@ class Body(Names):
         match target:
             case ast.Name(id=name):
                 return name not in self.shared
-            case ast.Attribute(value=ast.Name(id="self"), attr=name) if self.info and self.function and self.function.name == "__init__":
-                return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | classes.named(self.info, "passed_on")
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if self.info and self.in_constructor:
+                passed_on = classes.named(self.info, "passed_on")
+                return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | passed_on
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
             case _:
@@ -280,9 +282,10 @@ class Shape:
     @lru_cache(maxsize=1)
     def of(statement: ast.stmt) -> "Shape":
         walked = list(ast.walk(statement))
-        by_origin = {id(syntax.origin(node)): node for node in walked if isinstance(node, ast.expr) and syntax.origin(node) is not None}
+        by_origin = {id(origin): node for node in walked if isinstance(node, ast.expr) and (origin := syntax.origin(node)) is not None}
         parents = {id(inner): node for node in walked for inner in ast.iter_child_nodes(node)}
         targets = [each for node in walked if isinstance(node, ast.comprehension) for each in ast.walk(node.target)]
         names = {each.id for each in targets if isinstance(each, ast.Name)}
-        parameters = {each.arg for node in walked if isinstance(node, ast.Lambda) for each in [*node.args.args, *node.args.kwonlyargs]}
+        lambdas = [node.args for node in walked if isinstance(node, ast.Lambda)]
+        parameters = {each.arg for arguments in lambdas for each in [*arguments.args, *arguments.kwonlyargs]}
         return Shape(by_origin, parents, frozenset(names | parameters))

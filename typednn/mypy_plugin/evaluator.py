@@ -249,8 +249,8 @@ class Evaluator(Context):
 
     def _forget_fields(self, node: ast.Call, names: tuple[str, ...], env: Environment) -> None:
         """A callee that receives self may assign its fields: in a constructor all of them, in a method those that some method assigns."""
-        arguments = [*node.args, *(each.value for each in node.keywords)]
-        receives_self = any(isinstance(each, ast.Name) and each.id == "self" for each in arguments) and not _HARMLESS.intersection(names)
+        values = [*node.args, *(each.value for each in node.keywords)]
+        receives_self = any(isinstance(each, ast.Name) and each.id == "self" for each in values) and not _HARMLESS.intersection(names)
         if receives_self or syntax.of_self(node.func):
             every_field = receives_self and self.base is not None
             env |= {each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)}

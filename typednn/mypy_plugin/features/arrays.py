@@ -68,7 +68,7 @@ def same_shape(call: Call) -> Value:
 def of_array(call: Call) -> Value:
     """``x.shape``, ``x.reshape(…)``, ``x.sum(…)`` and others that do not change ``x``."""
     x: Array = call.receiver
-    shape, arguments = _shape(call, x), call.arguments
+    shape, values = _shape(call, x), call.arguments
     if shape is None:
         return UNKNOWN
     match call.name.removeprefix("Array."), call.keywords:
@@ -80,16 +80,16 @@ def of_array(call: Call) -> Value:
             return x
         case "astype()", _:
             return replace(x, kind="")
-        case (("sum()" | "mean()" | "max()" | "min()"), _) if len(arguments) < 2:
+        case (("sum()" | "mean()" | "max()" | "min()"), _) if len(values) < 2:
             return _reduced(call, shape)
         case _, {**keywords} if keywords:
             return UNKNOWN
         case (("clip()" | "round()"), _):
             return x
         case "reshape()", _:
-            return _reshaped(call, shape, arguments[0].items if len(arguments) == 1 and isinstance(arguments[0], Pack) else arguments)
+            return _reshaped(call, shape, values[0].items if len(values) == 1 and isinstance(values[0], Pack) else values)
         case _:  # T, transpose
-            order = [integer_of(each) for each in arguments] or list(range(len(shape)))[::-1]
+            order = [integer_of(each) for each in values] or list(range(len(shape)))[::-1]
             return array(call.context, [shape[each or 0] for each in order], x.kind) if set(order) == set(range(len(shape))) else UNKNOWN
 
 

@@ -67,7 +67,7 @@ def sequential(call: Call) -> Value:
     if layers is None or not isinstance(container, Pack):
         return UNKNOWN
     chains = () if container.keys else classes.CHAINS
-    flat = [each.parts if each.class_name in chains and each.parts is not None and each.sample is None else (each,) for each in layers]
+    flat = [each.parts if each.class_name in chains and each.parts and each.sample is None else (each,) for each in layers]
     sample = example.sample if isinstance(example, Layer) else None
     return traced(call, _chain([part for parts in flat for part in parts], call.name, sample), call.node)
 
