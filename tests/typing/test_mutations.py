@@ -56,7 +56,7 @@ MUTATIONS = (
     Mutation(
         "arguments of functions are not compared",
         "features/functions.py",
-        '            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, given, at):\n                return UNKNOWN',
+        '            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):\n                return UNKNOWN',
         "            pass",
         ("faulty/metric_classes",),
     ),
@@ -77,14 +77,14 @@ MUTATIONS = (
     Mutation(
         "update does not look at the gradient",
         "features/gradients.py",
-        "    wrong = _other(gradient_of(call.context, layer), given) if isinstance(layer, Layer) else None",
+        "    wrong = _other_sizes(gradient_of(call.context, call.receiver), grad)",
         "    wrong = None",
         ("faulty/update_wrong_layer",),
     ),
     Mutation(
         "a gradient's parts are not compared with the layer's",
         "features/gradients.py",
-        '        wrong = _other(Gradient("", {name: own[name]}), Gradient("", {name: value})) if name in own else None',
+        "        wrong = _other_sizes(own[name], value, name) if name in own else None",
         "        wrong = None",
         ("faulty/backward_swapped_gradients",),
     ),
@@ -108,8 +108,8 @@ MUTATIONS = (
     Mutation(
         "constants of a class are not read",
         "features/constructors.py",
-        '        return {**found, **dict.fromkeys(found.keys() & classes.named(info, "assigned"), UNKNOWN)}',
-        "        return dict.fromkeys(found, UNKNOWN)",
+        '        return {**values, **dict.fromkeys(values.keys() & classes.named(info, "assigned"), UNKNOWN)}',
+        "        return dict.fromkeys(values, UNKNOWN)",
         ("faulty/constant_of_the_class",),
     ),
     Mutation(
@@ -161,28 +161,28 @@ MUTATIONS = (
     Mutation(
         "the layers in a wrapper are unknown",
         "types.py",
-        "        known = tuple(each for each in layers if isinstance(each, Layer))\n",
-        "        known = ()\n",
+        "    known = takewhile(lambda field: field[1] is not None, fields)",
+        "    known = takewhile(lambda field: False, fields)",
         ("faulty/residual_padding_forgotten",),
     ),
     Mutation(
         "contracts of fields are not read",
         "syntax.py",
-        'if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):',
+        'if word(last) == "Literal" and " -> " in (text_of(literal) or ""):',
         "if False:",
         ("faulty/own_wrapper_reads",),
     ),
     Mutation(
         "no Sequential",
         "features/stacks.py",
-        "    if layers is None or not isinstance(given, Pack):\n        return UNKNOWN\n    parts: list",
-        "    return UNKNOWN\n    parts: list",
+        "    if layers is None or not isinstance(container, Pack):",
+        "    if True:",
         ("faulty/sequential_list",),
     ),
     Mutation(
         "no Stack",
         "features/stacks.py",
-        "    if not isinstance(sample, Sample) or sample.sizes is None or not layers:",
+        "    if sample is None or not layers:",
         "    if True:",
         ("faulty/stack_of_rows",),
     ),
@@ -224,8 +224,8 @@ MUTATIONS = (
     Mutation(
         "what differs on two paths is the first's",
         "values.py",
-        "        case _:\n            return UNKNOWN\n\n\ndef join_all",
-        "        case _:\n            return a\n\n\ndef join_all",
+        "        case _:\n            return UNKNOWN\n\n\ndef either",
+        "        case _:\n            return a\n\n\ndef either",
         ("correct/decided_by_callers",),
     ),
     Mutation(
@@ -259,15 +259,15 @@ MUTATIONS = (
     Mutation(
         "keywords of constructors are ignored",
         "features/constructors.py",
-        "    return env | {each.arg: given.keywords[each.arg] for",
+        "    return env | {each.arg: call.keywords[each.arg] for",
         "    return env | {each.arg: UNKNOWN for",
         ("faulty/keyword_arguments",),
     ),
     Mutation(
         "super is not followed",
         "features/constructors.py",
-        '        call.env.update({f"self.{name}": value for name, value in left.items()})',
-        "        assert left is not None",
+        '        call.env.update({f"self.{name}": value for name, value in attributes.items()})',
+        "        assert attributes is not None",
         ("faulty/subclass_doubles",),
     ),
     Mutation(
@@ -294,8 +294,8 @@ MUTATIONS = (
     Mutation(
         "tuples that are returned are not compared",
         "features/returns.py",
-        "    found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)",
-        "    found = (value,)",
+        "    values = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)",
+        "    values = (value,)",
         ("faulty/tuple_returned_swapped",),
     ),
     Mutation(
@@ -308,15 +308,15 @@ MUTATIONS = (
     Mutation(
         "try always ends well",
         "statements.py",
-        '            after = either(after, self.run(handler.body, {**shaken, handler.name or "": UNKNOWN}))',
+        '            after = either(after, self.run(handler.body, {**interrupted, handler.name or "": UNKNOWN}))',
         "            pass",
         ("correct/cut_short",),
     ),
     Mutation(
         "a list that is handed over stays",
         "evaluator.py",
-        "            env[key] = UNKNOWN\n        return unshared(value)",
-        "            pass\n        return value",
+        "                    mutated(node, env)\n                return unshared(value)",
+        "                    pass\n                return value",
         ("correct/two_names_for_one_list",),
     ),
     Mutation(
@@ -336,14 +336,14 @@ MUTATIONS = (
     Mutation(
         "several inputs are not compared",
         "features/forward.py",
-        "        if not fits(call.context, unifier, what, text, given, call.node):\n            return UNKNOWN",
+        "        if not fits(call.context, unifier, what, text, argument, call.node):\n            return UNKNOWN",
         "        pass",
         ("faulty/multi_input_features",),
     ),
     Mutation(
         "a union's first annotation counts",
         "features/functions.py",
-        "        if len(alternatives) == 1 or not fitting:",
+        "        if not fitting:",
         "        if True:",
         ("correct/one_of_two_sizes",),
     ),
@@ -374,7 +374,7 @@ MUTATIONS = (
     Mutation(
         "layers that a module holds are known by type alone",
         "body.py",
-        '            if isinstance(held, Layer) and made_from.node.fullname == f"{self.module}.{name}":',
+        "            if isinstance(value, Layer):",
         "            if False:",
         ("faulty/channels_first",),
     ),

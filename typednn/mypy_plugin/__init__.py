@@ -53,7 +53,7 @@ from typednn.mypy_plugin.values import Layer
 Answer = TypeVar("Answer")
 Hook: TypeAlias = Callable[[Any], Type]
 
-_LAYERS = (classes.MODULE, classes.GRADIENT)
+_SCOPES = 40  # scopes that are kept, beside the module's: more than functions stand within each other
 _STACKING = ("__rshift__", "__rrshift__")
 _CALLS = ("forward", "__call__", "backward", "update")
 _ARITHMETIC = ("__add__", "__sub__", "__mul__", "__truediv__", "__matmul__", "__radd__", "reshape", "transpose", "sum", "astype")
@@ -67,9 +67,8 @@ class TypednnPlugin(Plugin):
         self.settings: options.Options = options.read(mypy_options.config_file)
         files = [*Path(__file__).parent.rglob("*.py"), *Path(shapes.__file__).parent.glob("*.py")]
         self._source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
-        self._run: Any = None
-        self._cache = ConstructionCache()
-        self._bodies: list[Body] = []  # the scopes that mypy is in, innermost last
+        self._cache = ConstructionCache(None)
+        self._bodies: list[Body] = []  # the scopes that mypy was in last, the latest first
 
     def report_config_data(self, ctx: ReportConfigContext) -> Any:
         """A change of settings, or of typednn itself, makes mypy check again."""
@@ -88,8 +87,7 @@ class TypednnPlugin(Plugin):
     def get_function_hook(self, fullname: str) -> Hook | None:
         node = self._node(fullname)
         if isinstance(node, TypeInfo):
-            layer = node.fullname == classes.INPUT or any(node.has_base(base) for base in _LAYERS)
-            return self._hook(_constructed) if layer else None
+            return self._hook(_constructed) if _is_layer(node) or node.has_base(classes.GRADIENT) else None
         signature = classes.function_signature(node.type) if isinstance(node, FuncDef | Decorator) else None
         return None if signature is None else self._hook(partial(_called, signature=(fullname.rpartition(".")[2], signature)))
 
@@ -100,24 +98,24 @@ class TypednnPlugin(Plugin):
         info = self._node(owner)
         if not isinstance(info, TypeInfo):
             return None
-        if name in _STACKING and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
+        if name in _STACKING and _is_layer(info):
             return self._hook(_stacked)
-        signature = classes.method(info, name)
-        if info.has_base(classes.MODULE) and name in _CALLS:
+        if name in _CALLS and _is_layer(info):
             return self._hook(_called)
+        signature = classes.method(info, name)
         return None if signature is None else self._hook(partial(_called, signature=(f"{info.name}.{name}", signature)))
 
     def get_method_signature_hook(self, fullname: str) -> Callable[[MethodSigContext], FunctionLike] | None:
         owner, _, name = fullname.rpartition(".")
         info = self._node(owner) if name in _STACKING else None
-        if isinstance(info, TypeInfo) and (info.has_base(classes.MODULE) or info.fullname == classes.INPUT):
-            return lambda ctx: self._safely(lambda: _stacking(self._body(ctx.api), ctx), ctx.default_signature, ctx)
-        return None
+        if not isinstance(info, TypeInfo) or not _is_layer(info):
+            return None
+        return lambda ctx: self._safely(lambda: _stacking(self._body(ctx.api), ctx), ctx.default_signature, ctx)
 
     def _annotated(self, ctx: AnalyzeTypeContext) -> Type:
         """``Float[Array2, "batch 10"]``: the string goes into the type; else the type is what stands first."""
-        made = self._safely(lambda: classes.annotate(ctx), None, ctx)
-        return next(map(ctx.api.analyze_type, ctx.type.args), AnyType(TypeOfAny.from_error)) if made is None else made
+        analyzed = self._safely(lambda: classes.annotate(ctx), None, ctx)
+        return next(map(ctx.api.analyze_type, ctx.type.args), AnyType(TypeOfAny.from_error)) if analyzed is None else analyzed
 
     # ------------------------------------------------------------------ machinery
 
@@ -125,26 +123,21 @@ class TypednnPlugin(Plugin):
         return lambda ctx: self._safely(lambda: act(self._body(ctx.api), ctx), ctx.default_return_type, ctx)
 
     def _node(self, fullname: str) -> Any:
-        symbol = self.lookup_fully_qualified(fullname)
-        return None if symbol is None else symbol.node
+        return getattr(self.lookup_fully_qualified(fullname), "node", None)
 
     def _body(self, api: Any) -> Body:
         """The scope that mypy is in: it makes a new binder whenever it begins to check one."""
-        binder = api.binder
-        for place in range(len(self._bodies) - 1, -1, -1):
-            if self._bodies[place].binder is binder:
-                del self._bodies[place + 1 :]
-                return self._bodies[place]
+        body = next((body for body in self._bodies if body.binder is api.binder), None)
+        if body is not None:
+            return body
         module = next((body for body in self._bodies if body.of_module and body.api is api), None)
-        if len(self._bodies) > 40:  # scopes that mypy left, all but the module
-            self._bodies = [body for body in self._bodies[:20] if body is module] + self._bodies[20:]
         run = api.msg.errors.error_info_map  # mypy begins each check, the daemon each update, with a new one
-        if run is not self._run:
-            self._run, self._cache = run, ConstructionCache()
+        if run is not self._cache.run:
+            self._cache = ConstructionCache(run)
         body = Body(api, module, self._cache, report_unknown=self.settings.report_unknown)
         if module is not None and body.function is not None:
             module.reach(body.function)
-        self._bodies.append(body)
+        self._bodies = [body, *(each for place, each in enumerate(self._bodies) if place < _SCOPES or each is module)]
         return body
 
     def _safely(self, hook: Callable[[], Answer], otherwise: Answer, ctx: Any) -> Answer:
@@ -160,6 +153,10 @@ class TypednnPlugin(Plugin):
 
 
 # ------------------------------------------------------------------ what the hooks do
+
+
+def _is_layer(info: TypeInfo) -> bool:
+    return info.fullname == classes.INPUT or info.has_base(classes.MODULE)
 
 
 def _constructed(body: Body, ctx: FunctionContext) -> Type:

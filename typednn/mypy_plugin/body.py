@@ -9,8 +9,8 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, cast
 
 from mypy import nodes
 from mypy.types import Instance, Type, get_proper_type
@@ -51,29 +51,29 @@ class Body(Names):
         function = api.scope.current_function()
         self.function: nodes.FuncDef | None = function if isinstance(function, nodes.FuncDef) else None
         self.info: nodes.TypeInfo | None = (self.function.info or None) if self.function is not None else None
-        module_says = classes.in_module(api.tree)
+        self.in_constructor: bool = self.info is not None and function.name == "__init__"
+        module_facts = classes.in_module(api.tree)
         self.annotated: classes.Signature | None = (
-            classes.signature(self.function, module_says.aliases) if self.function is not None else None
+            classes.signature(self.function, module_facts.aliases) if self.function is not None else None
         )
-        active = api.scope.active_class() if self.function is None else None
-        self.of_module: bool = function is None and active is None
-        source = self.function.body.body if self.function is not None else active.defn.defs.body if active is not None else api.tree.defs
-        followed = function is None or self.function is not None  # not the body of a lambda
-        self.statements: list[ast.stmt] = syntax.block(source) if followed else []
+        parameters = self.annotated["parameters"] if self.annotated else []
+        self.parameters: syntax.Aliases = {name.lstrip("="): alternatives for name, alternatives in parameters}
+        scope = function or api.scope.active_class() or api.tree
+        self.of_module: bool = scope is api.tree
+        source = scope.body.body if self.function else scope.defn.defs.body if isinstance(scope, nodes.TypeInfo) else None
+        self.statements: list[ast.stmt] = syntax.block(source or getattr(scope, "defs", []))  # a lambda has no statements
         # The names that functions inside declare global, or nonlocal: they may change whenever one is called.
         outward = ast.Global if self.function is None else ast.Nonlocal
-        within = [node for each in self.statements for node in ast.walk(each)]
-        self.rebound: frozenset[str] = frozenset(name for node in within if isinstance(node, outward) for name in node.names)
+        nodes_within = [node for each in self.statements for node in ast.walk(each)]
+        self.rebound: frozenset[str] = frozenset(name for node in nodes_within if isinstance(node, outward) for name in node.names)
         if self.function is None:  # values that a module or a class defines are found by name
             self.statements = [each for each in self.statements if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
         often = {name for name, times in Counter(syntax.changed(self.statements)).items() if times > 1}
-        self.shared: frozenset[str] = self.rebound | often | module_says.copied
-        self.position: int = 0
-        self.at: int = -1
-        self.memo: dict[int, Value] = {}
-        texts = [text for _, alternatives in self.annotated["parameters"] for _, text in alternatives] if self.annotated else []
-        names = frozenset(name for text in texts for name in names_of(text))
-        self.evaluator: Statements = Statements(self, names, rebound=self.rebound, returns=self._returned)
+        self.shared: frozenset[str] = self.rebound | often | module_facts.copied
+        self.position: int = 0  # of the statement that mypy is in; those before it are evaluated
+        self.settled: dict[int, Value] = {}  # by mypy node: values of this statement
+        names = frozenset(name for _, alternatives in parameters for _, text in alternatives for name in names_of(text))
+        self.evaluator: Statements = Statements(self, names, rebound=self.rebound)
         self.attributes: Lookup = unknown
         self.env: Environment = self._entry()
 
@@ -83,22 +83,24 @@ class Body(Names):
         arguments = [] if self.function is None else self.function.arguments
         env: Environment = {}
         if self.function is not None and self.info is not None and arguments and arguments[0].variable.name == "self":
-            env["self"] = own = of_class(self.info) if self.function.name == "__init__" else symbolic(self.evaluator, self.info)
+            env["self"] = own = of_class(self.info) if self.in_constructor else symbolic(self.evaluator, self.info)
             self.attributes = lookup(own.attributes)
             self.evaluator.own = own
             self.evaluator.assigned = classes.named(self.info, "assigned")
+        if self.function is not None and self.annotated is not None:
+            self.evaluator.returns = partial(returned, self.evaluator, self.function, self.annotated, self.attributes)
         return {each.variable.name: self._parameter(each) for each in arguments} | env
 
     def _parameter(self, argument: nodes.Argument) -> Value:
         name, declared = argument.variable.name, get_proper_type(argument.variable.type)
         if argument.kind.is_star() or name in self.rebound:
             return UNKNOWN
-        parameters = {each.lstrip("="): texts for each, texts in self.annotated["parameters"]} if self.annotated else {}
-        texts: syntax.Alternatives = parameters.get(name, [])
-        if len(texts) == 1:
-            return promised(self.evaluator, texts[0][1], texts[0][0], self.attributes)
-        whole = isinstance(declared, Instance) and declared.type.fullname == "builtins.int"
-        return symbol(name + DOT, positive=False) if whole else value_of(declared)
+        alternatives = self.parameters.get(name, [])
+        if len(alternatives) == 1:
+            kind, text = alternatives[0]
+            return promised(self.evaluator, text, kind, self.attributes)
+        integer = isinstance(declared, Instance) and declared.type.fullname == "builtins.int"
+        return symbol(name + DOT, positive=False) if integer else value_of(declared)
 
     # ------------------------------------------------------------------ following mypy
 
@@ -106,16 +108,16 @@ class Body(Names):
         """What is known of the expression that mypy is checking."""
         if not self._reach(context):
             return self.evaluator.evaluate(syntax.expression(context), {})
-        statement = self.statements[self.at]
+        statement = self.statements[self.position]
         env = dict(self.env)
         if isinstance(statement, ast.Assign | ast.Expr | ast.Return):
             shape = Shape.of(statement)
             env |= dict.fromkeys(shape.hidden, UNKNOWN)
-            self.evaluator.memo = self.memo
+            self.evaluator.settled, self.evaluator.values = True, self.settled
             try:
-                return self.evaluator.evaluate(shape.made.get(id(context)) or syntax.expression(context), env)
+                return self.evaluator.evaluate(shape.by_origin.get(id(context)) or syntax.expression(context), env)
             finally:
-                self.evaluator.memo = None
+                self.evaluator.settled = False
         self.evaluator.values = {}
         self.evaluator.step(statement, env)
         return self.evaluator.values.get(id(context), UNKNOWN)
@@ -125,10 +127,10 @@ class Body(Names):
 
         A variable or a container that later holds a layer of other sizes would have a type that is too narrow.
         """
-        if self.at < 0:
+        if self.position == len(self.statements):
             return True
-        shape = Shape.of(self.statements[self.at])
-        return self._alone(shape.made.get(id(context)), shape.parents)
+        shape = Shape.of(self.statements[self.position])
+        return self._alone(shape.by_origin.get(id(context)), shape.parents)
 
     def _alone(self, node: ast.AST | None, parents: Mapping[int, ast.AST]) -> bool:
         outer = parents.get(id(node))
@@ -149,17 +151,16 @@ class Body(Names):
                 return True
 
     def _is_layer(self, call: ast.Call) -> bool:
-        made = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
-        return isinstance(made, Reference) and isinstance(made.node, nodes.TypeInfo) and made.node.has_base(classes.MODULE)
+        value = self.resolve(call.func.id, call.func) if isinstance(call.func, ast.Name) else UNKNOWN
+        return isinstance(value, Reference) and isinstance(value.node, nodes.TypeInfo) and value.node.has_base(classes.MODULE)
 
     def _single(self, target: ast.expr) -> bool:
         match target:
             case ast.Name(id=name):
                 return name not in self.shared
-            case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                if self.info is None or self.function is None or self.function.name != "__init__":
-                    return False
-                return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | classes.named(self.info, "passed_on")
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if self.info and self.in_constructor:
+                passed_on = classes.named(self.info, "passed_on")
+                return f"self.{name}" not in self.shared and name not in self.evaluator.assigned | passed_on
             case ast.Tuple(elts=targets):
                 return all(map(self._single, targets))
             case _:
@@ -170,25 +171,24 @@ class Body(Names):
         if not self._reach(context):
             self.evaluator.evaluate(syntax.expression(context), {})
             return
-        end = len(self.statements) if self.function is not None else self.at + 1
+        end = len(self.statements) if self.function is not None else self.position + 1
         self.evaluator.values = {}
-        self.evaluator.run(self.statements[self.at : end], dict(self.env))
+        self.evaluator.run(self.statements[self.position : end], dict(self.env))
 
     def _reach(self, context: Any) -> bool:
         """Move to the statement that holds ``context``; those before it are done."""
         self.context = context
-        backwards = range(len(self.statements) - 1, -1, -1)
-        place = next((place for place in backwards if _holds(syntax.origin(self.statements[place]), context)), None)
+        places = reversed(range(len(self.statements)))
+        place = next((place for place in places if _holds(syntax.origin(self.statements[place]), context)), None)
         if place is None:
             return False
+        if place != self.position:
+            self.settled = {}
         if place < self.position:  # mypy checks it again, in a loop or a finally: nothing is certain
             self.env = forget(self.env, self.statements)
             self.position = place
-        if place != self.at:
-            self.memo = {}
         while self.position < place:
             self._step()
-        self.at = place
         return True
 
     def reach(self, context: Any) -> None:
@@ -197,32 +197,29 @@ class Body(Names):
             self._step()
 
     def _step(self) -> None:
-        after = self.evaluator.step(self.statements[self.position], self.env)
-        self.env = {} if after is None else after
+        self.env = self.evaluator.step(self.statements[self.position], self.env) or {}
         self.position += 1
 
     # ------------------------------------------------------------------ the scope of its evaluator
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
-        made_from = syntax.origin(node) if node is not None else None
-        if not isinstance(made_from, nodes.NameExpr):
+        expression = syntax.origin(node)
+        if not isinstance(expression, nodes.NameExpr):
             return super().resolve(name)
-        if made_from.kind != nodes.GDEF or made_from.node is None:
+        if expression.kind != nodes.GDEF or expression.node is None:
             return UNKNOWN
-        outer = self.outer
-        if outer is not None and isinstance(made_from.node, nodes.Var) and name not in outer.shared:
-            held = outer.env.get(name, UNKNOWN)  # more than its type says: how it was built
-            if isinstance(held, Layer) and made_from.node.fullname == f"{self.module}.{name}":
-                return held
-        return meaning(made_from.node)
+        if self.outer is not None and name not in self.outer.shared and expression.node.fullname == f"{self.module}.{name}":
+            value = self.outer.env.get(name, UNKNOWN)  # more than its type says: how it was built
+            if isinstance(value, Layer):
+                return value
+        return meaning(expression.node)
 
     def defines(self, name: str, node: ast.expr) -> bool:
-        made_from = syntax.origin(node)
-        return isinstance(made_from, nodes.NameExpr) or super().defines(name, node)
+        return isinstance(syntax.origin(node), nodes.NameExpr) or super().defines(name, node)
 
     def type_at(self, node: ast.AST) -> Type | None:
-        made_from = syntax.origin(node)
-        return self.type_of(made_from) if isinstance(made_from, nodes.Expression) else None
+        expression = syntax.origin(node)
+        return self.type_of(expression) if isinstance(expression, nodes.Expression) else None
 
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
         return self.signatures.get(id(syntax.origin(node)), (None, None))[1]
@@ -244,8 +241,7 @@ class Body(Names):
 
     def type_of(self, node: Any) -> Type | None:
         """The type that mypy found for an expression that it has checked."""
-        found: Type | None = self.api.lookup_type_or_none(node)
-        return found
+        return cast("Type | None", self.api.lookup_type_or_none(node))
 
     def note(self, message: str, node: ast.AST) -> None:
         self._report(lambda: self.api.note(printed(message), syntax.origin(node) or self.context, code=SHAPE))
@@ -267,14 +263,8 @@ class Body(Names):
         if self.report_unknown:
             self.note(f"not proven: {what}", node)
 
-    def _returned(self, value: Value, statement: ast.Return) -> None:
-        if self.function is not None and self.annotated is not None and statement.value is not None:
-            returned(self.evaluator, self.function, self.annotated, self.attributes, value, statement.value)
-
 
 def _holds(statement: Any, context: Any) -> bool:
-    if statement is None:
-        return False
     first = (statement.line, statement.column)
     last = (statement.end_line or statement.line, 1 << 30 if statement.end_column is None else statement.end_column)
     return bool(first <= (context.line, context.column) < last)
@@ -284,18 +274,18 @@ def _holds(statement: Any, context: Any) -> bool:
 class Shape:
     """One statement: its nodes by mypy's nodes, their parents, and the names that only parts of it bind."""
 
-    made: dict[int, ast.expr]
+    by_origin: dict[int, ast.expr]
     parents: dict[int, ast.AST]
     hidden: frozenset[str]
 
     @staticmethod
     @lru_cache(maxsize=1)
     def of(statement: ast.stmt) -> "Shape":
-        within = list(ast.walk(statement))
-        made = {id(syntax.origin(node)): node for node in within if isinstance(node, ast.expr) and syntax.origin(node) is not None}
-        parents = {id(inner): node for node in within for inner in ast.iter_child_nodes(node)}
-        targets = [each for node in within if isinstance(node, ast.comprehension) for each in ast.walk(node.target)]
-        arguments = [node.args for node in within if isinstance(node, ast.Lambda)]
-        hidden = {each.id for each in targets if isinstance(each, ast.Name)}
-        hidden |= {each.arg for of in arguments for each in [*of.args, *of.kwonlyargs]}
-        return Shape(made, parents, frozenset(hidden))
+        walked = list(ast.walk(statement))
+        by_origin = {id(origin): node for node in walked if isinstance(node, ast.expr) and (origin := syntax.origin(node)) is not None}
+        parents = {id(inner): node for node in walked for inner in ast.iter_child_nodes(node)}
+        targets = [each for node in walked if isinstance(node, ast.comprehension) for each in ast.walk(node.target)]
+        names = {each.id for each in targets if isinstance(each, ast.Name)}
+        lambdas = [node.args for node in walked if isinstance(node, ast.Lambda)]
+        parameters = {each.arg for arguments in lambdas for each in [*arguments.args, *arguments.kwonlyargs]}
+        return Shape(by_origin, parents, frozenset(names | parameters))

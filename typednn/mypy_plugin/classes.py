@@ -9,7 +9,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypedDict, cast
@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict, cast
 from mypy import nodes
 from mypy.errorcodes import ErrorCode
 from mypy.plugin import AnalyzeTypeContext, ClassDefContext
-from mypy.types import AnyType, CallableType, Instance, LiteralType, Type, TypeOfAny, UnboundType, UnionType, get_proper_type
+from mypy.types import CallableType, ExtraAttrs, Instance, LiteralType, Type, UnboundType, UnionType, get_proper_type
 
 from typednn.mypy_plugin import syntax
 
@@ -51,7 +51,7 @@ class ClassFacts(TypedDict):
 
     module: str
     methods: dict[str, Signature]
-    fields: dict[str, list[Any]]  # name -> [kind of field, alternatives]
+    fields: dict[str, list[Any]]  # name -> [the annotation's own name, such as Parameter; alternatives]
     inner: dict[str, str]  # of a wrapper: field -> the contract for the layers in it
     constructor: str
     constants: dict[str, str]
@@ -87,8 +87,12 @@ def read_class(ctx: ClassDefContext) -> None:
         return
     module = in_module(tree)
     functions = syntax.functions(ctx.cls.defs)
-    methods = {name: found for name, function in functions.items() if (found := signature(function, module.aliases)) is not None}
-    fields = _fields(ctx.cls.defs, module.aliases)
+    methods = {name: read for name, function in functions.items() if (read := signature(function, module.aliases)) is not None}
+    fields = {
+        name: [syntax.word(declared), alternatives]
+        for name, declared, _ in syntax.declared(ctx.cls.defs.body)
+        if (alternatives := syntax.annotation(declared, module.aliases))
+    }
     holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
     if not (info.has_base(MODULE) or methods or fields or holds):
         return
@@ -138,29 +142,18 @@ class InModule:
         return syntax.block(self.statements)
 
 
-_modules: dict[int, InModule] = {}
+_latest: list[InModule] = []
 
 
 def in_module(tree: nodes.MypyFile) -> InModule:
     """Of one module at a time; the daemon puts new statements into a tree that it keeps."""
-    if id(tree.defs) not in _modules:
-        _modules.clear()
-        _modules[id(tree.defs)] = InModule(tree.defs)
-    return _modules[id(tree.defs)]
+    if not _latest or _latest[0].statements is not tree.defs:
+        _latest[:] = [InModule(tree.defs)]
+    return _latest[0]
 
 
 def _marked(instance: Instance, text: str, string: Instance) -> Instance:
     return instance.copy_with_extra_attr(MARK, LiteralType(text, string))
-
-
-def _fields(body: nodes.Block, aliases: syntax.Aliases) -> dict[str, list[Any]]:
-    found = {name: (declared, syntax.annotation(declared, aliases)) for name, declared, _ in syntax.declared(body.body)}
-    return {name: [_field_kind(declared), alternatives] for name, (declared, alternatives) in found.items() if alternatives}
-
-
-def _field_kind(declared: Type | None) -> str:
-    marker = declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
-    return marker if marker in ("Parameter", "Buffer", "Kept") else "field"
 
 
 def _constants(body: nodes.Block) -> dict[str, str]:
@@ -168,8 +161,8 @@ def _constants(body: nodes.Block) -> dict[str, str]:
     statements = syntax.block(body.body)
     times = Counter(syntax.changed(statements))
     assigned = [(target, each.value) for each in statements if isinstance(each, ast.Assign) for target in each.targets]
-    found = {target.id: ast.unparse(ast.fix_missing_locations(value)) for target, value in assigned if isinstance(target, ast.Name)}
-    return {name: found[name] if name in found and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
+    texts = {target.id: ast.unparse(ast.fix_missing_locations(value)) for target, value in assigned if isinstance(target, ast.Name)}
+    return {name: texts[name] if name in texts and times[name] == 1 else "..." for name in times if not name.startswith("self.")}
 
 
 def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
@@ -187,19 +180,18 @@ def _dataclass(cls: nodes.ClassDef) -> list[list[str]]:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> ClassFacts:
-    facts: ClassFacts = json.loads(text)
-    return facts
+    return cast("ClassFacts", json.loads(text))
 
 
-def facts_of(info: nodes.TypeInfo) -> ClassFacts | None:
+def facts_of(info: nodes.TypeInfo | None) -> ClassFacts | None:
     """What this class itself declares."""
-    return _parsed(info.metadata[KEY]["facts"]) if KEY in info.metadata else None
+    return _parsed(info.metadata[KEY]["facts"]) if info is not None and KEY in info.metadata else None
 
 
 def method(info: nodes.TypeInfo, name: str) -> Signature | None:
     """The annotation strings of a method, by the first class in resolution order that defines it."""
     owner = next((base for base in info.mro if name in base.names), None)
-    facts = facts_of(owner) if owner is not None else None
+    facts = facts_of(owner)
     return None if facts is None else facts["methods"].get(name)
 
 
@@ -229,9 +221,9 @@ def named(info: nodes.TypeInfo, what: Literal["assigned", "passed_on"]) -> froze
     return frozenset(name for _, facts in all_facts(info) for name in facts[what])
 
 
-def constructor_owner(info: nodes.TypeInfo) -> nodes.TypeInfo | None:
-    """The class whose constructor builds an instance."""
-    return next((base for base in info.mro if "__init__" in base.names and base.fullname != "builtins.object"), None)
+def constructor_owner(mro: Iterable[nodes.TypeInfo]) -> nodes.TypeInfo | None:
+    """The first of the classes with a constructor of its own."""
+    return next((base for base in mro if "__init__" in base.names and base.fullname != "builtins.object"), None)
 
 
 # ------------------------------------------------------------------ functions
@@ -240,32 +232,29 @@ def constructor_owner(info: nodes.TypeInfo) -> nodes.TypeInfo | None:
 def annotate(ctx: AnalyzeTypeContext) -> Type:
     """``Float[Array2, "batch 10"]``: the array's type, with the string on it; an error where their ranks differ."""
     analyser: Any = ctx.api
-    made: Type | None = analyser.try_analyze_special_unbound_type(ctx.type, "typing.Annotated")
-    if made is None:
-        return AnyType(TypeOfAny.from_error)
-    if len(ctx.type.args) == 2 and ctx.type.name.rpartition(".")[2] in syntax.KINDS:
+    analyzed: Type = analyser.try_analyze_special_unbound_type(ctx.type, "typing.Annotated")
+    if len(ctx.type.args) == 2 and syntax.word(ctx.type) in syntax.KINDS:
         text = syntax.text_of(ctx.type.args[1])
-        wrong = None if text is None else syntax.rank_error(ctx.type.args[0], text)
+        wrong = None if text is None else syntax.rank_error(syntax.word(ctx.type.args[0]), text)
         if wrong:
             analyser.fail(wrong, ctx.type, code=SHAPE)
     alternatives = syntax.annotation(ctx.type)
-    array = get_proper_type(made)
+    array = get_proper_type(analyzed)
     if len(alternatives) != 1 or not isinstance(array, Instance) or array.type.fullname != NDARRAY:
-        return made
+        return analyzed
     return _marked(array, json.dumps(alternatives), ctx.api.named_type("builtins.str", []))
 
 
 def alternatives_of(declared: Type) -> syntax.Alternatives:
     """The strings that `annotate` put on a type."""
-    array = get_proper_type(declared)
-    if isinstance(array, UnionType):
-        return [each for item in array.items for each in alternatives_of(item)]
-    if isinstance(array, Instance) and array.extra_attrs is not None:
-        text = get_proper_type(array.extra_attrs.attrs.get(MARK))
-        if isinstance(text, LiteralType) and isinstance(text.value, str) and text.value.startswith("[["):
-            alternatives: syntax.Alternatives = json.loads(text.value)
-            return alternatives
-    return []
+    match get_proper_type(declared):
+        case UnionType(items=items):
+            return [each for item in items for each in alternatives_of(item)]
+        case Instance(extra_attrs=ExtraAttrs(attrs=attrs)) if isinstance(mark := attrs.get(MARK), LiteralType):
+            text = str(mark.value)  # a class has its facts there, an object
+            return cast("syntax.Alternatives", json.loads(text)) if text.startswith("[[") else []
+        case _:
+            return []
 
 
 def function_signature(declared: Type | None) -> Signature | None:

@@ -1,12 +1,11 @@
 """The input of an analysis: one call, operator or attribute with what is known of its operands, and its context."""
 
 import ast
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from mypy.nodes import TypeInfo
 
@@ -14,7 +13,7 @@ from typednn.mypy_plugin.names import Names
 from typednn.mypy_plugin.syntax import of_self
 from typednn.mypy_plugin.values import UNKNOWN, Environment, Layer, Value
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
@@ -44,13 +43,12 @@ class Context(ABC):
     def inside(self, module: str, under: Hashable) -> "Context":
         """The context of a constructor of another module, silent, with what constructors share."""
 
-    def cached(self, key: Hashable, given: tuple[object, ...], compute: Callable[[], Found]) -> Found:
-        """The last result for ``key`` if the objects are identical, else a new one: a body is evaluated many times."""
+    def cached(self, key: Hashable, operands: tuple[object, ...], compute: Callable[[], Result]) -> Result:
+        """The last result for ``key`` if the operands are identical, else a new one: a body is evaluated many times."""
         last = self._last.get(key)
-        if last is None or len(last[0]) != len(given) or not all(map(operator.is_, last[0], given)):
-            last = self._last[key] = (given, compute())
-        found: Found = last[1]
-        return found
+        if last is None or list(map(id, last[0])) != list(map(id, operands)):
+            last = self._last[key] = (operands, compute())
+        return cast("Result", last[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +59,14 @@ class Call:
     name: str  # its key in the table
     node: ast.expr
     env: Environment
-    receiver: Value = UNKNOWN
+    receiver: Any = UNKNOWN  # a value of the kind that the key names
     arguments: Sequence[Value] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict[str, Value])
     spread: bool = False  # by * or **: the parameters of the arguments are not known
 
-    def argument(self, place: int, name: str) -> Value:
+    def argument(self, place: int, name: str, default: Value = UNKNOWN) -> Value:
         """An argument by its place or its name."""
-        return self.arguments[place] if place < len(self.arguments) else self.keywords.get(name, UNKNOWN)
+        return self.arguments[place] if place < len(self.arguments) else self.keywords.get(name, default)
 
     @property
     def first(self) -> ast.expr:
@@ -89,8 +87,8 @@ def once(analysis: Analysis) -> Analysis:
 
     @wraps(analysis)
     def remembered(call: Call) -> Value:
-        given = (call.node, call.receiver, *call.arguments, *call.keywords.values())
-        return call.context.cached((analysis, id(call.node)), given, lambda: analysis(call))
+        operands = (call.node, call.receiver, *call.arguments, *call.keywords.values())
+        return call.context.cached((analysis, id(call.node)), operands, lambda: analysis(call))
 
     return remembered
 

@@ -45,7 +45,7 @@ class Evaluator(Context):
     """The expressions of one body."""
 
     values: dict[int, Value] = field(default_factory=dict[int, Value])  # by mypy node: its value, joined over all visits
-    memo: dict[int, Value] | None = None  # where no value can change between two evaluations
+    settled: bool = False  # no value can change between two evaluations: those in `values` hold
     rebound: frozenset[str] = frozenset()  # names that functions inside assign: unknown
     assigned: frozenset[str] = frozenset()  # as `hidden`, in a method: unknown after any call that receives self
 
@@ -72,16 +72,14 @@ class Evaluator(Context):
 
     def evaluate(self, node: ast.expr, env: Environment) -> Value:
         """What is known of an expression; its calls are checked on the way."""
-        made_from = syntax.origin(node)
-        if self.memo is not None and id(made_from) in self.memo:
-            return self.memo[id(made_from)]
+        origin = syntax.origin(node)
+        if self.settled and id(origin) in self.values:
+            return self.values[id(origin)]
         value = self._value(node, env)
         if value is UNKNOWN:
             value = self.scope.typed(node)
-        if self.memo is not None and made_from is not None:
-            self.memo[id(made_from)] = value
-        if made_from is not None and not isinstance(node, ast.Constant):
-            self.values[id(made_from)] = join(self.values.get(id(made_from), value), value)
+        if origin is not None and not isinstance(node, ast.Constant):
+            self.values[id(origin)] = join(self.values.get(id(origin), value), value)
         return value
 
     def peek(self, node: ast.expr, env: Environment) -> Value:
@@ -94,19 +92,17 @@ class Evaluator(Context):
             case _:
                 return self.evaluate(node, env)
 
-    def _read_collection(self, value: Value, key: str, env: Environment) -> Value:
-        if unshared(value) is not value:
-            env[key] = UNKNOWN
-        return unshared(value)
-
     def _value(self, node: ast.expr, env: Environment) -> Value:
         match node:
             case ast.Constant(value=inner):
                 return UNKNOWN if inner is ... else number(inner) if type(inner) is int else Constant(inner)
-            case ast.Name(id=name):
-                return self._read_collection(env[name], name, env) if name in env else self.scope.resolve(name, node)
-            case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                return self._read_collection(self._attribute(node, env), f"self.{name}", env)
+            case ast.Name(id=name) if name not in env:
+                return self.scope.resolve(name, node)
+            case ast.Name() | ast.Attribute(value=ast.Name(id="self")):
+                value = self.peek(node, env)
+                if unshared(value) is not value:
+                    mutated(node, env)
+                return unshared(value)
             case ast.Attribute():
                 return self._attribute(node, env)
             case ast.Call():
@@ -134,9 +130,9 @@ class Evaluator(Context):
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 return self._display(elements, env, frozen=isinstance(node, ast.Tuple))
             case ast.Dict(keys=keys, values=entries):
-                found = [self.evaluate(entry, env) for entry in entries]
+                items = [self.evaluate(entry, env) for entry in entries]
                 names = [self.evaluate(key, env) if key is not None else UNKNOWN for key in keys]
-                latest = dict(zip(map(show, names), found, strict=True))
+                latest = dict(zip(map(show, names), items, strict=True))
                 known = all(isinstance(name, Constant | Number) for name in names)
                 return Pack(tuple(latest.values()), keys=tuple(latest)) if known else UNKNOWN
             case ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators):
@@ -154,21 +150,18 @@ class Evaluator(Context):
         """An expression that may or may not run: what it assigns is joined with the value before."""
         inner = dict(env)
         value = self.evaluate(node, inner)
-        env |= {name: join(env.get(name, UNKNOWN), found) for name, found in inner.items() if env.get(name) != found}
+        env |= {name: join(env.get(name, UNKNOWN), after) for name, after in inner.items() if env.get(name) != after}
         return value
 
     def _attribute(self, node: ast.Attribute, env: Environment) -> Value:
         name = node.attr
-        if isinstance(node.value, ast.Name) and node.value.id == "self":
-            if name in self.hidden:
-                return UNKNOWN
-            if f"self.{name}" in env:
-                return env[f"self.{name}"]
+        if syntax.of_self(node) and (name in self.hidden or f"self.{name}" in env):
+            return UNKNOWN if name in self.hidden else env[f"self.{name}"]
         base = self.evaluate(node.value, env)
         match base:
+            case Layer(parts=tuple(parts)) if name == "parts":
+                return Pack(parts)
             case Layer():
-                if base.parts is not None and name == "parts":
-                    return Pack(base.parts)
                 return base.attributes[name] if name in base.attributes else stored(self, base, name)
             case Gradient(fields=fields):
                 return fields.get(name, UNKNOWN)
@@ -196,16 +189,16 @@ class Evaluator(Context):
             self.assign(generator.target, python.element(sequence), inner)
             for condition in generator.ifs:
                 self.evaluate(condition, inner)
-        whole = ast.walk(ast.GeneratorExp(elt=element, generators=generators))
-        leaked = {each.target.id: UNKNOWN for each in whole if isinstance(each, ast.NamedExpr)}
+        nodes_within = ast.walk(ast.GeneratorExp(elt=element, generators=generators))
+        leaked = {each.target.id: UNKNOWN for each in nodes_within if isinstance(each, ast.NamedExpr)}
         inner |= leaked
         env |= leaked
         if len(generators) == 1 and not generators[0].ifs and isinstance(sequence, Pack) and len(sequence.items) <= python.UNROLLED:
-            found: list[Value] = []
+            values: list[Value] = []
             for item in sequence.items:
                 self.assign(generators[0].target, item, inner)
-                found.append(self.evaluate(element, inner))
-            return Pack(tuple(found))
+                values.append(self.evaluate(element, inner))
+            return Pack(tuple(values))
         value = self.evaluate(element, inner)
         return UNKNOWN if value is UNKNOWN else Many(value)
 
@@ -239,16 +232,16 @@ class Evaluator(Context):
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name), _:
                 yield f"super().{name}()"
             case ast.Attribute(attr=name), Reference(node=nodes.MypyFile() as module):
-                found = self.scope.within(module, name)
-                if isinstance(found, Reference):
-                    yield found.node.fullname
+                value = self.scope.within(module, name)
+                if isinstance(value, Reference):
+                    yield value.node.fullname
                 yield f"{module.fullname}.{name}"
             case ast.Attribute(value=owner, attr=name), _:
                 yield f"{self.scope.class_name(owner) if receiver is UNKNOWN else type(receiver).__name__}.{name}()"
             case ast.Name(id=name), _ if name not in env:
-                found = self.scope.resolve(name, function)
-                if isinstance(found, Reference):
-                    yield found.node.fullname
+                value = self.scope.resolve(name, function)
+                if isinstance(value, Reference):
+                    yield value.node.fullname
                 elif not self.scope.defines(name, function):
                     yield f"builtins.{name}"
             case _:
@@ -256,10 +249,9 @@ class Evaluator(Context):
 
     def _forget_fields(self, node: ast.Call, names: tuple[str, ...], env: Environment) -> None:
         """A callee that receives self may assign its fields: in a constructor all of them, in a method those that some method assigns."""
-        given = [*node.args, *(each.value for each in node.keywords)]
-        receives_self = any(isinstance(each, ast.Name) and each.id == "self" for each in given) and not _HARMLESS.intersection(names)
-        method = isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
-        if receives_self or method:
+        values = [*node.args, *(each.value for each in node.keywords)]
+        receives_self = any(isinstance(each, ast.Name) and each.id == "self" for each in values) and not _HARMLESS.intersection(names)
+        if receives_self or syntax.of_self(node.func):
             every_field = receives_self and self.base is not None
             env |= {each: UNKNOWN for each in env if each.startswith("self.") and (every_field or each[5:] in self.assigned)}
         if node.args and {"builtins.setattr", "builtins.delattr", "builtins.vars"}.intersection(names):

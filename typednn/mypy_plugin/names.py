@@ -7,7 +7,7 @@ used. A scope that mypy is checking (`body.Body`) knows more, and reports errors
 import ast
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mypy import nodes
 from mypy.server.trigger import make_trigger
@@ -17,7 +17,7 @@ from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.types import rank_of, value_of
 from typednn.mypy_plugin.values import UNKNOWN, Reference, Value, number
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -27,28 +27,10 @@ class ConstructionCache:
     mypy must know all that a result depends on, so each entry keeps the names that were looked up for it.
     """
 
+    run: object  # one object for each run of mypy
     results: dict[Hashable, tuple[Any, set[str]]] = field(default_factory=dict[Hashable, "tuple[Any, set[str]]"])
-    requested: list[set[str]] = field(default_factory=list["set[str]"])
+    requested: list[set[str]] = field(default_factory=list["set[str]"])  # of the constructors that are running
     constructions: int = 0
-
-    def note(self, fullname: str) -> None:
-        """Note that a name of some module was looked up."""
-        for names in self.requested:
-            names.add(fullname)
-
-    def once(self, key: Hashable, make: Callable[[], Made], depend: Callable[[str], None]) -> Made:
-        """The result of ``make``, which runs once; ``depend`` is called each time with every name that it looked up."""
-        if key in self.results:
-            for name in self.results[key][1]:
-                depend(name)
-        else:
-            self.requested.append(set())
-            try:
-                self.results[key] = make(), self.requested[-1]
-            finally:
-                self.requested.pop()
-        found: Made = self.results[key][0]
-        return found
 
 
 @dataclass(eq=False)
@@ -60,10 +42,12 @@ class Names:
     cache: ConstructionCache
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
+        """The value of a name."""
         tree = self.api.modules.get(self.module)
         return UNKNOWN if tree is None else self.within(tree, name)
 
     def within(self, module: Any, name: str) -> Value:
+        """The value of a name in another module."""
         node = getattr(module.names.get(name), "node", None)
         if node is not None:
             self.depend(node.fullname)
@@ -71,38 +55,58 @@ class Names:
 
     def depend(self, fullname: str) -> None:
         """Tell mypy's cache and daemon that the checked code depends on a name, perhaps of another module."""
-        self.cache.note(fullname)
+        for names in self.cache.requested:
+            names.add(fullname)
         self.api.module_refs.add(fullname.rpartition(".")[0])
         self.api.tree.plugin_deps.setdefault(make_trigger(fullname), set()).add(self.api.tscope.current_target())
 
+    def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:
+        """The result of ``compute``, which runs once; what is checked now depends on every name that it looked up."""
+        if key in self.cache.results:
+            for name in self.cache.results[key][1]:
+                self.depend(name)
+        else:
+            self.cache.requested.append(set())
+            try:
+                self.cache.results[key] = compute(), self.cache.requested[-1]
+            finally:
+                self.cache.requested.pop()
+        return cast("Result", self.cache.results[key][0])
+
     def defines(self, name: str, node: ast.expr) -> bool:
+        """Whether the name is not one of Python's own."""
         tree = self.api.modules.get(self.module)
         return tree is not None and name in tree.names
 
     def inside(self, module: str) -> "Names":
+        """The names of another module."""
         return Names(self.api, module, self.cache)
 
     def typed(self, node: ast.expr) -> Value:
+        """What the type alone says of an expression."""
         return value_of(self.type_at(node))
 
     def signature(self, node: ast.expr) -> tuple[str, classes.Signature] | None:
-        return None
+        """The name and the annotation strings of the function that a call calls."""
 
-    def complain(self, message: str, node: ast.AST) -> None: ...
+    def complain(self, message: str, node: ast.AST) -> None:
+        """Report an error."""
 
-    def note(self, message: str, node: ast.AST) -> None: ...
+    def note(self, message: str, node: ast.AST) -> None:
+        """Report a note."""
 
-    def lost(self, what: str, node: ast.AST) -> None: ...
+    def lost(self, what: str, node: ast.AST) -> None:
+        """Report a size that is lost, if the options say so."""
 
     def type_at(self, node: ast.AST) -> Type | None:
         """The type that mypy found, in a scope that it is checking."""
-        return None
 
     def rank(self, node: ast.AST) -> int | None:
         """The number of axes that mypy knows of an array. Where it is known, mypy reports a wrong number itself."""
         return rank_of(self.type_at(node))
 
     def class_name(self, node: ast.AST) -> str:
+        """The full name of the class of an expression, by its type."""
         declared = get_proper_type(self.type_at(node))
         return declared.type.fullname if isinstance(declared, Instance) else ""
 

@@ -21,15 +21,13 @@ class Options:
 
 def read(path: str | None) -> Options:
     """The options in mypy's configuration file; none in a file that mypy could not read either."""
-    if path is None:
-        return Options()
+    tables: Any = configparser.ConfigParser()
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        parser = configparser.ConfigParser()
-        if not path.endswith(".toml"):
-            parser.read_string(text)
-        tables: dict[str, Any] = tomllib.loads(text).get("tool", {}) if path.endswith(".toml") else {**parser}
+        if path is not None and path.endswith(".toml"):
+            tables = tomllib.loads(Path(path).read_text(encoding="utf-8")).get("tool", {})
+        elif path is not None:
+            tables.read(path, encoding="utf-8")
     except (OSError, ValueError, configparser.Error):
         return Options()
-    section = tables.get("typednn-mypy", {})
+    section = dict(tables).get("typednn-mypy", {})
     return Options(**{name: str(section.get(name, "")).lower() in ("true", "1", "yes", "on") for name in ("report_unknown", "debug")})

@@ -4,8 +4,9 @@ Nothing here reports errors: a result that is not decided is `UNKNOWN`.
 """
 
 import ast
+from functools import reduce
 
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join_all, show
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Layer, Many, Number, Pack, Value, integer_of, join, show
 
 UNROLLED = 64  # elements that are evaluated one by one, at most
 
@@ -60,12 +61,10 @@ def item(base: Value, place: Value) -> Value:
     match base:
         case Pack(items=items, keys=keys) if keys:
             return items[keys.index(show(place))] if show(place) in keys else UNKNOWN
-        case Pack(items=items) if index is not None and -len(items) <= index < len(items):
+        case Pack(items=items) | Layer(parts=tuple(items)) if index is not None and -len(items) <= index < len(items):
             return items[index]
         case Many(item=any_item) if isinstance(place, Number):
             return any_item
-        case Layer() if base.parts is not None and index is not None and -len(base.parts) <= index < len(base.parts):
-            return base.parts[index]
         case _:
             return UNKNOWN
 
@@ -79,7 +78,9 @@ def elements(value: Value) -> Value:
 
 def element(value: Value) -> Value:
     """What is known of each of the elements."""
-    return join_all(value.items) if isinstance(value, Pack) else value.item if isinstance(value, Many) else UNKNOWN
+    if isinstance(value, Many):
+        return value.item
+    return reduce(join, value.items) if isinstance(value, Pack) and value.items else UNKNOWN
 
 
 def transparent(manager: ast.expr) -> bool:

@@ -7,6 +7,7 @@ any other loop runs until nothing changes.
 import ast
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from typednn.mypy_plugin import python
 from typednn.mypy_plugin.evaluator import Evaluator
@@ -18,7 +19,7 @@ from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Val
 class Statements(Evaluator):
     """The statements of one body."""
 
-    returns: Callable[[Value, ast.Return], None] | None = None
+    returns: Callable[[Value, ast.AST], None] | None = None
     _breaks: list[list[Environment]] = field(default_factory=list[list[Environment]], init=False)
     _exits: list[Environment] = field(default_factory=list[Environment], init=False)  # at each return
 
@@ -27,9 +28,7 @@ class Statements(Evaluator):
 
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
         after = self.run(statements, env)
-        for left in self._exits:
-            after = either(after, left)
-        return after or {}
+        return reduce(either, self._exits, after) or {}
 
     def run(self, statements: Sequence[ast.stmt], env: Environment) -> Environment | None:
         """The environment afterwards; None where nothing comes after."""
@@ -49,9 +48,9 @@ class Statements(Evaluator):
             case ast.Expr(value=value):
                 self.evaluate(value, env)
             case ast.Return(value=value):
-                found = Constant(None) if value is None else self.evaluate(value, env)
+                result = Constant(None) if value is None else self.evaluate(value, env)
                 if self.returns is not None:
-                    self.returns(found, statement)
+                    self.returns(result, value or statement)
                 self._exits.append(env)
                 return None
             case ast.If(test=test, body=body, orelse=orelse):
@@ -69,8 +68,9 @@ class Statements(Evaluator):
                     if item.optional_vars is not None:
                         self.assign(item.optional_vars, UNKNOWN, env)
                 after = self.run(body, dict(env))
-                surely = all(python.transparent(item.context_expr) for item in items)
-                return after if surely else either(forget(env, body), after)  # a manager may cut its body short
+                if all(python.transparent(item.context_expr) for item in items):
+                    return after
+                return either(forget(env, body), after)  # a manager may cut its body short
             case ast.Try():
                 return self._try(statement, env)
             case ast.Raise() | ast.Break() | ast.Continue():
@@ -105,33 +105,30 @@ class Statements(Evaluator):
         if _leaves(body):  # continue skips the rest of the body: what the body changes becomes unknown
             env = forget(env, body)
         entry = dict(env)
-        left: list[Environment] = []
+        breaks: list[Environment] = []
         for _ in range(4):
             self._breaks.append([])
             start = dict(entry)
             for target in targets:
                 self.assign(target, item, start)
             after = self.run(body, start)
-            left = self._breaks.pop()
+            breaks = self._breaks.pop()
             widened = either(dict(env), after)
             if widened is None or widened == entry:
                 break
             entry = widened
         else:
             entry = forget(env, body)
-        result: Environment | None = self.run(orelse, dict(entry))
-        for broken in left:
-            result = either(result, broken)
-        return result
+        return reduce(either, breaks, self.run(orelse, dict(entry)))
 
     def _try(self, statement: ast.Try, env: Environment) -> Environment | None:
         after = self.run([*statement.body, *statement.orelse], dict(env))
-        shaken = forget(env, statement.body)
+        interrupted = forget(env, statement.body)
         for handler in statement.handlers:
-            after = either(after, self.run(handler.body, {**shaken, handler.name or "": UNKNOWN}))
+            after = either(after, self.run(handler.body, {**interrupted, handler.name or "": UNKNOWN}))
         if not statement.finalbody:
             return after
-        final = self.run(statement.finalbody, dict(shaken if after is None else after))
+        final = self.run(statement.finalbody, dict(interrupted if after is None else after))
         return None if after is None else final
 
 

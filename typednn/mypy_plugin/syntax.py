@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 from mypy import nodes
 from mypy import patterns as mypy_patterns
@@ -17,8 +17,6 @@ from mypy.types import RawExpressionType, TupleType, Type, UnboundType, UnionTyp
 
 from typednn.errors import DefinitionError
 from typednn.shapes import rank
-
-Definition = TypeVar("Definition", ast.FunctionDef, ast.ClassDef)
 
 _OPERATORS: dict[str, type[ast.operator]] = {
     "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "**": ast.Pow,
@@ -31,9 +29,10 @@ _COMPARISONS: dict[str, type[ast.cmpop]] = {
 _UNARY: dict[str, type[ast.unaryop]] = {"-": ast.USub, "+": ast.UAdd, "not": ast.Not, "~": ast.Invert}
 _CONSTANTS = {"True": True, "False": False, "None": None}
 _LOAD = ast.Load()
+_NO_TYPE_PARAMETERS: dict[str, Any] = {"type_params": []}  # an attribute that `ast.unparse` of Python 3.12 reads
 
 
-def origin(node: ast.AST) -> Any:
+def origin(node: ast.AST | None) -> Any:
     """The mypy node that this one was made from, or None."""
     return getattr(node, "origin", None)
 
@@ -51,9 +50,9 @@ def _name(name: str) -> ast.Name:
 
 def expression(node: nodes.Expression) -> ast.expr:
     """The same expression, with ``...`` for parts that no size can depend on."""
-    made = _EXPRESSIONS.get(type(node), _unknown)(node)
-    made.origin = node  # type: ignore[attr-defined]
-    return made
+    converted = _EXPRESSIONS.get(type(node), _unknown)(node)
+    converted.origin = node  # type: ignore[attr-defined]
+    return converted
 
 
 def _optional(node: nodes.Expression | None) -> ast.expr | None:
@@ -67,14 +66,16 @@ def _expressions(several: Iterable[nodes.Expression]) -> list[ast.expr]:
 def _call(node: nodes.CallExpr) -> ast.expr:
     if isinstance(node.analyzed, nodes.RevealExpr | nodes.CastExpr | nodes.AssertTypeExpr):
         return expression(node.analyzed)
-    made = ast.Call(func=expression(node.callee), args=[], keywords=[])
-    for kind, name, argument in zip(node.arg_kinds, node.arg_names, node.args, strict=True):
-        value = expression(argument)
-        if kind == nodes.ARG_STAR2 or kind.is_named():
-            made.keywords.append(ast.keyword(arg=name, value=value))
-        else:
-            made.args.append(ast.Starred(value=value, ctx=_LOAD) if kind == nodes.ARG_STAR else value)
-    return made
+    arguments = list(zip(node.arg_kinds, node.arg_names, _expressions(node.args), strict=True))
+    return ast.Call(
+        func=expression(node.callee),
+        args=[
+            ast.Starred(value=value, ctx=_LOAD) if kind == nodes.ARG_STAR else value
+            for kind, _, value in arguments
+            if kind.is_positional(star=True)
+        ],
+        keywords=[ast.keyword(arg=name, value=value) for kind, name, value in arguments if not kind.is_positional(star=True)],
+    )
 
 
 def _operation(node: nodes.OpExpr) -> ast.expr:
@@ -134,12 +135,12 @@ _EXPRESSIONS: dict[type[nodes.Expression], Callable[[Any], ast.expr]] = {
 
 def block(statements: Iterable[nodes.Statement]) -> list[ast.stmt]:
     """Statements one by one; what mypy knows to be unreachable is left out."""
-    found: list[ast.stmt] = []
+    converted: list[ast.stmt] = []
     for statement in statements:
-        for made in _STATEMENTS[type(statement)](statement) if type(statement) in _STATEMENTS else ():
-            made.origin = statement  # type: ignore[attr-defined]
-            found.append(made)
-    return found
+        for each in _STATEMENTS[type(statement)](statement) if type(statement) in _STATEMENTS else ():
+            each.origin = statement  # type: ignore[attr-defined]
+            converted.append(each)
+    return converted
 
 
 def _body(body: nodes.Block | None) -> list[ast.stmt]:
@@ -182,8 +183,8 @@ def _captured(pattern: Any) -> Iterator[str]:
 
 
 def _with(node: nodes.WithStmt) -> list[ast.stmt]:
-    pairs = zip(node.expr, node.target, strict=True)
-    items = [ast.withitem(context_expr=expression(value), optional_vars=_optional(target)) for value, target in pairs]
+    managers = zip(node.expr, node.target, strict=True)
+    items = [ast.withitem(context_expr=expression(value), optional_vars=_optional(target)) for value, target in managers]
     return [ast.With(items=items, body=_body(node.body))]
 
 
@@ -219,7 +220,9 @@ _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
     nodes.Block: _body,
     nodes.FuncDef: lambda node: [_function(node)],
     nodes.Decorator: lambda node: [_function(node.func)],
-    nodes.ClassDef: lambda node: [_typed(ast.ClassDef(name=node.name, bases=[], keywords=[], body=_body(node.defs), decorator_list=[]))],
+    nodes.ClassDef: lambda node: [
+        ast.ClassDef(name=node.name, bases=[], keywords=[], body=_body(node.defs), decorator_list=[], **_NO_TYPE_PARAMETERS)
+    ],
 }
 
 
@@ -243,8 +246,8 @@ def _parameters(arguments: list[nodes.Argument]) -> ast.arguments:
 
 def _parameter(argument: nodes.Argument) -> ast.arg:
     declared = argument.type_annotation
-    whole = isinstance(declared, UnboundType) and declared.name == "int" and not declared.args
-    return ast.arg(arg=argument.variable.name, annotation=_name("int") if whole else None)
+    integer = isinstance(declared, UnboundType) and declared.name == "int" and not declared.args
+    return ast.arg(arg=argument.variable.name, annotation=_name("int") if integer else None)
 
 
 def constructor(function: nodes.FuncDef) -> str:
@@ -254,19 +257,15 @@ def constructor(function: nodes.FuncDef) -> str:
 
 def _function(function: nodes.FuncDef) -> ast.FunctionDef:
     body = block(function.body.body) or [ast.Pass()]
-    return _typed(ast.FunctionDef(name=function.name, args=_parameters(function.arguments), body=body, decorator_list=[]))
-
-
-def _typed(made: Definition) -> Definition:
-    vars(made)["type_params"] = []  # Python 3.12 wants them
-    return made
+    arguments = _parameters(function.arguments)
+    return ast.FunctionDef(name=function.name, args=arguments, body=body, decorator_list=[], **_NO_TYPE_PARAMETERS)
 
 
 def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
     """The functions that a class body defines; of overloaded ones the implementation."""
-    written = [each.impl if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
-    plain = [each.func if isinstance(each, nodes.Decorator) else each for each in written]
-    return {each.name: each for each in plain if isinstance(each, nodes.FuncDef)}
+    implementations = [each.impl if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
+    undecorated = [each.func if isinstance(each, nodes.Decorator) else each for each in implementations]
+    return {each.name: each for each in undecorated if isinstance(each, nodes.FuncDef)}
 
 
 # ------------------------------------------------------------------ assignments and changes
@@ -286,10 +285,8 @@ def targets(node: ast.AST) -> list[ast.expr]:
             return [node.optional_vars]
         case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as receiver, attr=name)) if name in MUTATORS:
             return [receiver]
-        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, ast.Constant(value=str() as name), *_]):
-            return [first, ast.Attribute(value=first, attr=name)]
-        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, *_]):
-            return [first]
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[first, name, *_]):
+            return [first, ast.Attribute(value=first, attr=str(name.value) if isinstance(name, ast.Constant) else "")]
         case _:
             return []
 
@@ -299,12 +296,15 @@ def changed(body: Iterable[ast.stmt]) -> Iterator[str]:
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             yield statement.name
-        for node in ast.walk(statement):
-            for each in (part for target in targets(node) for part in ast.walk(target)):
-                if isinstance(each, ast.Name) and each.id != "self":
-                    yield each.id
-                elif of_self(each):
-                    yield f"self.{each.attr}"
+        for part in _changed_parts(statement):
+            if isinstance(part, ast.Name) and part.id != "self":
+                yield part.id
+            elif of_self(part):
+                yield f"self.{part.attr}"
+
+
+def _changed_parts(statement: ast.stmt) -> Iterator[ast.AST]:
+    return (part for node in ast.walk(statement) for target in targets(node) for part in ast.walk(target))
 
 
 def of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
@@ -314,16 +314,17 @@ def of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
 
 def assigned(body: Iterable[ast.stmt], *, others: bool = False) -> set[str]:
     """The attributes that statements assign or change in place; with ``others``, on anything but self (``net.head = …``)."""
-    parts = (part for each in body for node in ast.walk(each) for target in targets(node) for part in ast.walk(target))
+    parts = (part for each in body for part in _changed_parts(each))
     return {part.attr for part in parts if isinstance(part, ast.Attribute) and not (others and of_self(part))}
 
 
 def passed_on(body: Iterable[ast.stmt]) -> set[str]:
     """The attributes of self that statements pass on or store elsewhere: a list may then be changed there."""
-    return {given.attr for each in body for node in ast.walk(each) for given in _given(node) if given is not None and of_self(given)}
+    values = (value for each in body for node in ast.walk(each) for value in _values_passed(node))
+    return {value.attr for value in values if value is not None and of_self(value)}
 
 
-def _given(node: ast.AST) -> Sequence[ast.expr | None]:
+def _values_passed(node: ast.AST) -> Sequence[ast.expr | None]:
     match node:
         case ast.Assign() | ast.Return() | ast.NamedExpr():
             return [node.value]
@@ -337,19 +338,19 @@ def _given(node: ast.AST) -> Sequence[ast.expr | None]:
 
 def copied(body: Iterable[ast.stmt]) -> set[str]:
     """The names whose value some assignment or loop gives to another name."""
-    within = [node for each in body for node in ast.walk(each)]
-    values = [node.value for node in within if isinstance(node, ast.Assign | ast.NamedExpr)]
-    return {name for value in (*values, *(node.iter for node in within if isinstance(node, ast.For))) for name in _bare(value)}
+    assignments = (node for each in body for node in ast.walk(each) if isinstance(node, ast.Assign | ast.NamedExpr | ast.For))
+    values = (node.iter if isinstance(node, ast.For) else node.value for node in assignments)
+    return {name for value in values for name in _names_in(value)}
 
 
-def _bare(value: ast.expr) -> list[str]:
+def _names_in(value: ast.expr) -> list[str]:
     match value:
         case ast.Name(id=name):
             return [name]
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return [name for element in elements for name in _bare(element)]
+            return [name for element in elements for name in _names_in(element)]
         case ast.IfExp(body=body, orelse=orelse):
-            return _bare(body) + _bare(orelse)
+            return _names_in(body) + _names_in(orelse)
         case _:
             return []
 
@@ -402,10 +403,9 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
     match declared:
         case UnionType(items=items):
             return [each for item in items for each in annotation(item, aliases)]
-        case UnboundType(args=[array, text]) if _kind(declared) in KINDS and (said := text_of(text)) is not None:
-            kind = _kind(declared)
-            return [] if rank_error(array, said) is not None else [[kind, said]]
-        case UnboundType(name=name, args=args) if name.rpartition(".")[2] in _THROUGH:
+        case UnboundType(args=[array, string]) if word(declared) in KINDS and (text := text_of(string)) is not None:
+            return [[word(declared), text]] if rank_error(word(array), text) is None else []
+        case UnboundType(args=args) if word(declared) in _THROUGH:
             return [each for argument in args for each in annotation(argument, aliases)]
         case UnboundType(name=name, args=()):
             return list(aliases.get(name, []))
@@ -416,7 +416,7 @@ def annotation(declared: Type | None, aliases: Aliases = MappingProxyType({})) -
 def inner_contract(declared: Type | None) -> str:
     """``batch *shape -> batch *shape`` of ``Layer[In, In, G, Literal[…]]``, or of a tuple of such: how a wrapper uses a field's layers."""
     match declared:
-        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if _kind(last) == "Literal" and " -> " in (text_of(literal) or ""):
+        case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if word(last) == "Literal" and " -> " in (text_of(literal) or ""):
             return text_of(literal) or ""
         case UnboundType(args=[UnboundType() as first, *_]):
             return inner_contract(first)
@@ -424,13 +424,13 @@ def inner_contract(declared: Type | None) -> str:
             return ""
 
 
-def _kind(declared: UnboundType) -> str:
-    return declared.name.rpartition(".")[2]
+def word(declared: Type | None) -> str:
+    """The last word of a type's name as it is written: ``Float`` of ``jaxtyping.Float[…]``."""
+    return declared.name.rpartition(".")[2] if isinstance(declared, UnboundType) else ""
 
 
-def rank_error(array: Type, text: str) -> str | None:
-    """``Array2 promises 2 axes`` where the string has another number, or is none that can be checked."""
-    name = array.name.rpartition(".")[2] if isinstance(array, UnboundType) else ""
+def rank_error(name: str, text: str) -> str | None:
+    """``Array2 promises 2 axes`` where the string has another number; its fault, or nothing, where it cannot be checked."""
     promised = re.fullmatch(r"(?:Int)?Array(\d)", name)
     try:
         written = rank(text)
@@ -447,7 +447,7 @@ def elements(result: Type) -> Sequence[Type]:
     match result:
         case TupleType(items=items):
             return items
-        case UnboundType(name=name, args=args) if name.rpartition(".")[2] in ("tuple", "Tuple"):
+        case UnboundType(args=args) if word(result) in ("tuple", "Tuple"):
             return args
         case _:
             return [result]
@@ -462,23 +462,23 @@ def declared(statements: Iterable[nodes.Statement]) -> Iterator[tuple[str, Type 
 
 def aliases(statements: Iterable[nodes.Statement]) -> dict[str, Alternatives]:
     """``Images: TypeAlias = Float[Array4, "batch 28 28 1"]`` at the top of a module, by name."""
-    found: dict[str, Alternatives] = {}
+    by_name: dict[str, Alternatives] = {}
     for name, _, value in declared(statements):
         match value:
             case nodes.IndexExpr(
                 base=nodes.NameExpr(name=kind) | nodes.MemberExpr(name=kind),
-                index=nodes.TupleExpr(items=[_, nodes.StrExpr(value=text)]),
-            ) if kind in KINDS:
-                found[name] = [[kind, text]]
+                index=nodes.TupleExpr(items=[array, nodes.StrExpr(value=text)]),
+            ) if kind in KINDS and rank_error(getattr(array, "name", ""), text) is None:
+                by_name[name] = [[kind, text]]
             case _:
                 pass
-    return found
+    return by_name
 
 
 def text_of(declared: Type) -> str | None:
     """The string of an annotation, as mypy's parser left it."""
-    if isinstance(declared, RawExpressionType) and isinstance(declared.literal_value, str):
-        return declared.literal_value
-    if isinstance(declared, UnboundType) and declared.original_str_expr is not None:
-        return declared.original_str_expr
-    return None
+    match declared:
+        case RawExpressionType(literal_value=str() as text) | UnboundType(original_str_expr=str() as text):
+            return text
+        case _:
+            return None

@@ -3,8 +3,8 @@
 `Number`     an integer, known or a symbol                  `Constant`   None, True, "same", 0.5
 `Pack`       a tuple or list whose elements are known       `Many`       a collection of equal elements
 `Array`      an array, as a `typednn.shapes.Flow`           `Layer`      a layer, its sizes and its history
-`Gradient`   a gradient, field by field                     `Sample`     ``Input(28, 28, 1)``
-`Reference`  a class, function or module                    `UNKNOWN`    anything else: nothing is ever refused because of it
+`Gradient`   a gradient, field by field                     `Reference`  a class, function or module
+`UNKNOWN`    anything else: nothing is ever refused because of it
 
 Integers that only a caller knows are symbols, with names that end in or contain ``·``, which no axis has: ``self·hidden``
 and ``n·`` are printed without the dot.
@@ -16,7 +16,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from typednn.errors import ShapeError, StackError
@@ -82,13 +82,6 @@ class Gradient:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """``Input(28, 28, 1)``; None where a size is not known."""
-
-    sizes: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
 class Reference:
     """A class, a function, a module: mypy's node."""
 
@@ -108,7 +101,7 @@ class Layer:
     parts: tuple[Layer, ...] | None = None  # of a chain
     ranks: tuple[int, ...] = ()  # the ranks that it reads, where its annotation allows several
     inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: the contract for each field's layers, and the layers
-    sample: Sample | None = None
+    sample: tuple[int, ...] | None = None  # of a chain: the sizes that `Input` declares
     traced: Flow | None = field(default=None, compare=False)  # of a stack: its shape flow from input to output
 
     @property
@@ -121,7 +114,7 @@ class Layer:
             return self.traced
         if self.parts is not None:
             if self.sample is not None and flow.shape is None:
-                flow = Flow.start(self.sample.sizes)
+                flow = Flow.start(self.sample)
             for part in self.parts:
                 flow = part.trace(flow)
             return flow
@@ -143,7 +136,7 @@ class Layer:
             return None
 
 
-Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | Gradient | Sample | Reference | Layer
+Value: TypeAlias = Unknown | Number | Constant | Pack | Many | Array | Gradient | Reference | Layer
 Environment: TypeAlias = dict[str, Value]  # by name; attributes of self as ``self.name``
 
 
@@ -162,12 +155,19 @@ def integer_of(value: Value) -> int | None:
     return value.size.value if isinstance(value, Number) else None
 
 
+def layers_of(value: Value) -> tuple[Layer, ...] | None:
+    """A layer, or the layers of a list; None where one of them is not known."""
+    items = value.items if isinstance(value, Pack) else (value,)
+    layers = tuple(each for each in items if isinstance(each, Layer))
+    return layers if len(layers) == len(items) else None
+
+
 def lookup(attributes: Mapping[str, Value]) -> Lookup:
     """The value in an annotation's braces: ``self.kernel_size[0]`` among the attributes that a constructor set."""
 
     def ask(path: str) -> Dim | None:
-        found = _walk(parsed(path), attributes)
-        return found.size if isinstance(found, Number) and found.positive else None
+        value = _walk(parsed(path), attributes)
+        return value.size if isinstance(value, Number) and value.positive else None
 
     return ask
 
@@ -224,11 +224,6 @@ def join(a: Value, b: Value) -> Value:
             return UNKNOWN
 
 
-def join_all(values: Sequence[Value]) -> Value:
-    """What is known of all of them; UNKNOWN if there are none."""
-    return reduce(join, values) if values else UNKNOWN
-
-
 def either(a: Environment | None, b: Environment | None) -> Environment | None:
     """The environment where two paths join."""
     if a is None or b is None:
@@ -257,6 +252,11 @@ def show(value: Value) -> str:
             return "_"
 
 
+def written_shape(shape: Sequence[Dim | None] | None, between: str) -> str:
+    """Sizes in a message; ``_`` where one is not known."""
+    return between.join("_" if size is None else str(size) for size in shape or ())
+
+
 def written_contract(flow: Flow) -> str:
     """The contract for a type: a symbol of one function means nothing in another, so it becomes ``_``."""
     text = flow.contract
@@ -264,8 +264,8 @@ def written_contract(flow: Flow) -> str:
         return text
     ends, _, conditions = text.partition(" if ")
     ends = " ".join("_" if DOT in word else word for word in ends.split())
-    kept = [condition for condition in conditions.split(", ") if condition and DOT not in condition]
-    return f"{ends} if {', '.join(kept)}" if kept else ends
+    known_conditions = [condition for condition in conditions.split(", ") if condition and DOT not in condition]
+    return f"{ends} if {', '.join(known_conditions)}" if known_conditions else ends
 
 
 def printed(message: str) -> str:

@@ -5,10 +5,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from typednn.errors import ArgumentError, explain
-from typednn.static_checks.settings import Settings, user_settings
+from typednn.static_checks.settings import user_settings
 
 _PYTHON = (".py", ".pyi")
 _SKIPPED = ("__pycache__", "node_modules", "site-packages")
@@ -21,12 +23,12 @@ def python_files(target: str) -> list[str] | None:
         cure = f"write its cells out first: jupyter nbconvert --to script {target}"
         raise ArgumentError(explain(target, "expects Python source", "a notebook", cure))
     if path.is_dir():
-        return _in_folder(target, user_settings())
+        return _in_folder(target, user_settings(target).exclude)
     if path.exists():
         return [target] if path.suffix in _PYTHON else None
     if path.suffix.lower() == ".toml":
         return None  # the config loader says best what is wrong with it
-    found = _module_files(target, user_settings())
+    found = _module_files(target, user_settings(target))
     if found is None:
         a_module = path.suffix not in _PYTHON and os.sep not in target
         cure = "modules are looked for here, in mypy_path and where Python imports from" if a_module else ""
@@ -34,12 +36,11 @@ def python_files(target: str) -> list[str] | None:
     return found
 
 
-def _in_folder(folder: str, settings: Settings) -> list[str]:
+def _in_folder(folder: str, exclude: Sequence[str]) -> list[str]:
     try:
-        exclude = [re.compile(pattern) for pattern in settings.exclude]
+        found = sorted(_walked(folder, [re.compile(pattern) for pattern in exclude]))
     except re.error as error:
         raise ArgumentError(explain("mypy's setting exclude", "expects regular expressions", repr(error.pattern), str(error))) from None
-    found = sorted(_walked(folder, exclude))
     if not found:
         raise ArgumentError(explain(folder, "expects a folder with Python files", "none", "mypy's setting exclude counts here too"))
     return found
@@ -58,7 +59,7 @@ def _walked(folder: str, exclude: Sequence[re.Pattern[str]]) -> Iterator[str]:
         yield from (os.path.join(below, name) for name in files if name.endswith(".py") and kept(name))
 
 
-def _module_files(name: str, settings: Settings) -> list[str] | None:
+def _module_files(name: str, settings: Any) -> list[str] | None:
     """The files of a module, or of a package with all that is in it; nothing is imported."""
     if not all(part.isidentifier() for part in name.split(".")):
         return None
@@ -70,7 +71,7 @@ def _module_files(name: str, settings: Settings) -> list[str] | None:
     if spec is None:
         return None
     if spec.submodule_search_locations:
-        return [file for folder in spec.submodule_search_locations for file in _in_folder(_from_here(folder), settings)]
+        return [file for folder in spec.submodule_search_locations for file in _in_folder(_from_here(folder), settings.exclude)]
     if spec.origin is None or not spec.origin.endswith(".py"):
         raise ArgumentError(explain(name, "expects a module that is written in Python", str(spec.origin)))
     return [_from_here(spec.origin)]
@@ -91,8 +92,6 @@ def _from_here(path: str) -> str:
 def module_name(file: str) -> str:
     """Under which mypy knows the file: the folders above it count as long as they hold an ``__init__``."""
     path = Path(os.path.abspath(file))
-    parts, folder = [path.stem], path.parent
-    while any((folder / f"__init__{suffix}").is_file() for suffix in _PYTHON):
-        parts.append(folder.name)
-        folder = folder.parent
+    packages = takewhile(lambda folder: any((folder / f"__init__{suffix}").is_file() for suffix in _PYTHON), path.parents)
+    parts = [path.stem, *(folder.name for folder in packages)]
     return ".".join(reversed(parts[1:] if path.stem == "__init__" and len(parts) > 1 else parts))

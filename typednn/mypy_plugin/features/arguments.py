@@ -1,15 +1,14 @@
 """The functions that check a constructor's arguments: ``integer("Linear", "in_features", in_features)``."""
 
 from typednn.mypy_plugin.context import Analysis, Call
-from typednn.mypy_plugin.values import UNKNOWN, Number, Pack, Value, integer_of
+from typednn.mypy_plugin.values import UNKNOWN, Number, Pack, Value, integer_of, number
 from typednn.shapes import Dim
 
 
 def checked(call: Call) -> Value:
     """The argument; for ``integer`` and ``pair`` at least as large as the check ensures."""
     value = call.argument(2, "value")
-    given = len(call.arguments) > 3 or "least" in call.keywords
-    lowest = integer_of(call.argument(3, "least")) if given else 1
+    lowest = integer_of(call.argument(3, "least", number(1)))
     match call.name.rpartition(".")[2], value:
         case "integer", _:
             return _size(value, lowest)

@@ -7,7 +7,7 @@ from functools import reduce
 
 from typednn.mypy_plugin.context import Analysis, Call
 from typednn.mypy_plugin.sizes import array, why
-from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, integer_of, known
+from typednn.mypy_plugin.values import UNKNOWN, Array, Constant, Number, Pack, Value, integer_of, known, written_shape
 from typednn.shapes import Dim, Shape, differ, same
 
 _SAME_SHAPE = (
@@ -55,7 +55,7 @@ def product(call: Call) -> Value:
     return array(call.context, [*a[:-1], b[1]])
 
 
-def kept(call: Call) -> Value:
+def same_shape(call: Call) -> Value:
     """The shape of the one array among the operands or the arguments, where the others are numbers; its precision may change."""
     arrays = [each for each in call.arguments if isinstance(each, Array)]
     plain = all(isinstance(each, Array | Number | Constant) for each in call.arguments) and not call.keywords.keys() - {"dtype", "order"}
@@ -67,8 +67,9 @@ def kept(call: Call) -> Value:
 
 def of_array(call: Call) -> Value:
     """``x.shape``, ``x.reshape(…)``, ``x.sum(…)`` and others that do not change ``x``."""
-    x, shape, given = call.receiver, _shape(call, call.receiver), call.arguments
-    if not isinstance(x, Array) or shape is None:
+    x: Array = call.receiver
+    shape, values = _shape(call, x), call.arguments
+    if shape is None:
         return UNKNOWN
     match call.name.removeprefix("Array."), call.keywords:
         case "shape", _:
@@ -79,16 +80,16 @@ def of_array(call: Call) -> Value:
             return x
         case "astype()", _:
             return replace(x, kind="")
-        case (("sum()" | "mean()" | "max()" | "min()"), _) if len(given) < 2:
+        case (("sum()" | "mean()" | "max()" | "min()"), _) if len(values) < 2:
             return _reduced(call, shape)
         case _, {**keywords} if keywords:
             return UNKNOWN
         case (("clip()" | "round()"), _):
             return x
         case "reshape()", _:
-            return _reshaped(call, shape, given[0].items if len(given) == 1 and isinstance(given[0], Pack) else given)
+            return _reshaped(call, shape, values[0].items if len(values) == 1 and isinstance(values[0], Pack) else values)
         case _:  # T, transpose
-            order = [integer_of(each) for each in given] or list(range(len(shape)))[::-1]
+            order = [integer_of(each) for each in values] or list(range(len(shape)))[::-1]
             return array(call.context, [shape[each or 0] for each in order], x.kind) if set(order) == set(range(len(shape))) else UNKNOWN
 
 
@@ -116,10 +117,10 @@ def _reshaped(call: Call, shape: Shape, new_shape: Sequence[Value]) -> Value:
     return array(call.context, sizes)
 
 
-def made(call: Call) -> Value:
+def new_array(call: Call) -> Value:
     """A new array: ``np.zeros((32, 784))``."""
-    given = call.arguments[0] if call.arguments else call.keywords.get("shape", call.keywords.get("size", UNKNOWN))
-    items = given.items if isinstance(given, Pack) else (given,) if isinstance(given, Number) else None
+    shape = call.argument(0, "shape", call.keywords.get("size", UNKNOWN))
+    items = shape.items if isinstance(shape, Pack) else (shape,) if isinstance(shape, Number) else None
     return UNKNOWN if items is None else array(call.context, [each.size if isinstance(each, Number) else None for each in items])
 
 
@@ -127,16 +128,12 @@ def reveal(call: Call) -> Value:
     """``reveal_type(x)`` also says the sizes of an array."""
     value = call.argument(0, "")
     if isinstance(value, Array) and value.flow.shape is not None:
-        call.context.scope.note(f'Revealed sizes are "{" ".join(map(_size, value.flow.shape))}"', call.node)
+        call.context.scope.note(f'Revealed sizes are "{written_shape(value.flow.shape, " ")}"', call.node)
     return value
 
 
-def _size(size: Dim | None) -> str:
-    return "_" if size is None else str(size)
-
-
 def _written(value: Value) -> str:
-    return f"({', '.join(map(_size, value.flow.shape or ()))})" if isinstance(value, Array) else "_"
+    return f"({written_shape(value.flow.shape, ', ')})" if isinstance(value, Array) else "_"
 
 
 def _total(shape: Shape) -> Dim | None:
@@ -151,10 +148,10 @@ _DRAWN = tuple(f"numpy.random.{owner}.{name}()" for owner in ("_generator.Genera
 TABLE: dict[str, Analysis] = {
     "Array @ Array": product,
     "Array + Array": broadcast,
-    **dict.fromkeys(("Array + Number", "Array + Constant", "Number + Array", "Constant + Array"), kept),
+    **dict.fromkeys(("Array + Number", "Array + Constant", "Number + Array", "Constant + Array"), same_shape),
     **dict.fromkeys((f"Array.{name}" for name in ("shape", "ndim", "T")), of_array),
     **dict.fromkeys((f"Array.{name}()" for name in _METHODS), of_array),
-    **dict.fromkeys((f"numpy.{name}" for name in _SAME_SHAPE), kept),
-    **dict.fromkeys((*_MADE, *_DRAWN), made),
+    **dict.fromkeys((f"numpy.{name}" for name in _SAME_SHAPE), same_shape),
+    **dict.fromkeys((*_MADE, *_DRAWN), new_array),
     "builtins.reveal_type": reveal,
 }

@@ -10,12 +10,11 @@ from typednn.shapes import Flow, Unifier
 
 def forward(call: Call) -> Value:
     """The output of a layer for its arguments."""
-    layer, given = call.receiver, (*call.arguments, *call.keywords.values())
-    if not isinstance(layer, Layer):
-        return UNKNOWN
+    layer: Layer = call.receiver
+    arguments = (*call.arguments, *call.keywords.values())
     if len(layer.inputs) > 1:
-        return _several(call, layer, given)
-    x = given[0] if given else UNKNOWN
+        return _several(call, layer, arguments)
+    x = arguments[0] if arguments else UNKNOWN
     try:
         after = layer.trace(x.flow if isinstance(x, Array) else Flow.start(None))
     except TypednnError as error:
@@ -35,16 +34,17 @@ def _several(call: Call, layer: Layer, arguments: tuple[Value, ...]) -> Value:
     info = class_of(call.context, layer)
     signature = classes.method(info, "forward") if info is not None else None
     names = [f": {name}" for name, _ in signature["parameters"][1:]] if signature is not None else []
-    for place, (text, given) in enumerate(zip(layer.inputs, arguments, strict=False)):
+    for place, (text, argument) in enumerate(zip(layer.inputs, arguments, strict=False)):
         what = f"{layer.label}{names[place] if place < len(names) else ''}: "
-        if not fits(call.context, unifier, what, text, given, call.node):
+        if not fits(call.context, unifier, what, text, argument, call.node):
             return UNKNOWN
     return result(call.context, unifier, layer.output)
 
 
 def same_layer(call: Call) -> Value:
     """``layer.init(rng)`` and other methods that return the layer."""
-    return call.receiver
+    layer: Layer = call.receiver
+    return layer
 
 
 _ITSELF = ("named", "init", "train", "eval", "to", "astype", "shared", "load_state_dict", "requires_grad")

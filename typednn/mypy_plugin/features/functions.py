@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 
 from typednn.mypy_plugin.context import Call
 from typednn.mypy_plugin.sizes import fits, result, same_precision
@@ -22,18 +23,19 @@ def called(call: Call) -> Value:
     if parameters and parameters[0][0] in ("self", "cls") and (bound or parameters[0][0] == "cls"):
         parameters = parameters[1:]
     unifier = Unifier(lookup(receiver.attributes) if isinstance(receiver, Layer) else unknown)
-    for given, at, parameter, alternatives in _matched(call, parameters):
-        if not isinstance(given, Array) or not alternatives:
+    for argument, at, parameter, alternatives in _matched(call, parameters):
+        if not isinstance(argument, Array) or not alternatives:
             continue
-        fitting = [text for kind, text in alternatives if _would_fit(call, unifier, kind, text, given)]
-        if len(alternatives) == 1 or not fitting:
+        several = alternatives if len(alternatives) > 1 else []
+        fitting = [text for kind, text in several if _would_fit(call, unifier, kind, text, argument)]
+        if not fitting:
             kind, text = alternatives[0]
-            if not same_precision(kind, given.kind):
-                return call.complain(f"{name}: {parameter} expects {kind}, gets {given.kind}", at)
-            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, given, at):
+            if not same_precision(kind, argument.kind):
+                return call.complain(f"{name}: {parameter} expects {kind}, gets {argument.kind}", at)
+            if not fits(call.context, unifier, f"{name}: {parameter}: ", text, argument, at):
                 return UNKNOWN
         elif len(fitting) == 1:
-            unifier.bind(fitting[0], known(given.flow.shape, call.context.names))
+            unifier.bind(fitting[0], known(argument.flow.shape, call.context.names))
     results = [
         result(call.context, unifier, alternatives[0][1], alternatives[0][0]) if len(alternatives) == 1 else UNKNOWN
         for alternatives in signature["result"]
@@ -41,11 +43,10 @@ def called(call: Call) -> Value:
     return results[0] if len(results) == 1 else Pack(tuple(results), frozen=True)
 
 
-def _would_fit(call: Call, unifier: Unifier, kind: str, text: str, given: Array) -> bool:
-    trial = Unifier(unifier.attributes)
-    trial.sizes, trial.groups, trial.refined = dict(unifier.sizes), dict(unifier.groups), dict(unifier.refined)
-    trial.bind(text, known(given.flow.shape, call.context.names))
-    return not trial.mismatches and same_precision(kind, given.kind)
+def _would_fit(call: Call, unifier: Unifier, kind: str, text: str, argument: Array) -> bool:
+    trial = deepcopy(unifier)
+    trial.bind(text, known(argument.flow.shape, call.context.names))
+    return not trial.mismatches and same_precision(kind, argument.kind)
 
 
 def _matched(call: Call, parameters: Sequence[tuple[str, Alternatives]]) -> Iterator[tuple[Value, ast.AST, str, Alternatives]]:
@@ -55,8 +56,8 @@ def _matched(call: Call, parameters: Sequence[tuple[str, Alternatives]]) -> Iter
     named = {name.lstrip("="): alternatives for name, alternatives in parameters if not name.startswith("*")}
     nodes = call.node.args if isinstance(call.node, ast.Call) else []
     values = {each.arg: each.value for each in call.node.keywords} if isinstance(call.node, ast.Call) else {}
-    for place, given in enumerate(call.arguments):
+    for place, argument in enumerate(call.arguments):
         name, alternatives = positional[place] if place < len(positional) else ("*", stars.get("*", []))
-        yield given, nodes[place] if place < len(nodes) else call.node, name, alternatives
-    for name, given in call.keywords.items():
-        yield given, values.get(name, call.node), name, named.get(name, stars.get("**", []))
+        yield argument, nodes[place] if place < len(nodes) else call.node, name, alternatives
+    for name, argument in call.keywords.items():
+        yield argument, values.get(name, call.node), name, named.get(name, stars.get("**", []))

@@ -13,14 +13,14 @@ from typednn.shapes import Dim, Lookup, Unifier
 
 
 def returned(
-    context: Context, function: nodes.FuncDef, signature: classes.Signature, attributes: Lookup, value: Value, node: ast.expr
+    context: Context, function: nodes.FuncDef, signature: classes.Signature, attributes: Lookup, value: Value, node: ast.AST
 ) -> None:
     """Report an error where ``value`` is not what the function promises."""
     where = f"{function.info.name}.{function.name}" if function.info else function.name
     promised = signature["result"]
-    found = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
-    if len(found) == len(promised):
-        for each, texts in zip(found, promised, strict=True):
+    values = value.items if len(promised) > 1 and isinstance(value, Pack) else (value,)
+    if len(values) == len(promised):
+        for each, texts in zip(values, promised, strict=True):
             if isinstance(each, Array) and texts and _broken(context, where, each, texts, attributes, node):
                 return
     if isinstance(value, Gradient) and function.name == "backward" and function.info:
@@ -29,7 +29,7 @@ def returned(
             _input_gradient(context, where, value, forward, signature, attributes, node)
 
 
-def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.expr) -> bool:
+def _broken(context: Context, where: str, array: Array, texts: Alternatives, attributes: Lookup, node: ast.AST) -> bool:
     problems: list[str] = []
     for kind, text in texts:
         unifier = Unifier(attributes)
@@ -49,20 +49,19 @@ def _broken(context: Context, where: str, array: Array, texts: Alternatives, att
 def _input_gradient(
     context: Context,
     where: str,
-    given: Gradient,
+    gradient: Gradient,
     forward: classes.Signature,
     backward: classes.Signature,
     attributes: Lookup,
-    node: ast.expr,
+    node: ast.AST,
 ) -> None:
     """Backward's promise: the gradient's input is as large as what forward read."""
-    if len(forward["parameters"]) != 2 or len(backward["parameters"]) != 2 or len(forward["result"]) != 1:
-        return
-    texts, results, nexts = forward["parameters"][1][1], forward["result"][0], backward["parameters"][1][1]
-    if not len(texts) == len(results) == len(nexts) == 1:
-        return
-    # A name means the same in both where the same axis of the output has it.
-    shared = {a for a, b in zip(names_of(results[0][1]), names_of(nexts[0][1]), strict=False) if a == b}
-    unifier = Unifier(attributes)
-    unifier.sizes.update({name: Dim.named(name) for name in shared & context.names})
-    fits(context, unifier, f"{where}: the gradient's input ", texts[0][1], given.fields.get("input", UNKNOWN), node)
+    match forward, backward:  # one array in, one out
+        case {"parameters": [_, [_, [[_, inputs]]]], "result": [[[_, output]]]}, {"parameters": [_, [_, [[_, next_grad]]]]}:
+            # A name means the same in both where the same axis of the output has it.
+            shared = {a for a, b in zip(names_of(output), names_of(next_grad), strict=False) if a == b}
+            unifier = Unifier(attributes)
+            unifier.sizes.update({name: Dim.named(name) for name in shared & context.names})
+            fits(context, unifier, f"{where}: the gradient's input ", inputs, gradient.fields.get("input", UNKNOWN), node)
+        case _:
+            pass
