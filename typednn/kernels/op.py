@@ -180,5 +180,6 @@ def _dispatching(of: Op, signature: Mapping[str, inspect.Parameter]) -> tuple[Ca
         condition = each.condition(scope, call)
         engine.append(f"    if {condition}: return {each.name}")
         run.append(f"    if {condition}: return {each.name}_run({'planned, ' if each.plan else ''}{call})")
-    exec("\n".join([*engine, "    return None", *run, f"    return reference({call})"]), scope)
+    source = "\n".join([*engine, "    return None", *run, f"    return reference({call})"])
+    exec(compile(source, f"<dispatch of {of.name}>", "exec"), scope)
     return scope["engine"], scope["run"]

@@ -104,7 +104,7 @@ def make({", ".join(expected)}):
     return compare
 """
         namespace: dict[str, Callable[..., Callable[..., Any]]] = {}
-        exec(source, namespace)  # made of parsed annotations: names, numbers and what _PLAIN lists
+        exec(compile(source, "<comparison>", "exec"), namespace)  # made of parsed annotations: names, numbers and what _PLAIN lists
         return namespace["make"]
 
 

@@ -192,5 +192,5 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         "    if code:",
         "        failed(code)",
     ]
-    exec("\n".join(lines), scope)
+    exec(compile("\n".join(lines), f"<frame of {plan.name}>", "exec"), scope)
     return cast("Callable[..., None]", scope["call"])
