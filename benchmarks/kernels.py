@@ -113,7 +113,7 @@ def contest(work: Work, seconds: float, quick: bool = False) -> Result:
         "flops": flops,
         "traffic": traffic,
     }
-    if "typednn" not in results or any(far > 1 for far, _ in agreement.values()):
+    if "typednn" not in results or any(not far <= 1 for far, _ in agreement.values()):
         return result
     result["ran"] = {
         engine: [[op, by, count] for (op, by), count in contestant.ran().items()]
@@ -405,7 +405,7 @@ def disagreements(result: Result) -> list[str]:
     return [
         f"{engine} is {far:.3g} times farther from typednn than allowed ({where})"
         for engine, (far, where) in result["apart"].items()
-        if far > 1
+        if not far <= 1  # NaN differs too
     ]
 
 

@@ -305,7 +305,7 @@ class Parts(Module):
         return longer
 
     def rearranged(self) -> None:
-        """Called when the parts have become others, as those of `shared` have."""
+        """Called when the parts have become others, as those of `shared` and of a copy have."""
         if self.program is not None:
             self.program = self.program.of(self.parts)
 
@@ -313,6 +313,15 @@ class Parts(Module):
         second = super().shared()
         second.rearranged()
         return second
+
+    def __copy__(self) -> Self:
+        other = super().__copy__()
+        other.rearranged()
+        return other
+
+    @property
+    def is_placed(self) -> bool:
+        return super().is_placed or self.program is not None
 
     def children(self) -> Iterator[tuple[str, Module]]:
         return zip(self.names, self.parts, strict=True)

@@ -3,6 +3,8 @@
 import gc
 import json
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -127,7 +129,7 @@ def test_the_generator_may_be_shared() -> None:
 def test_no_thread_after_a_break_or_an_error() -> None:
     some = loader(100, 1)
     for _ in some.batches():
-        assert threads() == ["typednn prefetch_0"]
+        assert threads() == ["typednn prefetch"]
         break
     assert threads() == []
     assert some.step == 1
@@ -143,7 +145,7 @@ def test_no_thread_after_a_break_or_an_error() -> None:
     iterator = some.batches()
     assert threads() == [], "begins with the first batch that is asked for"
     next(iterator)
-    assert threads() == ["typednn prefetch_0"]
+    assert threads() == ["typednn prefetch"]
     iterator.close()  # type: ignore[attr-defined]
     assert threads() == []
 
@@ -162,6 +164,50 @@ def test_errors_of_the_thread_reach_the_caller() -> None:
         assert threads() == []
 
 
+def test_a_transform_that_stops_iteration_does_not_end_the_epoch() -> None:
+    def stops(x: Any) -> Any:
+        raise StopIteration
+
+    for ahead in (0, 2):
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            rows_of(loader(6, 1, shuffle=False, transform=stops, prefetch=ahead).batches())
+
+
+def test_after_an_error_no_further_batch_is_made() -> None:
+    made: list[float] = []
+
+    def fails(x: Any) -> Any:
+        made.append(x[0, 0])
+        if len(made) == 2:
+            raise LookupError("at the second")
+        return x
+
+    with pytest.raises(LookupError):
+        rows_of(loader(20, 1, shuffle=False, transform=fails, prefetch=4).batches())
+    assert len(made) == 2
+
+
+def test_a_thread_goes_on_after_the_script_has_ended() -> None:
+    """The interpreter waits for such a thread, in which each batch must still be made; and it does not wait for an iterator in use."""
+    script = """if True:
+        import threading, time
+        import numpy as np
+        from typednn.data import Loader
+
+        def slow(x):
+            time.sleep(0.05)
+            return x
+
+        rows = np.zeros((8, 1), np.float32)
+        in_use = Loader(rows, rows, batch_size=1, rng=None, shuffle=False, transform=lambda x: time.sleep(60)).batches()
+        threading.Thread(target=lambda: next(in_use), daemon=True).start()
+        train = lambda: print(sum(1 for _ in Loader(rows, rows, batch_size=1, rng=None, shuffle=False, transform=slow).batches()))
+        threading.Thread(target=train).start()
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
+
+
 def test_transform_works_in_the_background() -> None:
     where = []
 
@@ -174,7 +220,7 @@ def test_transform_works_in_the_background() -> None:
     batches = list(typed.batches())
     assert [batch.x.dtype for batch in batches] == [np.float32] * 2
     assert batches[0].x.max() == 1.0
-    assert set(where) == {"typednn prefetch_0"}
+    assert set(where) == {"typednn prefetch"}
 
 
 def test_no_more_than_prefetch_are_made_ahead() -> None:

@@ -103,6 +103,12 @@ def test_a_shallow_copy_has_the_arrays_and_calls_of_its_own() -> None:
     model = layer >> Linear(2, 3, rng=np.random.default_rng(1)) >> twin
     assert model.names == ("a", "1", "b")
     model.forward(x)
+    expected = model.named_gradients(model.backward(dy))["a.weight"]
+    second = copy.copy(model)
+    second.forward(2 * x)
+    assert_array_equal(model.named_gradients(model.backward(dy))["a.weight"], expected)
+    copy.copy(model).eval()
+    assert model["a"].training
     copy.copy(layer)
     layer.tie(Linear(3, 2, rng=np.random.default_rng(2)), weight="weight")
 

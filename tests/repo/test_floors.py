@@ -38,6 +38,7 @@ def test_every_contract_is_kept(project_copy: Path) -> None:
 
 FLOORS = "Each floor imports only what stands below it"
 CIRCLES = "No modules import each other in a circle"
+MODULE = "Within what a module is, each file imports only what stands below it"
 PLUGIN = "Only the static checks import the mypy plugin"
 LAYERS = "No layer imports another layer"
 CUPY = "Only the CuPy backend imports CuPy"
@@ -50,6 +51,8 @@ PEERS = "The library needs no peer"
         pytest.param("errors.py", "import typednn.layers.linear", FLOORS, id="upwards"),
         pytest.param("errors.py", "def later():\n    import typednn.contracts.checks", FLOORS, id="upwards inside a function"),
         pytest.param("errors.py", "import typednn", FLOORS, id="the package as a whole"),
+        pytest.param("mypy_plugin/types.py", "import typednn.contracts", FLOORS, id="sideways"),
+        pytest.param("module/state.py", "import typednn.module.tree", MODULE, id="upwards within a package"),
         pytest.param("utils.py", "", FLOORS, id="module without a floor"),
         pytest.param("shapes/axes.py", "import typednn.shapes.flow", CIRCLES, id="in a circle"),
         pytest.param("shapes/axes.py", "if TYPE_CHECKING:\n    import typednn.shapes.flow", CIRCLES, id="in a circle, for checkers"),

@@ -56,7 +56,9 @@ COMMANDS: Final = {
         "train a recipe or a config, and keep everything in a run folder",
         (
             _RECIPE,
-            _argument("files", metavar="CSV", nargs="*", help="train.csv test.csv: data as rows, the label in the first column"),
+            _argument(
+                "files", metavar="CSV", nargs="*", default=[], help="train.csv test.csv: rows of data, the label in the first column"
+            ),
             _argument("--data", metavar="NAME_OR_DIR", help="a data set's name, or a folder that holds one"),
             _argument("--run", metavar="DIR", help="the run folder, a new one; by default runs/NAME-1, or the next free number"),
             _argument(

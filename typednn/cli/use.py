@@ -24,6 +24,8 @@ def predict(options: Namespace) -> int:
         if answer.remark and answer.remark not in remarks:
             remarks.add(answer.remark)
             hint(f"{answer.file}: {answer.remark}")
-        fields = {key: value for key, value in asdict(answer).items() if key != "remark"}
-        say(json.dumps(fields) if options.json else str(answer))
+        if options.json:
+            say(json.dumps({key: value for key, value in asdict(answer).items() if key != "remark"}))
+        else:
+            say(str(answer))
     return 0

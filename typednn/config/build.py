@@ -43,7 +43,7 @@ def build_stack(source: Source, tables: Sequence[Item], sample: Input[Any]) -> S
 
 def tie_shared(source: Source, item: Item, model: Stack) -> None:
     """The parameters of each list in ``shared`` become one: ``shared = [["first.weight", "second.weight"]]``."""
-    modules = dict(model.named_modules())
+    modules, known = dict(model.named_modules()), dict(model.parameter_shapes())
     for group in item.parts or [item]:
         names = group.parts or []
         if len(names) < 2:
@@ -52,8 +52,7 @@ def tie_shared(source: Source, item: Item, model: Stack) -> None:
                 'such as shared = [["first.weight", "second.weight"]]',
             )  # fmt: skip
         for name in names:
-            known = model.parameter_shapes()
-            if name.value not in known:
+            if not isinstance(name.value, str) or name.value not in known:
                 raise source.error(
                     name.place, f"shared: {shortened(name)} is no parameter, or shared already; {suggestion(str(name.value), known)}"
                 )
@@ -64,6 +63,7 @@ def tie_shared(source: Source, item: Item, model: Stack) -> None:
                 modules[path].tie(modules[holder], **{own: parameter})
             except TypednnError as error:
                 raise source.error(name.place, f"shared: {error}") from None
+            known.pop(str(name.value), None)
 
 
 @dataclass(slots=True)

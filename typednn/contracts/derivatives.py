@@ -22,7 +22,7 @@ ANY_ARRAY: Any = Shaped[AnyArray, "..."]
 
 
 class Outermost(threading.local):
-    """The calls of one kind that run in this thread, the outermost first."""
+    """``running`` is empty unless a call of one kind runs in this thread; its first element stands for the outermost."""
 
     def __init__(self) -> None:
         self.running: list[object] = []
@@ -112,10 +112,7 @@ class GradientContract(GradientType):
                 self._require(where, name, field.hint, "parameter")
 
     def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any], running: list[Any]) -> Any:
-        """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as ``record`` says.
-
-        Meanwhile the instance is the last of ``running``.
-        """
+        """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as ``record`` says."""
         kind, shapes_in, shape = record or (None, None, None)
         known: Kind | None = kind.gradient if kind is not None and switch.mode == "cached" else None
         if known is None or not known.fits(instance, next_grad, shape):

@@ -94,7 +94,7 @@ def load(
     timeout: float = 30.0,
     on_progress: Callable[[int, int | None], object] | None = None,
 ) -> Dataset:
-    """The data set of that name, from the first of these places that has it; each is searched itself, then its subfolder ``name``.
+    """The data set of that name, from the first of these places that has it, in its subfolder ``name``; of 1 and 2 then in itself.
 
     1. ``folder``; if given, no other         2. the environment's ``TYPEDNN_DATA``       3. ``../shared/data``
     4. `cache_folder`                          5. the network, into `cache_folder`, unless ``download`` is false

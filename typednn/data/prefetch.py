@@ -1,16 +1,12 @@
 """prefetch: the next results are made in a background thread while the last one is used."""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from queue import SimpleQueue
 from typing import TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
-_THREAD = "typednn prefetch"
 
 
 def prefetch(make: Callable[[Task], Result], tasks: Sequence[Task], ahead: int) -> Iterator[Result]:
@@ -20,17 +16,42 @@ def prefetch(make: Callable[[Task], Result], tasks: Sequence[Task], ahead: int) 
     for, and has ended when the iterator is exhausted, raises, is closed or dropped.
     """
     if ahead == 0:
-        yield from map(make, tasks)
+        for task in tasks:  # not by map, which would take a StopIteration of ``make`` for the end
+            yield make(task)
         return
-    remaining = iter(tasks)
-    worker = ThreadPoolExecutor(1, _THREAD)
+    results: SimpleQueue[tuple[Result, None] | tuple[None, BaseException]] = SimpleQueue()
+    room = threading.Semaphore(ahead)
+    stopped = threading.Event()
+    worker = threading.Thread(target=_work, args=(make, tasks, results, room, stopped), name="typednn prefetch", daemon=True)
+    worker.start()
     try:
-        results: deque[Future[Result]] = deque(worker.submit(make, task) for task in islice(remaining, ahead))
-        while results:
-            result = results.popleft().result()
-            results.extend(worker.submit(make, task) for task in islice(remaining, 1))
-            yield result
-            del result  # release it before waiting for the next result
+        for _ in tasks:
+            result, error = results.get()
+            if error is not None:
+                raise error
+            room.release()
+            yield result  # type: ignore[misc]  # pyright: ignore[reportReturnType]  # there is a result where there is no error
+            del result  # or it would live until the next one is there
     finally:
-        # The garbage collector may close the generator in any thread, and a worker can't wait for itself.
-        worker.shutdown(wait=not threading.current_thread().name.startswith(_THREAD), cancel_futures=True)
+        stopped.set()
+        room.release()
+        if worker is not threading.current_thread():  # a garbage collection may run anywhere
+            worker.join()
+
+
+def _work(
+    make: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    results: SimpleQueue[tuple[Result, None] | tuple[None, BaseException]],
+    room: threading.Semaphore,
+    stopped: threading.Event,
+) -> None:
+    for task in tasks:
+        room.acquire()
+        if stopped.is_set():
+            return
+        try:
+            results.put((make(task), None))
+        except BaseException as error:
+            results.put((None, error))
+            return

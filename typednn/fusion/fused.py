@@ -63,13 +63,14 @@ class Fused:
         if not chain.needed:  # forward ran part by part, to be observed
             gradient = run_back(chain.parts, next_grad)
             return _deferred(gradient.parts, lambda: gradient.input)
-        parts: tuple[Any, ...] = ()
+        gradients: list[tuple[Any, ...]] = []  # of each segment, the last segment's first
         derivative: Any = next_grad
         # A model of one segment gets the caller's array, which may change before anybody reads the input's derivative.
         lazy = len(self.segments) > 1
         for segment, needed in zip(reversed(self.segments), reversed(chain.needed), strict=True):
-            gradients, derivative = segment.run_back(derivative, needed, lazy and segment is self.segments[0])
-            parts = (*gradients, *parts)
+            own, derivative = segment.run_back(derivative, needed, lazy and segment is self.segments[0])
+            gradients.append(own)
+        parts = tuple(each for own in reversed(gradients) for each in own)
         return _deferred(parts, derivative if lazy else lambda: derivative)
 
 

@@ -77,6 +77,7 @@ class _OneOp(ABC):
 
     def __init__(self, layer: Any, active: Any, before: Sequence[Any] = (), after: Sequence[Any] = ()) -> None:
         self.layer: Any = layer
+        self.kind: Any = layer.backward.__typednn_gradient__.type
         self.activation: Activation = activation_of(active) or IDENTITY
         self.before: tuple[Any, ...] = tuple(_gradient(part) for part in before if part is not None)
         self.after: tuple[Any, ...] = tuple(_gradient(part) for part in (active, *after) if part is not None)
@@ -87,8 +88,7 @@ class _OneOp(ABC):
 
     def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
         dx, dweight, dbias = self.derivatives(next_grad, kept, self.layer.weight, not later)
-        kind: Any = self.layer.backward.__typednn_gradient__.type
-        own = deferred(kind, None, weight=dweight, bias=None if self.layer.bias is None else dbias)
+        own = deferred(self.kind, None, weight=dweight, bias=None if self.layer.bias is None else dbias)
         gradients = (*self.before, own, *self.after)
         if not later:
             return gradients, dx

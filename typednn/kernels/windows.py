@@ -12,8 +12,8 @@ Pair: TypeAlias = tuple[int, int]
 
 def output_sizes(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pair) -> Pair:
     """The numbers of windows that fit down and across: (size - dilation·(kernel - 1) - 1) // stride + 1."""
-    down, across = ((input_size[axis] - dilation[axis] * (kernel_size[axis] - 1) - 1) // stride[axis] + 1 for axis in (0, 1))
-    return down, across
+    (height, width), (down, across) = input_size, kernel_size
+    return (height - dilation[0] * (down - 1) - 1) // stride[0] + 1, (width - dilation[1] * (across - 1) - 1) // stride[1] + 1
 
 
 def taps(input_size: Pair, kernel_size: Pair, stride: Pair, dilation: Pair) -> Iterator[tuple[slice, slice]]:

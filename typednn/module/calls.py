@@ -109,7 +109,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         """Judge the output; a call that fitted is a kind from now on."""
         _check_output(self, contract, inputs, output)
         before = Facts("self, x")
-        if self.owns_parameters:
+        if self.is_placed:
             placement = self.__typednn_storage__.placement
             before.note(PLACEMENT, placement, "device")
             before.note(f"{PLACEMENT}.precision", placement.precision, "parameters")

@@ -8,9 +8,11 @@ Constructors take sizes and allocate nothing.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import methodcaller
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -252,9 +254,17 @@ class Module(Node, Enforced):
         second = type(self).__new__(type(self))
         for name, value in vars(self).items():
             if name not in vars(second):
-                vars(second)[name] = _shared(value)
+                vars(second)[name] = _with_modules(value, methodcaller("shared"))
         second.__typednn_storage__ = replace(self.__typednn_storage__)  # its name may change
         return second
+
+    def __copy__(self) -> Self:
+        """The same arrays; here and in every layer inside, the name and what calls leave are the copy's own from now on."""
+        other = object.__new__(type(self))
+        vars(other).update({name: _with_modules(value, copy.copy) for name, value in vars(self).items()})
+        calls = self.__typednn_calls__
+        other.__typednn_storage__, other.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
+        return other
 
     def tie(self, other: Module, /, **names: str) -> Self:
         """Hold parameters of ``other``, a layer of any class, as one's own: ``head.tie(embedding, weight="weight")``.
@@ -286,13 +296,13 @@ class Module(Node, Enforced):
         return f"{own:,}" if own else ""
 
 
-def _shared(value: object) -> object:
-    """The attribute of a shared layer: its sublayers are shared in turn, anything else is the same object."""
+def _with_modules(value: object, change: Callable[[Any], object]) -> object:
+    """An attribute with ``change`` applied to the modules in it; anything else is the same object."""
     if isinstance(value, Module):
-        return value.shared()
+        return change(value)
     if next(modules_in("", value), None) is None:
         return value
     if isinstance(value, dict):
-        return {key: _shared(part) for key, part in cast("Mapping[object, object]", value).items()}
-    parts = [_shared(part) for part in cast("Sequence[object]", value)]
+        return {key: _with_modules(part, change) for key, part in cast("Mapping[object, object]", value).items()}
+    parts = [_with_modules(part, change) for part in cast("Sequence[object]", value)]
     return tuple(parts) if isinstance(value, tuple) else parts

@@ -13,8 +13,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -95,14 +95,6 @@ class Stateful:
     def device(self) -> str:
         """Where parameters and buffers are; `to` changes it."""
         return self.__typednn_storage__.placement.device
-
-    def __copy__(self) -> Self:
-        """The same arrays, under a name of its own; what calls leave is apart from now on."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        calls = self.__typednn_calls__
-        other.__typednn_storage__, other.__typednn_calls__ = replace(self.__typednn_storage__), replace(calls, kept=dict(calls.kept))
-        return other
 
     def label(self) -> str:
         """``Linear(256, 120)``; the class name alone where there are no arguments."""

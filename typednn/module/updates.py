@@ -80,11 +80,14 @@ def update_parts(module: Node, optimizer: Any, grad: Any) -> None:
 def _step(module: Node, optimizer: Any, grad: Any) -> None:
     """The parameters of ``module`` itself, then each part's ``update``."""
     optimizer = optimizer.optimizer if isinstance(optimizer, _OncePerShared) else optimizer
-    once = _OncePerShared(optimizer, module, _running.ties) if _running.ties else optimizer
     for path, cell, derivative in module.own_uses(grad):
         if switch.mode != "off":
             _hold(module, path, cell.array, derivative)
-        once.step(cell.array, derivative)
+        tie = _running.ties.get(id(cell))
+        if tie is None:
+            optimizer.step(cell.array, derivative)
+        elif tie.holder is module and tie.state == "waiting":
+            tie.step(optimizer, cell.array, derivative)
     for name, child in module.children():
         if child.takes_update:
             child.update(optimizer, module.part_of(grad, name))

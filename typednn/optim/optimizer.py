@@ -320,15 +320,16 @@ class GradientOptimizer(Optimizer):
     def _follow(self, model: Module) -> None:
         """Each named state belongs to the array in which its parameter lives now."""
         weights = model.named_parameters()
-        for name, state in self._named.items():
-            now: Any = weights.get(name, state.weights)
-            if now is not state.weights:
-                if any(array.shape != now.shape for array in state.arrays.values()):
-                    rule = f"{name!r} keeps the shape that it was stepped with"
-                    got, cure = f"shape {tuple(now.shape)}", "bind a new optimizer to the changed model"
-                    raise StateError(explain(type(self).__name__, rule, got, cure))
-                state.weights = now
-                state.arrays = {key: to_device(array, device_of(now)).astype(now.dtype) for key, array in state.arrays.items()}
+        moved = {name: state for name, state in self._named.items() if name in weights and weights[name] is not state.weights}
+        for name, state in moved.items():
+            if any(array.shape != weights[name].shape for array in state.arrays.values()):
+                rule = f"{name!r} keeps the shape that it was stepped with"
+                got, cure = f"shape {tuple(weights[name].shape)}", "bind a new optimizer to the changed model"
+                raise StateError(explain(type(self).__name__, rule, got, cure))
+        for name, state in moved.items():
+            now = weights[name]
+            state.arrays = {key: to_device(array, device_of(now)).astype(now.dtype) for key, array in state.arrays.items()}
+            state.weights = now  # last: after an error, the next call moves the rest
         self._states = {id(state.weights): state for state in self._named.values() if state.weights is not None}
 
     # ------------------------------------------------------------------ copying

@@ -124,7 +124,7 @@ class Recipe:
                 ),
                 "optimizer",
             )
-        lines = [dumps(self.described.checked if self.described else self.model()), "[optimizer]", *_pairs(table)]
+        lines = [dumps(self._described.checked if self._described else self.model()), "[optimizer]", *_pairs(table)]
         for group in groups:
             lines += ["", "[[optimizer.group]]", *_pairs(group)]
         lines += ["", "[init]", f"seed = {self.seed}", f"generator = {written(self.generator)}"]
@@ -136,9 +136,14 @@ class Recipe:
         """The config, read back and checked: model, optimizer and generator."""
         return self.read(self.config(steps), f"recipe {self.name}")
 
+    @property
+    def _described(self) -> ModelConfig | None:
+        """The config that the model is read from; None where ``model`` was replaced."""
+        return self.described if self.described is not None and self.model == self.described.model else None
+
     def read(self, config: str, name: str) -> ModelConfig:
         """What `config` has written."""
-        return loads(config, name, self.imports, self.described.model() if self.described else None)
+        return loads(config, name, self.imports, self._described.model() if self._described else None)
 
     def made_loss(self) -> AnyLoss:
         """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores, over samples."""

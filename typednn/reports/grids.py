@@ -8,7 +8,7 @@ import numpy as np
 
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, explain
-from typednn.reports.canvas import PALETTE, drawing, figure, label, matplotlib, png
+from typednn.reports.canvas import GREATEST, PALETTE, drawing, figure, label, matplotlib, png
 from typednn.runs.recorded import Numbers
 from typednn.runs.shown import AnyNumbers, Mistakes
 
@@ -95,7 +95,7 @@ def filter_picture(weight: AnyNumbers) -> bytes:
     values = np.asarray(weight)
     if values.ndim not in (2, 4) or not is_number(values.dtype) or not values.size:
         raise ArgumentError(explain("filter_picture", "needs weights (out, height, width, in) or (out, in)", described(values)), "weight")
-    values = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    values = np.clip(np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0), -GREATEST, GREATEST)
     limit = float(np.abs(values).max()) or 1.0
     channels = values.shape[3] if values.ndim == 4 and values.shape[3] != 3 else 1  # each of them is a tile
     if values.ndim == 2:

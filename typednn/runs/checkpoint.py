@@ -3,7 +3,7 @@
     checkpoints/step-00001234/weights.safetensors      parameters and buffers by dotted name
                               optimizer.safetensors    the optimizer's arrays, ``parameter.key``
                               state.json               format, version, step, loader, generators, metrics position, best, epochs;
-                                                       step counts of the optimizer; the model as printed; environment;
+                                                       step counts of the optimizer; the layers with their sizes; environment;
                                                        SHA-256 of the run's configs, which identify the run;
                                                        bytes and SHA-256 of the other two, and of itself (``checksum``)
 

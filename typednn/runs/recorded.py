@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from typednn.errors import DataError, explain
 from typednn.metrics import RegressionReport
+from typednn.runs.history import RECORD
 from typednn.runs.run_files import as_list, as_number, as_object, is_inside, parsed, read_json, reason
 
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -31,7 +32,7 @@ LINE_LIMIT = 1 << 20
 CLASS_LIMIT = 1000
 NAME_LIMIT = 2000  # of layers and metrics
 SPLITS = ("train", "validation", "test")
-_RECORD = ("kind", "step", "epoch", "split", "loss", "accuracy")  # keys of an evaluation besides its other metrics
+_RECORD = ("kind", *RECORD, "accuracy")  # keys of an evaluation besides its other metrics
 
 
 @final
@@ -107,7 +108,7 @@ def read_metrics(run_folder: Path) -> Metrics:
                     pass
                 entry = None if too_long else parsed(line)
                 rows = None if entry is None else _rows(entry)
-                if rows is not None and len(numbers.keys() | rows.keys()) <= NAME_LIMIT:
+                if rows is not None and (rows.keys() <= numbers.keys() or len(numbers.keys() | rows.keys()) <= NAME_LIMIT):
                     for key, row in rows.items():
                         numbers[key].extend(row)
                 elif line.strip():

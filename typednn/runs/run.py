@@ -130,7 +130,8 @@ class Run(AbstractContextManager["Run"]):
     # ------------------------------------------------------------------ lock
 
     def _refuse_other_files(self) -> None:
-        names = {path.name for path in self.folder.iterdir() if not path.name.startswith(".new-")}
+        with storing(self.folder):
+            names = {path.name for path in self.folder.iterdir() if not path.name.startswith(".new-")}
         others = sorted(names - {"lock", "model.txt", "environment.json"})
         if others:
             raise StateError(explain(str(self.folder), "a new run needs an empty folder", ", ".join(others[:5]), "choose another"))

@@ -133,7 +133,8 @@ def read_shown(run_folder: Path) -> tuple[Mistakes | Residuals | None, AnyNumber
         and is_integer(labels.dtype)
         and images.shape[:1] == probabilities.shape[:1] == labels.shape
     )
-    if not fits or (len(labels) and not (images.ndim in (2, 3, 4) and 0 <= labels.min() <= labels.max() < probabilities.shape[1])):
+    drawable = images.ndim in (2, 3, 4) and images.size and (is_number(images.dtype) or images.dtype == bool)
+    if not fits or (len(labels) and not (drawable and 0 <= labels.min() <= labels.max() < probabilities.shape[1])):
         raise _damaged("parts that do not fit each other")
     return Mistakes(images, labels, probabilities, int(counts[0]), int(counts[1])), filters
 

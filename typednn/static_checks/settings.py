@@ -15,7 +15,7 @@ def user_settings(target: str) -> Any:
     complaints = io.StringIO()
     try:
         optional("mypy.config_parser", target, *NEEDS_MYPY).parse_config_file(options, lambda: None, None, complaints, complaints)
-    except UnicodeDecodeError as error:
+    except (UnicodeDecodeError, AttributeError, TypeError, ValueError) as error:
         complaints.write(f"mypy's configuration: {error}")
     file, _, problem = complaints.getvalue().strip().partition(": ")
     if problem and not problem.startswith(("[", "No [mypy] section")):  # those are about single settings

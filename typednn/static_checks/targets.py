@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 from typednn.errors import ArgumentError, explain
 from typednn.static_checks.settings import user_settings
@@ -28,7 +27,7 @@ def python_files(target: str) -> list[str] | None:
         return [target] if path.suffix in _PYTHON else None
     if path.suffix.lower() == ".toml":
         return None  # the config loader says best what is wrong with it
-    found = _module_files(target, user_settings(target))
+    found = _module_files(target)
     if found is None:
         a_module = path.suffix not in _PYTHON and os.sep not in target
         cure = "modules are looked for here, in mypy_path and where Python imports from" if a_module else ""
@@ -59,12 +58,14 @@ def _walked(folder: str, exclude: Sequence[re.Pattern[str]]) -> Iterator[str]:
         yield from (os.path.join(below, name) for name in files if name.endswith(".py") and kept(name))
 
 
-def _module_files(name: str, settings: Any) -> list[str] | None:
+def _module_files(name: str) -> list[str] | None:
     """The files of a module, or of a package with all that is in it; nothing is imported."""
     if not all(part.isidentifier() for part in name.split(".")):
         return None
+    settings = user_settings(name)
     first, *rest = name.split(".")
-    places = [os.getcwd(), *settings.mypy_path, *filter(None, os.environ.get("MYPYPATH", "").split(os.pathsep))]
+    listed = (*settings.mypy_path, *filter(None, os.environ.get("MYPYPATH", "").split(os.pathsep)))
+    places = [os.getcwd(), *map(os.path.abspath, listed)]  # importlib remembers a folder by its name
     spec = PathFinder.find_spec(first, places) or _installed(first)
     for part in rest:
         spec = PathFinder.find_spec(part, spec.submodule_search_locations) if spec and spec.submodule_search_locations else None

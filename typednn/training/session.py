@@ -324,6 +324,8 @@ class Session:
         measured = Measured(state.step, epoch, validation.split, value, metrics)
         metric = early.metric if early is not None else "loss" if measured.accuracy is None else "accuracy"
         worth = measured.value(metric)
+        if state.best is not None and state.best.metric != metric:  # resumed with another metric: its numbers can't be compared
+            state.best, state.watched, state.waited = None, None, 0
         state.evaluations.append(measured)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})

@@ -65,9 +65,9 @@ _fold = CudaKernel("conv2d_image", _CODE)
 
 
 def covers(x: Any, weight: Any, bias: Any, window: Window, *_: Any) -> bool:
-    """Whether `forward` may run: the sizes fit together, and the patches are few enough to be counted."""
+    """Whether `forward` may run: the sizes fit together, and the numbers of the patches and of z are few enough to be counted."""
     size, kernel_size = x.shape[1:3], weight.shape[1:3]
-    counted = len(x) * math.prod(window.convolved(size, kernel_size)) * math.prod(weight.shape[1:]) < LIMIT
+    counted = len(x) * math.prod(window.convolved(size, kernel_size)) * max(len(weight), math.prod(weight.shape[1:])) < LIMIT
     fitting = x.shape[3] == weight.shape[3] and (bias is None or bias.shape == weight.shape[:1])
     return min(window.out(size, kernel_size)) > 0 and counted and fitting
 

@@ -3,8 +3,11 @@
 Each pixel of dx sums dy over the windows that it won, in the order of reference.py. Results equal the reference's bit for bit.
 """
 
+import math
+
 from typednn.arrays import AnyIntArray, Array4, namespace
 from typednn.engines.cuda import CudaKernel
+from typednn.engines.dispatch import LIMIT
 from typednn.kernels.max_pool2d.reference import index_dtype
 from typednn.kernels.windows import Pair, output_sizes
 
@@ -74,7 +77,7 @@ def covers_backward(
     """Whether `backward` may run: the sizes fit together, and the index is what `forward` gives."""
     batch, height, width, channels = input_shape
     fitting = next_grad.shape == index.shape == (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
-    return fitting and index.dtype == index_dtype(kernel_size)
+    return fitting and index.dtype == index_dtype(kernel_size) and math.prod(input_shape) < LIMIT
 
 
 def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
