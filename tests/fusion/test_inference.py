@@ -9,7 +9,7 @@ import pytest
 
 from typednn import Input, checking, fuse
 from typednn.engines import available, counting, using
-from typednn.errors import NotInitialised
+from typednn.errors import DTypeError, NotInitialised
 from typednn.layers import LeakyReLU, Linear, PReLU, ReLU, Sigmoid, Softmax, Tanh
 from typednn.optim import SGD
 
@@ -160,3 +160,15 @@ def test_one_model_serves_several_threads() -> None:
     for worker in workers:
         worker.join(120)
     assert wrong == []
+
+
+@pytest.mark.parametrize(("dtype", "other"), [(np.float64, np.float32), (np.float32, np.float64)])
+def test_another_dtype_after_astype_is_refused_at_any_call(dtype: Any, other: Any) -> None:
+    """Also of inputs whose kind and sizes were seen before."""
+    fused = fuse(control().init(rng()).astype(dtype))
+    x = samples(2).astype(dtype)
+    for _ in range(2):
+        fused.forward(x)
+    fused.astype(other)
+    with pytest.raises(DTypeError, match=f"x must have the model's dtype {np.dtype(other)}, got {np.dtype(dtype)}"):
+        fused.forward(x)

@@ -317,6 +317,27 @@ def test_a_layer_put_in_later_does_not_get_the_old_ones_moments() -> None:
         step(net, optimizer, 1)
 
 
+def test_a_move_that_failed_is_done_at_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = model()
+    optimizer = Adam(0.01).bind(net)
+    step(net, optimizer, 0)
+    net.astype(np.float64)
+    calls: list[str] = []
+
+    def full(array: Any, device: str) -> Any:
+        calls.append(device)
+        if len(calls) == 2:
+            raise MemoryError
+        return array
+
+    monkeypatch.setattr("typednn.optim.optimizer.to_device", full)
+    with pytest.raises(MemoryError):
+        optimizer.step(net[0].weight, np.ones_like(net[0].weight))
+    optimizer.step(net[0].weight, np.ones_like(net[0].weight))
+    moments = {name: value for name, value in optimizer.state_dict().items() if not isinstance(value, int)}
+    assert {array.dtype for array in moments.values()} == {np.dtype(np.float64)}
+
+
 # ------------------------------------------------------------------ what can be loaded
 
 

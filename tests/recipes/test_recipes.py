@@ -17,7 +17,7 @@ from tests.support.paper import LENET5
 from typednn import Input, fuse
 from typednn.config import dumps, loads
 from typednn.errors import ArgumentError, CheckpointError, DataError
-from typednn.layers import Flatten, Linear
+from typednn.layers import Flatten, Linear, ReLU
 from typednn.losses import CrossEntropy
 from typednn.metrics import ClassificationReport
 from typednn.models import lenet5
@@ -389,3 +389,10 @@ def test_mean_and_deviation(dtype: Any) -> None:
     x = np.random.default_rng(0).integers(0, 256, (3000, 9, 7, 1)).astype(dtype)
     found = Scaling.of(x)
     np.testing.assert_allclose([found.mean, found.deviation], [x.mean(dtype=np.float64), x.std(dtype=np.float64)], rtol=1e-7)
+
+
+def test_a_recipe_of_a_config_with_another_model_is_of_that_model(tmp_path: Path) -> None:
+    config = tmp_path / "model.toml"
+    config.write_text('format = 1\ninput = [4]\n[[layer]]\ntype = "Linear"\nin_features = 4\nout_features = 2\n', encoding="utf-8")
+    other = replace(recipe_of_config(config), model=lambda: Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2))
+    assert [type(part).__name__ for part in other.checked().model().parts] == ["Linear", "ReLU", "Linear"]

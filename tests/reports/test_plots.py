@@ -464,3 +464,7 @@ Draw = Callable[[Metrics], bytes | None]
 def test_nothing_to_draw(draw: Draw) -> None:
     empty = np.empty(0)
     assert draw(Metrics((empty,) * 5, {}, {})) is None
+
+
+def test_filters_of_huge_numbers_are_drawn() -> None:
+    pixels(filter_picture(np.array([[8e307, -8e307], [1.0, 1.0]])))

@@ -717,3 +717,21 @@ def test_an_optimizer_that_cannot_be_saved(tmp_path: Path) -> None:
         pytest.raises(StateError, match=r"a run saves the optimizer by its state_dict\(\), got Mine"),
     ):
         _fit(run, optimizer=Mine())
+
+
+def test_the_best_by_another_metric_begins_anew(tmp_path: Path) -> None:
+    """The accuracy of the first call can't be compared with the loss of the second."""
+    run = _trained(tmp_path / "run", epochs=2)
+    with Run.open(run) as opened:
+        best = _fit(opened, epochs=4, early_stopping=EarlyStopping(9, "loss")).best
+    assert best is not None
+    assert (best.metric, best.step > 14) == ("loss", True)
+
+
+def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with pytest.raises(CheckpointError, match="Permission denied"):
+        Run.create(tmp_path / "run", "", _model())
