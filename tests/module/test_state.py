@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from typednn import Array2, Gradient, Kept, Layer
 from typednn.layer import S
-from typednn.layers import Linear, LinearGrad, ReLU
+from typednn.layers import Linear, LinearGrad, ReLU, Tanh
 from typednn.optim import SGD
 
 
@@ -113,25 +113,35 @@ def test_a_shallow_copy_has_the_arrays_and_calls_of_its_own() -> None:
     layer.tie(Linear(3, 2, rng=np.random.default_rng(2)), weight="weight")
 
 
-class Clashing(Layer[Array2, Array2, OwnNamesGrad, S]):
+@dataclass(frozen=True)
+class ClashingGrad(Gradient):
+    input: Float[Array2, "batch 3"]
+    inner: Any
+
+
+class Clashing(Layer[Array2, Array2, ClashingGrad, S]):
     """Attributes with the names that a module's class uses."""
 
-    def __init__(self) -> None:
-        self.inner, self.learnt, self.foreign = (Linear(3, 3, rng=np.random.default_rng(seed)) for seed in range(3))
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.learnt, self.foreign = inner, Tanh(), Tanh()
         self.updates_by_hand = self.gradient_prefix = "none of typednn's"  # type: ignore[misc, assignment]
 
     def forward(self, x: Float[Array2, "batch 3"]) -> Float[Array2, "batch 3"]:
-        return self.inner.forward(x)
+        y: Array2 = self.inner.forward(x)
+        return y
 
-    def backward(self, next_grad: Float[Array2, "batch 3"]) -> OwnNamesGrad:
+    def backward(self, next_grad: Float[Array2, "batch 3"]) -> ClashingGrad:
         inner = self.inner.backward(next_grad)
-        return OwnNamesGrad(inner.input, inner)
+        return ClashingGrad(inner.input, inner)
 
 
 def test_attributes_do_not_hide_what_the_class_says() -> None:
-    layer = Clashing()
-    assert list(layer.named_parameters()) == [f"{name}.{one}" for name in ("inner", "learnt", "foreign") for one in ("weight", "bias")]
+    layer = Clashing(Linear(3, 3, rng=np.random.default_rng(0)))
     layer.forward(np.ones((2, 3), np.float32))
-    assert layer.backward(np.ones((2, 3), np.float32)).inner.weight.shape == (3, 3)
+    grad = layer.backward(np.ones((2, 3), np.float32))
+    assert list(layer.named_parameters()) == list(layer.named_gradients(grad)) == list(layer.state_dict()) == ["inner.weight", "inner.bias"]
+    before = layer.inner.bias.copy()
+    layer.update(SGD(0.5), grad)
+    assert_array_equal(layer.inner.bias, before - 0.5 * grad.inner.bias)
     assert layer.takes_update
-    assert list(layer.state_dict()) == list(layer.named_parameters())
+    assert not Clashing(Tanh()).takes_update
