@@ -18,7 +18,7 @@ headline = @printf '\n== %s\n' '$(subst ','\'',$(1))'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint types floors coverage-fresh suite parity torture gpu bench format coverage-doc clean
+.PHONY: help setup demo test lint types floors coverage-fresh suite parity torture gpu bench bench-avx2 format coverage-doc clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ gpu: $(VENV)/.dev-installed ## the same laws on a GPU (needs CuPy in $(VENV))
 
 bench: $(VENV)/.bench-installed ## time typednn, beside PyTorch, ONNX Runtime and JAX (installs them; a quarter of an hour)
 	@$(PY) -m benchmarks
+
+bench-avx2: $(VENV)/.bench-installed ## the table of kernels with every library held to AVX2, on a processor with AVX-512
+	@$(PY) -m benchmarks.kernels --target avx2
 
 format: $(VENV)/.dev-installed ## let ruff put the code in order
 	@$(PY) -m ruff check --fix --quiet .

@@ -283,7 +283,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=machine.environment(threads) | {"TYPEDNN_ENGINE": kernels},
+            env=machine.environment(machine.How(threads)) | {"TYPEDNN_ENGINE": kernels},
             cwd=Path(__file__).resolve().parent.parent,
         )
         self.described: str = self._answer()

@@ -17,6 +17,7 @@ LEFT_OUT = (
     "OPENBLAS_THREAD_TIMEOUT",
     "MKL_DEBUG_CPU_TYPE",
     "TYPEDNN_ENGINE",
+    "TYPEDNN_TARGET",
     "TYPEDNN_CHECKS",
     "PYTHONDONTWRITEBYTECODE",
 )
@@ -42,11 +43,37 @@ def described() -> str:
     return f"{cores()} cores, {processor['name']}{flags}, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
 
 
-def environment(threads: int) -> dict[str, str]:
+# The variables that hold each library to an instruction set: typednn, OpenBLAS, PyTorch, oneDNN, MKL, JAX. ONNX Runtime has none.
+TARGETS = {
+    "avx2": {
+        "TYPEDNN_TARGET": "avx2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+    }
+}
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How libraries are measured: with so many threads, and held to an instruction set of `TARGETS` if one is named."""
+
+    threads: int
+    target: str = ""
+
+
+def has_avx512(how: How) -> bool:
+    """Whether libraries may use AVX-512."""
+    return not how.target and "avx512f" in described()
+
+
+def environment(how: How) -> dict[str, str]:
     """The environment of the measured processes: equal numbers of threads, without variables that select kernels."""
     names = ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NPROC")
     inherited = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
-    return inherited | {name: str(threads) for name in names}
+    return inherited | dict.fromkeys(names, str(how.threads)) | TARGETS.get(how.target, {})
 
 
 @dataclass(frozen=True, slots=True)

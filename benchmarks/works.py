@@ -93,6 +93,12 @@ class Work:
 BOTH = ("typednn", "typednn-fused")
 LAYOUTS = ("torch", "torch-channels-last")
 
+
+def _vgg_step(batch: int) -> Work:
+    title = f"VGG-like 3x3 stack, batch {batch}, step with SGD"
+    return Work(title, (32, 32, 3), _vgg(), batch, "SGD", "labels", (*BOTH, *LAYOUTS), slack=100.0)
+
+
 WORKS: dict[str, Work] = {
     "lenet5-forward": Work(
         "LeNet5, batch 600, forward", (28, 28, 1), LENET5, 600, "", "labels", (*BOTH, *LAYOUTS, "onnxruntime")
@@ -102,10 +108,9 @@ WORKS: dict[str, Work] = {
     "control-one": Work("MLP 17-256-256-6, batch 1, forward", (17,), CONTROL, 1, "", "mse", (*BOTH, "torch")),
     "control-step": Work("MLP 17-256-256-6, batch 256, step with Adam", (17,), CONTROL, 256, "Adam", "mse", (*BOTH, "torch")),
     "mlp-step": Work("MLP 784-1024-1024-10, batch 256, step with Adam", (784,), MLP, 256, "Adam", "labels", (*BOTH, "torch")),
-    "vgg-step": Work(
-        "VGG-like 3x3 stack, batch 32, step with SGD",
-        (32, 32, 3), _vgg(), 32, "SGD", "labels", (*BOTH, *LAYOUTS), slack=100.0,
-    ),
+    "vgg-step": _vgg_step(32),
+    "vgg-step-8": _vgg_step(8),
+    "vgg-step-1": _vgg_step(1),
 }  # fmt: skip
 
 
@@ -480,6 +485,8 @@ def missing(engine: str) -> str:
     absent = [name for name in needs[engine] if find_spec(name) is None]
     if absent:
         return f"{' and '.join(absent)} not installed"
+    if engine == "onnxruntime" and os.environ.get("TYPEDNN_TARGET"):
+        return "it can't be held to an instruction set"
     if engine == "typednn-fused" and not hasattr(import_module("typednn"), "fuse"):
         return "there is no typednn.fuse"
     return ""

@@ -45,7 +45,7 @@ def test_every_goal_has_a_row() -> None:
     assert {goal.row for goal in kernels.GOALS} | {"checks"} == set(kernels.ROWS)
     for goal in kernels.GOALS:
         if goal.row in works.WORKS:
-            assert set(goal.peers) <= set(works.WORKS[goal.row].engines)
+            assert set(goal.peers) <= {*works.WORKS[goal.row].engines, "limit"}
 
 
 class _Contestant:
@@ -120,7 +120,27 @@ def test_the_faster_layout_is_the_peer_and_the_median_process_decides() -> None:
     assert line.held
     assert line.limit == pytest.approx(1000)
     assert not kernels.lines(kernels.Goal("lenet5-forward", "PyTorch", works.LAYOUTS, 0.24), founds)[0].held
+    assert kernels.lines(kernels.Goal("lenet5-forward", "PyTorch", works.LAYOUTS, 0.24, 0.26), founds, avx2=True)[0].held
+    (line,) = kernels.lines(kernels.Goal("lenet5-forward", "the limit", kernels.LIMIT, 999.0), founds)
+    assert (line.theirs, line.ratios, line.held) == (pytest.approx(1e-3), pytest.approx((500, 1000, 3000)), False)
     assert kernels.lines(goal, [_found(typednn=1.0)]) == []
+
+
+def test_the_fastest_runs_decide_too() -> None:
+    goal = kernels.Goal("lenet5-forward", "PyTorch", works.LAYOUTS, 0.25)
+    found = _found(typednn=1.0, torch=4.0)
+    assert kernels.lines(goal, [found])[0].held
+    found["times"]["torch"] = [4.0, 4.0, 3.9]
+    assert not kernels.lines(goal, [found])[0].held
+
+
+def test_lines_without_a_goal_are_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {"described": {}, "absent": {}, "apart": {}}
+    kernels.print_report({"mlp-step": [{"times": {"typednn-fused": [9.0], "torch": [1.0]}} | shown]}, avx2=True)
+    out = capsys.readouterr().out
+    assert " 9.000 (9.000-9.000)" in out
+    assert "MISSED" not in out
+    assert "0 of 0 goals held" in out
 
 
 def test_shares_of_checks(capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,8 +190,9 @@ def test_checked_calls_of_a_step() -> None:
 def test_the_measured_processes_choose_their_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    variables = machine.environment(2)
+    variables = machine.environment(machine.How(2))
     assert "OPENBLAS_CORETYPE" not in variables
+    assert machine.environment(machine.How(2, "avx2"))["TYPEDNN_TARGET"] == "avx2"
     assert {variables[name] for name in ("TYPEDNN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")} == {"2"}
 
 

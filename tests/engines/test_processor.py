@@ -40,6 +40,22 @@ def test_tiles_of_arm() -> None:
     assert processor.for_schedules(processor.read("", "aarch64")) == processor.Cpu("aarch64", 4, 32)
 
 
+@pytest.mark.parametrize(("target", "lanes", "registers"), [("", 16, 32), ("avx512", 16, 32), ("avx2", 8, 16), ("sse4.1", 4, 16)])
+def test_a_target_leaves_wider_instructions_out(target: str, lanes: int, registers: int) -> None:
+    flags = f"fpu sse4_1 avx512_bf16 avx_vnni amx_tile {' '.join(sorted(processor.AVX512))}"
+    limited = processor.limited(processor.read(f"flags : {flags}", "x86_64"), target)
+    assert processor.for_schedules(limited) == processor.Cpu("x86_64", lanes, registers)
+    assert {"fpu", "sse4_1"} <= limited.flags
+    assert {"avx512f", "avx512_bf16"}.isdisjoint(limited.flags) == (target in ("avx2", "sse4.1"))
+    assert limited.has(processor.AVX2) == (target != "sse4.1")
+
+
+@pytest.mark.parametrize("target", ["avx512", "AVX2", "neon"])
+def test_a_target_that_the_processor_lacks(target: str) -> None:
+    with pytest.raises(ArgumentError, match=r"TYPEDNN_TARGET: must be an instruction set of this processor: avx2, sse4\.1, got"):
+        processor.limited(processor.read("flags : sse4_1 avx avx2 fma f16c", "x86_64"), target)
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux") or platform.machine() != "x86_64", reason="needs Linux on x86-64")
 def test_this_machine() -> None:
     assert processor.host().has({"sse2", "fpu"})

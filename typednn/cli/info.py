@@ -48,6 +48,8 @@ def info(options: Namespace) -> int:
 def _processor() -> str:
     here = processor.host()
     widest = "AVX-512" if here.has(processor.AVX512) else "AVX2" if here.has({"avx2", "fma"}) else here.machine
+    if processor.target():
+        widest += f" (TYPEDNN_TARGET={processor.target()})"
     return f"{here.model or 'unknown'}: {widest}, {processor.for_schedules(here).lanes} float32 lanes, {processor.cores()} cores to use"
 
 

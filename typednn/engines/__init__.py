@@ -57,7 +57,7 @@ a description of the kernel, and a function that calls it::
   or DTypeError and runs nothing.
 
 For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces the oracle. ``TYPEDNN_THREADS``,
-``TYPEDNN_CACHE``, ``TYPEDNN_ENGINE=reference`` and ``TYPEDNN_ENGINES=report`` are read from the environment.
+``TYPEDNN_TARGET``, ``TYPEDNN_CACHE``, ``TYPEDNN_ENGINE=reference`` and ``TYPEDNN_ENGINES=report`` are read from the environment.
 """
 
 from typednn.engines import threads

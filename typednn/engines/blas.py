@@ -20,12 +20,13 @@ import numpy as np
 from typednn.engines import threads
 from typednn.engines.locks import Lock
 from typednn.engines.memory.addresses import address
-from typednn.engines.processor import AVX512, Processor, host
+from typednn.engines.processor import AVX512, Processor, host, target
 from typednn.errors import DTypeError, ShapeError, explain
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
 _LIMIT = 2**31
 _FLOAT32 = np.dtype(np.float32)
+_CORE_TYPES = {"avx2": "Haswell", "sse4.1": "Nehalem"}  # by TYPEDNN_TARGET
 SPIN = "16"  # the worker gives its core back after 2^16 ticks
 
 _lock = Lock()
@@ -39,6 +40,8 @@ class _Library:
 
 def core_type(processor: Processor) -> tuple[str | None, str]:
     """The core type to ask OpenBLAS for, None for its own choice, and why."""
+    if target() in _CORE_TYPES:
+        return _CORE_TYPES[target()], f"TYPEDNN_TARGET={target()}"
     if not processor.has(AVX512):
         return None, "no AVX-512: OpenBLAS chooses"
     if processor.vendor == "GenuineIntel":

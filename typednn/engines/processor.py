@@ -1,19 +1,29 @@
 """The processor: its instruction sets, the width and number of its vector registers, the cores of this process.
 
 A kernel's tiles follow from these: accumulators have to stay in registers, and lanes to fill a vector. Flags are read from
-``/proc/cpuinfo``, without loading a compiler; where there is no such file, the minimum of the architecture is assumed.
+``/proc/cpuinfo``, without loading a compiler; where there is no such file, the minimum of the architecture is assumed. ``TYPEDNN_TARGET``
+limits kernels and matrix products to an older instruction set.
 """
 
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+from typednn.errors import ArgumentError, explain
 
 AVX2 = frozenset({"avx", "avx2", "fma", "f16c"})
 # The sets that compilers call Skylake: AVX-512 kernels of OpenBLAS and Halide need all of them.
 AVX512 = AVX2 | {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
+
+# What TYPEDNN_TARGET may be: the flags that it needs, and the beginnings of the flags that are then left out.
+_TARGETS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
+    "avx512": (AVX512, ()),
+    "avx2": (AVX2, ("avx512", "avx10", "avx_vnni", "avxvnni", "amx")),
+    "sse4.1": (frozenset({"sse4_1"}), ("avx", "f16c", "fma", "amx")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,28 @@ def host() -> Processor:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
-    return read(text, platform.machine())
+    return limited(read(text, platform.machine()), target())
+
+
+def target() -> str:
+    """``TYPEDNN_TARGET``; empty where every instruction of the processor may be used."""
+    return os.environ.get("TYPEDNN_TARGET", "")
+
+
+def left_out(flag: str, target: str) -> bool:
+    """Whether a flag, or a compiler's name for it, belongs to none of the instruction sets of ``target``."""
+    return bool(target) and flag.startswith(_TARGETS[target][1])
+
+
+def limited(processor: Processor, target: str) -> Processor:
+    """``processor`` without the flags beyond ``target``, if there is one."""
+    if not target:
+        return processor
+    if target not in _TARGETS or not processor.has(_TARGETS[target][0]):
+        known = [name for name, (needed, _) in _TARGETS.items() if processor.has(needed)]
+        rule = f"must be an instruction set of this processor: {', '.join(known) or 'there is none to choose'}"
+        raise ArgumentError(explain("TYPEDNN_TARGET", rule, repr(target)))
+    return replace(processor, flags=frozenset(flag for flag in processor.flags if not left_out(flag, target)))
 
 
 def read(cpuinfo: str, machine: str) -> Processor:

@@ -106,8 +106,10 @@ def fingerprint() -> tuple[str, ...]:
 
 @cache
 def host() -> Target:
-    """The machine that this process runs on."""
-    return Target(str(halide().get_host_target()), processor.for_schedules(processor.host()))
+    """The machine that this process runs on, or the part of it that ``TYPEDNN_TARGET`` says."""
+    here, limit = processor.host(), processor.target()
+    features = str(halide().get_host_target()).split("-")
+    return Target("-".join(each for each in features if not processor.left_out(each, limit)), processor.for_schedules(here))
 
 
 def compile_object(plan: Plan, path: Path, symbol: str, target: Target) -> None:
@@ -129,7 +131,8 @@ def compile_in_memory(plan: Plan) -> Callable[..., Any]:
     """``plan`` as a function of NumPy arrays and numbers, for this process only."""
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, host().cpu)
-        return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, halide().get_jit_target_from_environment()))
+        target = halide().Target(host().text).with_feature(halide().TargetFeature.JIT)
+        return cast("Callable[..., Any]", pipeline.compile_to_callable(arguments, target))
 
 
 def _pipeline(plan: Plan, cpu: processor.Cpu) -> tuple[Any, list[Any]]:
