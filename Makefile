@@ -21,7 +21,7 @@ headline = @printf '\n== %s\n' '$(subst ','\'',$(1))'
 .PHONY: help setup demo test lint types floors coverage-fresh suite parity torture gpu bench bench-avx2 format coverage-doc clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev-installed ## install typednn and everything that its development needs
 
