@@ -202,3 +202,17 @@ def test_machine_is_told() -> None:
     assert f"{machine.cores()} cores" in machine.described()
     assert "load" in machine.Noise.now().until_now()
     assert lenet5.peak_memory() > 10e6
+
+
+def test_schedules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every way to schedule a small convolution is compiled and measured; unknown parts are refused."""
+    pytest.importorskip("halide", reason="needs Halide")
+    schedules = importlib.import_module("benchmarks.schedules")
+    monkeypatch.setattr(schedules, "SHAPES", (("small", 1, 6, 3, 5, 3, 1, False),))
+    assert schedules.main(["--seconds", "0.001"]) == 0
+    ways = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:]}
+    assert set(ways) == {"forward", "dweight", "dx"}
+    for part, way in (("forward", "channels x 4"), ("dweight", "out x 2"), ("dx", "taps"), ("dx", "pixels")):
+        assert re.search(rf"{way} [0-9]+", ways[part])
+    with pytest.raises(SystemExit):
+        schedules.main(["--parts", "backward"])

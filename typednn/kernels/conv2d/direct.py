@@ -15,7 +15,6 @@ from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d.geometry import (
     Geometry,
     accumulators,
-    blocks,
     cost_by_channels,
     cost_by_pixels,
     cost_by_taps,
@@ -23,6 +22,7 @@ from typednn.kernels.conv2d.geometry import (
     power,
     round_up,
     tile,
+    tile_of_channels,
 )
 from typednn.kernels.conv2d.images import Derivative, Image, bordered, filled_up, planes, store
 
@@ -42,7 +42,7 @@ def build_forward(
     def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
         return weight[r, k, l, c]
 
-    if cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1]):
+    if cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels):
         return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finish, bias)
     return _by_pixels(hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, finish, bias)
 
@@ -67,7 +67,7 @@ def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
     """The axis of the lanes in dx's kernel: "channels", "pixels" or "taps". Only "taps" multiplies no weights by the zeros around dz."""
     costs = {
         "channels": cost_by_channels(cpu, geometry.in_channels),
-        "pixels": cost_by_pixels(cpu, geometry.size[1]),
+        "pixels": cost_by_pixels(cpu, geometry.size[1], geometry.out_channels),
         "taps": cost_by_taps(cpu, geometry),
     }
     return min(costs, key=lambda each: costs[each])
@@ -76,9 +76,8 @@ def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
 def _by_channels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, bias: Any = None) -> Any:
     (height, width), lanes, channels, pool = geometry.out(), cpu.lanes, geometry.out_channels, geometry.pool
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
-    vectors = max(min(blocks(cpu, channels), accumulators(cpu) // pool**2), 1)
+    vectors, columns, rows = tile_of_channels(cpu, channels, width, height, pool)
     block = vectors * lanes
-    columns, rows = tile(width, height, accumulators(cpu) // vectors, vectors, pool)
 
     c, r, k, l, o, x, y, n = (hl.Var(name) for name in "crkloxyn")  # noqa: E741
     xo, yo, guard, inwards = hl.Var("xo"), hl.Var("yo"), hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
@@ -157,7 +156,8 @@ def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _We
 
 def _tile_of_pixels(cpu: Cpu, geometry: Geometry) -> tuple[int, int, int]:
     """(channels, vectors of pixels, most rows) that are summed at a time."""
-    most = max(accumulators(cpu) // geometry.pool**2, 1)
+    # Besides the sums, one vector of pixels for each pixel of a pooling window, and a weight, stay in registers.
+    most = max(min(accumulators(cpu), cpu.registers - 1 - geometry.pool**2) // geometry.pool**2, 1)
     block = -(-geometry.out_channels // -(-geometry.out_channels // most))
     vectors = 2 if geometry.out()[1] % (2 * cpu.lanes) == 0 and 2 * block <= most else 1
     return block, vectors, max(most // (block * vectors), 1)

@@ -5,6 +5,7 @@ weights stay in registers over some rows of some images. Those rows are copied i
 channels first: pixels whose channels are a power of two apart would share a few lines of the cache.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,14 +13,14 @@ from typednn.engines import Cpu
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import (
+    LATENCY,
     Geometry,
-    accumulators,
-    blocks,
     cost_by_channels,
     cost_by_pixels,
     divisor,
     power,
     round_up,
+    tile_of_weights,
 )
 from typednn.kernels.conv2d.images import Derivative, Image, blocked, bordered, pixels, planes, store
 
@@ -36,12 +37,23 @@ def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geom
     """
     derivative = Derivative(hl, dy, kept, geometry, activation)
     costs = {
-        _by_pixels: 1.04 * cost_by_pixels(cpu, geometry.out()[1]),
+        _by_pixels: 1.04 * cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels),
         _by_in_channels: cost_by_channels(cpu, geometry.in_channels),
-        _by_out_channels: cost_by_channels(cpu, geometry.out_channels),
+        _by_out_channels: cost_by_channels(cpu, geometry.out_channels) * max(1, LATENCY / math.prod(_tile_by_out_channels(cpu, geometry))),
     }
     build = min(costs, key=lambda each: costs[each])
     return [build(hl, cpu, x, derivative, geometry, few), _dbias(hl, cpu, derivative, geometry)]
+
+
+def _tile_by_out_channels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
+    """Vectors of output channels and taps of a tile: whole pixels, or whole parts of one."""
+    in_channels = geometry.in_channels
+    taps = geometry.kernel_size[1] * in_channels
+
+    def fits(count: int) -> bool:
+        return taps % count == 0 and (in_channels % count == 0 or count % in_channels == 0)
+
+    return tile_of_weights(cpu, geometry.out_channels, taps, fits)
 
 
 class _Batch:
@@ -104,9 +116,8 @@ def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any
 def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
     """Lanes are output channels; the accumulators of a tile are some taps of a row of the window."""
     lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
-    vectors, taps = blocks(cpu, channels), geometry.kernel_size[1] * in_channels
-    most = (cpu.registers - 2) // vectors if channels <= lanes else cpu.registers // 2 // vectors
-    tile_taps = max(t for t in range(1, max(most, 1) + 1) if taps % t == 0 and (in_channels % t == 0 or t % in_channels == 0))
+    vectors, tile_taps = _tile_by_out_channels(cpu, geometry)
+    taps = geometry.kernel_size[1] * in_channels
     dz = blocked(hl, cpu, derivative.at, (*geometry.pooled_extent(), channels), vectors * lanes)
     if in_channels % lanes == 0 and in_channels > 2 * lanes:
         image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), lanes, geometry.window.padding)
@@ -127,13 +138,12 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
 def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
     """Lanes are input channels; the accumulators of a tile are some output channels at one tap."""
     lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
-    vectors = blocks(cpu, in_channels)
-    most = max(cpu.registers // 2 // vectors, 1) if in_channels > lanes else accumulators(cpu)
+    vectors, filters = tile_of_weights(cpu, in_channels, channels, lambda count: channels % count == 0)
     dz = Image(derivative.at)
     if not derivative.is_dy:
         dz = blocked(hl, cpu, derivative.at, (*geometry.pooled_extent(), channels), channels)
     image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), vectors * lanes, geometry.window.padding)
-    total = _totals(hl, cpu, x, geometry, few, dz, image, False, vectors * lanes, divisor(channels, most))
+    total = _totals(hl, cpu, x, geometry, few, dz, image, False, vectors * lanes, filters)
     r, k, l, c = (hl.Var(name) for name in "rklc")  # noqa: E741
     dweight = hl.Func("dweight")
     dweight[r, k, l, c] = total(r, k * channels + c, l)
@@ -208,31 +218,33 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
         cpu.lanes,
     )
     several = divisor(taps, cpu.registers // 2)
-    block = divisor(channels, cpu.registers // 2 // several)
+    block = divisor(channels, max(cpu.registers * 3 // 4 // several, 1))
     c, r, k, l, n, p, i, y, o, q, f = (hl.Var(name) for name in "crklnpiyoqf")  # noqa: E741
     ko, down, wide = hl.Var("ko"), hl.Var("down"), round_up(width, lanes)
-    image = planes(hl, cpu, x, geometry, max(width, lanes))
+    image = planes(hl, cpu, x, geometry, wide)
     vjp, lane, spread, tile, parts, over_parts, dweight = (
         hl.Func(name) for name in ("vjp", "lane", "spread", "tile", "parts", "sums", "dweight")
     )
     column = hl.min(i, width - 1) if width % lanes else i
     vjp[f, y, n] = derivative.vjp(f % channels, f / channels, y, n)
-    lane[i, c, y, n] = hl.Tuple([vjp[column * channels + c, y, n], derivative.winner(c, column, y, n)])
+    of_pixel = vjp[column * channels + c, y, n]
+    lane[i, c, y, n] = hl.Tuple(
+        [hl.select(i < width, of_pixel, hl.f32(0)) if width % lanes else of_pixel, derivative.winner(c, column, y, n)]
+    )
     dy = lane[i, c, y, n]
     spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
 
-    def product(i: Any, column: Any, row: Any, q: Any, down: Any) -> Any:
+    def product(i: Any, column: Any, row: Any, q: Any, down: Any, inside: Callable[[Any], Any] = lambda pixel: pixel) -> Any:
         at = image.at(r, (column + i, q * stride + k * dilation), (pool * row + down) * stride_down + l * dilation_down, n)
-        return spread[column + i, q, down, c, row, n] * at
+        return spread[column + i, q, down, c, row, n] * inside(at)
 
     full, end = hl.RDom([(0, pool), (0, pool), (0, max(width // lanes, 1)), (0, height)]), hl.RDom([(0, pool), (0, pool), (0, height)])
     tile[i, c, k, r, l, n] += product(i, full.z * lanes, full.w, full.x, full.y)
-    overlaps = width > lanes and width % lanes != 0
-    if overlaps:
-        # The last vector of a row overlaps the one before. What was counted is left out by select: multiplied by 0, NaN would stay.
-        before = tile[i, c, k, r, l, n]
-        last_vector = product(i, width - lanes, end.z, end.x, end.y)
-        tile[i, c, k, r, l, n] = hl.select(i >= lanes - width % lanes, before + last_vector, before)
+    overhangs = width > lanes and width % lanes != 0
+    if overhangs:
+        # Pixels beyond the row count as 0, as their dy does: infinity times 0 would be NaN.
+        first = width // lanes * lanes
+        tile[i, c, k, r, l, n] += product(i, first, end.z, end.x, end.y, lambda pixel: hl.select(first + i < width, pixel, hl.f32(0)))
 
     batch = _Batch(hl, x.dim(3).extent(), geometry, p)
     images = batch.images()
@@ -255,7 +267,7 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     batch.parallel(update, geometry.flops())
     tile.compute_at(parts, ko).store_in(hl.MemoryType.Stack).vectorize(i, lanes).unroll(c).unroll(k)
     tile.update().reorder(i, c, k, full.x, full.y, full.z, full.w).vectorize(i, lanes).unroll(c).unroll(k).unroll(full.x)
-    if overlaps:
+    if overhangs:
         tile.update(1).reorder(i, c, k, end.x, end.y, end.z).vectorize(i, lanes).unroll(c).unroll(k).unroll(end.x)
     spread.compute_at(parts, images.x).bound_extent(i, wide).reorder(i, q, down, c, y, n).vectorize(i, lanes).unroll(q).unroll(down)
     store(hl, spread, wide * pool**2 * channels * height)

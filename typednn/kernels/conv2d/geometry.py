@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from typednn.engines import Cpu
 from typednn.kernels.windows import Pair, output_sizes
+
+LATENCY = 8  # multiplications that have to be under way at once: two a cycle, of four cycles each
 
 
 class Window(NamedTuple):
@@ -83,9 +86,9 @@ def cost_by_channels(cpu: Cpu, channels: int) -> float:
     return round_up(channels, cpu.lanes) / channels
 
 
-def cost_by_pixels(cpu: Cpu, columns: int) -> float:
-    """Lanes computed for each one used, along a row of pixels; plus the cost of turning channels into planes and back."""
-    return 1.25 * round_up(columns, cpu.lanes) / columns
+def cost_by_pixels(cpu: Cpu, columns: int, in_channels: int) -> float:
+    """Lanes computed for each one used, along a row of pixels; plus the cost of turning channels, if there are several, into planes."""
+    return (1.15 if in_channels == 1 else 1.25) * round_up(columns, cpu.lanes) / columns
 
 
 def cost_by_taps(cpu: Cpu, geometry: Geometry) -> float:
@@ -101,14 +104,8 @@ def accumulators(cpu: Cpu) -> int:
     return cpu.registers - max(4, cpu.registers // 4)
 
 
-def blocks(cpu: Cpu, channels: int) -> int:
-    """How many vectors of channels a tile takes: as many as fill up the last tile best, up to four."""
-    vectors = -(-channels // cpu.lanes)
-    return min((4, 3, 2, 1), key=lambda each: (round_up(vectors, each), -each))
-
-
-def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tuple[int, int]:
-    """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, those with the least work for the whole image."""
+def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tuple[int, int, float]:
+    """Columns and rows of y in a tile of at most ``most`` pixels of the convolution, with the least work for the whole image; and this."""
 
     def cost(columns: int, rows: int) -> float:
         pixels = columns * rows * pool**2
@@ -119,7 +116,44 @@ def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tup
     tiles = [
         (columns, rows) for columns in range(1, min(width, max(most, 1)) + 1) for rows in range(1, min(height, max(most // columns, 1)) + 1)
     ]
-    return min(tiles, key=lambda tile: (cost(*tile), tile[1]))
+    columns, rows = min(tiles, key=lambda tile: (cost(*tile), tile[1]))
+    return columns, rows, cost(columns, rows)
+
+
+def tile_of_channels(cpu: Cpu, channels: int, width: int, height: int, pool: int) -> tuple[int, int, int]:
+    """Vectors of channels, columns and rows of a tile, with the least work for an image.
+
+    Sums, one vector of weights for each vector of sums, and a pixel stay in registers.
+    """
+
+    def work(vectors: int) -> tuple[float, int]:
+        return -(-channels // (vectors * cpu.lanes)) * tile(width, height, rows_of_tile(cpu, vectors), vectors, pool)[2], vectors
+
+    most = max(accumulators(cpu) // pool**2, 1)
+    vectors = min(range(1, min(4, most, -(-channels // cpu.lanes)) + 1), key=work)
+    columns, rows, _ = tile(width, height, rows_of_tile(cpu, vectors), vectors, pool)
+    return vectors, columns, rows
+
+
+def tile_of_weights(cpu: Cpu, channels: int, others: int, fits: Callable[[int], bool]) -> tuple[int, int]:
+    """Vectors of channels, and how many of the ``others`` they are multiplied with, in a tile of dweight; ``fits`` says which may be."""
+
+    def work(tile: tuple[int, int]) -> tuple[float, int]:
+        vectors, count = tile
+        # A multiplication takes as long as those of LATENCY vectors, so fewer sums wait.
+        step = max(vectors * count, LATENCY) + vectors + count + 2
+        return -(-channels // (vectors * cpu.lanes)) * (others // count) * step, vectors
+
+    tiles = (
+        (vectors, max(count for count in range(1, rows_of_tile(cpu, vectors) + 1) if fits(count)))
+        for vectors in range(1, min(4, -(-channels // cpu.lanes)) + 1)
+    )
+    return min(tiles, key=work)
+
+
+def rows_of_tile(cpu: Cpu, vectors: int) -> int:
+    """How many rows of so many vectors of sums stay in registers, beside a row of factors and one that each row has for itself."""
+    return min(accumulators(cpu), cpu.registers - 1 - vectors) // vectors
 
 
 def divisor(count: int, most: int) -> int:
