@@ -77,6 +77,6 @@ def test_another_index_is_left_to_the_reference():
 def test_on_every_target(channels, kernel, stride, tmp_path):
     x = pixels(0, (2, 11, 12, channels), 7)
     y, index = max_pool2d.forward(x, kernel, stride, (1, 1))
-    forward, backward, size = cpu._kernels(x.shape[1:], kernel, stride, (1, 1))
+    forward, backward, size = cpu.kernels[x.shape[1:3], x.shape[3], kernel, stride, (1, 1)]
     every_target(forward, (x,), [((2, *size), np.float32), ((2, *size), np.uint8)], tmp_path)
     every_target(backward, (numbers(0, *y.shape), index), [(x.shape, np.float32)], tmp_path)
