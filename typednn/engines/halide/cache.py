@@ -32,9 +32,9 @@ _YOUNG = 60.0  # seconds within which it may not be locked yet, or not loaded ye
 
 _ROOM = 8 * 2**20  # bytes on disk that a compilation needs at most
 
-# What the folder may hold: four times what one process may load.
-_ENTRIES = 4096
-_BYTES = 2**30
+# What the folder may hold: sixteen times what one process may load, of 30 KB each.
+_ENTRIES = 16_384
+_BYTES = 512 * 2**20
 
 
 def digest(*parts: str | bytes) -> str:
