@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     noise, loop = machine.Noise.now(), Loop(options.batch)
     side = int(np.ceil(np.sqrt(options.sizes + sizes.FEW)))
     extents = [divmod(int(number), side) for number in np.random.default_rng(0).permutation(side**2)[: options.sizes + sizes.FEW]]
-    first, *_ = known = [(LEAST + height, LEAST + width) for height, width in extents[: sizes.FEW]]
+    known = [(LEAST + height, LEAST + width) for height, width in extents[: sizes.FEW]]
     others = [(LEAST + height, LEAST + width) for height, width in extents[sizes.FEW :]]
     for extent in known:
         loop.step(*extent)
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
         for number, extent in enumerate(others):
             new.append(loop.step(*extent) * 1e3)
             again.append(loop.step(*extent) * 1e3)
-            seen.append(loop.step(*first) * 1e3)
+            seen.append(loop.step(*known[number % len(known)]) * 1e3)
             if number == len(others) // 10:
                 early = held()
     late = held()

@@ -63,11 +63,12 @@ def test_large_images_and_windows(shape, kernel, stride, dilation):
     both_ways(pixels(1, shape, 7), kernel, stride, dilation)
 
 
-def test_another_index_is_left_to_the_reference():
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32])  # uint32 is the dtype of larger windows
+def test_another_index_is_left_to_the_reference(dtype):
     x = numbers(0, 1, 4, 4, 1)
     y, index = max_pool2d.forward(x, (2, 2), (2, 2), (1, 1))
     with counting() as counts:
-        dx = max_pool2d.backward(y, index.astype(np.int64), x.shape, (2, 2), (2, 2), (1, 1))
+        dx = max_pool2d.backward(y, index.astype(dtype), x.shape, (2, 2), (2, 2), (1, 1))
     assert dict(counts) == {("max_pool2d.backward", "reference"): 1}
     np.testing.assert_array_equal(dx, max_pool2d.backward(y, index, x.shape, (2, 2), (2, 2), (1, 1)))
 
