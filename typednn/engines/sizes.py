@@ -31,7 +31,7 @@ if _setting and (not _setting.isdecimal() or int(_setting) < 1):
     raise ArgumentError(explain("TYPEDNN_SIZES", "must be an integer of at least 1", repr(_setting)))
 
 FEW = int(_setting or 8)  # sizes of one family that get kernels
-MOST = 1024  # kernels of a process: each takes about a quarter of a megabyte and five memory maps
+MOST = 1024  # kernels of a process: each takes five memory maps, of which Linux allows 65,530
 
 _lock = Lock()
 _warned: set[str] = set()
