@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,15 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.load_profile(PROFILE)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_for_all_sizes() -> Iterator[None]:
+    """Tests draw more sizes than a program has, and each is to be computed by its kernel."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typednn.engines.sizes.FEW", 10**9)
+        patch.setattr("typednn.engines.sizes.MOST", 10**9)
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

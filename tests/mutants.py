@@ -172,6 +172,14 @@ MUTANTS = [
         "    if errors[worst] > 1e9:\n",
         "tests/laws/test_gradients.py::test_gradcheck_refuses_a_wrong_derivative[Linear]",
     ),
+    # ------------------------------------------------------------------ docs/kernels.md
+    mutant(
+        "kernels for the first 8 image sizes; NumPy computes other sizes",
+        "typednn/engines/sizes.py",
+        "self._families[family] >= FEW",
+        "self._families[family] > FEW",
+        "tests/engines/test_sizes.py::test_a_few_sizes_of_each_family",
+    ),
     # ------------------------------------------------------------------ what was asked for, in its own words
     mutant(
         "Optimizers are driven through each layer's update()",

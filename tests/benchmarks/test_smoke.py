@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import checks, lenet5, machine, mypy_plugin
+from benchmarks import calls, checks, lenet5, machine, mypy_plugin
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -130,6 +130,47 @@ def test_results_of_another_kind_end_the_run() -> None:
         lenet5.compare({"typednn": fine, "torch": short})
     with pytest.raises(SystemExit, match="torch gives numbers that are not finite"):
         lenet5.compare({"typednn": fine, "torch": mad})
+
+
+def test_calls() -> None:
+    done = run("benchmarks.calls", "--turns", "1", "--rows", "kernel", "control-one")
+    assert done.returncode == 0, done.stdout + done.stderr
+    _, head, *rows, _ = done.stdout.splitlines()
+    assert [column.strip() for column in head.split("without")[1:]] == ["addresses", "memory", "callers"]
+    assert [row.count("; least") for row in rows] == [3, 3]
+
+
+def test_the_public_ways_of_calls_compute_the_same() -> None:
+    """A caller without generated code: for outputs, numbers, and an output that is written over an input."""
+    patched = f"""
+import numpy as np
+from benchmarks import calls
+for shortcut in {calls.VARIANTS!r}:
+    calls.without(shortcut)
+from typednn.kernels import pointwise, sgd
+x = np.linspace(-1, 1, 3000, dtype=np.float32)
+assert (pointwise.leaky_relu.forward(x, 0.5) == np.where(x > 0, x, x / 2)).all()
+weights = x.copy()
+sgd.step(weights, x, None, 0.5, 0.0, 0.0, False, False)
+assert (weights == x / 2).all()
+"""
+    done = subprocess.run([sys.executable, "-c", patched], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_sizes() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.sizes", "--sizes", "40"],
+        cwd=REPOSITORY,
+        env={**os.environ, "TYPEDNN_SIZES": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr  # times are for an idle machine
+    assert "warned: pad2d has kernels for 1 image sizes and computes others without, more slowly; " in done.stdout
+    assert "never seen costs " in done.stdout
+    assert re.search(r"kernels (\d+) \1$", done.stdout, re.MULTILINE)
 
 
 def test_mypy_plugin() -> None:

@@ -137,8 +137,8 @@ def test_passes_around_blas_do_not_depend_on_the_threads() -> None:
         for count in (1, 2):
             set_threads(count)
             dz, dbias, z = np.empty_like(y), np.empty(450, np.float32), y.copy()
-            cpu._bias_activation_backward(450, activation)(next_grad, y, dz, dbias)
-            cpu._finished(450, True, activation)(z, dbias)
+            cpu._bias_activation_backward[450, activation](next_grad, y, dz, dbias)
+            cpu._finished[450, True, activation](z, dbias)
             np.testing.assert_array_equal(dz, activation.backward(next_grad, y))
             np.testing.assert_array_equal(z, activation.forward(y + dbias))
             np.testing.assert_allclose(dbias, dz.sum(axis=0, dtype=np.float64), atol=700 * EPS * np.abs(dz).sum(axis=0).max())
@@ -150,9 +150,9 @@ def test_passes_around_blas_do_not_depend_on_the_threads() -> None:
 
 @pytest.mark.parametrize("activation", [RELU, Activation("tanh")], ids=repr)
 def test_on_every_target(activation: Activation, tmp_path: Any) -> None:
-    kernels = [cpu._forward(True, (20, 17), True, activation), cpu._forward(False, (20, 17), False, activation)]
-    kernels += [cpu._backward((20, 17), activation, wanted, True) for wanted in (False, True)]
-    kernels += [cpu._backward((20, 30), activation, False, True), cpu._backward((20, 3), activation, False, True)]
-    kernels += [cpu._finished(20, True, activation), cpu._bias_activation_backward(20, activation)]
+    kernels = [cpu._forward[True, (20, 17), True, activation], cpu._forward[False, (20, 17), False, activation]]
+    kernels += [cpu._backward[(20, 17), activation, wanted, True] for wanted in (False, True)]
+    kernels += [cpu._backward[(20, 30), activation, False, True], cpu._backward[(20, 3), activation, False, True]]
+    kernels += [cpu._finished[20, True, activation], cpu._bias_activation_backward[20, activation]]
     for kernel in kernels:
         on_every_target(kernel, tmp_path, extent=9)

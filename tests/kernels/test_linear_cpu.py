@@ -138,6 +138,6 @@ def test_the_rest_is_the_references() -> None:
 @pytest.mark.parametrize(("in_features", "out_features"), [(17, 33), (3, 2)])
 def test_on_every_target(in_features: int, out_features: int, tmp_path: Any) -> None:
     weight = out_features, in_features
-    kernels = [cpu._forward(few, weight, True, IDENTITY) for few in (True, False)]
-    for kernel in (*kernels, *(cpu._backward(weight, IDENTITY, wanted, True) for wanted in (False, True))):
+    kernels = [cpu._forward[few, weight, True, IDENTITY] for few in (True, False)]
+    for kernel in (*kernels, *(cpu._backward[weight, IDENTITY, wanted, True] for wanted in (False, True))):
         on_every_target(kernel, tmp_path, extent=9)

@@ -63,11 +63,12 @@ def test_large_images_and_windows(shape, kernel, stride, dilation):
     both_ways(pixels(1, shape, 7), kernel, stride, dilation)
 
 
-def test_another_index_is_left_to_the_reference():
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32])  # uint32 is the dtype of larger windows
+def test_another_index_is_left_to_the_reference(dtype):
     x = numbers(0, 1, 4, 4, 1)
     y, index = max_pool2d.forward(x, (2, 2), (2, 2), (1, 1))
     with counting() as counts:
-        dx = max_pool2d.backward(y, index.astype(np.int64), x.shape, (2, 2), (2, 2), (1, 1))
+        dx = max_pool2d.backward(y, index.astype(dtype), x.shape, (2, 2), (2, 2), (1, 1))
     assert dict(counts) == {("max_pool2d.backward", "reference"): 1}
     np.testing.assert_array_equal(dx, max_pool2d.backward(y, index, x.shape, (2, 2), (2, 2), (1, 1)))
 
@@ -77,6 +78,6 @@ def test_another_index_is_left_to_the_reference():
 def test_on_every_target(channels, kernel, stride, tmp_path):
     x = pixels(0, (2, 11, 12, channels), 7)
     y, index = max_pool2d.forward(x, kernel, stride, (1, 1))
-    forward, backward, size = cpu._kernels(x.shape[1:], kernel, stride, (1, 1))
+    forward, backward, size = cpu.kernels[x.shape[1:3], x.shape[3], kernel, stride, (1, 1)]
     every_target(forward, (x,), [((2, *size), np.float32), ((2, *size), np.uint8)], tmp_path)
     every_target(backward, (numbers(0, *y.shape), index), [(x.shape, np.float32)], tmp_path)

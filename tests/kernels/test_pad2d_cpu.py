@@ -47,5 +47,5 @@ def test_on_every_target(size, mode, tmp_path):
     x, border = numbers(0, 2, *size), (1, 2, 3, 0)
     y = pad2d.forward(x, border, mode, 0.5)
     flat, wide = x.reshape(2, size[0], -1), y.reshape(2, y.shape[1], -1)
-    every_target(cpu._kernels(size, border, mode)[0], (flat, 0.5), [(wide.shape, np.float32)], tmp_path)
-    every_target(cpu._kernels(size, border, mode)[1], (wide,), [(flat.shape, np.float32)], tmp_path)
+    every_target(cpu._kernels[size[:2], size[2], border, mode][0], (flat, 0.5), [(wide.shape, np.float32)], tmp_path)
+    every_target(cpu._kernels[size[:2], size[2], border, mode][1], (wide,), [(flat.shape, np.float32)], tmp_path)

@@ -94,5 +94,5 @@ def test_one_class_is_left_to_the_reference():
 def test_on_every_target(classes, tmp_path):
     logits, target, shapes = numbers(0, 9, classes), targets(1, 9, classes, True), [((9, classes), np.float32)]
     for wanted in (target, np.arange(9, dtype=np.int64) % classes):
-        every_target(cpu._kernels(classes, wanted.ndim == 1)[0], (logits, wanted), shapes, tmp_path)
-        every_target(cpu._kernels(classes, wanted.ndim == 1)[1], (logits, wanted, 0.1), shapes, tmp_path, rtol=1e-4)
+        every_target(cpu._kernels[classes, wanted.ndim == 1][0], (logits, wanted), shapes, tmp_path)
+        every_target(cpu._kernels[classes, wanted.ndim == 1][1], (logits, wanted, 0.1), shapes, tmp_path, rtol=1e-4)

@@ -3,10 +3,9 @@
 How to write ``kernels/<op>/cpu.py``, an engine of an op (`typednn.kernels.op`) whose results equal the reference's to rounding. It holds
 a description of the kernel, and a function that calls it::
 
-    from functools import cache
     from typing import Any
 
-    from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan
+    from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
 
     def _bias_relu(hl: Any, cpu: Cpu, x: Any, bias: Any, slope: Any) -> Any:
         '''y[b, f] = max(x[b, f] + bias[f], 0), slope times that below zero. Halide's axes run backwards: the last one of NumPy first.'''
@@ -18,14 +17,17 @@ a description of the kernel, and a function that calls it::
         y.specialize(x.dim(1).extent() >= 64).parallel(b, 16, hl.TailStrategy.GuardWithIf)   # small batches stay on one thread
         return y                                                          # a pure Func; or a list of them, or one with a Tuple
 
-    @cache
+    @specialised("bias_relu", "numbers of features")                     # kernels for the first few only
     def _forward(features: int) -> Kernel:
         batch, bias = Array("batch", features), Array(features, parameter=True)   # a name: any extent, the same in every array of a call
         return kernel("bias_relu.forward", _bias_relu, inputs=(batch, bias, Scalar()), outputs=(batch,))
 
-    def forward(x, bias, slope):
+    def plan(x, bias, slope):
+        return _forward[x.shape[1:]]                                      # None: the op's next engine computes it
+
+    def forward(planned, x, bias, slope):
         y = empty(x.shape)                                                # from the pool; reused when nothing refers to it any more
-        _forward(x.shape[1])(x, bias, slope, y)                           # inputs in order, then outputs
+        planned.call(x, bias, slope, y)                                   # inputs in order, then outputs
         return y
 
 - ``kernel(name, build, inputs=, outputs=, options={})``: options reach ``build`` by name and are part of the kernel's key. So
@@ -57,7 +59,8 @@ a description of the kernel, and a function that calls it::
   or DTypeError and runs nothing.
 
 For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces the oracle. ``TYPEDNN_THREADS``,
-``TYPEDNN_TARGET``, ``TYPEDNN_CACHE``, ``TYPEDNN_ENGINE=reference`` and ``TYPEDNN_ENGINES=report`` are read from the environment.
+``TYPEDNN_TARGET``, ``TYPEDNN_CACHE``, ``TYPEDNN_SIZES``, ``TYPEDNN_ENGINE=reference`` and ``TYPEDNN_ENGINES=report`` are read from the
+environment.
 """
 
 from typednn.engines import threads
@@ -70,6 +73,7 @@ from typednn.engines.halide.toolchain import Array, Scalar, available
 from typednn.engines.memory import pool
 from typednn.engines.memory.pool import empty
 from typednn.engines.processor import Cpu
+from typednn.engines.sizes import specialised
 from typednn.engines.threads import get_threads, set_threads
 from typednn.errors import EngineError
 
@@ -90,6 +94,7 @@ __all__ = [
     "pool",
     "set_threads",
     "sgemm",
+    "specialised",
     "threads",
     "using",
 ]

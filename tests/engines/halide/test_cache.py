@@ -354,3 +354,69 @@ with cache.entry("key", lambda path: os.kill(os.getpid(), signal.SIGKILL)): pass
 def test_keys_tell_parts_apart() -> None:
     assert cache.digest("ab", "c") != cache.digest("a", "bc")
     assert cache.digest("ab") == cache.digest(b"ab")
+
+
+def used(path: Path, hours: float) -> Path:
+    """``path``, used so many hours ago."""
+    os.utime(path, (time.time() - 3600 * hours,) * 2)
+    return path
+
+
+def held(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_folder_holds_so_many_entries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_ENTRIES", 3)
+    for hours, key in enumerate(["a", "b"], 1):
+        asked(key)
+        used(folder / f"{key}.so", hours)
+    used(folder / "key.so", 5)
+    assert asked() == b"before", "now it is the newest"
+    asked("c")
+    assert held(folder) == ["a.so", "c.so", "key.so"], "b was used longest ago"
+    asked("d")
+    asked("e")
+    assert held(folder) == ["c.so", "d.so", "e.so", "key.so"], "used within the last minute: a process may be loading it"
+    for key in "cde":
+        used(folder / f"{key}.so", 1)
+    asked("f")
+    assert len(held(folder)) == 3
+    assert {"f.so", "key.so"} <= {*held(folder)}
+
+
+def test_folder_holds_so_many_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_BYTES", 3000)
+    for hours, key in enumerate(["a", "b", "c", "d"]):
+        asked(key, bytes(1000 - cache._TRAILER))
+        used(folder / f"{key}.so", 10 - hours)
+    used(folder / "key.so", 1)
+    asked("e", bytes(1000))
+    assert held(folder) == ["d.so", "e.so", "key.so"]
+
+
+def test_what_is_no_undamaged_entry_of_ours_is_not_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_ENTRIES", 1)
+    (folder / "damaged.so").write_bytes((folder / "key.so").read_bytes()[:-1])
+    (folder / "renamed.so").write_bytes((folder / "key.so").read_bytes())
+    (folder / "mine.so").write_bytes(b"a library of somebody's")
+    (folder / "notes.txt").write_text("kernels")
+    (folder / "folder.so").mkdir()
+    os.symlink(folder / "notes.txt", folder / "link.so")
+    for path in folder.iterdir():
+        os.utime(path, (1, 1), follow_symlinks=False)
+    asked("other")
+    assert held(folder) == ["damaged.so", "folder.so", "link.so", "mine.so", "notes.txt", "other.so", "renamed.so"]
+
+
+def test_loaded_kernels_outlive_their_entries(tmp_path: Path) -> None:
+    """An entry that another process removes while it is used: the one who uses it keeps it, the next one builds it again."""
+    code = f"""
+{RELU}
+from pathlib import Path
+for path in Path({str(tmp_path)!r}).iterdir():
+    path.unlink()
+assert (sample_op.forward(-x) == np.maximum(-x, 0)).all()
+"""
+    assert run(tmp_path, code) == "True"
+    assert run(tmp_path) == "True"

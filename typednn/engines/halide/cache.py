@@ -3,7 +3,7 @@
 An entry is one shared library whose last bytes are a digest of its content and its own key, so that a truncated, damaged or renamed
 file is noticed before it is loaded, and built again. A finished file is renamed to its entry, so several processes may build one at once.
 Entries are kept in ``TYPEDNN_CACHE``, or else in ``typednn/kernels`` of the user's cache folder; where that can't be used, in a folder of
-this process alone. Deleting the folder is always safe.
+this process alone. Where there are many, those used longest ago are removed when one is added. Deleting the folder is always safe.
 
 Loading an entry runs its code, so folder and entry must belong to the user and be writable by nobody else. The folder is opened
 once and used through its descriptor only: the file loaded is the file checked, even if folders above it are renamed.
@@ -28,9 +28,13 @@ _TRAILER = len(_MARK) + 32
 # Files and folders with these prefixes are locked by a running process, or were left by a killed one.
 _UNFINISHED = "building-"
 _PRIVATE = "typednn-building-"
-_YOUNG = 60.0  # seconds within which it may not be locked yet
+_YOUNG = 60.0  # seconds within which it may not be locked yet, or not loaded yet
 
 _ROOM = 8 * 2**20  # bytes on disk that a compilation needs at most
+
+# What the folder may hold: sixteen times what one process may load, of 30 KB each.
+_ENTRIES = 16_384
+_BYTES = 512 * 2**20
 
 
 def digest(*parts: str | bytes) -> str:
@@ -51,8 +55,11 @@ def _library(name: str, key: str, build: Callable[[Path], None], opened: ExitSta
     users = _users_folder()
     safe = None if users is None else _through_descriptor(users, opened)
     for folder in (safe, _own):
-        if folder is not None and _is_undamaged(folder / name, key):
-            return folder / name
+        if folder is not None:
+            with suppress(OSError):
+                os.utime(folder / name, follow_symlinks=False)  # used now; first, so that no other process removes it meanwhile
+            if _is_undamaged(folder / name, key):
+                return folder / name
     if safe is not None:
         _sweep(safe, _UNFINISHED)
     _sweep(Path(tempfile.gettempdir()), _PRIVATE)
@@ -62,7 +69,9 @@ def _library(name: str, key: str, build: Callable[[Path], None], opened: ExitSta
     content += _MARK + _seal(content, key)
     if users is not None and safe is not None:
         try:
-            return _stored(content, safe / name)
+            stored = _stored(content, safe / name)
+            _trim(safe)
+            return stored
         except OSError as error:
             _warn(users, error.strerror or str(error))
     return _stored(content, _own_folder() / name)
@@ -204,7 +213,23 @@ def _sweep(folder: Path, prefix: str) -> None:
                 _remove_if_left(left)
 
 
+def _trim(folder: Path) -> None:
+    """Remove the entries used longest ago, until the others are few enough. Processes that have loaded one keep it.
+
+    Damaged files and those of others stay, and so do entries that were used a moment ago: a process may be loading one.
+    """
+    with suppress(OSError):
+        states = [(path, path.lstat()) for path in folder.glob("*.so")]
+        held = 0
+        for number, (path, state) in enumerate(sorted(states, key=lambda each: -each[1].st_mtime)):
+            held += state.st_size
+            if (number >= _ENTRIES or held > _BYTES) and _is_undamaged(path, path.stem):
+                with suppress(OSError):
+                    _remove_if_left(path)
+
+
 def _remove_if_left(path: Path) -> None:
+    """Remove a file or folder of the user's own that is not locked, and was not written or used a moment ago."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         state = os.fstat(descriptor)

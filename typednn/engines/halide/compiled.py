@@ -45,6 +45,11 @@ def kernel(
         return _kernels.setdefault(plan, Kernel(plan))
 
 
+def count() -> int:
+    """How many different kernels this process has."""
+    return len(_kernels)
+
+
 @final
 class Kernel:
     """Call it with one argument for each input, then each output that is not written over one: NumPy arrays, and numbers for scalars."""

@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 
 from typednn.engines.halide.toolchain import Array, Plan
-from typednn.engines.memory.addresses import DATA, address, words
+from typednn.engines.memory.addresses import inlined
 from typednn.errors import DTypeError, EngineError, ShapeError, explain
 
 _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
@@ -123,8 +123,6 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
         "frames": frames,
         "run": run,
         "new": new,
-        "memory": words,
-        "address_of": address,
         "ndarray": np.ndarray,
         "failed": failed,
         "ref": ref,
@@ -156,7 +154,8 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
             test += f" or {name}.shape != s{number}"
         reads = number < inputs and number not in plan.written
         test += f" or not {name}.flags.{'c_contiguous' if reads else 'carray'}"
-        data = f"address_of({name})" if DATA is None else f"memory[(id({name}) >> 3) + {DATA}]"
+        data, used = inlined(name)
+        scope |= used
         places = [f"words[{blank.slot(place)}] = " for place, other in enumerate(names) if other == name]
         if argument.parameter and reads and not own:
             parameters[name] = test, f"{''.join(places)}{data}"

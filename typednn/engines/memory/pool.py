@@ -4,7 +4,8 @@
 view, memoryview, DLPack capsule or torch tensor keeps, directly or not, a reference to the owner, and CPython counts references. So a
 result that is still in use keeps its values, however many steps later.
 
-Memory goes back to the system when `clear` is called, and when a new owner is needed while more than 2 GiB are idle.
+Sizes are rounded up, by at most an eighth, so that arrays of other sizes can use an owner too: where every batch has another shape, memory
+stays flat. It goes back to the system when `clear` is called, and when a new owner is needed while more than 2 GiB are idle.
 Small arrays come from NumPy, which has a cache of its own for them.
 """
 
@@ -38,7 +39,7 @@ _IDLE = _idle_references()
 # Without a global lock CPython doesn't count references exactly, so no memory is reused.
 _COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()
 
-_sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes -> owners, each with the offset of its first aligned byte
+_sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes, rounded up -> owners, each with the offset of its first aligned byte
 # The same lists, found without arithmetic, by (shape, dtype), and by the shape alone where the dtype is float32.
 _shapes: dict[tuple[Any, ...], list[tuple[_Owner, int]]] = {}
 _small: list[tuple[_Owner, int]] = []  # stands for every small shape, and stays empty
@@ -69,21 +70,25 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any] = FLOAT32) ->
 
 
 def _first(shape: tuple[int, ...], dtype: Any) -> Any:
-    size = math.prod(shape) * np.dtype(dtype).itemsize
+    size = _size(shape, dtype)
     with _lock():
         if len(_shapes) > 4096:  # shapes that change with every call must not pile up
             _shapes.clear()
-            for unused in [size for size, owners in _sizes.items() if not owners]:
-                del _sizes[unused]
         key = shape if dtype is FLOAT32 else (shape, dtype)
         _shapes[key] = _small if size < SMALL or not _COUNTS else _sizes.setdefault(size, [])
     return empty(shape, dtype)
 
 
+def _size(shape: tuple[int, ...], dtype: Any) -> int:
+    """Bytes of an owner for such an array: rounded up to four digits in base 2, as a size class."""
+    size: int = math.prod(shape) * np.dtype(dtype).itemsize
+    digits = max(size.bit_length() - 4, 0)
+    return -(-size >> digits) << digits
+
+
 def _grown(owners: list[tuple[_Owner, int]], shape: tuple[int, ...], dtype: Any) -> Any:
-    size = math.prod(shape) * np.dtype(dtype).itemsize
     _trim(_LIMIT)
-    owner = np.empty(size + ALIGNMENT, np.uint8)
+    owner = np.empty(_size(shape, dtype) + ALIGNMENT, np.uint8)
     offset = -owner.ctypes.data % ALIGNMENT
     array = _ndarray(shape, dtype, owner, offset)
     owners.append((owner, offset))

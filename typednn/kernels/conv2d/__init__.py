@@ -17,8 +17,8 @@ _ARRAYS, _WINNERS = "next_grad x weight y", {"winners": "uint8"}
 backward: Final = op(
     "conv2d.backward",
     reference.backward,
-    Engine("halide", cpu.backward, _ARRAYS, others=_WINNERS, sizes=cpu.covers_backward),
-    Engine("blas", cpu.backward_by_products, _ARRAYS, others=_WINNERS, sizes=cpu.covers_by_products),
+    Engine("halide", cpu.backward, _ARRAYS, others=_WINNERS, plan=cpu.plan_backward),
+    Engine("blas", cpu.backward_by_products, _ARRAYS, others=_WINNERS, plan=cpu.plan_by_products),
     Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input: (1 + wants_input) * _flops(x, weight, window),
 )

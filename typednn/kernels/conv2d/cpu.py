@@ -17,12 +17,12 @@ Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
 """
 
 import math
-from functools import cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, processor, sgemm
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, processor, sgemm, specialised
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import direct, dweight
 from typednn.kernels.conv2d.geometry import Geometry, Window, power
@@ -34,23 +34,7 @@ PRODUCTS = 2 * 1024 * 1024
 _UINT8 = np.dtype(np.uint8)
 
 
-def covers_by_products(next_grad: Any, x: Any, weight: Any, window: Window, *_: Any) -> bool:
-    """Whether `backward_by_products` computes this."""
-    return _covered(x.shape[1:], weight.shape, window)
-
-
-def covers_backward(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
-) -> bool:
-    """Whether `backward` computes this: dx at stride 1 only, where no infinite or NaN weight would be multiplied by zeros around dz."""
-    if not wants_input:
-        return _covered(x.shape[1:], weight.shape, window)
-    is_direct = _dx_is_direct(x.shape[1:], weight.shape, window)
-    # With an infinity or NaN among the weights, their sum is not finite.
-    return math.isfinite(np.add.reduce(weight, None)) if is_direct is None else is_direct
-
-
-@cache
+@lru_cache
 def _covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) -> bool:
     """Whether ranks and channels fit, at least one window fits, and kernels include this pooling."""
     if len(image) != 3 or len(weight) != 4 or image[2] != weight[3] or not window.side_by_side:
@@ -63,20 +47,9 @@ def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], 
     return Geometry(image[:2], image[2], weight[0], weight[1:3], window)
 
 
-@cache
-def _dx_is_direct(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> bool | None:
-    """Whether `dx_kernel` computes dx; None: only where all weights are finite."""
-    if window.stride != (1, 1) or not _covered(image, weight, window):
-        return False
-    geometry = geometry_of(image, weight, window)
-    # Not toolchain.host(), which loads the compiler.
-    lanes_along = direct.dx_lanes(processor.for_schedules(processor.host()), geometry)
-    return geometry.reach() == (0, 0) or lanes_along == "taps" or None
-
-
 def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> Any:
     """The kernel of `forward` for these sizes; None where there is none."""
-    return _forward(x.shape[1:], weight.shape, bias is not None, window, activation, keeps)
+    return _forward[x.shape[1:], weight.shape, bias is not None, window, activation, keeps]
 
 
 def forward(
@@ -95,7 +68,7 @@ def forward(
     return y, winners
 
 
-@cache
+@specialised("conv2d", "image sizes")
 def _forward(
     image: tuple[int, int, int], weight: tuple[int, int, int, int], biased: bool, window: Window, activation: Activation, keeps: bool
 ) -> tuple[Kernel, tuple[int, int, int], bool] | None:
@@ -107,47 +80,119 @@ def _forward(
     return forward_kernel(geometry, biased, activation, pools), (*geometry.out(), weight[0]), pools
 
 
-def backward(
+class Planned(NamedTuple):
+    """The kernels of `backward`."""
+
+    dweight: Kernel  # and of dbias
+    dx: Kernel | None  # at stride 1 only
+    finite: bool  # dx is right for finite weights only: it multiplies them by zeros around dz
+
+
+def plan_backward(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+) -> Planned | None:
+    """The kernels of `backward`; None where there are none, or dx is wanted and `backward` can't compute it."""
+    planned = _backward[x.shape[1:], weight.shape, window, activation, x.shape[0] <= dweight.FEW]
+    if planned is None or not wants_input:
+        return planned
+    # With an infinity or NaN among the weights, their sum is not finite.
+    if planned.dx is None or (planned.finite and not math.isfinite(np.add.reduce(weight, None))):
+        return None
+    return planned
+
+
+def backward(
+    planned: Planned,
+    next_grad: Any,
+    x: Any,
+    weight: Any,
+    window: Window,
+    activation: Activation,
+    y: Any,
+    winners: Any,
+    wants_input: bool,
 ) -> tuple[Any, Any, Any]:
     """(dx, dweight, dbias); dx is None unless wanted."""
-    for_parameters, for_input = _backward(x.shape[1:], weight.shape, window, activation, x.shape[0] <= dweight.FEW)
     kept = () if activation == IDENTITY else (y,)
     if winners is not None:
         kept = (*kept, winners)
     of_weight, dbias = empty(weight.shape), empty(weight.shape[:1])
-    for_parameters.call(x, next_grad, *kept, of_weight, dbias)
-    if not wants_input:
+    planned.dweight.call(x, next_grad, *kept, of_weight, dbias)
+    if not wants_input or planned.dx is None:
         return None, of_weight, dbias
     dx = empty(x.shape)
-    for_input.call(next_grad, weight, *kept, dx)
+    planned.dx.call(next_grad, weight, *kept, dx)
     return dx, of_weight, dbias
 
 
-@cache
+@specialised("conv2d", "image sizes")
 def _backward(
     image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, few: bool
-) -> tuple[Kernel, Kernel]:
-    """The kernels of dweight and dbias, and of dx, which is for stride 1."""
+) -> Planned | None:
+    if not _covered(image, weight, window):
+        return None
     geometry = geometry_of(image, weight, window)
-    return dweight_kernel(geometry, activation, few), dx_kernel(geometry, activation)
+    # Not toolchain.host(), which loads the compiler.
+    lanes_along = direct.dx_lanes(processor.for_schedules(processor.host()), geometry)
+    finite = geometry.reach() != (0, 0) and lanes_along != "taps"
+    return Planned(dweight_kernel(geometry, activation, few), dx_kernel(geometry, activation) if window.stride == (1, 1) else None, finite)
+
+
+class PlannedProducts(NamedTuple):
+    """The kernels of `backward_by_products`, and the sizes."""
+
+    parameters: Planned
+    gather: Kernel
+    pool: Any  # MaxPool2d's backward, where there is pooling
+    geometry: Geometry
+
+
+def plan_by_products(
+    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+) -> PlannedProducts | None:
+    """The kernels of `backward_by_products`; None where there are none."""
+    return _by_products[x.shape[1:], weight.shape, window, activation, x.shape[0] <= dweight.FEW]
+
+
+@specialised("conv2d", "image sizes")
+def _by_products(
+    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, few: bool
+) -> PlannedProducts | None:
+    parameters = _backward[image, weight, window, activation, few]
+    if parameters is None:
+        return None
+    geometry, pool = geometry_of(image, weight, window), None
+    if window.pooling is not None:
+        pooling = max_pool2d.kernels[geometry.convolved(), weight[0], *window.pooling]
+        if pooling is None:
+            return None
+        pool = partial(max_pool2d.backward, pooling)
+    return PlannedProducts(parameters, gather_kernel(geometry), pool, geometry)
 
 
 def backward_by_products(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+    planned: PlannedProducts,
+    next_grad: Any,
+    x: Any,
+    weight: Any,
+    window: Window,
+    activation: Activation,
+    y: Any,
+    winners: Any,
+    wants_input: bool,
 ) -> tuple[Any, Any, Any]:
     """As `backward`; dx for some images at a time: each pixel's dz times the weights, then for each pixel the sum over its windows."""
-    _, of_weight, dbias = backward(next_grad, x, weight, window, activation, y, winners, False)
-    geometry = geometry_of(x.shape[1:], weight.shape, window)
+    parameters, gather, pool, geometry = planned
+    _, of_weight, dbias = backward(parameters, next_grad, x, weight, window, activation, y, winners, False)
     (height, width), out_channels, batch, dx = geometry.convolved(), len(weight), len(x), empty(x.shape)
-    dz = derivative(next_grad, y, winners, (batch, height, width, out_channels), window, activation, max_pool2d.backward)
-    gather, weights = gather_kernel(geometry), weight.reshape(out_channels, -1)
+    dz = derivative(next_grad, y, winners, (batch, height, width, out_channels), window, activation, pool)
+    weights = weight.reshape(out_channels, -1)
     images = min(batch, max(1, PRODUCTS // (height * width * weights.shape[1])))
     for first in range(0, batch, images):
         group = dz[first : first + images]
         products = empty((*group.shape[:3], weights.shape[1]))
         sgemm(group.reshape(-1, out_channels), weights, products.reshape(-1, weights.shape[1]))
-        gather(products, dx[first : first + images])
+        gather.call(products, dx[first : first + images])
     return dx, of_weight, dbias
 
 
@@ -190,7 +235,6 @@ def dx_kernel(geometry: Geometry, activation: Activation) -> Kernel:
     return kernel("conv2d.dx", direct.build_dx, inputs=inputs, outputs=(x,), options={"geometry": geometry, "activation": activation})
 
 
-@cache
 def gather_kernel(geometry: Geometry) -> Kernel:
     """Products of every weight with every pixel of dz; dx."""
     products = Array("batch", *geometry.convolved(), math.prod(geometry.kernel_size) * geometry.in_channels)

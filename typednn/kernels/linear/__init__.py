@@ -12,15 +12,15 @@ from typednn.kernels.op import Engine, op
 backward: Final = op(
     "linear.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "next_grad x weight y", sizes=cpu.small_backward),
-    Engine("blas", cpu.backward_by_blas, "next_grad x weight y"),
+    Engine("halide", cpu.backward, "next_grad x weight y", plan=cpu.plan_backward),
+    Engine("blas", cpu.backward_by_blas, "next_grad x weight y", plan=cpu.plan_backward_by_blas),
     flops=lambda next_grad, x, weight, y, activation, wants_input: (4 if wants_input else 2) * x.shape[0] * weight.size,
 )
 forward: Final = op(
     "linear.forward",
     reference.forward,
-    Engine("halide", cpu.forward, "x weight bias", sizes=cpu.small),
-    Engine("blas", cpu.forward_by_blas, "x weight bias"),
+    Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
+    Engine("blas", cpu.forward_by_blas, "x weight bias", plan=cpu.plan_by_blas),
     flops=lambda x, weight, bias, activation: 2 * x.shape[0] * weight.size,
     keeps="x weight y",
     backward=backward,

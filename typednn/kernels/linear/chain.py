@@ -14,7 +14,7 @@ from operator import is_
 from typing import Any, Final, final
 
 from typednn.arrays import Array2
-from typednn.engines import Array, Kernel, empty, fast, kernel
+from typednn.engines import Array, Kernel, empty, fast, kernel, specialised
 from typednn.kernels.activations import Activation
 from typednn.kernels.linear import reference, schedules
 from typednn.kernels.linear.cpu import FEW_ROWS
@@ -25,27 +25,35 @@ from typednn.kernels.op import Engine, op
 class Layout:
     """The features before, between and after the maps; whether each has a bias; and its activation.
 
-    ``most_rows``: rows up to which one kernel is quicker. 0 where a map has so many weights that several threads pay.
+    ``most_rows``: rows up to which one kernel is quicker; 0 where there is none.
     """
 
     def __init__(self, features: tuple[int, ...], biased: tuple[bool, ...], activations: tuple[Activation, ...]) -> None:
         self.features: tuple[int, ...] = features
         self.biased: tuple[bool, ...] = biased
         self.activations: tuple[Activation, ...] = activations
-        weights = list(zip(features[1:], features, strict=False))
-        self.most_rows: int = FEW_ROWS if all(after * before <= schedules.WEIGHTS for after, before in weights) else 0
         self.last_parameters: tuple[Any, ...] = (None,)  # the parameters of the last call, which the kernel takes
-        shapes = [shape for weight, bias in zip(weights, biased, strict=True) for shape in ((weight, weight[:1]) if bias else (weight,))]
-        self.kernel: Kernel = kernel(
-            "linear.chain",
-            schedules.chain,
-            inputs=(Array("batch", features[0]), *(Array(*shape, parameter=True) for shape in shapes)),
-            outputs=(Array("batch", features[-1]),),
-            options={"features": features, "biased": biased, "activations": activations},
-        )
+        self.kernel: Kernel | None = _kernel[features, biased, activations]
+        self.most_rows: int = FEW_ROWS if self.kernel else 0
 
     def __reduce__(self) -> Any:
         return Layout, (self.features, self.biased, self.activations)
+
+
+@specialised("linear.chain")
+def _kernel(features: tuple[int, ...], biased: tuple[bool, ...], activations: tuple[Activation, ...]) -> Kernel | None:
+    """None where a map has so many weights that several threads pay."""
+    weights = list(zip(features[1:], features, strict=False))
+    if any(after * before > schedules.WEIGHTS for after, before in weights):
+        return None
+    shapes = [shape for weight, bias in zip(weights, biased, strict=True) for shape in ((weight, weight[:1]) if bias else (weight,))]
+    return kernel(
+        "linear.chain",
+        schedules.chain,
+        inputs=(Array("batch", features[0]), *(Array(*shape, parameter=True) for shape in shapes)),
+        outputs=(Array("batch", features[-1]),),
+        options={"features": features, "biased": biased, "activations": activations},
+    )
 
 
 def _reference(x: Array2, layout: Layout, *parameters: Any) -> Array2:
@@ -56,27 +64,27 @@ def _reference(x: Array2, layout: Layout, *parameters: Any) -> Array2:
     return x
 
 
-def _few(x: Array2, layout: Layout, *parameters: Any) -> bool:
-    """Whether one kernel is quicker and takes the parameters. Parameters are checked only when they are not those of the last call."""
+def _plan(x: Array2, layout: Layout, *parameters: Any) -> Kernel | None:
+    """The kernel, where it is quicker and takes the parameters. Parameters are checked only when they are not those of the last call."""
     if x.shape[0] > layout.most_rows:
-        return False
+        return None
     if not all(map(is_, parameters, layout.last_parameters)):
         if not fast(*parameters):
-            return False
+            return None
         layout.last_parameters = parameters
-    return True
+    return layout.kernel
 
 
-def _run(x: Array2, layout: Layout, *parameters: Any) -> Array2:
+def _run(planned: Kernel, x: Array2, layout: Layout, *parameters: Any) -> Array2:
     """y, by one kernel."""
     y: Array2 = empty((x.shape[0], layout.features[-1]))
-    layout.kernel.call(x, *parameters, y)
+    planned.call(x, *parameters, y)
     return y
 
 
 chain: Final = op(
     "linear.chain",
     _reference,
-    Engine("halide", _run, "x", sizes=_few),
+    Engine("halide", _run, "x", plan=_plan),
     flops=lambda x, layout, *parameters: 2 * x.shape[0] * sum(array.size for array in parameters if array.ndim == 2),
 )

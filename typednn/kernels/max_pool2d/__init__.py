@@ -14,14 +14,14 @@ _INDEX = {"index": "uint8 uint32"}
 backward: Final = op(
     "max_pool2d.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "next_grad", others=_INDEX, sizes=cpu.covers_backward),
+    Engine("halide", cpu.backward, "next_grad", others=_INDEX, plan=cpu.plan_backward),
     Engine("cuda", cuda.backward, "next_grad", others=_INDEX, sizes=cuda.covers_backward, on=on_gpu),
     flops=lambda next_grad, index, input_shape, kernel_size, stride, dilation: next_grad.size,
 )
 forward: Final = op(
     "max_pool2d.forward",
     reference.forward,
-    Engine("halide", cpu.forward, "x"),
+    Engine("halide", cpu.forward, "x", plan=cpu.plan),
     Engine("cuda", cuda.forward, "x", sizes=cuda.covers, on=on_gpu),
     flops=lambda x, kernel_size, stride, dilation: x.size * kernel_size[0] * kernel_size[1] // (stride[0] * stride[1]),
     keeps="index",

@@ -5,11 +5,10 @@ won: at most one where windows don't overlap, otherwise as many as taps, added i
 reference's bit for bit.
 """
 
-from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from typednn.arrays import AnyIntArray, Array4
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan, specialised
 from typednn.kernels.max_pool2d.reference import index_dtype
 from typednn.kernels.windows import Pair, output_sizes
 
@@ -19,9 +18,8 @@ _UNROLLED = 25
 _PARALLEL_FROM = 1 << 15
 
 
-def covers_backward(next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, *_: object) -> bool:
-    """Whether the index is what `forward` gives."""
-    return index.dtype == index_dtype(kernel_size)
+# Forward, backward, and the shape of y without the batch.
+Planned: TypeAlias = tuple[Kernel, Kernel, tuple[int, int, int]]
 
 
 def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: tuple[int, int, int], batch: Any, side: int = 1) -> Any:
@@ -123,11 +121,11 @@ def _build_backward(
     return _over_taps(hl, cpu, dx, summed, tap, (c, w, h, n), size, next_grad.dim(3).extent(), kernel_size)
 
 
-@cache
-def _kernels(image: tuple[int, int, int], kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Kernel, Kernel, tuple[int, int, int]]:
-    """Forward and backward, and the shape of y without the batch."""
-    windows = output_sizes(image[:2], kernel_size, stride, dilation)
-    size, images = (*windows, image[2]), Array("batch", *image)
+@specialised("max_pool2d", "image sizes")
+def kernels(image: Pair, channels: int, kernel_size: Pair, stride: Pair, dilation: Pair) -> Planned:
+    """What `forward` and `backward` run."""
+    windows = output_sizes(image, kernel_size, stride, dilation)
+    size, images = (*windows, channels), Array("batch", *image, channels)
     outputs = Array("batch", *size), Array("batch", *size, dtype=index_dtype(kernel_size).name)
     options = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation}
     return (
@@ -137,25 +135,37 @@ def _kernels(image: tuple[int, int, int], kernel_size: Pair, stride: Pair, dilat
             _build_backward,
             inputs=outputs,
             outputs=(images,),
-            options={**options, "size": image, "windows": windows},
+            options={**options, "size": (*image, channels), "windows": windows},
         ),
         size,
     )
 
 
-def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
+def plan(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> Planned | None:
+    """The kernels for images of this size; None where there are none."""
+    return kernels[x.shape[1:3], x.shape[3], kernel_size, stride, dilation]
+
+
+def plan_backward(
+    next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
+) -> Planned | None:
+    """As `plan`, where the index is what `forward` gives."""
+    if index.dtype != index_dtype(kernel_size):
+        return None
+    return kernels[input_shape[1:3], input_shape[3], kernel_size, stride, dilation]
+
+
+def forward(planned: Planned, x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
     """(y, index), both (batch, out_height, out_width, channels)."""
-    run, _, size = _kernels(x.shape[1:], kernel_size, stride, dilation)
+    run, _, size = planned
     y: Array4 = empty((len(x), *size))
     index: AnyIntArray = empty(y.shape, index_dtype(kernel_size))
-    run(x, y, index)
+    run.call(x, y, index)
     return y, index
 
 
-def backward(
-    next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
-) -> Array4:
+def backward(planned: Planned, next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], *_: object) -> Array4:
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
     dx: Array4 = empty(input_shape)
-    _kernels((input_shape[1], input_shape[2], input_shape[3]), kernel_size, stride, dilation)[1](next_grad, index, dx)
+    planned[1].call(next_grad, index, dx)
     return dx

@@ -5,11 +5,11 @@ columns, as in reference.py. The gradient of a constant border is a copy, not a 
 without gaps.
 """
 
-from functools import cache
 from typing import Any
 
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, specialised
 from typednn.kernels.pad2d.reference import Border, Mode
+from typednn.kernels.windows import Pair
 
 # Work from which several threads pay: each task takes at least some microseconds.
 _PARALLEL_FROM = 1 << 17
@@ -97,9 +97,10 @@ def _outside(size: tuple[int, int, int], padding: Border) -> tuple[int, int]:
     return top + size[0] + bottom, (left + size[1] + right) * size[2]
 
 
-@cache
-def _kernels(size: tuple[int, int, int], padding: Border, mode: Mode) -> tuple[Kernel, Kernel]:
+@specialised("pad2d", "image sizes")
+def _kernels(image: Pair, channels: int, padding: Border, mode: Mode) -> tuple[Kernel, Kernel]:
     """Forward and backward."""
+    size = (*image, channels)
     inside, outside = Array("batch", size[0], size[1] * size[2]), Array("batch", *_outside(size, padding))
     options = {"size": size, "padding": padding, "mode": mode}
     return (
@@ -108,21 +109,33 @@ def _kernels(size: tuple[int, int, int], padding: Border, mode: Mode) -> tuple[K
     )
 
 
-def forward(x: Any, padding: Border, mode: Mode, value: float) -> Any:
+def plan(x: Any, padding: Border, mode: Mode, value: float) -> tuple[Kernel, Kernel] | None:
+    """The kernels for images of this size; None where there are none."""
+    return _kernels[x.shape[1:3], x.shape[3], padding, mode]
+
+
+def plan_backward(next_grad: Any, padding: Border, mode: Mode) -> tuple[Kernel, Kernel] | None:
+    """As `plan`, from dy's size."""
+    _, rows, columns, channels = next_grad.shape
+    left, right, top, bottom = padding
+    return _kernels[(rows - top - bottom, columns - left - right), channels, padding, mode]
+
+
+def forward(planned: tuple[Kernel, Kernel], x: Any, padding: Border, mode: Mode, value: float) -> Any:
     """y; ``value`` is read in mode "constant" only."""
     batch, height, width, channels = x.shape
     left, right, top, bottom = padding
     y = empty((batch, top + height + bottom, left + width + right, channels))
     # With the border's columns and channels as one axis.
-    _kernels((height, width, channels), padding, mode)[0](x.reshape(batch, height, -1), value, y.reshape(batch, y.shape[1], -1))
+    planned[0].call(x.reshape(batch, height, -1), value, y.reshape(batch, y.shape[1], -1))
     return y
 
 
-def backward(next_grad: Any, padding: Border, mode: Mode) -> Any:
+def backward(planned: tuple[Kernel, Kernel], next_grad: Any, padding: Border, mode: Mode) -> Any:
     """dx, smaller than dy by the border."""
     batch, rows, columns, channels = next_grad.shape
     left, right, top, bottom = padding
     height, width = rows - top - bottom, columns - left - right
     dx = empty((batch, height, width, channels))
-    _kernels((height, width, channels), padding, mode)[1](next_grad.reshape(batch, rows, -1), dx.reshape(batch, height, -1))
+    planned[1].call(next_grad.reshape(batch, rows, -1), dx.reshape(batch, height, -1))
     return dx

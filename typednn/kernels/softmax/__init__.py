@@ -11,13 +11,13 @@ from typednn.kernels.softmax import cpu, reference
 backward: Final = op(
     "softmax.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "next_grad y", same_shape=True),
+    Engine("halide", cpu.backward, "next_grad y", same_shape=True, plan=cpu.plan),
     flops=lambda next_grad, y: 4 * y.size,
 )
 forward: Final = op(
     "softmax.forward",
     reference.forward,
-    Engine("halide", cpu.forward, "x", sizes=lambda x: x.shape[1] >= cpu.LEAST_FEATURES),
+    Engine("halide", cpu.forward, "x", plan=cpu.plan),
     flops=lambda x: 5 * x.size,
     keeps="y",
     backward=backward,

@@ -4,11 +4,10 @@ The formulas are those of reference.py. Numbers whose exponential is below the s
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from typednn.arrays import Array2
-from typednn.engines import Array, Cpu, Kernel, empty, kernel
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised
 from typednn.kernels import sums
 from typednn.kernels.elementwise import decay
 
@@ -100,9 +99,11 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, y: Any, features: int) ->
     return by_rows(hl, cpu, dx, f, b, y.dim(1).extent(), features)
 
 
-@cache
-def _kernels(features: int) -> tuple[Kernel, Kernel]:
+@specialised("softmax", "numbers of features")
+def _kernels(features: int) -> tuple[Kernel, Kernel] | None:
     """Forward and backward."""
+    if features < LEAST_FEATURES:
+        return None
     rows, options = Array("batch", features), {"features": features}
     return (
         kernel("softmax.forward", _build_forward, inputs=(rows,), outputs=(rows,), options=options),
@@ -110,15 +111,20 @@ def _kernels(features: int) -> tuple[Kernel, Kernel]:
     )
 
 
-def forward(x: Array2) -> Array2:
+def plan(x: Array2, *_: object) -> tuple[Kernel, Kernel] | None:
+    """The kernels for so many features; None where there are none."""
+    return _kernels[x.shape[1:]]
+
+
+def forward(planned: tuple[Kernel, Kernel], x: Array2) -> Array2:
     """y (batch, features)."""
     y: Array2 = empty(x.shape)
-    _kernels(x.shape[1])[0](x, y)
+    planned[0].call(x, y)
     return y
 
 
-def backward(next_grad: Array2, y: Array2) -> Array2:
+def backward(planned: tuple[Kernel, Kernel], next_grad: Array2, y: Array2) -> Array2:
     """dx, from what `forward` gave."""
     dx: Array2 = empty(y.shape)
-    _kernels(y.shape[1])[1](next_grad, y, dx)
+    planned[1].call(next_grad, y, dx)
     return dx

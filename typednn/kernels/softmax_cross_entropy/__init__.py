@@ -15,14 +15,14 @@ _TARGET = {"target": "float32 int64"}  # probabilities, or labels
 backward: Final = op(
     "softmax_cross_entropy.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "logits", others=_TARGET, sizes=cpu.covers),
+    Engine("halide", cpu.backward, "logits", others=_TARGET, plan=cpu.plan),
     Engine("cuda", cuda.backward, "logits", sizes=cuda.covers, on=on_gpu),
     flops=lambda logits, target, scale: 8 * logits.size,
 )
 forward: Final = op(
     "softmax_cross_entropy.forward",
     reference.forward,
-    Engine("halide", cpu.forward, "logits", others=_TARGET, sizes=cpu.covers),
+    Engine("halide", cpu.forward, "logits", others=_TARGET, plan=cpu.plan),
     Engine("cuda", cuda.forward, "logits", sizes=cuda.covers, on=on_gpu),
     flops=lambda logits, target: 8 * logits.size,
     keeps="logits target",

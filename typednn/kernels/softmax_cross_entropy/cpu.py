@@ -5,20 +5,19 @@ below the smallest normal one, 1.2e-38, count as 0.
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from typednn.arrays import Array2, IntArray1
-from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
 
-def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
-    """Whether the target is a label for each row, or a row of probabilities."""
+def plan(logits: Array2, target: Array2 | IntArray1, *_: object) -> tuple[Kernel, Kernel] | None:
+    """The kernels, where the target is a label for each row, or a row of probabilities."""
     labelled = len(target.shape) == 1
-    return (
-        target.shape == logits.shape[: len(target.shape)] and labelled == (target.dtype.itemsize == 8) and logits.shape[1] >= LEAST_FEATURES
-    )
+    if target.shape != logits.shape[: len(target.shape)] or labelled != (target.dtype.itemsize == 8):
+        return None
+    return _kernels[logits.shape[1], labelled]
 
 
 def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable[[Any, Any], Any]:
@@ -55,9 +54,11 @@ def _build_backward(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, cla
     return by_rows(hl, cpu, grad, c, b, logits.dim(1).extent(), classes)
 
 
-@cache
-def _kernels(classes: int, labelled: bool) -> tuple[Kernel, Kernel]:
+@specialised("softmax_cross_entropy", "numbers of classes")
+def _kernels(classes: int, labelled: bool) -> tuple[Kernel, Kernel] | None:
     """Forward and backward."""
+    if classes < LEAST_FEATURES:
+        return None
     rows, options = Array("batch", classes), {"classes": classes, "labelled": labelled}
     inputs = rows, Array("batch", dtype="int64") if labelled else rows
     return (
@@ -66,15 +67,15 @@ def _kernels(classes: int, labelled: bool) -> tuple[Kernel, Kernel]:
     )
 
 
-def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
+def forward(planned: tuple[Kernel, Kernel], logits: Array2, target: Array2 | IntArray1) -> Array2:
     """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
     loss: Array2 = empty(logits.shape)
-    _kernels(logits.shape[1], len(target.shape) == 1)[0].call(logits, target, loss)
+    planned[0].call(logits, target, loss)
     return loss
 
 
-def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
+def backward(planned: tuple[Kernel, Kernel], logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
     """The scaled loss by each logit."""
     grad: Array2 = empty(logits.shape)
-    _kernels(logits.shape[1], len(target.shape) == 1)[1].call(logits, target, scale, grad)
+    planned[1].call(logits, target, scale, grad)
     return grad
