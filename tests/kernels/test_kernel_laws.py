@@ -69,6 +69,7 @@ CASES = [
     ("cross_entropy.backward", ([3, 4], [3, 4], 1e-7, 0.1), {}),
     ("softmax_cross_entropy.forward", ([3, 4], [3, 4]), {}),
     ("softmax_cross_entropy.backward", ([3, 4], [3, 4], 0.1), {}),
+    ("softmax_cross_entropy.forward_and_backward", ([3, 4], [3, 4], 0.1), {}),
     ("softmax_cross_entropy.one_hot", (LABELS, 3, "dtype", [3, 4]), {}),
     ("identity.forward", ([3, 4],), {}),
     ("identity.backward", ([3, 4], [3, 4]), {}),

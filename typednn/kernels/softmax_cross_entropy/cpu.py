@@ -1,4 +1,4 @@
-"""Cross entropy of logits in Halide: each row is read once for the loss, and once for its gradient.
+"""Cross entropy of logits in Halide: each row is read once, for the loss and its gradient.
 
 The formulas are those of reference.py. A label stands for a row of probabilities that is never written. Numbers whose exponential is
 below the smallest normal one, 1.2e-38, count as 0.
@@ -33,48 +33,41 @@ def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable
     return at
 
 
-def _build_forward(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, labelled: bool) -> Any:
-    c, b, loss, log = hl.Var("c"), hl.Var("b"), hl.Func("loss"), hl.Func("log")
-    _, row_sum, top = exponentials(hl, cpu, logits, classes, loss, c, b)
+def _build(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
+    c, b, both, log = hl.Var("c"), hl.Var("b"), hl.Func("both"), hl.Func("log")
+    exps, row_sum, top = exponentials(hl, cpu, logits, classes, both, c, b)
     # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't handle.
     log[b] = hl.select(nan.is_nan(hl, row_sum[b]), row_sum[b], hl.log(row_sum[b]))
-    log.compute_at(loss, b)
+    log.compute_at(both, b)
     # Strictly in this order: top + log loses the logarithm where logits are large.
     log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
-    probability = _probability(hl, target, classes, labelled)(c, b)
-    loss[c, b] = hl.select(probability == 0, hl.f32(0), log_softmax) * -probability
-    return by_rows(hl, cpu, loss, c, b, logits.dim(1).extent(), classes)
-
-
-def _build_backward(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
-    c, b, grad = hl.Var("c"), hl.Var("b"), hl.Func("grad")
-    exps, row_sum, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
     probability = _probability(hl, target, classes, labelled)
-    target_sum = total(hl, cpu, "target_sum", probability, classes, grad, b)
-    grad[c, b] = (exps[c, b] / row_sum[b] * target_sum[b] - probability(c, b)) * scale
-    return by_rows(hl, cpu, grad, c, b, logits.dim(1).extent(), classes)
+    target_sum = total(hl, cpu, "target_sum", probability, classes, both, b)
+    loss = hl.select(probability(c, b) == 0, hl.f32(0), log_softmax) * -probability(c, b)
+    both[c, b] = hl.Tuple([loss, (exps[c, b] / row_sum[b] * target_sum[b] - probability(c, b)) * scale])
+    return by_rows(hl, cpu, both, c, b, logits.dim(1).extent(), classes)
 
 
 @cache
-def _kernels(classes: int, labelled: bool) -> tuple[Kernel, Kernel]:
-    """Forward and backward."""
+def _kernel(classes: int, labelled: bool) -> Kernel:
     rows, options = Array("batch", classes), {"classes": classes, "labelled": labelled}
-    inputs = rows, Array("batch", dtype="int64") if labelled else rows
-    return (
-        kernel("softmax_cross_entropy.forward", _build_forward, inputs=inputs, outputs=(rows,), options=options),
-        kernel("softmax_cross_entropy.backward", _build_backward, inputs=(*inputs, Scalar()), outputs=(rows,), options=options),
-    )
+    inputs = rows, Array("batch", dtype="int64") if labelled else rows, Scalar()
+    return kernel("softmax_cross_entropy", _build, inputs=inputs, outputs=(rows, rows), options=options)
+
+
+def forward_and_backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> tuple[Array2, Array2]:
+    """The loss of each sample and class, 0 where the target is 0, even for a logit of -inf; and the scaled loss by each logit."""
+    loss: Array2 = empty(logits.shape)
+    grad: Array2 = empty(logits.shape)
+    _kernel(logits.shape[1], len(target.shape) == 1).call(logits, target, scale, loss, grad)
+    return loss, grad
 
 
 def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
-    """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
-    loss: Array2 = empty(logits.shape)
-    _kernels(logits.shape[1], len(target.shape) == 1)[0].call(logits, target, loss)
-    return loss
+    """The loss alone, by the same kernel: two would take twice as long to compile, and may round differently."""
+    return forward_and_backward(logits, target, 1.0)[0]
 
 
 def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
-    """The scaled loss by each logit."""
-    grad: Array2 = empty(logits.shape)
-    _kernels(logits.shape[1], len(target.shape) == 1)[1].call(logits, target, scale, grad)
-    return grad
+    """The derivative alone."""
+    return forward_and_backward(logits, target, scale)[1]
