@@ -41,6 +41,7 @@ class Node(Stateful):
     forward: Callable[..., Any]
     backward: Callable[..., Any]
     update: Callable[..., None]
+    named_gradients: Callable[..., dict[str, AnyArray]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         cls.fields = declared_fields(cls)
