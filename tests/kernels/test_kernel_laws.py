@@ -65,6 +65,7 @@ CASES = [
     ("softmax.backward", ([3, 4], [3, 4]), {}),
     ("mse.forward", ([3, 4], [3, 4]), {}),
     ("mse.backward", ([3, 4], [3, 4], 0.1), {}),
+    ("mse.forward_and_backward", ([3, 4], [3, 4], 0.1), {}),
     ("cross_entropy.forward", ([3, 4], [3, 4], 1e-7), {}),
     ("cross_entropy.backward", ([3, 4], [3, 4], 1e-7, 0.1), {}),
     ("softmax_cross_entropy.forward", ([3, 4], [3, 4]), {}),
