@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 from unittest import mock
 
 os.environ.setdefault("HL_NUM_THREADS", "1")
@@ -46,24 +46,27 @@ SHAPES = (
 )
 PARTS = ("forward", "dweight", "dx")
 _FREE, _DEAR = 1e-9, 1e9  # costs
+_Ways: TypeAlias = dict[str, dict[tuple[Any, str], Any]]
 
 
-def _ways(part: str, geometry: Geometry) -> dict[str, dict[tuple[Any, str], Any]]:
+def _ways(part: str, geometry: Geometry) -> _Ways:
     """What to replace, by the name of the way: the cost that selects the axis of the lanes, and the vectors side by side in a tile."""
     if part == "dweight":
         channels = {"in": geometry.in_channels, "out": geometry.out_channels}
-        ways = {"pixels": {(dweight, "cost_by_pixels"): lambda *_: _FREE}}
+        ways: _Ways = {"pixels": {(dweight, "cost_by_pixels"): _free}}
         for axis, lanes_along in channels.items():
-            selected = {(dweight, "cost_by_channels"): lambda _, count, lanes_along=lanes_along: _FREE if count == lanes_along else _DEAR}
+            selected: dict[tuple[Any, str], Any] = {
+                (dweight, "cost_by_channels"): lambda _, count, lanes_along=lanes_along: _FREE if count == lanes_along else _DEAR
+            }
             ways |= {
                 f"{axis} x {count}": selected | {(dweight, "tile_of_weights"): partial(_tile_of_weights, count)} for count in (1, 2, 3, 4)
             }
         return ways
     axes = ("pixels", "channels", *(["taps"] if part == "dx" else []))
-    selection = {axis: {(direct, f"cost_by_{other}"): (_free if other == axis else _dear) for other in axes} for axis in axes}
+    selection: _Ways = {axis: {(direct, f"cost_by_{other}"): (_free if other == axis else _dear) for other in axes} for axis in axes}
     tiles = {f"channels x {count}": {(direct, "tile_of_channels"): partial(_tile, count)} for count in (1, 2, 3, 4)}
     return {axis: selection[axis] for axis in axes if axis != "channels"} | {
-        name: selection["channels"] | replaced for name, replaced in tiles.items()
+        name: {**selection["channels"], **replaced} for name, replaced in tiles.items()
     }
 
 

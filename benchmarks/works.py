@@ -214,8 +214,8 @@ class Typednn:
     def step(self) -> tuple[Any, float, Any]:
         """Output, loss and gradient of one training step."""
         output = self.model.forward(self.x)
-        loss = self.loss.loss(output, self.y)
-        grad = self.model.backward(self.loss.loss_grad(output, self.y))
+        loss, derivative = self.loss.loss_and_grad(output, self.y)
+        grad = self.model.backward(derivative)
         self.model.update(self.optimizer, grad)
         return output, loss, grad
 

@@ -116,8 +116,8 @@ MUTANTS = [
     mutant(
         "what arrives at run time is held to the same annotations, in every update",
         "typednn/module/updates.py",
-        "        _hold(module, path, cell.array, derivative)\n    return uses",
-        "        pass\n    return uses",
+        "            _hold(module, path, cell.array, derivative)\n    if _running",
+        "            pass\n    if _running",
         "tests/module/test_updates.py::test_a_gradient_that_does_not_fit_reaches_no_optimizer",
     ),
     # ------------------------------------------------------------------ README, gradients in your hand

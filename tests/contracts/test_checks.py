@@ -6,8 +6,10 @@ import pickle  # noqa: TID251 - a user may
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -493,6 +495,43 @@ def test_a_changed_size_is_noticed_after_a_hit() -> None:
     layer.in_features = 4
     with pytest.raises(ShapeError, match="axis 1 is 3, not 4"):
         layer.forward(array(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda y: (1.0, y[:, :1]), r'result\[1\] must be "batch features", got shape \(4, 1\): axis 1 is 1, not 3'),
+        (lambda y: (1.0, y.astype(np.int64)), r"result\[1\] must hold numbers of kind float, got int64"),
+        (lambda y: (y, y), r"result\[0\] must be float, got ndarray"),
+        (lambda y: (1.0, y, y), "the result must be"),
+        (lambda y: [1.0, y], "the result must be"),
+        (lambda y: y, "the result must be"),
+    ],
+)
+def test_each_part_of_a_tuple_is_compared(wrong: Callable[[Any], Any], message: str) -> None:
+    """Also after a call of the same kind that fitted, which is then not judged again."""
+
+    class Both(Loss[Array2, Array2]):
+        wrong: Callable[[Any], Any] | None = None
+
+        def loss_grad(
+            self, prediction: Float[Array2, "batch features"], target: Float[Array2, "batch features"]
+        ) -> Float[Array2, "batch features"]:
+            return prediction
+
+        def loss_and_grad(
+            self, prediction: Float[Array2, "batch features"], target: Float[Array2, "batch features"]
+        ) -> tuple[float, Float[Array2, "batch features"]]:
+            return self.wrong(prediction) if self.wrong else (1.0, prediction)
+
+    both = Both()
+    both.loss_and_grad(array(2, 3), array(2, 3))
+    contract: Any = Both.loss_and_grad
+    with mock.patch.object(contract.__typednn_contract__, "check_result", side_effect=AssertionError("judged again")):
+        both.loss_and_grad(array(5, 4), array(5, 4))
+    both.wrong = wrong
+    with pytest.raises(CheckError, match=message):
+        both.loss_and_grad(array(4, 3), array(4, 3))
 
 
 def test_every_call_is_compared() -> None:

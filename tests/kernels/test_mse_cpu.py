@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import counting
-from typednn.kernels.pointwise import mse
+from typednn.kernels.pointwise import mse, mse_forward_and_backward
 
 pytestmark = [needs_halide, quiet]
 
 
-large_elementwise, large_gradient = at_any_size(mse.forward), at_any_size(mse.backward)
+large_elementwise, large_gradient, large_both = map(at_any_size, (mse.forward, mse.backward, mse_forward_and_backward))
 
 
 @settings(max_examples=60, deadline=None)
@@ -26,6 +26,15 @@ def test_elementwise(size, special, seed):
 def test_gradient(rows, size, special, scale, seed):
     x, other = numbers(seed, rows, size, special=special), numbers(seed + 1, rows, size, special=special)
     agree("mse.backward", large_gradient, other, x, scale)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), scale=st.floats(0.01, 10), seed=seeds)
+def test_both_in_one_pass(rows, size, special, scale, seed):
+    x, other = numbers(seed, rows, size, special=special), numbers(seed + 1, rows, size, special=special)
+    loss, grad = agree("mse.forward_and_backward", large_both, other, x, scale)
+    np.testing.assert_array_equal(loss, large_elementwise(other, x))
+    np.testing.assert_array_equal(grad, large_gradient(other, x, scale))
 
 
 def test_small_arrays_are_left_to_numpy():
@@ -51,3 +60,9 @@ def test_elementwise_on_every_target(tmp_path):
 def test_gradient_on_every_target(tmp_path):
     x, other = numbers(0, 1001), numbers(1, 1001)
     every_target(mse.formulas[1].kernel, (x, other, 0.3), [((1001,), np.float32)], tmp_path)
+
+
+def test_both_on_every_target(tmp_path):
+    x, other = numbers(0, 1001), numbers(1, 1001)
+    formula = mse_forward_and_backward.op.engines[0].run.__self__
+    every_target(formula.kernel, (x, other, 0.3), [((1001,), np.float32)] * 2, tmp_path)

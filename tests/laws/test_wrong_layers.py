@@ -321,10 +321,18 @@ class FeelsChecks(Squares):
         return (3.0 if get_checks() == "off" else 2.0) * (prediction - target)
 
 
+class Doubles(Squares):
+    def loss_and_grad(
+        self, prediction: Float[Array2, "batch features"], target: Float[Array2, "batch features"]
+    ) -> tuple[float, Float[Array2, "batch features"]]:
+        return self.loss(prediction, target), 4.0 * (prediction - target)
+
+
 WRONG_LOSSES: list[tuple[Any, str, str]] = [
     (Halved(), "derivatives", "the derivative by 'prediction' at"),
     (Averaged(), "shape", "loss_grad gives float32 of shape (5, 3), got float32 of shape (1, 3)"),
     (WritesThePrediction(), "purity", "are written"),
+    (Doubles(), "together", "loss_and_grad gives what both give"),
     (Unheld(), "refusals", "loss_grad: prediction of wrong rank is refused"),
     (FeelsChecks(), "modes", "checks 'off' and 'full' compute the same"),
 ]

@@ -167,6 +167,31 @@ def test_the_value_stays_on_its_device_until_it_is_read(kind: Any, reduction: An
     assert array.dtype == (np.float32 if np.ndim(value) else np.float64)
 
 
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(batch=st.integers(1, 60), classes=st.integers(1, 60), labelled=st.booleans(), seed=st.integers(0, 99))
+def test_loss_and_grad_are_the_two(reduction: Any, dtype: Any, batch: int, classes: int, labelled: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 3, (batch, classes)).astype(dtype)
+    target = rng.integers(0, classes, batch) if labelled else probabilities(rng, batch, classes).astype(dtype)
+    rows = probabilities(rng, batch, classes).astype(dtype)
+    for kind, to in ((SoftmaxCrossEntropy, target), (MSE, rows)):
+        loss: Any = kind(reduction)
+        value, gradient = loss.loss_and_grad(scores, to)
+        expected = loss.loss(scores, to)
+        assert type(value) is type(expected)
+        np.testing.assert_array_equal(value, expected)
+        np.testing.assert_array_equal(gradient, loss.loss_grad(scores, to))
+
+
+def test_loss_and_grad_refuse_what_the_two_refuse() -> None:
+    loss, scores = SoftmaxCrossEntropy(), np.zeros((2, 3), np.float32)
+    with pytest.raises(ArgumentError, match="labels are 0 to 2, got 3 in row 1"):
+        loss.loss_and_grad(scores, np.array([1, 3]))
+    with pytest.raises(ShapeError, match=r"loss_and_grad: target must be .*, got shape \(3,\): axis 0 is 3, not 2"):
+        loss.loss_and_grad(scores, np.array([1, 2, 0]))
+
+
 def test_labels_on_a_device_are_looked_at_by_loss_alone() -> None:
     """The gradient would wait each step: there such a label is no class, on the CPU it is refused."""
     import strict_array

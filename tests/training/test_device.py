@@ -231,13 +231,18 @@ def test_nan_in_the_data_stops_before_anything_broken_is_written(step: int, tmp_
 @pytest.mark.parametrize(("clip", "steps"), [(None, 50), (0.1, 7)])
 def test_infinity_in_a_gradient_is_named(clip: float | None, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next look; with clipping, which reads the norm, in its own step."""
-    real, calls = SoftmaxCrossEntropy.loss_grad, list[int]()
+    loss_grad, both, calls = SoftmaxCrossEntropy.loss_grad, SoftmaxCrossEntropy.loss_and_grad, list[int]()
 
-    def broken(*given: Any) -> Any:
+    def broken(derivative: Any) -> Any:
         calls.append(1)
-        return real(*given) * (float("inf") if len(calls) == 7 else 1.0)
+        return derivative * (float("inf") if len(calls) == 7 else 1.0)
 
-    monkeypatch.setattr(SoftmaxCrossEntropy, "loss_grad", broken)
+    def broken_both(*given: Any) -> Any:
+        value, derivative = both(*given)
+        return value, broken(derivative)
+
+    monkeypatch.setattr(SoftmaxCrossEntropy, "loss_grad", lambda *given: broken(loss_grad(*given)))
+    monkeypatch.setattr(SoftmaxCrossEntropy, "loss_and_grad", broken_both)
     message = r'gradient must stay finite, got NaN or infinity in step 7 .*first in the gradient of "2.bias"'
     with pytest.raises(StateError, match=message):
         _fit(_model(), *_data(), clip_grad_norm=clip)

@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 import tracemalloc
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,12 @@ from jaxtyping import Float, Integer
 from rich.console import Console
 from rich.text import Text
 
-from typednn import Input, fuse
+from typednn import Gradient, Input, Layer, Optimizer, S, fuse
 from typednn.arrays import Array2, IntArray1
 from typednn.data import Loader, batches
 from typednn.errors import ArgumentError, NotForwarded, StateError
 from typednn.layer import Chain
-from typednn.layers import Linear, ReLU
+from typednn.layers import Linear, LinearGrad, ReLU
 from typednn.losses import MSE, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, CosineLR, accumulate, clip_grad_norm
 from typednn.random import PCG32
@@ -709,12 +710,150 @@ def test_infinity_in_a_layer_is_named(form: Any) -> None:
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 def test_infinity_in_a_gradient_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _data()
-    real = SoftmaxCrossEntropy.loss_grad
-    monkeypatch.setattr(SoftmaxCrossEntropy, "loss_grad", lambda *given: real(*given) * np.float32(np.inf))
+    real = SoftmaxCrossEntropy.loss_and_grad
+
+    def infinite(*given: Any) -> Any:
+        value, derivative = real(*given)
+        return value, derivative * np.float32(np.inf)
+
+    monkeypatch.setattr(SoftmaxCrossEntropy, "loss_and_grad", infinite)
     message = _error(_model(), x, y)
     assert message.startswith(
         'fit: the gradient must stay finite, got NaN or infinity in step 1 (epoch 1), first in the gradient of "2.bias"'
     )
+
+
+@dataclass(frozen=True)
+class NetGrad(Gradient):
+    input: Float[Array2, "batch 4"]
+    first: LinearGrad
+    last: LinearGrad
+
+
+class Net(Layer[Array2, Array2, NetGrad, S]):
+    """A model with an update of its own."""
+
+    def __init__(self) -> None:
+        self.first, self.last = Linear(4, 8), Linear(8, 2)
+
+    def forward(self, x: Float[Array2, "batch 4"]) -> Float[Array2, "batch 2"]:
+        return self.last.forward(self.first.forward(x))
+
+    def backward(self, next_grad: Float[Array2, "batch 2"]) -> NetGrad:
+        last = self.last.backward(next_grad)
+        first = self.first.backward(last.input)
+        return NetGrad(first.input, first, last)
+
+    def update(self, optimizer: Optimizer, grad: NetGrad) -> None:
+        self.first.update(optimizer, grad.first)
+        self.last.update(optimizer, grad.last)
+
+
+def _tied() -> Any:
+    shared = Linear(4, 4)
+    return Input(4) >> shared >> ReLU() >> shared.shared() >> Linear(4, 2)
+
+
+FORMS: dict[str, Any] = {
+    "parts": lambda: Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2),
+    "fused": lambda: fuse(Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2)),
+    "by hand": Net,
+    "tied": _tied,
+}
+
+
+@pytest.mark.parametrize("clip", [None, 10.0])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize("make", [lambda: SGD(0.1, momentum=0.9), lambda: Adam(0.1, weight_decay=0.1)], ids=["SGD", "Adam"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_step_that_is_not_finite_is_not_taken(form: str, make: Any, place: int, value: float, clip: float | None, tmp_path: Path) -> None:
+    """Whichever of four parameters it is: no weight and nothing of the optimizer changes; the metrics hold the steps before."""
+    model = FORMS[form]().init(PCG32(0))
+    optimizer = make().bind(model)
+    before: list[Any] = []
+
+    def state() -> dict[str, bytes]:
+        return {name: np.asarray(each).tobytes() for name, each in (model.state_dict() | optimizer.state_dict()).items()}
+
+    def broken(grad: Any) -> Any:
+        before.append(state())
+        places = iter(range(4))
+
+        def changed(leaf: Any) -> Any:
+            leaf = leaf.copy()
+            if next(places) == place and len(before) == 3:
+                leaf.reshape(-1)[-1] = value
+            return leaf
+
+        return grad.map(changed)
+
+    name = list(model.named_parameters())[place]
+    match = rf'gradient must stay finite, got NaN or infinity in step 3 \(epoch 1\), first in the gradient of "{name}"; lower the learning'
+    with Run.create(tmp_path / "run", "", model) as run, pytest.raises(StateError, match=match):
+        _fit(model, *_data(), optimizer=optimizer, transform=broken, clip_grad_norm=clip, run=run)
+    assert state() == before[2] != before[1]
+    assert optimizer.steps == 2
+    assert [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()] == [1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_the_sum_of_a_shared_parameters_uses_must_be_finite() -> None:
+    model = _tied().init(PCG32(0))
+    before = [weights.tobytes() for weights in model.parameters()]
+
+    def large(grad: Any) -> Any:
+        first, *others = grad.parts
+        return grad.replaced({"parts": (_filled(first, 3e38), others[0], _filled(others[1], 3e38), *others[2:])})
+
+    with pytest.raises(StateError, match=r'first in the gradient of "0\.bias"'):
+        _fit(model, *_data(), transform=large)
+    assert [weights.tobytes() for weights in model.parameters()] == before
+
+
+def _filled(grad: Any, value: float) -> Any:
+    return grad.replaced({"weight": np.full_like(grad.weight, value), "bias": np.full_like(grad.bias, value)})
+
+
+def test_a_loss_of_its_own_is_called_by_its_two_methods() -> None:
+    """Also where it derives from a loss that has both in one."""
+
+    class Halved(SoftmaxCrossEntropy[float]):
+        def loss_grad(
+            self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
+        ) -> Float[Array2, "batch classes"]:
+            return super().loss_grad(prediction, target) * 0.5
+
+    class Passing:
+        def loss(self, prediction: Any, target: Any) -> float:
+            return SoftmaxCrossEntropy().loss(prediction, target)
+
+        def loss_grad(self, prediction: Any, target: Any) -> Any:
+            return SoftmaxCrossEntropy().loss_grad(prediction, target) * 0.5
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(SoftmaxCrossEntropy(), name)
+
+    models = [_model() for _ in range(3)]
+    for model, loss, rate in zip(models, (Halved(), Passing(), SoftmaxCrossEntropy()), (0.5, 0.5, 0.25), strict=True):
+        fit(model, loss, SGD(rate), Loader(*_data(), batch_size=8, rng=PCG32(1)), epochs=2, progress=False)
+    assert _same(models[0], models[2])
+    assert _same(models[1], models[2])
+
+
+def test_an_error_leaves_the_steps_before_it_in_the_metrics(tmp_path: Path) -> None:
+    calls: list[Any] = []
+
+    def broken(grad: Any) -> Any:
+        calls.append(grad)
+        if len(calls) == 6:
+            raise RuntimeError("broken")
+        return grad
+
+    model = _model()
+    with Run.create(tmp_path / "run", "", model) as run, pytest.raises(RuntimeError, match="broken"):
+        _fit(model, *_data(), transform=broken, run=run)
+    assert [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()] == [1, 2, 3, 4, 5]
 
 
 def test_large_but_finite_gradients_pass() -> None:

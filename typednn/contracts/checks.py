@@ -293,7 +293,7 @@ class Facts:
     def note(self, expression: str, value: Any, *parts: str) -> None:
         """Require the present class of a value and dtype of an array, or those ``parts`` of it."""
         for part in parts or (("__class__", "dtype") if is_array(value) else ("__class__",)):
-            self._values[f"{expression}.{part}"] = getattr(value, part)
+            self._values[f"{expression}.{part}"] = len(value) if part == "__len__()" else getattr(value, part)
 
     def scope(self, shapes_of: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> None:
         """Require that the values' shapes fit the hints, all in one scope."""
@@ -361,7 +361,8 @@ class Contract:
         self.hints: tuple[Any, ...] = tuple(hints[name] for name in self.names)
         # The laws of the annotations, then of Protocols, for the first parameters and the result, each in a scope of its own.
         self.laws: list[tuple[tuple[Any, ...], Any]] = [(self.hints, self.result)]
-        self.memorable: bool = all(map(is_memorable, (*self.hints, self.result)))
+        results = get_args(self.result) if get_origin(self.result) is tuple else (self.result,)
+        self.memorable: bool = all(map(is_memorable, (*self.hints, *results)))
         self.kinds: tuple[Kind, ...] = ()
 
     @functools.cached_property
@@ -388,11 +389,9 @@ class Contract:
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments bound."""
         for hints, promised in self.laws:
-            count = len(hints)
-            names, parts, results = ["the result"], (promised,), (result,)
-            several = get_args(promised) if get_origin(promised) is tuple and result.__class__ is tuple else ()
-            if Ellipsis not in several and 0 < len(several) == len(result):
-                names, parts, results = [f"result[{place}]" for place in range(len(several))], several, result
+            count, several = len(hints), _several(promised, result)
+            names = [f"result[{place}]" for place in range(len(several))] or ["the result"]
+            parts, results = (several, result) if several else ((promised,), (result,))
             judge(self.described(instance), instance, [*self.names[:count], *names], [*hints, *parts], [*values[:count], *results])
 
     def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], before: Facts | None = None) -> Kind:
@@ -403,14 +402,25 @@ class Contract:
         before, after = before or Facts("self, x"), Facts("self, shapes, y", known)
         for name, value in zip(names, values, strict=True):
             before.note(name, value)
-        after.note("y", result)
+        after.note("y", result, *(("__class__", "__len__()") if result.__class__ is tuple else ()))
         shapes_of = [f"{name}.shape" if is_array(value) else "None" for name, value in zip(names, values, strict=True)]
         for hints, promised in self.laws:
             count = len(hints)
             before.scope(shapes_of[:count], hints, values[:count])
-            after.scope([*known[:count], "y.shape"], [*hints, promised], [*values[:count], result])
+            several = _several(promised, result)
+            for place in range(len(several)):
+                after.note(f"y[{place}]", result[place])
+            outputs = [f"y[{place}].shape" if is_array(part) else "None" for place, part in enumerate(result)] if several else ["y.shape"]
+            parts, results = (several, result) if several else ((promised,), (result,))
+            after.scope([*known[:count], *outputs], [*hints, *parts], [*values[:count], *results])
         fits, gives = (before.compiled(shapes_of or ["None"]), after.compiled()) if self.memorable else (_never, _never)
         return Kind(fits, gives, tuple(map(_array_kind, values)), _array_kind(result))
+
+
+def _several(promised: Any, result: Any) -> tuple[Any, ...]:
+    """The annotations of the parts of a result, where a tuple of as many is promised; none where the result is judged as a whole."""
+    several = get_args(promised) if get_origin(promised) is tuple and result.__class__ is tuple else ()
+    return several if Ellipsis not in several and 0 < len(several) == len(result) else ()
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -59,6 +59,7 @@ class Formula:
     ``on_numbers`` is written in Halide's expressions of float32, and keeps NaN. There is no kernel without it, or
     where its source is in no file: the kernel's key is made of the source. ``flops`` for each number; ``uses_exp``: an exponential or a
     logarithm is among them. ``least``: numbers from which a kernel is quicker than NumPy. ``sizes``: whether kernels take these arguments.
+    ``results``: how many arrays it gives; several as a tuple, of ``hl.Tuple`` for kernels.
     """
 
     def __init__(
@@ -71,8 +72,10 @@ class Formula:
         uses_exp: bool = False,
         least: int = 1,
         sizes: Callable[..., bool] | None = None,
+        results: int = 1,
     ) -> None:
         self.name: str = ""
+        self.results: int = results
         self.on_arrays: Callable[..., Any] = on_arrays
         self.on_numbers: Any = on_numbers
         self.arrays: int = arrays
@@ -90,7 +93,7 @@ class Formula:
     def kernel(self) -> Kernel:
         """One pass over memory."""
         inputs: tuple[Argument, ...] = (*[ELEMENTS] * self.arrays, *[Scalar()] * self.numbers)
-        return kernel(self.name, _build, inputs=inputs, outputs=(ELEMENTS,), options={"formula": self})
+        return kernel(self.name, _build, inputs=inputs, outputs=(ELEMENTS,) * self.results, options={"formula": self})
 
     def reference(self, x: Any, *others: Any) -> Any:
         """The formula on arrays of any dtype."""
@@ -98,9 +101,9 @@ class Formula:
 
     def run(self, x: Any, *others: Any) -> Any:
         """The formula in a kernel."""
-        result = empty(x.shape)
-        self.kernel.call(x, *others, result)
-        return result
+        results = tuple([empty(x.shape) for _ in range(self.results)])
+        self.kernel.call(x, *others, *results)
+        return results if self.results > 1 else results[0]
 
     def op(self, name: str, **derivative: Any) -> Map:
         """This formula as an op."""
@@ -232,6 +235,11 @@ def _shrunk(weights: Any, factor: float) -> tuple[Any]:
 
 shrunk: Final = op("shrunk", _shrunk, flops=lambda weights, factor: weights.size, writes="weights")
 
+
+def _squared(square: Callable[[Any], Any], factor: Any, difference: Any) -> tuple[Any, Any]:
+    return square(difference), factor * difference
+
+
 mse: Final = Pointwise(
     "mse",
     Formula(
@@ -250,6 +258,17 @@ mse: Final = Pointwise(
     ),
     keeps="prediction target",
 )
+
+mse_forward_and_backward: Final[Callable[..., tuple[Any, Any]]] = Formula(
+    lambda xp, prediction, target, scale: _squared(xp.square, 2 * scale, prediction - target),
+    lambda hl, prediction, target, scale: hl.Tuple(
+        _squared(lambda difference: difference * difference, hl.f32(2) * scale, prediction - target)
+    ),
+    arrays=2,
+    flops=3,
+    least=SMALL + 1,
+    results=2,
+).op("mse.forward_and_backward")
 
 
 def _log(hl: Any, p: Any, eps: Any) -> Any:

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
-from typednn.kernels.pointwise import mse
+from typednn.kernels.pointwise import mse, mse_forward_and_backward
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
 
 A = TypeVar("A", bound=AnyArray)
@@ -41,6 +41,14 @@ class MSE(Loss[AnyArray, AnyArray], Generic[Value]):
 
     def loss_grad(self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]) -> Float[A, "batch *features"]:
         return mse.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
+
+    def loss_and_grad(
+        self, prediction: Float[A, "batch *features"], target: Float[A, "batch *features"]
+    ) -> tuple[Value, Float[A, "batch *features"]]:
+        """`loss` and `loss_grad`, in one pass over the arrays."""
+        losses, gradient = mse_forward_and_backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
+        value: Value = reduced(losses, self.reduction)
+        return value, gradient
 
     def __repr__(self) -> str:
         return f"MSE(reduction={self.reduction!r})"

@@ -57,6 +57,16 @@ class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
             self.check_target(target, prediction.shape[1])
         return softmax_cross_entropy.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
 
+    def loss_and_grad(
+        self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
+    ) -> tuple[Value, Float[Array2, "batch classes"]]:
+        """`loss` and `loss_grad`, in one pass over the scores."""
+        self.check_target(target, prediction.shape[1])
+        scale = 1.0 / alpha(prediction.shape, self.reduction)
+        losses, gradient = softmax_cross_entropy.forward_and_backward(prediction, target, scale)
+        value: Value = reduced(losses, self.reduction)
+        return value, gradient
+
     def check_target(self, target: Any, classes: int) -> None:
         """Refuse labels that are no class, with their row. This waits for a device, so `fit` calls it while labels are on the host."""
         if len(target.shape) == 1 and switch.mode != "off":

@@ -41,6 +41,7 @@ class Node(Stateful):
     forward: Callable[..., Any]
     backward: Callable[..., Any]
     update: Callable[..., None]
+    named_gradients: Callable[..., dict[str, AnyArray]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         cls.fields = declared_fields(cls)
@@ -65,8 +66,12 @@ class Node(Stateful):
     def children(self) -> Iterator[tuple[str, Node]]:
         """The sublayers by name: declared ones in the order of declaration, then the others in the order of assignment."""
         attributes = vars(self)
-        # A step calls this on every layer, and most hold numbers only: skip plain values first.
-        names = [name for name, value in attributes.items() if value.__class__ not in _PLAIN]
+        # A step calls this on every layer, and most hold numbers and tuples of them only: skip these first.
+        names = [
+            name
+            for name, value in attributes.items()
+            if value.__class__ not in _PLAIN and not (value.__class__ is tuple and _PLAIN.issuperset(map(type, value)))
+        ]
         if len(names) > 1:
             names = list(dict.fromkeys([*(name for name in self.declared if name in names), *names]))
         for name in names:
@@ -101,7 +106,8 @@ class Node(Stateful):
     @property
     def owns_parameters(self) -> bool:
         """Whether this module itself declares a parameter that is not switched off."""
-        return next(self.held_parameters(), None) is not None
+        learnt = type(self).learnt
+        return bool(learnt) and any(name not in self.__typednn_storage__.absent for name, _ in learnt)
 
     @property
     def is_placed(self) -> bool:

@@ -6,6 +6,8 @@ each part's ``update``. Where no part has one of its own, that is one walk and o
 A parameter that several layers of one model share is stepped once, with the sum of its uses' derivatives, in the ``update`` of the layer
 that holds it first. That layer gets a gradient with the sum in it. In the ``update`` of a later holder, the step of that
 parameter is left out; whatever else it does is done.
+
+`update_if` asks about the derivatives first: they are gathered here anyway, and nothing is written yet.
 """
 
 from __future__ import annotations
@@ -13,21 +15,23 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from typednn.arrays import AnyArray
 from typednn.contracts.checks import Contract, contracted, judge, signature, switch
 from typednn.contracts.derivatives import check_derivative, check_optimizer
 from typednn.contracts.protocols import Optimizer
 from typednn.errors import LocatedError
 from typednn.kernels.pointwise import add
 from typednn.module.calls import locate
-from typednn.module.gradients import with_fields
+from typednn.module.gradients import Gradient, with_fields
 from typednn.module.tree import Node, Use, summed
 
 Update = TypeVar("Update", bound=Callable[..., None])
+Accepts: TypeAlias = Callable[[Iterable[AnyArray]], bool]
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -50,9 +54,36 @@ class _Running(threading.local):
 
     ties: Mapping[int, _Tie] = MappingProxyType({})  # by cell
     members: frozenset[int] = frozenset()  # the model's modules: another model's update is its own
+    accepts: Accepts | None = None  # what `update_if` asks, until it was asked
 
 
 _running = _Running()
+
+
+class _Refused(Exception):  # not an error: it ends an update before the first step
+    """`update_if` was answered False."""
+
+
+def update_if(accepts: Accepts, module: Node, optimizer: Any, grad: Any) -> bool:
+    """``module.update(optimizer, grad)`` if ``accepts`` the derivatives by all parameters; if not, nothing is written. Which of both."""
+    _running.accepts = accepts
+    try:
+        module.update(optimizer, grad)
+    except _Refused:
+        return False
+    finally:
+        _running.accepts = None
+    return True
+
+
+def _ask(module: Node, grad: Any, uses: Sequence[Use], by_hand: bool) -> None:
+    accepts, _running.accepts = _running.accepts, None
+    if not by_hand:
+        derivatives: Iterable[AnyArray] = [derivative for _, _, derivative in summed(uses)]
+    else:  # such a layer may keep parameters to itself, but their derivatives are in the gradient
+        derivatives = (grad.leaves() if isinstance(grad, Gradient) else module.named_gradients(grad)).values()
+    if accepts is not None and not accepts(derivatives):
+        raise _Refused
 
 
 def inherited(update: Update) -> Update:
@@ -184,16 +215,17 @@ def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bo
     except LocatedError as error:
         locate(error, module)
         raise
-    if switch.mode == "off":
-        return uses, by_hand
-    kind: type = optimizer.__class__
-    if kind not in _optimizers or switch.mode == "full":
-        where = f"{module.label()}.update"
-        check_optimizer(where, module, optimizer)
-        judge(where, module, ["optimizer"], [Optimizer], [optimizer])
-        _optimizers.add(kind)
-    for path, cell, derivative, _ in uses:
-        _hold(module, path, cell.array, derivative)
+    if switch.mode != "off":
+        kind: type = optimizer.__class__
+        if kind not in _optimizers or switch.mode == "full":
+            where = f"{module.label()}.update"
+            check_optimizer(where, module, optimizer)
+            judge(where, module, ["optimizer"], [Optimizer], [optimizer])
+            _optimizers.add(kind)
+        for path, cell, derivative, _ in uses:
+            _hold(module, path, cell.array, derivative)
+    if _running.accepts is not None:
+        _ask(module, grad, uses, by_hand)
     return uses, by_hand
 
 

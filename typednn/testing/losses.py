@@ -84,6 +84,14 @@ def purity(subject: LossSubject) -> None:
     same("prediction and target stay as they are", before, arrays)
 
 
+def together(subject: LossSubject) -> None:
+    """``loss_and_grad``, if the loss has it, gives what loss and loss_grad give."""
+    loss, arrays = subject.ready(), subject.arrays()
+    if hasattr(loss.__class__, "loss_and_grad"):
+        value, gradient = loss.loss_and_grad(*arrays)
+        same("loss_and_grad gives what both give", [np.asarray(loss.loss(*arrays)), loss.loss_grad(*arrays)], [np.asarray(value), gradient])
+
+
 def refusals(subject: LossSubject) -> None:
     """Wrong rank, size, precision and kind are errors if they contradict the annotations."""
     loss, arrays = subject.ready(), subject.arrays()
@@ -116,6 +124,7 @@ LOSS_LAWS: Final[Mapping[str, Callable[[LossSubject], None]]] = {
     "derivatives": derivatives,
     "shape": shape,
     "purity": purity,
+    "together": together,
     "refusals": refusals,
     "modes": modes,
 }

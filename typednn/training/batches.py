@@ -1,6 +1,6 @@
 """Protocols of `fit`'s arguments: a loss with a value, and batches of inputs and targets with a position that can be saved."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
 Prediction = TypeVar("Prediction")
@@ -10,11 +10,23 @@ Y = TypeVar("Y", covariant=True)
 
 
 class ValuedLoss(Protocol[Prediction, Target]):
-    """A loss whose value is one number, which can be shown: any reduction of `typednn.losses` that gives a number."""
+    """A loss whose value is one number, which can be shown: any reduction of `typednn.losses` that gives a number.
+
+    It may have a ``loss_and_grad`` too, which returns both results for the same arguments. Then `fit` calls only that.
+    """
 
     def loss(self, prediction: Prediction, target: Target) -> float: ...
 
     def loss_grad(self, prediction: Prediction, target: Target) -> Prediction: ...
+
+
+def one_pass(loss: object) -> Callable[[Any, Any, Any], tuple[Any, Any]] | None:
+    """The ``loss_and_grad`` of the loss's class; None where there is none, or where a derived class has another loss or loss_grad."""
+    for kind in type(loss).__mro__:
+        members: Mapping[str, Any] = vars(kind)
+        if {"loss", "loss_grad", "loss_and_grad"} & members.keys():
+            return members.get("loss_and_grad")
+    return None
 
 
 class BatchLike(Protocol[X, Y]):

@@ -1,7 +1,7 @@
 """The origin of a NaN or an infinity: the first layer, the first parameter, or the data."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from typednn.arrays import is_floating, namespace
 from typednn.backends import to_number
 from typednn.module.calls import Call, observing
-from typednn.module.gradients import Gradient
 from typednn.module.module import Module
 from typednn.training.evaluation import evaluating
 
@@ -22,9 +21,9 @@ def finite(array: Any) -> bool:
     return math.isfinite(to_number(namespace(array).vdot(array, array))) or bool(to_number(namespace(array).isfinite(array).all()))
 
 
-def finite_gradient(model: Module, grad: Any) -> bool:
-    """Whether the derivative by every parameter is finite."""
-    return all(map(finite, grad.leaves().values() if isinstance(grad, Gradient) else model.named_gradients(grad).values()))
+def all_finite(arrays: Iterable[Any]) -> bool:
+    """Whether every number of every array is finite."""
+    return all(map(finite, arrays))
 
 
 def finite_rows(x: Any) -> Any:

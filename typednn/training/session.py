@@ -17,6 +17,7 @@ from typednn.errors import ArgumentError, MissingExtra, StateError, explain
 from typednn.layer import Layer
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
+from typednn.module.updates import update_if
 from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.environment import differences
@@ -25,15 +26,15 @@ from typednn.runs.run import Run, restore
 from typednn.runs.run_files import parsed
 from typednn.runs.state import Json, TrainingState
 from typednn.tasks import Task
-from typednn.training.batches import Batches, ValuedLoss
+from typednn.training.batches import Batches, ValuedLoss, one_pass
 from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
 from typednn.training.events import Events
-from typednn.training.finite import finite_each, finite_gradient, finite_rows, place_in_forward, place_in_gradient
+from typednn.training.finite import all_finite, finite_each, finite_rows, place_in_forward, place_in_gradient
 from typednn.training.progress import Display, summary
 from typednn.training.signals import Stop
 
-_UNREAD = 0.25  # seconds between two reads of results on a device
+_UNREAD = 0.25  # seconds between two reports
 _STEP = tuple(each.name for each in fields(Step))
 
 
@@ -83,6 +84,7 @@ class Session:
     loss_array: Callable[[Any, Any], Any] | None = None
     """The loss on its device, so that results of several steps are read at once. Without it, and with clipping, each step is read."""
     check_target: Callable[[Any, int], object] | None = None
+    loss_and_grad: Callable[[Any, Any, Any], tuple[Any, Any]] | None = field(init=False)
     at_once: bool = field(init=False)
     events: Events | None = None
     display: Display = field(init=False)
@@ -97,7 +99,8 @@ class Session:
     def __post_init__(self) -> None:
         if self.model.device != "cpu" and self.clip is None:
             self.loss_array, self.check_target = getattr(self.loss, "loss_array", None), getattr(self.loss, "check_target", None)
-        self.at_once = self.loss_array is None or any(type(each).on_step is not Callback.on_step for each in self.callbacks)
+        self.loss_and_grad = one_pass(self.loss)
+        self.at_once = any(type(each).on_step is not Callback.on_step for each in self.callbacks)
 
     def train(self, stack: ExitStack) -> History:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
@@ -115,6 +118,7 @@ class Session:
                 self.callbacks.insert(0, self.events)
             except MissingExtra as error:
                 self.display.note(f"no TensorBoard events: {error}")
+        stack.callback(self._report_done)
         self.clock = self.last_report = time.perf_counter()
         self.deadline = math.inf if self.time_limit is None else self.clock + self.time_limit
         while not self._ends():
@@ -149,13 +153,17 @@ class Session:
             self.check_target(y, prediction.shape[1])  # while the labels are on the host: on the device this would wait
         y = to_device(y, self.model.device)
         if self.loss_array is not None:
-            value = self.loss_array(prediction, y)
+            value, derivative = self.loss_array(prediction, y), self.loss.loss_grad(prediction, y)
             self.part.finite.append(finite_rows(x))
         else:
-            value = float(self.loss.loss(prediction, y))
+            both = self.loss_and_grad
+            value, derivative = (self.loss.loss(prediction, y), None) if both is None else both(self.loss, prediction, y)
+            value = float(value)
             if not math.isfinite(value):
                 self._diverged(self.state.step + 1, "the loss", str(value), place_in_forward(self.model, x))
-        grad = self.model.backward(self.loss.loss_grad(prediction, y))
+            if both is None:
+                derivative = self.loss.loss_grad(prediction, y)
+        grad = self.model.backward(derivative)
         if self.accumulate > 1:
             if not isinstance(grad, Gradient):
                 raise ArgumentError(
@@ -186,14 +194,17 @@ class Session:
             gradients = self.model.named_gradients(grad)
             part.derivatives = list(gradients)
             part.finite.append(finite_each([part.loss, *gradients.values()]))
-        elif not finite_gradient(self.model, grad):
-            self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
         if self.clip is not None:
+            if isinstance(grad, Gradient) and not all_finite(grad.leaves().values()):
+                self._gradient_diverged(grad)
             grad = clip_grad_norm(grad, self.clip)
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
-        self.model.update(self.optimizer, grad)
+        if self.loss_array is not None:
+            self.model.update(self.optimizer, grad)
+        elif not update_if(all_finite, self.model, self.optimizer, grad):
+            self._gradient_diverged(grad)
         self.state.step += 1
         part.step, part.seconds = self.state.step, self._seconds()
         self.pending.append(part)
@@ -207,6 +218,11 @@ class Session:
         self.state.total_seconds += now - self.clock
         self.clock = now
         return self.state.total_seconds
+
+    def _report_done(self) -> None:
+        """After an error too, each step that is done is in the metrics, unless its results are still on a device."""
+        if self.pending and self.loss_array is None:
+            self._report()
 
     def _report(self) -> None:
         """Write and show the pending steps, and call the callbacks with them; waits once for a device."""
@@ -265,6 +281,9 @@ class Session:
     def number(self) -> int:
         """The current epoch, from 1."""
         return len(self.state.epochs) + 1
+
+    def _gradient_diverged(self, grad: Any) -> None:
+        self._diverged(self.state.step + 1, "the gradient", "NaN or infinity", place_in_gradient(self.model, grad))
 
     def _diverged(self, step: int, what: str, got: str, place: str) -> None:
         got = f"{got} in step {step} (epoch {self.number}), first {place}"

@@ -48,6 +48,10 @@ def test_is_the_reference(gpu, batch, classes, soft, scale, offset, seed):
     bound = 8 * eps * ((spread + 16) * softmax.forward(wide[0]) + target) * scale + 1e-30
     assert (np.abs(grad - exact) <= bound).all()
 
+    both = softmax_cross_entropy.forward_and_backward(*map(gpu.put, (logits, target)), scale)
+    assert [gpu.get(each).tobytes() for each in both] == [loss.tobytes(), grad.tobytes()]
+    assert softmax_cross_entropy.forward_and_backward.op.engine(*map(gpu.put, (logits, target)), scale).name == "cuda"
+
 
 @pytest.mark.parametrize("spoiled", [0, 1])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

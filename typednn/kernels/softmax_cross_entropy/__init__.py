@@ -28,5 +28,12 @@ forward: Final = op(
     keeps="logits target",
     backward=backward,
 )
+forward_and_backward: Final = op(
+    "softmax_cross_entropy.forward_and_backward",
+    reference.forward_and_backward,
+    Engine("halide", cpu.forward_and_backward, "logits", others=_TARGET, plan=cpu.plan),
+    Engine("cuda", cuda.forward_and_backward, "logits", sizes=cuda.covers, on=on_gpu),
+    flops=lambda logits, target, scale: 10 * logits.size,
+)
 
-__all__ = ["backward", "forward", "one_hot"]
+__all__ = ["backward", "forward", "forward_and_backward", "one_hot"]

@@ -1,4 +1,4 @@
-"""Cross entropy of logits in Halide: each row is read once for the loss, and once for its gradient.
+"""Cross entropy of logits in Halide: each row is read once, for the loss and its gradient.
 
 The formulas are those of reference.py. A label stands for a row of probabilities that is never written. Numbers whose exponential is
 below the smallest normal one, 1.2e-38, count as 0.
@@ -12,12 +12,12 @@ from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, spec
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
 
-def plan(logits: Array2, target: Array2 | IntArray1, *_: object) -> tuple[Kernel, Kernel] | None:
-    """The kernels, where the target is a label for each row, or a row of probabilities."""
+def plan(logits: Array2, target: Array2 | IntArray1, *_: object) -> Kernel | None:
+    """The kernel, where the target is a label for each row, or a row of probabilities."""
     labelled = len(target.shape) == 1
     if target.shape != logits.shape[: len(target.shape)] or labelled != (target.dtype.itemsize == 8):
         return None
-    return _kernels[logits.shape[1], labelled]
+    return _kernel[logits.shape[1], labelled]
 
 
 def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable[[Any, Any], Any]:
@@ -32,50 +32,43 @@ def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable
     return at
 
 
-def _build_forward(hl: Any, cpu: Cpu, logits: Any, target: Any, classes: int, labelled: bool) -> Any:
-    c, b, loss, log = hl.Var("c"), hl.Var("b"), hl.Func("loss"), hl.Func("log")
-    _, row_sum, top = exponentials(hl, cpu, logits, classes, loss, c, b)
+def _build(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
+    c, b, both, log = hl.Var("c"), hl.Var("b"), hl.Func("both"), hl.Func("log")
+    exps, row_sum, top = exponentials(hl, cpu, logits, classes, both, c, b)
     # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't handle.
     log[b] = hl.select(nan.is_nan(hl, row_sum[b]), row_sum[b], hl.log(row_sum[b]))
-    log.compute_at(loss, b)
+    log.compute_at(both, b)
     # Strictly in this order: top + log loses the logarithm where logits are large.
     log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
-    probability = _probability(hl, target, classes, labelled)(c, b)
-    loss[c, b] = hl.select(probability == 0, hl.f32(0), log_softmax) * -probability
-    return by_rows(hl, cpu, loss, c, b, logits.dim(1).extent(), classes)
-
-
-def _build_backward(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
-    c, b, grad = hl.Var("c"), hl.Var("b"), hl.Func("grad")
-    exps, row_sum, _ = exponentials(hl, cpu, logits, classes, grad, c, b)
     probability = _probability(hl, target, classes, labelled)
-    target_sum = total(hl, cpu, "target_sum", probability, classes, grad, b)
-    grad[c, b] = (exps[c, b] / row_sum[b] * target_sum[b] - probability(c, b)) * scale
-    return by_rows(hl, cpu, grad, c, b, logits.dim(1).extent(), classes)
+    target_sum = total(hl, cpu, "target_sum", probability, classes, both, b)
+    loss = hl.select(probability(c, b) == 0, hl.f32(0), log_softmax) * -probability(c, b)
+    both[c, b] = hl.Tuple([loss, (exps[c, b] / row_sum[b] * target_sum[b] - probability(c, b)) * scale])
+    return by_rows(hl, cpu, both, c, b, logits.dim(1).extent(), classes)
 
 
 @specialised("softmax_cross_entropy", "numbers of classes")
-def _kernels(classes: int, labelled: bool) -> tuple[Kernel, Kernel] | None:
-    """Forward and backward."""
+def _kernel(classes: int, labelled: bool) -> Kernel | None:
     if classes < LEAST_FEATURES:
         return None
     rows, options = Array("batch", classes), {"classes": classes, "labelled": labelled}
-    inputs = rows, Array("batch", dtype="int64") if labelled else rows
-    return (
-        kernel("softmax_cross_entropy.forward", _build_forward, inputs=inputs, outputs=(rows,), options=options),
-        kernel("softmax_cross_entropy.backward", _build_backward, inputs=(*inputs, Scalar()), outputs=(rows,), options=options),
-    )
+    inputs = rows, Array("batch", dtype="int64") if labelled else rows, Scalar()
+    return kernel("softmax_cross_entropy", _build, inputs=inputs, outputs=(rows, rows), options=options)
 
 
-def forward(planned: tuple[Kernel, Kernel], logits: Array2, target: Array2 | IntArray1) -> Array2:
-    """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
+def forward_and_backward(planned: Kernel, logits: Array2, target: Array2 | IntArray1, scale: float) -> tuple[Array2, Array2]:
+    """The loss of each sample and class, 0 where the target is 0, even for a logit of -inf; and the scaled loss by each logit."""
     loss: Array2 = empty(logits.shape)
-    planned[0].call(logits, target, loss)
-    return loss
-
-
-def backward(planned: tuple[Kernel, Kernel], logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
-    """The scaled loss by each logit."""
     grad: Array2 = empty(logits.shape)
-    planned[1].call(logits, target, scale, grad)
-    return grad
+    planned.call(logits, target, scale, loss, grad)
+    return loss, grad
+
+
+def forward(planned: Kernel, logits: Array2, target: Array2 | IntArray1) -> Array2:
+    """The loss alone, by the same kernel: two would take twice as long to compile, and may round differently."""
+    return forward_and_backward(planned, logits, target, 1.0)[0]
+
+
+def backward(planned: Kernel, logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
+    """The derivative alone."""
+    return forward_and_backward(planned, logits, target, scale)[1]

@@ -93,3 +93,8 @@ def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2
     grad: Array2 = namespace(logits).empty(logits.shape, dtype=logits.dtype)
     _backward.rows(*logits.shape, logits, probabilities(logits, target), grad, float(scale))
     return grad
+
+
+def forward_and_backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> tuple[Array2, Array2]:
+    """Both, in two launches."""
+    return forward(logits, target), backward(logits, target, scale)

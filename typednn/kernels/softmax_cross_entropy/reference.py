@@ -31,6 +31,11 @@ def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2
     return grad
 
 
+def forward_and_backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> tuple[Array2, Array2]:
+    """Both, for engines that compute them in one pass."""
+    return forward(logits, target), backward(logits, target, scale)
+
+
 def probabilities(logits: Array2, target: Any) -> Array2:
     """The target as a probability for each class."""
     targets: Array2 = one_hot(target, logits.shape[1], logits.dtype, logits) if len(target.shape) == 1 else target
