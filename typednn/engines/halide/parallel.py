@@ -1,20 +1,16 @@
 """Compiling by several processes at once: within one process Halide compiles one kernel after another.
 
-``python -P -m typednn.engines.halide.parallel`` is one of these processes. It reads jobs from its standard input, a line each, writes the
-object files, and answers each job with a line. A process that fails leaves its job undone; then the caller compiles it itself.
+``python -P -m typednn.engines.halide.parallel`` is one of these processes. A job that fails there is left to the caller.
 """
 
 import os
-import pickle  # noqa: TID251  # jobs go through a pipe to a process that was started for them; no file is read
+import pickle  # noqa: TID251  # jobs, in a private folder, for a process that was started for them
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 
 from typednn.engines.halide import cache as on_disk
 from typednn.engines.halide import toolchain
@@ -63,7 +59,7 @@ def compiled(jobs: Sequence[Job], threads: int, show: Show | None) -> Generator[
         return
     with on_disk.build_folder() as folder:
         paths = {job.symbol: folder / f"{job.symbol}.o" for job in jobs}
-        _compile(list(zip(jobs, paths.values(), strict=True)), count, show or (lambda done, total, name: None))
+        _compile(list(zip(jobs, paths.values(), strict=True)), folder / "jobs", count, show)
         _objects.update(paths)
         try:
             yield
@@ -72,70 +68,48 @@ def compiled(jobs: Sequence[Job], threads: int, show: Show | None) -> Generator[
                 del _objects[symbol]
 
 
-def _compile(jobs: Sequence[tuple[Job, Path]], count: int, show: Show) -> None:
-    lines: deque[tuple[str, bytes]] = deque()
-    for job, path in jobs:
-        with suppress(Exception):  # a function without a name, or one that does not survive the way there
-            lines.append((job.plan.name if job.plan else "runtime", pickle.dumps((job, path)).hex().encode() + b"\n"))
-    total, done = len(lines), 0
-    finished: SimpleQueue[str | None] = SimpleQueue()
-    show(0, total, "")
-    with ExitStack() as ended:
-        for _ in range(count):
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", __name__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C is for this process, which ends them
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
-            )
-            ended.callback(_end, process)
-            Thread(target=_feed, args=(process, lines, finished), daemon=True).start()
-        while count:
-            name = finished.get()
-            if name is None:
-                count -= 1
-            else:
-                done += 1
-                show(done, total, name)
+def _compile(jobs: Sequence[tuple[Job, Path]], file: Path, count: int, show: Show | None) -> None:
+    """Have ``jobs`` done by ``count`` processes, which read them from ``file`` and write the name of each that is done into one pipe."""
+    texts: list[bytes] = []
+    for job in jobs:
+        with suppress(Exception):  # its function has no name that another process could import it by
+            texts.append(pickle.dumps(job))
+    file.write_bytes(pickle.dumps(texts))
+    reading, writing = os.pipe()
+    with ExitStack() as ended, os.fdopen(reading) as lines:
+        try:
+            for _ in range(count):
+                with open(file, "rb") as stdin:
+                    process = subprocess.Popen(
+                        [sys.executable, "-P", "-m", __name__],
+                        stdin=stdin,
+                        stdout=writing,
+                        stderr=subprocess.DEVNULL,
+                        process_group=0,  # Ctrl-C is for this process, which ends them
+                        env=os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+                    )
+                ended.callback(process.wait)
+                ended.callback(process.kill)
+        finally:
+            os.close(writing)
+        if show is not None:
+            show(0, len(texts), "")
+        for done, name in enumerate(lines, 1):
+            if show is not None:
+                show(done, len(texts), name.strip())
 
 
-def _feed(process: subprocess.Popen[bytes], lines: deque[tuple[str, bytes]], finished: SimpleQueue[str | None]) -> None:
-    """Give ``process`` one job after another until none is left, or it has ended."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with suppress(OSError, ValueError, IndexError):  # it has ended; its pipes were closed; no job is left
-        while True:
-            name, line = lines.popleft()
-            process.stdin.write(line)
-            process.stdin.flush()
-            if not process.stdout.readline():
-                break
-            finished.put(name)
-    finished.put(None)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()
-
-
-def serve() -> None:
-    """Do the jobs of standard input."""
-    for line in sys.stdin.buffer:
-        with suppress(Exception):
-            job, path = pickle.loads(bytes.fromhex(line.decode()))
+def _work() -> None:
+    """Do those jobs of standard input that no other process has begun."""
+    for text in pickle.load(sys.stdin.buffer):
+        with suppress(Exception):  # the caller compiles what is missing, and raises the error
+            job, path = pickle.loads(text)
+            path.with_suffix(".begun").touch(exist_ok=False)
             unfinished = path.with_suffix(".unfinished")
             job.write(unfinished)
             unfinished.replace(path)
-        sys.stdout.buffer.write(b"\n")
-        sys.stdout.buffer.flush()
+            os.write(1, f"{job.plan.name if job.plan else 'runtime'}\n".encode())
 
 
 if __name__ == "__main__":
-    serve()
+    _work()
