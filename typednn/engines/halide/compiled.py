@@ -93,8 +93,6 @@ def _compile_with_others(first: Kernel) -> None:
         return
     rehearse, show = expected
     with _compiling():
-        if on_disk.has(_key(first.plan)):  # another thread has compiled it meanwhile
-            return
         kernels = {_key(kernel.plan): kernel for kernel in (first, *rehearsal.noted(rehearse))}
         jobs = [] if on_disk.has(runtime.key()) else [Job(runtime.key(), None)]
         jobs += [Job(_symbol(key), kernel.plan) for key, kernel in kernels.items()]
