@@ -7,6 +7,8 @@ import re
 import signal
 import threading
 import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from rich.text import Text
 from typednn import Gradient, Input, Layer, Optimizer, S, fuse
 from typednn.arrays import Array2, IntArray1
 from typednn.data import Loader, batches
+from typednn.engines import available, get_threads, set_threads
+from typednn.engines.halide import parallel
 from typednn.errors import ArgumentError, NotForwarded, StateError
 from typednn.layer import Chain
 from typednn.layers import Linear, LinearGrad, ReLU
@@ -28,6 +32,7 @@ from typednn.optim import SGD, Adam, CosineLR, accumulate, clip_grad_norm
 from typednn.random import PCG32
 from typednn.runs import Run, RunWarning
 from typednn.training import Callback, EarlyStopping, Epoch, Evaluation, Every, History, Measured, Step, fit
+from typednn.training.progress import Display
 
 Model = Chain[Array2, Array2, str, *tuple[Any, ...]]
 
@@ -955,3 +960,54 @@ def test_no_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     _fit(_model(), *_data(), epochs=1)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not available(), reason="needs Halide")
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_kernels_of_the_first_step_are_compiled_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accumulate: int) -> None:
+    """Forward, loss, backward, optimizer and evaluation; what is trained is what a later process trains, which finds them on disk."""
+    compiled: list[set[str]] = []
+
+    @contextmanager
+    def record(jobs: Any, threads: int, show: Callable[[int, int, str], object]) -> Iterator[None]:
+        compiled.append({job.plan.name for job in jobs if job.plan is not None})
+        show(0, len(jobs), "")
+        yield
+
+    before = get_threads()
+    set_threads(2)
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(parallel, "compiled", record)
+    monkeypatch.setenv("TYPEDNN_CACHE", str(tmp_path))
+    x = np.random.default_rng(0).standard_normal((40, 6), dtype=np.float32)
+    y = (x[:, 0] > x[:, 1]).astype(np.int64)
+    trained: list[Any] = []
+    try:
+        for _ in range(2):
+            model = fuse((Input(6) >> Linear(6, 30 + accumulate) >> ReLU() >> Linear(30 + accumulate, 34 + accumulate)).init(PCG32(0)))
+            optimizer, told, rng = Adam(0.01, weight_decay=0.1).bind(model), Told(), PCG32(1)
+            options: dict[str, Any] = {"epochs": 1, "validation": Evaluation(x, y), "callbacks": [told], "clip_grad_norm": 0.5}
+            history = fit(model, SoftmaxCrossEntropy(), optimizer, Loader(x, y, batch_size=20, rng=rng), accumulate=accumulate, **options)
+            arrays = {name: np.array(value) for name, value in {**model.state_dict(), **optimizer.state_dict()}.items()}
+            trained.append((arrays, [step.loss for step in told.steps], history.evaluations, rng.permutation(9)))
+    finally:
+        set_threads(before)
+    assert len(compiled) == 1  # no kernel was missing afterwards
+    assert {"linear.tiles", "linear.backward", "softmax_cross_entropy.forward", "softmax_cross_entropy.backward"} <= compiled[0]
+    np.testing.assert_equal(trained[0], trained[1])
+
+
+def test_progress_of_compiling(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for shown in (False, True):
+        display = Display(shown=shown, total=3, done=0, epochs=1)
+        for done in range(3):
+            display.compiling(done, 2, "linear.tiles")
+        display.close()
+        assert capsys.readouterr() == ("", "compiling 2 kernels for these sizes and this processor\n" * shown)
+    monkeypatch.setattr(Console, "is_terminal", True)
+    display = Display(shown=True, total=3, done=0, epochs=1)
+    display.compiling(1, 2, "linear.tiles")
+    display.close()
+    said = Text.from_ansi(capsys.readouterr().err).plain
+    assert "compiling 2 kernels" in said
+    assert "1 done  linear.tiles" in said

@@ -35,13 +35,14 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Final, Protocol, TypeVar, final
+from importlib import import_module
+from typing import Any, Final, Protocol, TypeVar, cast, final
 
 from typednn.arrays import AnyArray, namespace
 from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan
 from typednn.engines.halide.toolchain import Argument
 from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM, PARALLEL_FROM_EXP, SMALL, decay, is_positive, scheduled, times_slope
-from typednn.kernels.op import Engine, op
+from typednn.kernels.op import OPS, Engine, op
 
 P = TypeVar("P", bound=AnyArray)
 
@@ -89,6 +90,9 @@ class Formula:
     def __repr__(self) -> str:
         return f"{self.__module__}.{self.name}"
 
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
+        return _declared, (self.__module__, self.name)
+
     @cached_property
     def kernel(self) -> Kernel:
         """One pass over memory."""
@@ -113,6 +117,13 @@ class Formula:
         compilable = self.on_numbers is not None and hasattr(sys.modules.get(self.__module__), "__file__")
         declared: Any = op(name, self.reference, *[engine] * compilable, flops=lambda x, *_: self.flops * x.size, names=names, **derivative)
         return declared  # type: ignore[no-any-return]
+
+
+def _declared(module: str, name: str) -> Formula:
+    """The formula of the op ``name``, which ``module`` declares."""
+    import_module(module)
+    run: Any = OPS[name].engines[0].run
+    return cast("Formula", run.__self__)
 
 
 def _build(hl: Any, cpu: Cpu, *inputs: Any, formula: Formula) -> Any:

@@ -20,24 +20,38 @@ import functools
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from functools import partial
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
 from typednn.contracts.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
 from typednn.contracts.derivatives import GradientContract, Outermost, Record, checked_backward
+from typednn.engines.halide.rehearsal import Rehearsal, asked
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
 from typednn.module.fields import not_forwarded
 from typednn.module.gradients import Gradient, set_shared
+from typednn.module.rehearsal import forward_and_backward, is_known
 from typednn.module.state import PLACEMENT
 from typednn.module.tree import Node
 
 # The batch law of the Protocols, for every layer: whatever the other axes are, the first is kept.
 _BATCH_LAW = ((Shaped[AnyArray, "batch *input"],), Shaped[AnyArray, "batch *output"])
 
-# Of a forward, a new object for each.
+# Of a forward, a new object for each; then its model and inputs.
 _outer = Outermost()
+
+
+def _rehearsal() -> Rehearsal | None:
+    """How to repeat the outermost forward that runs now, with its backward, if it may be repeated."""
+    if not _outer.running:
+        return None
+    module, inputs = cast("tuple[Node, Any]", _outer.running[1:])
+    return partial(forward_and_backward, module, inputs if isinstance(inputs, tuple) else (inputs,)) if is_known(module) else None
+
+
+asked.append(_rehearsal)
 
 
 def locate(error: LocatedError | MemoryError, module: Node) -> None:
@@ -141,7 +155,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                 tokens = _outer.running
                 if not tokens:
                     state.token = object()
-                    tokens.append(state.token)
+                    tokens += state.token, self, x
                     try:
                         output = run(self, x)
                     finally:

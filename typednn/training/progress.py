@@ -62,6 +62,14 @@ class Display:
             self._bar.update(self._task, completed=step, description=description, numbers=numbers)
             self._bar.refresh()
 
+    def compiling(self, done: int, total: int, name: str) -> None:
+        """While kernels are compiled: on the bar, or a line at the start."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=f"compiling {total} kernels", numbers=f"{done} done  {name}" if done else "")
+            self._bar.refresh()
+        elif not done:
+            self.note(f"compiling {total} kernels for these sizes and this processor")
+
     def epoch(self, epoch: Epoch, step: int, measured: Measured | None, speed: float) -> None:
         """After an epoch: the bar, or a line."""
         self._draw(step, epoch.number, epoch.loss, speed)

@@ -6,17 +6,19 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, final
 
 import numpy as np
 
 from typednn.backends import read_together, to_device, to_numpy
 from typednn.contracts.protocols import Optimizer
+from typednn.engines.halide.rehearsal import expecting
 from typednn.errors import ArgumentError, MissingExtra, StateError, explain
 from typednn.layer import Layer
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
+from typednn.module.rehearsal import copied, is_known
 from typednn.module.updates import update_if
 from typednn.optim import clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
@@ -79,6 +81,7 @@ class Session:
     keep: int
     progress: bool
     state: TrainingState
+    batch: Any = None  # x and y of the step in progress
     part: _Pending = field(default_factory=_Pending)  # the step in progress
     pending: list[_Pending] = field(default_factory=list[_Pending])
     loss_array: Callable[[Any, Any], Any] | None = None
@@ -119,6 +122,7 @@ class Session:
             except MissingExtra as error:
                 self.display.note(f"no TensorBoard events: {error}")
         stack.callback(self._report_done)
+        stack.enter_context(expecting(self._rehearse, self.display.compiling))
         self.clock = self.last_report = time.perf_counter()
         self.deadline = math.inf if self.time_limit is None else self.clock + self.time_limit
         while not self._ends():
@@ -134,6 +138,7 @@ class Session:
         """The rest of the epoch, or until there is a reason to end."""
         self.model.train()
         for batch in self.loader.batches():
+            self.batch = batch.x, batch.y
             self._batch(to_device(batch.x, self.model.device), batch.y)
             last = self.loader.step >= self.loader.steps_per_epoch
             if self.part.batches == self.accumulate or last:
@@ -290,6 +295,25 @@ class Session:
         raise StateError(
             explain("fit", f"{what} must stay finite", got, "lower the learning rate, clip the gradient, or look for NaN in the data")
         )
+
+    def _rehearse(self) -> None:
+        """The step in progress, and a batch of the evaluation, on copies of all that they change."""
+        optimizer, validation = self.optimizer, self.validation
+        groups = [optimizer.settings, *dict(optimizer.groups).values()] if isinstance(optimizer, GradientOptimizer) else []
+        if not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
+            return
+        model, loss, optimizer, (x, y) = copied(self.model, self.loss, optimizer, self.batch)
+        nothing: dict[str, Any] = {"run": None, "callbacks": [], "events": None, "early_stopping": None, "transforms": ()}
+        start: dict[str, Any] = {"stop": Stop(), "state": TrainingState(), "part": _Pending(), "pending": []}
+        other = replace(self, model=model, loss=loss, optimizer=optimizer, **nothing, **start)
+        other.display = Display(shown=False, total=0, done=0, epochs=0)
+        model.train()
+        other._batch(x, y)
+        other._update()
+        if validation is not None:
+            rows = slice(validation.batch_size)
+            labels = None if validation.labels is None else validation.labels[rows]
+            other._evaluate(replace(validation, x=validation.x[rows], y=validation.y[rows], labels=labels), 1)
 
     # ------------------------------------------------------------------ between steps
 

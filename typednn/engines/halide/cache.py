@@ -50,20 +50,32 @@ def entry(key: str, build: Callable[[Path], None]) -> Generator[Path]:
         yield _library(f"{key}.so", key, build, opened)
 
 
-def _library(name: str, key: str, build: Callable[[Path], None], opened: ExitStack) -> Path:
-    """The library of ``key``, called ``name``, which is built if it is missing."""
+def has(key: str) -> bool:
+    """Whether the library of ``key`` is there."""
+    with ExitStack() as opened:
+        return _found(f"{key}.so", key, opened)[2] is not None
+
+
+def _found(name: str, key: str, opened: ExitStack) -> tuple[Path | None, Path | None, Path | None]:
+    """The user's folder, a path to it if its entries may be loaded, and the undamaged library there or in this process's folder."""
     users = _users_folder()
     safe = None if users is None else _through_descriptor(users, opened)
-    for folder in (safe, _own):
-        if folder is not None:
-            with suppress(OSError):
-                os.utime(folder / name, follow_symlinks=False)  # used now; first, so that no other process removes it meanwhile
-            if _is_undamaged(folder / name, key):
-                return folder / name
+    paths = [folder / name for folder in (safe, _own) if folder is not None]
+    for path in paths:
+        with suppress(OSError):
+            os.utime(path, follow_symlinks=False)  # used now; first, so that no other process removes it meanwhile
+    return users, safe, next((path for path in paths if _is_undamaged(path, key)), None)
+
+
+def _library(name: str, key: str, build: Callable[[Path], None], opened: ExitStack) -> Path:
+    """The library of ``key``, called ``name``, which is built if it is missing."""
+    users, safe, found = _found(name, key, opened)
+    if found is not None:
+        return found
     if safe is not None:
         _sweep(safe, _UNFINISHED)
     _sweep(Path(tempfile.gettempdir()), _PRIVATE)
-    with _build_folder() as folder:
+    with build_folder() as folder:
         build(folder / name)
         content = (folder / name).read_bytes()
     content += _MARK + _seal(content, key)
@@ -191,7 +203,7 @@ def _lock(descriptor: int, *, wait: bool = True) -> bool:
 
 
 @contextmanager
-def _build_folder() -> Generator[Path]:
+def build_folder() -> Generator[Path]:
     """A private folder for one compilation."""
     with tempfile.TemporaryDirectory(prefix=_PRIVATE) as folder:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)

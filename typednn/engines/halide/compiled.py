@@ -1,5 +1,7 @@
 """Kernels: described once, compiled at the first call or loaded from disk, then called with NumPy arrays.
 
+Where it is known what a first call belongs to (`rehearsal`), the other kernels of that computation are compiled with it, in parallel.
+
 A call is checked (kind, dtype, layout, shape), fills the arrays' addresses into a frame, and runs with the interpreter's lock released. A
 frame is the C structures that a kernel reads its arguments from, prepared for the shapes of an earlier call. A call takes
 a frame out of the list for its shapes and puts it back afterwards, so that two threads never share one.
@@ -11,18 +13,22 @@ import ctypes
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast, final
 
 from typednn.engines.halide import cache as on_disk
-from typednn.engines.halide import runtime, sources, toolchain
+from typednn.engines.halide import parallel, rehearsal, runtime, sources, toolchain
 from typednn.engines.halide.frames import Frame, caller_of
+from typednn.engines.halide.parallel import Job
 from typednn.engines.halide.toolchain import Argument, Array, Build, Plan
 from typednn.engines.locks import Lock
+from typednn.engines.threads import get_threads
 from typednn.errors import EngineError
 
 _kernels: dict[Plan, Kernel] = {}
 _lock = Lock()
+_compiling = Lock()  # held while kernels are compiled in parallel
 
 
 def kernel(
@@ -67,25 +73,61 @@ class Kernel:
         self.call(*arguments)
 
     def _first_call(self, *arguments: Any) -> None:
+        if toolchain.linkers() and not on_disk.has(_key(self.plan)):
+            if rehearsal.rehearsing():
+                rehearsal.note(self)
+                for output in arguments[len(self.plan.inputs) :]:
+                    output.fill(0)
+                return
+            _compile_with_others(self)
+        self.load()
+        self.call(*arguments)
+
+    def load(self) -> None:
+        """Be ready to be called: compiled, unless it is on disk, and loaded."""
         with self._lock():
             if self.call == self._first_call:
                 run = _load(self.plan) if toolchain.linkers() else None
                 self.call = _in_memory(self.plan) if run is None else caller_of(self.plan, run, runtime.complaint)
-        self.call(*arguments)
 
 
-def _load(plan: Plan) -> Callable[[int], int] | None:
-    """The compiled function of ``plan``; None where libraries can't be loaded from the cache's folder."""
-    key = on_disk.digest(
+def _compile_with_others(first: Kernel) -> None:
+    """Compile what the computation that ``first`` belongs to will call, if that is known and another process can help."""
+    expected = rehearsal.expected() if get_threads() > 1 else None
+    if expected is None:
+        return
+    rehearse, show = expected
+    with _compiling():
+        kernels = {_key(kernel.plan): kernel for kernel in (first, *rehearsal.noted(rehearse))}
+        jobs = [] if on_disk.has(runtime.key()) else [Job(runtime.key(), None)]
+        jobs += [Job(_symbol(key), kernel.plan) for key, kernel in kernels.items()]
+        with suppress(OSError, RuntimeError), parallel.compiled(jobs, get_threads(), show):  # no room, no process, no thread
+            for kernel in kernels.values():
+                with suppress(EngineError):  # raised where it is called
+                    kernel.load()
+
+
+def _key(plan: Plan) -> str:
+    """The key of ``plan`` in the cache."""
+    return on_disk.digest(
         runtime.key(),
         sources.digest_of(plan.build, *(value for _, value in plan.options)),
         repr((plan.name, plan.inputs, plan.outputs, plan.options)),
     )
-    symbol = f"typednn_{key}"
+
+
+def _symbol(key: str) -> str:
+    """The name of the function in the library of ``key``."""
+    return f"typednn_{key}"
+
+
+def _load(plan: Plan) -> Callable[[int], int] | None:
+    """The compiled function of ``plan``; None where libraries can't be loaded from the cache's folder."""
+    key = _key(plan)
+    symbol = _symbol(key)
 
     def build(library: Path) -> None:
-        compiled, needed = library.with_name("kernel.o"), library.with_name(runtime.soname())
-        toolchain.compile_object(plan, compiled, symbol, toolchain.host())
+        compiled, needed = parallel.object_of(Job(symbol, plan), library.parent), library.with_name(runtime.soname())
         runtime.copy(needed)
         toolchain.link([compiled, needed], library, library.name)
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from typednn.engines import threads
 from typednn.engines.halide import cache as on_disk
-from typednn.engines.halide import toolchain
+from typednn.engines.halide import parallel, toolchain
+from typednn.engines.halide.parallel import Job
 from typednn.engines.locks import Lock
 
 _lock = Lock()
@@ -61,9 +62,7 @@ def copy(to: Path) -> None:
 
 
 def _build(library: Path) -> None:
-    compiled = library.with_name("runtime.o")
-    toolchain.compile_runtime(compiled, toolchain.host())
-    toolchain.link([compiled], library, soname())
+    toolchain.link([parallel.object_of(Job(key(), None), library.parent)], library, soname())
 
 
 def soname() -> str:

@@ -99,7 +99,8 @@ def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, 
     )
     many_rows = x.dim(1).extent() >= max(16, PARALLEL // (in_features * out_features))
     y.specialize(many_rows).parallel(hl.Var("outer_n"))
-    along, across, inwards = _fitting(cpu.lanes, in_features), _fitting(cpu.lanes, out_features), hl.TailStrategy.ShiftInwards
+    # Blocks of 8x16, not 16x16: as fast or faster, and LLVM takes 0.45 s less for a kernel.
+    along, across, inwards = _fitting(min(8, cpu.lanes), in_features), _fitting(cpu.lanes, out_features), hl.TailStrategy.ShiftInwards
     packed.compute_root().split(o, o, inner_o, across, inwards).split(i, i, inner_i, along, inwards)
     packed.reorder(inner_i, inner_o, i, o).vectorize(inner_i).unroll(inner_o).specialize(many_rows).parallel(o)
     return y
