@@ -1,5 +1,6 @@
 """Convolutions with padding, activation and pooling as one kernel, against the reference in float64."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from typednn.engines import available, counting, get_threads, set_threads
 from typednn.kernels import conv2d
 from typednn.kernels.activations import IDENTITY, RELU, Activation
-from typednn.kernels.conv2d import Window, cpu, reference
+from typednn.kernels.conv2d import Window, cpu, direct, dweight, reference
+from typednn.kernels.conv2d.geometry import FEW_IMAGES
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
@@ -151,9 +153,35 @@ def test_every_way_is_the_reference(shape: Shape, activation: Activation) -> Non
     check(11, shape, True, activation, 0)
 
 
+# Of so much work that several threads share an image, and of so many weights that a single image has a kernel of its own.
+LARGE = [
+    ((21, 18, 40), (48, 3, 3), pooled(2, (1, 1, 1, 1))),
+    ((23, 19, 37), (67, 3, 3), Window()),
+    ((17, 24, 67), (33, 3, 3), Window(padding=(1, 0, 2, 1))),
+]
+
+
+@pytest.mark.parametrize("shape", LARGE, ids=["pooled", "plain", "padded"])
+@pytest.mark.parametrize("batch", [1, 3, 4, 5])
+def test_few_images_of_many_weights(shape: Shape, batch: int) -> None:
+    image, (filters, *kernel), window = shape
+    assert cpu.geometry_of(image, (filters, kernel[0], kernel[1], image[2]), window).flops() >= direct.SHARED
+    assert dweight.images_of(batch, filters * math.prod(kernel) * image[2]) == ("single" if batch < FEW_IMAGES else "few")
+    check(batch, shape, True, RELU, batch)
+
+
+@pytest.mark.parametrize("shape", LARGE, ids=["pooled", "plain", "padded"])
+def test_results_of_one_image_do_not_depend_on_the_threads(shape: Shape) -> None:
+    same_on_all_threads(1, shape)
+
+
 @each_way
 def test_results_do_not_depend_on_the_threads(shape: Shape) -> None:
-    x, weight, bias = arrays(40, shape, 4)
+    same_on_all_threads(40, shape)
+
+
+def same_on_all_threads(batch: int, shape: Shape) -> None:
+    x, weight, bias = arrays(batch, shape, 4)
     window = shape[2]
     before = get_threads()
     seen: list[list[bytes]] = []

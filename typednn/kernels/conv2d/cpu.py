@@ -92,7 +92,7 @@ def plan_backward(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
 ) -> Planned | None:
     """The kernels of `backward`; None where there are none, or dx is wanted and `backward` can't compute it."""
-    planned = _backward[x.shape[1:], weight.shape, window, activation, x.shape[0] <= dweight.FEW]
+    planned = _backward[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size)]
     if planned is None or not wants_input:
         return planned
     # With an infinity or NaN among the weights, their sum is not finite.
@@ -127,7 +127,7 @@ def backward(
 
 @specialised("conv2d", "image sizes")
 def _backward(
-    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, few: bool
+    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, images: dweight.Images
 ) -> Planned | None:
     if not _covered(image, weight, window):
         return None
@@ -135,7 +135,9 @@ def _backward(
     # Not toolchain.host(), which loads the compiler.
     lanes_along = direct.dx_lanes(processor.for_schedules(processor.host()), geometry)
     finite = geometry.reach() != (0, 0) and lanes_along != "taps"
-    return Planned(dweight_kernel(geometry, activation, few), dx_kernel(geometry, activation) if window.stride == (1, 1) else None, finite)
+    return Planned(
+        dweight_kernel(geometry, activation, images), dx_kernel(geometry, activation) if window.stride == (1, 1) else None, finite
+    )
 
 
 class PlannedProducts(NamedTuple):
@@ -151,14 +153,14 @@ def plan_by_products(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
 ) -> PlannedProducts | None:
     """The kernels of `backward_by_products`; None where there are none."""
-    return _by_products[x.shape[1:], weight.shape, window, activation, x.shape[0] <= dweight.FEW]
+    return _by_products[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size)]
 
 
 @specialised("conv2d", "image sizes")
 def _by_products(
-    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, few: bool
+    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, images: dweight.Images
 ) -> PlannedProducts | None:
-    parameters = _backward[image, weight, window, activation, few]
+    parameters = _backward[image, weight, window, activation, images]
     if parameters is None:
         return None
     geometry, pool = geometry_of(image, weight, window), None
@@ -216,15 +218,15 @@ def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, kee
     )
 
 
-def dweight_kernel(geometry: Geometry, activation: Activation, few: bool = True) -> Kernel:
-    """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias. ``few``: for up to `dweight.FEW` images."""
+def dweight_kernel(geometry: Geometry, activation: Activation, images: dweight.Images = "few") -> Kernel:
+    """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias."""
     x, weight, bias, y, winners = _arrays(geometry)
     return kernel(
         "conv2d.dweight",
         dweight.build_dweight,
         inputs=(x, y, *[y] * (activation != IDENTITY), *winners),
         outputs=(weight, bias),
-        options={"geometry": geometry, "activation": activation, "few": few},
+        options={"geometry": geometry, "activation": activation, "images": images},
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from typednn.engines import Cpu, nan
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d.geometry import (
+    FEW_IMAGES,
     Geometry,
     accumulators,
     cost_by_channels,
@@ -29,6 +30,7 @@ from typednn.kernels.conv2d.images import Derivative, Image, bordered, filled_up
 _Weights = Callable[[Any, Any, Any, Any], Any]
 _Finish = Callable[[Sequence[Any]], Any]
 _TASK = 1 << 20
+SHARED = 1 << 22  # operations for an image from which several threads pay
 
 
 def build_forward(
@@ -43,7 +45,7 @@ def build_forward(
         return weight[r, k, l, c]
 
     if cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels):
-        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finish, bias)
+        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finish, x.dim(3).extent(), bias)
     return _by_pixels(hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, finish, bias)
 
 
@@ -59,7 +61,7 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
         return weight[c, taps_across - 1 - k, taps_down - 1 - l, r]
 
     if lanes_along == "channels":
-        return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda sums: sums[0])
+        return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda sums: sums[0], dy.dim(3).extent())
     return _by_pixels(hl, cpu, transposed, derivative.planes(cpu, _computed(cpu, transposed)), weights, lambda sums: sums[0])
 
 
@@ -73,7 +75,9 @@ def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
     return min(costs, key=lambda each: costs[each])
 
 
-def _by_channels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, bias: Any = None) -> Any:
+def _by_channels(
+    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, batch: Any, bias: Any = None
+) -> Any:
     (height, width), lanes, channels, pool = geometry.out(), cpu.lanes, geometry.out_channels, geometry.pool
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
     vectors, columns, rows = tile_of_channels(cpu, channels, width, height, pool)
@@ -107,6 +111,9 @@ def _by_channels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _
         .unroll(x)
         .unroll(y)
     )
+    if geometry.flops() >= SHARED:  # too few images for all threads, which share each image instead
+        task = hl.Var("task")
+        out.specialize(batch < FEW_IMAGES).fuse(yo, o, task).parallel(task)
     parallel(hl, out, n, geometry.flops())
     sums.compute_at(out, xo).store_in(hl.MemoryType.Stack).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
     update = sums.update().reorder(c, x, y, window.x, window.y, window.z).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)

@@ -7,12 +7,13 @@ channels first: pixels whose channels are a power of two apart would share a few
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from typednn.engines import Cpu
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import (
+    FEW_IMAGES,
     LATENCY,
     Geometry,
     cost_by_channels,
@@ -25,15 +26,29 @@ from typednn.kernels.conv2d.geometry import (
 from typednn.kernels.conv2d.images import Derivative, Image, blocked, bordered, pixels, planes, store
 
 _PARTS, _SUMS = 8, 1 << 21
-FEW = _PARTS // 2 * sums.FEW
+_FEW = _PARTS // 2 * sums.FEW
+_LARGE = 1 << 14  # weights of which writing several partial sums takes as long as summing them over an image
 _TASK = 1 << 21
+_SHARES = 8  # of the weights, for the threads that share an image
+
+# How many images a kernel is for: fewer than threads take, so that several share each; up to `_FEW`; or more, added in double precision.
+Images: TypeAlias = Literal["single", "few", "many"]
+
+
+def images_of(batch: int, weights: int) -> Images:
+    """Which kernel computes such a batch."""
+    if batch < FEW_IMAGES and weights >= _LARGE:
+        return "single"
+    return "few" if batch <= _FEW else "many"
+
+
 _FIRST = 24 * 1024  # bytes of the innermost loop's vectors, for the first cache
 
 
-def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, few: bool) -> list[Any]:
+def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, images: Images) -> list[Any]:
     """dweight[r, k, l, c] = Σ_xyn dz[c, x, y, n] x[r, x·stride + k·dilation, y·stride + l·dilation, n], and dbias[c] = Σ_xyn dz.
 
-    ``few``: for up to `FEW` images. More are added up in double precision, which costs time where there are many weights.
+    Sums over many images are added up in double precision, which costs time where there are many weights.
     """
     derivative = Derivative(hl, dy, kept, geometry, activation)
     costs = {
@@ -42,7 +57,7 @@ def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geom
         _by_out_channels: cost_by_channels(cpu, geometry.out_channels) * max(1, LATENCY / math.prod(_tile_by_out_channels(cpu, geometry))),
     }
     build = min(costs, key=lambda each: costs[each])
-    return [build(hl, cpu, x, derivative, geometry, few), _dbias(hl, cpu, derivative, geometry)]
+    return [build(hl, cpu, x, derivative, geometry, images), _dbias(hl, cpu, derivative, geometry)]
 
 
 def _tile_by_out_channels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
@@ -56,15 +71,20 @@ def _tile_by_out_channels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
     return tile_of_weights(cpu, geometry.out_channels, taps, fits)
 
 
+def _accumulated(hl: Any, images: Images) -> Any:
+    """The type of a partial sum."""
+    return hl.Float(64 if images == "many" else 32)
+
+
 class _Batch:
     """The images in ``parts`` partial sums; those of part ``p`` in turn, ``group`` of them at a time.
 
-    There are at least as many parts as common thread counts; half of them where they would take too much memory.
+    There are at least as many parts as common thread counts; half of them where they would take too much memory; one of a single image.
     """
 
-    def __init__(self, hl: Any, size: Any, geometry: Geometry, p: Any, group: int = 1) -> None:
+    def __init__(self, hl: Any, size: Any, geometry: Geometry, images: Images, p: Any, group: int = 1) -> None:
         weights = geometry.out_channels * geometry.kernel_size[0] * geometry.kernel_size[1] * geometry.in_channels
-        self.parts = _PARTS if _PARTS * weights <= _SUMS else _PARTS // 2
+        self.parts = 1 if images == "single" else _PARTS if _PARTS * weights <= _SUMS else _PARTS // 2
         self.hl, self.size, self.p, self.group = hl, size, p, group
         self.groups = (size + self.parts * group - 1) / (self.parts * group)
 
@@ -97,7 +117,7 @@ def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any
     f, c, n, p = (hl.Var(name) for name in "fcnp")
     guard, lanes = hl.TailStrategy.GuardWithIf, min(cpu.lanes, power(width * channels))
     image, part, row, total, dbias = (hl.Func(name) for name in ("image_bias", "part_bias", "row", "total_bias", "dbias"))
-    batch = _Batch(hl, derivative.dy.dim(3).extent(), geometry, p)
+    batch = _Batch(hl, derivative.dy.dim(3).extent(), geometry, "few", p)
     rows, images, across = hl.RDom([(0, height)]), batch.images(), hl.RDom([(0, width)])
     image[f, n] += derivative.vjp(f % channels, f / channels, rows, n)
     part[f, p] += hl.cast(hl.Float(64), image[f, batch.number(images.x)])
@@ -113,7 +133,7 @@ def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any
     return dbias
 
 
-def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
+def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
     """Lanes are output channels; the accumulators of a tile are some taps of a row of the window."""
     lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
     vectors, tile_taps = _tile_by_out_channels(cpu, geometry)
@@ -123,7 +143,7 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
         image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), lanes, geometry.window.padding)
     else:
         image = bordered(hl, cpu, x, geometry)
-    total = _totals(hl, cpu, x, geometry, few, dz, image, True, vectors * lanes, tile_taps)
+    total = _totals(hl, cpu, x, geometry, images, dz, image, True, vectors * lanes, tile_taps)
     r, k, l, c, t, co = (hl.Var(name) for name in ("r", "k", "l", "c", "t", "co"))  # noqa: E741
     bank, dweight, guard = hl.Func("bank"), hl.Func("dweight"), hl.TailStrategy.GuardWithIf
     bank[c, t, l] = total(c, t, l)
@@ -135,7 +155,7 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
     return dweight
 
 
-def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
+def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
     """Lanes are input channels; the accumulators of a tile are some output channels at one tap."""
     lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
     vectors, filters = tile_of_weights(cpu, in_channels, channels, lambda count: channels % count == 0)
@@ -143,7 +163,7 @@ def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry:
     if not derivative.is_dy:
         dz = blocked(hl, cpu, derivative.at, (*geometry.pooled_extent(), channels), channels)
     image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), vectors * lanes, geometry.window.padding)
-    total = _totals(hl, cpu, x, geometry, few, dz, image, False, vectors * lanes, filters)
+    total = _totals(hl, cpu, x, geometry, images, dz, image, False, vectors * lanes, filters)
     r, k, l, c = (hl.Var(name) for name in "rklc")  # noqa: E741
     dweight = hl.Func("dweight")
     dweight[r, k, l, c] = total(r, k * channels + c, l)
@@ -154,7 +174,7 @@ def _by_in_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry:
 
 
 def _totals(
-    hl: Any, cpu: Cpu, x: Any, geometry: Geometry, few: bool, dz: Image, image: Image, by_out: bool, block: int, tile_taps: int
+    hl: Any, cpu: Cpu, x: Any, geometry: Geometry, images: Images, dz: Image, image: Image, by_out: bool, block: int, tile_taps: int
 ) -> Callable[[Any, Any, Any], Any]:
     """The sums of dz times x over the batch, by the channel c of a lane, the tap t across, with its channel, and the tap l down.
 
@@ -162,7 +182,7 @@ def _totals(
     """
     (height, width), (kernel_height, kernel_width) = geometry.pooled_extent(), geometry.kernel_size
     lane_channels, tap_channels = (geometry.out_channels, geometry.in_channels)[:: 1 if by_out else -1]
-    c, t, l, y, n, p, o, to = (hl.Var(name) for name in ("c", "t", "l", "y", "n", "p", "o", "to"))  # noqa: E741
+    c, t, l, y, n, p, o, to, within = (hl.Var(name) for name in ("c", "t", "l", "y", "n", "p", "o", "to", "within"))  # noqa: E741
     all_lanes = round_up(lane_channels, block)
     weights = all_lanes * kernel_width * tap_channels * kernel_height
     # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or more.
@@ -175,40 +195,46 @@ def _totals(
         across = column * geometry.window.stride[1] + (t / tap_channels) * geometry.window.dilation[1]
         return dz.at(of_dz, column, row, n) * image.at(of_x, across, row * geometry.window.stride[0] + l * geometry.window.dilation[0], n)
 
-    batch, accumulated = _Batch(hl, x.dim(3).extent(), geometry, p, group), hl.Float(32 if few else 64)
-    place, images = hl.RDom([(0, width), (0, rows), (0, group)]), batch.images((0, height // rows))
+    batch, accumulated = _Batch(hl, x.dim(3).extent(), geometry, images, p, group), _accumulated(hl, images)
+    place, of_part = hl.RDom([(0, width), (0, rows), (0, group)]), batch.images((0, height // rows))
     if group > 1:
         place.where(n + place.z < batch.size)
     tile, parts = hl.Func("tile"), hl.Func("parts")
     tile[c, t, l, y, n] += product(place.x, y * rows + place.y, hl.min(n + place.z, batch.size - 1) if group > 1 else n)
-    parts[c, t, l, p] += hl.cast(accumulated, tile[c, t, l, images.x, batch.number(images.y)])
+    parts[c, t, l, p] += hl.cast(accumulated, tile[c, t, l, of_part.x, batch.number(of_part.y)])
 
     parts.bound_extent(c, all_lanes).compute_root().vectorize(c, cpu.lanes)
     update = (
         parts.update()
         .split(c, o, c, block)
         .split(t, to, t, tile_taps)
-        .reorder(c, t, l, to, o, images.x, images.y, p)
+        .reorder(c, t, l, to, o, of_part.x, of_part.y, p)
         .vectorize(c, cpu.lanes)
         .unroll(c)
         .unroll(t)
         .never_partition_all()
     )
-    batch.parallel(update, geometry.flops())
-    if weights > 4096:
-        parts.parallel(p)
+    if images == "single":
+        shares = -(-_SHARES // (all_lanes // block))
+        update.split(to, to, within, -(-(kernel_width * tap_channels // tile_taps) // shares), hl.TailStrategy.GuardWithIf)
+        update.fuse(to, o, o).parallel(o)
+        parts.parallel(t, tile_taps, hl.TailStrategy.GuardWithIf)
+    else:
+        batch.parallel(update, geometry.flops())
+        if weights > 4096:
+            parts.parallel(p)
     tile.compute_at(parts, l).store_in(hl.MemoryType.Stack).vectorize(c, cpu.lanes).unroll(c).unroll(t)
     tile.update().reorder(c, t, place.x, place.y, place.z, l).vectorize(c, cpu.lanes).unroll(c).unroll(t)
     if group > 1:
         tile.update().never_partition_all()
     for stage in (*dz.stages, *image.stages):
-        stage.compute_at(parts, images.y)
+        stage.compute_at(parts, of_part.y)
         if group > 1:  # the last group may be smaller, and what lies on the stack has one size
             stage.store_in(hl.MemoryType.Heap)
     return lambda c, t, down: hl.cast(hl.Float(32), batch.total(lambda number: parts[c, t, down, number]))
 
 
-def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, few: bool) -> Any:
+def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
     """Lanes are a row of y; the accumulators of a tile are some output channels at each tap of a row of the window."""
     (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
     taps, (stride_down, stride), (dilation_down, dilation), lanes = (
@@ -246,9 +272,9 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
         first = width // lanes * lanes
         tile[i, c, k, r, l, n] += product(i, first, end.z, end.x, end.y, lambda pixel: hl.select(first + i < width, pixel, hl.f32(0)))
 
-    batch = _Batch(hl, x.dim(3).extent(), geometry, p)
-    images = batch.images()
-    parts[i, c, k, r, l, p] += hl.cast(hl.Float(32 if few else 64), tile[i, c, k, r, l, batch.number(images.x)])
+    batch = _Batch(hl, x.dim(3).extent(), geometry, images, p)
+    of_part = batch.images()
+    parts[i, c, k, r, l, p] += hl.cast(_accumulated(hl, images), tile[i, c, k, r, l, batch.number(of_part.x)])
     over_parts[i, c, k, r, l] = hl.cast(hl.Float(32), batch.total(lambda number: parts[i, c, k, r, l, number]))
     dweight[r, k, l, c] = _tree([over_parts[lane, c, k, r, l] for lane in range(min(lanes, width))])  # lanes beyond a row are left out
 
@@ -258,7 +284,7 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
         parts.update()
         .split(c, o, c, block)
         .split(k, ko, k, several)
-        .reorder(i, c, k, ko, r, l, o, images.x, p)
+        .reorder(i, c, k, ko, r, l, o, of_part.x, p)
         .vectorize(i, lanes)
         .unroll(c)
         .unroll(k)
@@ -269,13 +295,13 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     tile.update().reorder(i, c, k, full.x, full.y, full.z, full.w).vectorize(i, lanes).unroll(c).unroll(k).unroll(full.x)
     if overhangs:
         tile.update(1).reorder(i, c, k, end.x, end.y, end.z).vectorize(i, lanes).unroll(c).unroll(k).unroll(end.x)
-    spread.compute_at(parts, images.x).bound_extent(i, wide).reorder(i, q, down, c, y, n).vectorize(i, lanes).unroll(q).unroll(down)
+    spread.compute_at(parts, of_part.x).bound_extent(i, wide).reorder(i, q, down, c, y, n).vectorize(i, lanes).unroll(q).unroll(down)
     store(hl, spread, wide * pool**2 * channels * height)
     lane.compute_at(spread, c).store_in(hl.MemoryType.Stack).vectorize(i, lanes)  # once for all parts of a window
     if derivative.activation != IDENTITY:
         store(hl, vjp.compute_at(spread, y), width * channels)
         vjp.vectorize(f, min(lanes, power(width * channels)), hl.TailStrategy.ShiftInwards)
-    image.compute_at(parts, images.x)
+    image.compute_at(parts, of_part.x)
     return dweight
 
 

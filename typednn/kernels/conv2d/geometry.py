@@ -8,6 +8,7 @@ from typing import NamedTuple
 from typednn.engines import Cpu
 from typednn.kernels.windows import Pair, output_sizes
 
+FEW_IMAGES = 4  # below so many, threads share each image
 LATENCY = 8  # multiplications that have to be under way at once: two a cycle, of four cycles each
 
 
