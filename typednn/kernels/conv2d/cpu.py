@@ -202,8 +202,8 @@ def _arrays(geometry: Geometry) -> tuple[Array, Array, Array, Array, tuple[Array
     """x, weight, bias, y, and the winners if there are any; each has the same description as its derivative."""
     out = ("batch", *geometry.out(), geometry.out_channels)
     winners = (Array(*out, dtype="uint8"),) if geometry.pool > 1 else ()
-    weight = Array(geometry.out_channels, *geometry.kernel_size, geometry.in_channels)
-    return Array("batch", *geometry.size, geometry.in_channels), weight, Array(geometry.out_channels), Array(*out), winners
+    weight = Array(geometry.out_channels, *geometry.kernel_size, geometry.in_channels, parameter=True)
+    return Array("batch", *geometry.size, geometry.in_channels), weight, Array(geometry.out_channels, parameter=True), Array(*out), winners
 
 
 def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True) -> Kernel:
