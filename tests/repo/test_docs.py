@@ -37,7 +37,7 @@ _SHELL = {"console", "bash"}
 _READ = {"text"}
 # What differs from run to run, in what a command prints: seconds, and how far derivatives are from differences.
 _VARIES = re.compile(r"(?P<any>…)|\d+(?:\.\d+)?(?= s$)|(?<=error )\d\.\de-\d+", re.MULTILINE)
-VERBS = set(re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+VERBS = set(re.findall(r"^([a-z0-9-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 @dataclass(frozen=True)
