@@ -25,6 +25,7 @@ from typednn.errors import LocatedError
 from typednn.kernels.pointwise import add
 from typednn.module.calls import locate
 from typednn.module.gradients import with_fields
+from typednn.module.state import changes
 from typednn.module.tree import Node, Use, summed
 
 Update = TypeVar("Update", bound=Callable[..., None])
@@ -184,6 +185,9 @@ def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bo
     except LocatedError as error:
         locate(error, module)
         raise
+    change = next(changes)  # the caller is about to make it
+    for _, cell, _, _ in uses:
+        cell.changed = change
     if switch.mode == "off":
         return uses, by_hand
     kind: type = optimizer.__class__
