@@ -32,7 +32,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks import machine
-from typednn import Input, checking, fuse
+from typednn import Input, checking
 from typednn.data import Loader
 from typednn.engines import get_threads
 from typednn.layers import Linear, ReLU
@@ -55,7 +55,7 @@ def data(rows: int) -> tuple[Any, Any]:
 def new_model(fused: bool) -> Any:
     """A LeNet5 with the same weights in every call."""
     model: Any = lenet5(bias=True, softmax=False, rng=PCG32(0))
-    return fuse(model) if fused else model
+    return model.fuse(fused)
 
 
 class Clocks:

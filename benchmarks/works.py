@@ -3,8 +3,8 @@
 A `Work` is a network, a batch, and the computation: only forward, or a whole training step. A `Contestant` is an engine that computes it:
 
 ===================  ==================================================================================================================
-typednn              a chain of layers
-typednn-fused        the same chain through ``typednn.fuse``
+typednn              a chain of layers, run layer by layer: ``fuse(False)``
+typednn-fused        the same chain as it runs unless told otherwise
 torch                PyTorch eager, as its users write it; forward alone under ``inference_mode``, optimizers in their fused variants
 torch-channels-last  the same in PyTorch's other memory layout
 onnxruntime          ONNX Runtime, forward only
@@ -202,8 +202,7 @@ class Typednn:
             model = model >> kinds[kind](*sizes)
         model.load_state_dict(weights(work))
         self.fused = fused
-        self.unfused: Any = model
-        self.model: Any = import_module("typednn").fuse(model) if fused else model
+        self.model: Any = model.fuse(fused)
         if not work.optimizer:
             self.model.eval()
         self.loss: Any = SoftmaxCrossEntropy() if work.loss == "labels" else MSE()
@@ -487,8 +486,6 @@ def missing(engine: str) -> str:
         return f"{' and '.join(absent)} not installed"
     if engine == "onnxruntime" and os.environ.get("TYPEDNN_TARGET"):
         return "it can't be held to an instruction set"
-    if engine == "typednn-fused" and not hasattr(import_module("typednn"), "fuse"):
-        return "there is no typednn.fuse"
     return ""
 
 
@@ -540,7 +537,7 @@ def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], slack: float 
 
 
 def needed(work: Work) -> tuple[float, float]:
-    """The operations of one run, as counted by the ops of the fused model, and the bytes that must be read from and written to memory.
+    """The operations of one run, as counted by the ops of the fused chain, and the bytes that must be read from and written to memory.
 
     These bytes are the arrays that are no result of an op in the run, once each, and everything that the optimizer reads and writes.
     """

@@ -30,7 +30,6 @@ from typednn import (
     Sequential,
     Stack,
     checking,
-    fuse,
     gradcheck,
 )
 from typednn.errors import ArgumentError, LayerReused, ShapeError, StackError
@@ -126,7 +125,7 @@ def test_a_growing_chain_looks_at_the_new_layer_alone(monkeypatch: pytest.Monkey
     assert chain.trace(Flow.start(None)).sizes() == (3,)
 
 
-@pytest.mark.parametrize("copied", [lambda chain: chain.shared(), copy.deepcopy, fuse])
+@pytest.mark.parametrize("copied", [lambda chain: chain.shared(), copy.deepcopy, copy.copy])
 def test_a_copied_chain_grows(copied: Any) -> None:
     chain = copied(Input(3) >> Linear(3, 4) >> ReLU())
     with pytest.raises(StackError, match=r"Linear\(5, 2\) cannot follow"):
@@ -157,7 +156,7 @@ def five() -> Any:
     return Input(6, 5, 1) >> Conv2d(1, 2, 3) >> ReLU() >> Flatten() >> Linear(24, 4).named("fc") >> Tanh()
 
 
-@pytest.mark.parametrize("made", [lambda: five(), lambda: fuse(five()), lambda: Sequential(list(five()), input=Input(6, 5, 1))])
+@pytest.mark.parametrize("made", [lambda: five(), lambda: five().fuse(False), lambda: Sequential(list(five()), input=Input(6, 5, 1))])
 def test_a_slice_of_a_chain_is_a_chain(made: Any) -> None:
     model = made().init(np.random.default_rng(0))
     first, second = model[:2], model[2:]
@@ -216,7 +215,7 @@ def test_append() -> None:
 
 def test_a_chain_is_its_parts_by_hand() -> None:
     """P-P10: forward in order, backward in reverse, each layer's gradient in its place."""
-    model = (Linear(3, 4) >> Tanh() >> Linear(4, 2) >> Softmax()).init(np.random.default_rng(0))
+    model = (Linear(3, 4) >> Tanh() >> Linear(4, 2) >> Softmax()).init(np.random.default_rng(0)).fuse(False)
     x, dy = values((2, 3), 0, np.float32), values((2, 2), 1, np.float32)
     y = x
     for part in model.parts:

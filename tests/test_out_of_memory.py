@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import AnyArray, Elementwise, ElementwiseGrad, Input, Sequential, arrays, fuse
+from typednn import AnyArray, Elementwise, ElementwiseGrad, Input, Sequential, arrays
 from typednn.errors import OutOfMemory
 from typednn.layers import Conv2d, Linear, Pad2d, ReLU, Residual
 
@@ -35,7 +35,9 @@ def test_sizes_beyond_memory(make: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrapped", [lambda model: model, fuse, lambda model: Sequential([ReLU(), model.named("inner")])], ids=["chain", "fused", "in another"]
+    "wrapped",
+    [lambda model: model.fuse(False), lambda model: model, lambda model: Sequential([ReLU(), model.named("inner")])],
+    ids=["part by part", "fused", "in another"],
 )
 def test_a_part_of_a_model_is_named(wrapped: Any) -> None:
     inner = Linear(1, 4) >> Linear(4, 10**7, bias=False).named("last")

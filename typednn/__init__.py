@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typednn.contracts.checks import checking, get_checks, set_checks
     from typednn.contracts.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
-    from typednn.fusion import fuse
     from typednn.gradient_check import gradcheck
     from typednn.layer import (
         Chain,
@@ -60,7 +59,6 @@ _HOMES = {
     "contracts.checks": "checking get_checks set_checks",
     "errors": "TypednnError",
     "module.fields": "Buffer Kept Parameter",
-    "fusion": "fuse",
     "gradient_check": "gradcheck",
     "module.gradients": "ChainGrad ElementwiseGrad Gradient",
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",
@@ -133,7 +131,6 @@ __all__ = [
     "config",
     "data",
     "errors",
-    "fuse",
     "get_checks",
     "gradcheck",
     "layers",

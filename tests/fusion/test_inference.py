@@ -1,4 +1,4 @@
-"""A fused model in eval: linear layers in a row as one kernel, whatever becomes of their parameters."""
+"""A chain in eval: linear layers in a row as one kernel, whatever becomes of their parameters."""
 
 import copy
 import threading
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn import Input, checking, fuse
+from tests.support.fused_twin import fused_twin
+from typednn import Input, checking
 from typednn.engines import available, counting, using
 from typednn.errors import DTypeError, NotInitialised
 from typednn.layers import LeakyReLU, Linear, PReLU, ReLU, Sigmoid, Softmax, Tanh
@@ -37,7 +38,7 @@ def same(fused: Any, model: Any, batches: tuple[int, ...] = (1, 3, 9)) -> None:
 
 @pytest.mark.skipif(not available(), reason="Halide is not installed")
 def test_one_kernel() -> None:
-    fused = fuse(control().init(rng()))
+    fused = control().init(rng())
     with counting() as trained:
         fused.forward(samples(1))
     fused.eval()
@@ -54,7 +55,7 @@ def test_one_kernel() -> None:
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_same_model(mode: Any, bias: bool) -> None:
     model = control(bias=bias).init(rng())
-    fused = fuse(model).eval()
+    fused = fused_twin(model).eval()
     with checking(mode):
         for _ in range(2):
             same(fused, model)
@@ -65,7 +66,7 @@ def test_the_same_model(mode: Any, bias: bool) -> None:
 def test_every_activation(first: Any, second: Any) -> None:
     """In eval and in training, forward and backward; a falling LeakyReLU and PReLU run alone."""
     model = control(first, second.shared()).init(rng())
-    fused = fuse(model)
+    fused = fused_twin(model)
     x = samples(5)
     next_grad = rng(2).standard_normal((5, 6), dtype=np.float32)
     np.testing.assert_allclose(fused.forward(x), model.forward(x), rtol=1e-4, atol=1e-5)
@@ -79,7 +80,7 @@ def test_every_activation(first: Any, second: Any) -> None:
 
 def test_parameters_that_change_and_arrays_that_are_replaced() -> None:
     model = control().init(rng())
-    fused = fuse(model).eval()
+    fused = fused_twin(model).eval()
     same(fused, model)
     model.forward(samples(9))
     model.update(SGD(0.1), model.backward(rng(3).standard_normal((9, 6), dtype=np.float32)))
@@ -91,15 +92,30 @@ def test_parameters_that_change_and_arrays_that_are_replaced() -> None:
     model[0].weight = np.asfortranarray(rng(8).standard_normal((25, 17), dtype=np.float32))
     same(fused, model)
     model.astype(np.float64)
-    doubled = fuse(model).eval()
+    doubled = fused_twin(model).eval()
     np.testing.assert_allclose(doubled.forward(samples(2).astype(np.float64)), model.forward(samples(2).astype(np.float64)), rtol=1e-12)
     fused.astype(np.float32)
-    same(fused, fuse(model.astype(np.float32)))
+    same(fused, fused_twin(model.astype(np.float32)))
+
+
+def test_a_parameter_that_is_tied_after_a_call() -> None:
+    fused = (Input(17) >> Linear(17, 17) >> ReLU() >> Linear(17, 17) >> Linear(17, 3)).init(rng()).eval()
+    fused.forward(samples(1))
+    fused[2].tie(fused[0], weight="weight")
+    same(fused, fused.shared().fuse(False))
+
+
+def test_a_slope_that_is_changed_after_a_call() -> None:
+    fused = control(LeakyReLU(0.1), ReLU()).init(rng()).eval()
+    fused.forward(samples(1))
+    fused[1].negative_slope = 0.9
+    by_part = fused.shared().fuse(False)
+    same(fused.fuse(), by_part)
 
 
 def test_copies_and_twins() -> None:
     model = control().init(rng())
-    fused = fuse(model).eval()
+    fused = fused_twin(model).eval()
     x = samples(2)
     y = fused.forward(x)
     twin, apart = fused.shared(), copy.deepcopy(fused)
@@ -111,7 +127,7 @@ def test_copies_and_twins() -> None:
 
 def test_without_parameters() -> None:
     model = control()
-    fused = fuse(model).eval()
+    fused = fused_twin(model).eval()
     with pytest.raises(NotInitialised, match=r"Linear\(17, 25\).weight"):
         fused.forward(samples(1))
     model.init(rng())
@@ -120,7 +136,7 @@ def test_without_parameters() -> None:
 
 def test_on_the_reference() -> None:
     model = control().init(rng())
-    fused = fuse(model).eval()
+    fused = fused_twin(model).eval()
     with using("reference"):
         same(fused, model)
     same(fused, model)
@@ -128,11 +144,11 @@ def test_on_the_reference() -> None:
 
 def test_wide_layers_and_other_parts_between() -> None:
     model: Any = (Input(17) >> Linear(17, 700) >> Tanh() >> Linear(700, 500) >> Softmax() >> Linear(500, 4) >> Sigmoid()).init(rng())
-    same(fuse(model).eval(), model)
+    same(fused_twin(model).eval(), model)
 
 
 def test_what_a_caller_holds_stays() -> None:
-    fused = fuse(control().init(rng())).eval()
+    fused = control().init(rng()).eval()
     held = [fused.forward(samples(1, seed)) for seed in range(40)]
     copies = [array.copy() for array in held]
     for seed in range(40, 60):
@@ -142,11 +158,11 @@ def test_what_a_caller_holds_stays() -> None:
 
 
 def test_one_model_serves_several_threads() -> None:
-    fused = fuse(control().init(rng())).eval()
+    fused = control().init(rng()).eval()
     inputs = [samples(1 + seed % 5, seed) for seed in range(12)]
     right = [fused.forward(x) for x in inputs]
     wrong: list[int] = []
-    fresh = fuse(fused).eval()
+    fresh = fused.shared()
 
     def work(start: int) -> None:
         for turn in range(400):
@@ -165,7 +181,7 @@ def test_one_model_serves_several_threads() -> None:
 @pytest.mark.parametrize(("dtype", "other"), [(np.float64, np.float32), (np.float32, np.float64)])
 def test_another_dtype_after_astype_is_refused_at_any_call(dtype: Any, other: Any) -> None:
     """Also of inputs whose kind and sizes were seen before."""
-    fused = fuse(control().init(rng()).astype(dtype))
+    fused = control().init(rng()).astype(dtype)
     x = samples(2).astype(dtype)
     for _ in range(2):
         fused.forward(x)

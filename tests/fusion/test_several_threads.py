@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn import fuse
 from typednn.engines import get_threads, set_threads
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import lenet5
@@ -19,7 +18,7 @@ def learnt(seed: int, fused: bool) -> dict[str, Any]:
     """A LeNet5's parameters after four steps."""
     rng = np.random.default_rng(seed)
     plain = lenet5(softmax=False, bias=True, rng=rng)
-    model: Any = fuse(plain) if fused else plain
+    model: Any = plain.fuse(fused)
     loss, optimizer = SoftmaxCrossEntropy(), Adam(1e-3)
     for _ in range(4):
         x, labels = rng.standard_normal((16 + seed, 28, 28, 1), dtype=np.float32), rng.integers(0, 10, 16 + seed)

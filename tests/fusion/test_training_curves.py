@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from typednn import Input, fuse
+from typednn import Input
 from typednn.engines import available, counting, using
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, Pad2d, ReLU
 from typednn.losses import SoftmaxCrossEntropy
@@ -25,7 +25,7 @@ def curve(how: str, optimizer: GradientOptimizer, dtype: type[np.floating[Any]] 
     images = Input(28, 28, 1) >> Pad2d(2) >> Conv2d(1, 6, 5) >> ReLU() >> MaxPool2d(2) >> Conv2d(6, 16, 5) >> ReLU() >> MaxPool2d(2)
     plain = images >> Flatten() >> Linear(400, 120) >> ReLU() >> Linear(120, 84) >> ReLU() >> Linear(84, 10)
     plain.init(np.random.default_rng(3)).astype(dtype)
-    model: Any = fuse(plain) if how == "fused" else plain
+    model: Any = plain.fuse(how == "fused")
     loss = SoftmaxCrossEntropy()
     seen: list[float] = []
     with using("reference" if how == "reference" else "fast"), counting() as ran:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn import Call, Input, checking, fuse, observing
+from typednn import Call, Input, checking, observing
 from typednn.errors import ShapeError
 from typednn.layers import Linear, ReLU
 
@@ -49,8 +49,8 @@ def test_every_forward_and_backward_is_told(mode: Any) -> None:
 @pytest.mark.parametrize("training", [True, False])
 def test_a_fused_model_is_observed_part_by_part(training: bool) -> None:
     net, x, dy = model(), array(6, 3), array(6, 2)
-    quick = fuse(net).train(training)
-    net.train(training)
+    quick = net.shared().train(training)
+    net.fuse(False).train(training)
     calls: list[Call] = []
     with observing(quick, calls.append):
         y = quick.forward(x)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import Array2, Chain, Input, Sequential, checking, fuse, gradcheck
+from typednn import Array2, Chain, Input, Sequential, checking, gradcheck
 from typednn.data import Loader
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DTypeError, ShapeError, StackError, TypednnError
 from typednn.layers import Linear, PReLU, ReLU
@@ -268,7 +268,6 @@ def test_its_own_update_is_called_in_a_chain() -> None:
         ("to", lambda model: model.to("cpu")),
         ("astype", lambda model: model.astype(np.float64)),
         ("shared", lambda model: model.shared()),
-        ("shared", fuse),
         ("to", lambda model: gradcheck(model, array(5, 4))),
     ],
 )
@@ -305,7 +304,7 @@ def test_what_it_has_is_used() -> None:
     twin = model.shared()
     assert twin[1].inner is not keeper
     assert twin[1].inner.factor is keeper.factor
-    np.testing.assert_allclose(fuse(model).forward(array(5, 4)), model.forward(array(5, 4)), rtol=1e-6)
+    np.testing.assert_allclose(model.shared().fuse(False).forward(array(5, 4)), model.forward(array(5, 4)), rtol=1e-6)
 
 
 def test_loading_is_all_or_nothing() -> None:

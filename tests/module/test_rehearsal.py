@@ -15,7 +15,7 @@ import numpy as np
 import own_layers
 import pytest
 
-from typednn import Input, fuse
+from typednn import Input
 from typednn.engines import available, counting, get_threads, set_threads
 from typednn.engines.halide import parallel
 from typednn.layers import Linear, ReLU
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="needs Halide")
 STEPS = """
 import hashlib, json, sys
 import numpy as np
-from typednn import Input, fuse
+from typednn import Input
 from typednn.engines import counting, threads
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
 from typednn.losses import SoftmaxCrossEntropy
@@ -36,7 +36,7 @@ from typednn.optim import Adam
 
 rng = np.random.default_rng(0)
 model = Input(10, 10, 1) >> Conv2d(1, 3, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(48, 9) >> ReLU() >> Linear(9, 4)
-model = fuse(model.init(rng))
+model = model.init(rng)
 optimizer = Adam(0.01).bind(model)
 x, y = rng.standard_normal((8, 10, 10, 1), dtype=np.float32), rng.integers(0, 4, 8)
 loss = SoftmaxCrossEntropy()
@@ -126,7 +126,7 @@ def images(rows: int, features: int) -> Any:
 
 
 def test_the_first_forward_knows_the_backward(compiled_together: list[set[str]]) -> None:
-    model = fuse(Input(23) >> Linear(23, 19) >> ReLU() >> Linear(19, 21)).init(np.random.default_rng(0))
+    model = (Input(23) >> Linear(23, 19) >> ReLU() >> Linear(19, 21)).init(np.random.default_rng(0))
     x = images(9, 23)
     before = {name: array.copy() for name, array in model.state_dict().items()}
     with counting() as counts:
@@ -141,7 +141,7 @@ def test_the_first_forward_knows_the_backward(compiled_together: list[set[str]])
 
 
 def test_in_eval_kernels_are_compiled_when_they_are_called(compiled_together: list[set[str]]) -> None:
-    model = fuse(Input(23) >> Linear(23, 18) >> ReLU() >> Linear(18, 22)).init(np.random.default_rng(0)).eval()
+    model = (Input(23) >> Linear(23, 18) >> ReLU() >> Linear(18, 22)).init(np.random.default_rng(0)).eval()
     model.forward(images(9, 23))
     assert compiled_together == []
 

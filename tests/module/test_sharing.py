@@ -10,7 +10,7 @@ import pytest
 from jaxtyping import Float, Int
 from numpy.testing import assert_allclose, assert_array_equal
 
-from typednn import Array2, Array3, FirstLayer, Gradient, IntArray2, Kept, Layer, Parameter, checking, fuse
+from typednn import Array2, Array3, FirstLayer, Gradient, IntArray2, Kept, Layer, Parameter, checking
 from typednn.errors import ArgumentError, NotForwarded, ShapeError, StateError, TypednnError
 from typednn.layer import Input, Sequential
 from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
@@ -29,7 +29,7 @@ def tied() -> Any:
 
 MODELS = {
     "chain": tied,
-    "fused": lambda: fuse(tied()),
+    "part by part": lambda: tied().fuse(False),
     "stack": lambda: ready(Stack([first := Linear(4, 4), Tanh(), first.shared()], input=(4,))),
     "residual": lambda: ready(Input(4) >> (first := Linear(4, 4)) >> Residual(Tanh() >> first.shared()) >> first.shared()),
     "inside one part": lambda: ready(Input(4) >> Residual((first := Linear(4, 4)) >> Tanh() >> first.shared()) >> Linear(4, 4)),
@@ -186,10 +186,10 @@ def test_both_sides_know_the_dtype() -> None:
         assert embedding.forward(np.ones((2, 4), np.int64)).dtype == np.float64
 
 
-def test_a_fused_model_and_its_original_have_one_dtype() -> None:
+def test_a_twin_and_its_original_have_one_dtype() -> None:
     for side in (0, 1):
         model = ready(Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2))
-        pair = (model, fuse(model))
+        pair = (model, model.shared())
         x = np.ones((2, 4), np.float32)
         before = pair[1].forward(x)
         pair[side].astype(np.float64)

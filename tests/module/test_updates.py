@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from typednn import AnyArray, Array2, Gradient, Layer, Optimizer, checking, fuse
+from typednn import AnyArray, Array2, Gradient, Layer, Optimizer, checking
 from typednn.errors import CheckError, ShapeError, StateError
 from typednn.layer import Elementwise, Input, Sequential
 from typednn.layers import Linear, PerPosition, PReLU, ReLU, Residual, Tanh
@@ -116,7 +116,7 @@ CONTAINERS: dict[str, Callable[[Any], Any]] = {
     "stack in a stack": lambda layer: Stack([Linear(3, 3), Stack([layer], input=(3,))], input=(3,)),
     "residual": lambda layer: Residual(layer),
     "residual of a chain": lambda layer: Input(3) >> Residual(layer >> Tanh()) >> Linear(3, 3),
-    "fused": lambda layer: fuse(Input(3) >> Linear(3, 3) >> ReLU() >> layer),
+    "part by part": lambda layer: (Input(3) >> Linear(3, 3) >> ReLU() >> layer).fuse(False),
     "by hand": lambda layer: Pair(Linear(3, 3), layer),
     "by hand, update too": lambda layer: CallsParts(Linear(3, 3), layer),
 }
@@ -203,7 +203,7 @@ MODELS: dict[str, Callable[[Any, Any], Any]] = {
     "chain": lambda first, second: Input(3) >> first >> Tanh() >> second,
     "stack": lambda first, second: Stack([first, Tanh(), second], input=(3,)),
     "nested": lambda first, second: Input(3) >> Residual(first >> Tanh()) >> Sequential([Tanh(), second]),
-    "fused": lambda first, second: fuse(Input(3) >> Linear(3, 3) >> ReLU() >> first >> Tanh() >> second),
+    "part by part": lambda first, second: (Input(3) >> Linear(3, 3) >> ReLU() >> first >> Tanh() >> second).fuse(False),
     "by hand": Pair,
     "by hand, update too": CallsParts,
     "by hand, down to the arrays": StepsParts,

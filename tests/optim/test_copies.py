@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from typednn import Input, Sequential, Stack, fuse
+from typednn import Input, Sequential, Stack
 from typednn.errors import NotForwarded, StateDictError, StateError
 from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, PReLU, ReLU
 from typednn.losses import MSE
@@ -125,7 +125,7 @@ def tied() -> Any:
 MODELS: dict[str, Any] = {
     "chain": model,
     "tied": tied,
-    "fused": lambda: fuse(tied()),
+    "part by part": lambda: tied().fuse(False),
     "stack": lambda: Stack(model()),
     "sequential": lambda: Sequential([Linear(3, 4), PReLU(), Linear(4, 2)]).init(np.random.default_rng(0)),
 }
@@ -153,9 +153,9 @@ def test_a_copy_of_both_goes_on_to_the_same_bits(name: str, bound: bool, how: st
 
 @pytest.mark.parametrize("how", COPIES)
 def test_copies_share_what_was_shared(how: str) -> None:
-    """Layers of one model, and a model with its fused twin."""
+    """Layers of one model, and a model with its twin."""
     net = tied()
-    quick = fuse(net)
+    quick = net.shared()
     step(net, SGD(0.1), 0)
     copied, copied_quick = COPIES[how]((net, quick))
     assert copied[1].weight is copied[3].weight is copied_quick[1].weight is not net[1].weight
@@ -167,10 +167,15 @@ def test_copies_share_what_was_shared(how: str) -> None:
     assert copied[1].weight is copied[3].weight
 
 
+@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("how", COPIES)
-def test_a_copied_model_has_its_own_forward(how: str) -> None:
+def test_a_copied_model_has_its_own_forward(how: str, fused: bool) -> None:
     """What was kept is copied with it: both can go backward, to the same bits; one without a forward still can't."""
-    net = fuse((Input(6, 6, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(8, 2)).init(np.random.default_rng(0)))
+    net = (
+        (Input(6, 6, 1) >> Conv2d(1, 2, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(8, 2))
+        .init(np.random.default_rng(0))
+        .fuse(fused)
+    )
     with pytest.raises(NotForwarded):
         COPIES[how](net).backward(values((3, 2), 1, np.float32))
     next_grad = net.forward(values((3, 6, 6, 1), 0, np.float32))
@@ -268,14 +273,14 @@ def test_a_parameter_first_stepped_after_the_copy_needs_bind(how: str) -> None:
 
 
 def test_bind_keeps_what_was_stepped() -> None:
-    """After steps, a second time, to the fused twin, and to a model that holds this one."""
+    """After steps, a second time, to a twin, and to a model that holds this one."""
     net, optimizer = model(), Adam(0.01)
     straight = model()
     reference = Adam(0.01).bind(straight)
     for number in range(3):
         step(net, optimizer, number)
         step(straight, reference, number)
-    for target in (net, net, fuse(net), net):
+    for target in (net, net, net.shared(), net):
         optimizer.bind(target)
         state = optimizer.state_dict()
         assert {name: bits(value) for name, value in state.items()} == {name: bits(value) for name, value in reference.state_dict().items()}
@@ -294,7 +299,7 @@ def test_bind_gives_what_was_stepped_its_group() -> None:
     net = model()
     optimizer = SGD(0.1, groups=[Group("0.bias", lr=0.5)]).bind(model()).bind(net)
     step(net, optimizer, 0)
-    optimizer.bind(fuse(net))
+    optimizer.bind(net.shared())
     before = net[0].bias.copy()
     derivatives = step(net, optimizer, 1)
     np.testing.assert_allclose(net[0].bias, before - 0.5 * derivatives["0.bias"], rtol=1e-5, atol=1e-7)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from typednn import Stack, fuse
+from typednn import Stack
 from typednn.engines import using
 from typednn.errors import ArgumentError, StateDictError, StateError
 from typednn.layer import Chain, Input
@@ -576,7 +576,7 @@ FACTORS = [2, True, np.bool_(True), 0.5, np.float16(0.5), np.float32(0.5), np.fl
 @pytest.mark.parametrize("factor", [*FACTORS, Fraction(1, 2), np.asarray(0.5), np.asarray(2)], ids=repr)
 def test_a_number_of_any_kind_keeps_the_dtype(factor: Any, dtype: Any) -> None:
     chain = model().astype(dtype)
-    for net in (chain, fuse(chain), Stack(chain)):
+    for net in (chain, chain.shared().fuse(False), Stack(chain)):
         gradient = net.backward(net.forward(values((5, 3), 0, dtype)))
         for product in (gradient * factor, factor * gradient):
             for name, leaf in product.leaves().items():
@@ -588,7 +588,7 @@ def test_a_number_of_any_kind_keeps_the_dtype(factor: Any, dtype: Any) -> None:
 @pytest.mark.parametrize("factor", [None, "2", 2j, np.complex64(2), [2.0], np.ones(1), np.ones(3), np.asarray("a"), Decimal(2)], ids=repr)
 def test_what_is_no_number_is_no_factor(factor: Any) -> None:
     net = model()
-    for trained in (net, fuse(net)):
+    for trained in (net, net.shared().fuse(False)):
         gradient = trained.backward(trained.forward(values((5, 3), 0, np.float32)))
         with pytest.raises(TypeError):
             gradient * factor

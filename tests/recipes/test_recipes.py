@@ -14,7 +14,7 @@ import safetensors.numpy
 
 from tests.support.damage import rewritten
 from tests.support.paper import LENET5
-from typednn import Input, fuse
+from typednn import Input, Sequential
 from typednn.config import dumps, loads
 from typednn.errors import ArgumentError, CheckpointError, DataError
 from typednn.layers import Flatten, Linear, ReLU
@@ -58,7 +58,7 @@ def test_the_papers_recipe_is_the_papers(samples: Samples, fused: bool) -> None:
     result = train(one, samples, progress=False)
 
     model = lenet5().init(PCG32(42, 6))
-    quick: Any = fuse(model) if fused else model
+    quick: Any = model.fuse(fused)
     optimizer, loss, rng = SGD(lr=1.0, decay=1e-7), CrossEntropy("mean"), PCG32(42, 6)
     mean, deviation = np.float32(samples.x.mean(dtype=np.float64)), np.float32(samples.x.std(dtype=np.float64))
     wanted = np.full((64, 10), 0.01, np.float32)
@@ -306,10 +306,11 @@ def _first_norms(metrics: Path) -> dict[str, float]:
 
 
 def test_what_runs_for_a_model() -> None:
-    """A chain of fused layers that shares the parameters; a stack within a stack, which no chain can hold, stays as it is."""
+    """A chain, which fuses, of the same layers; a stack within a stack, which no chain can hold, stays as it is."""
     model = recipe("lenet5").checked().model().init(PCG32(0))
     quick, sizes = computed(model, fused=True)
-    assert quick.program is not None
+    assert isinstance(quick, Sequential)
+    assert quick.fused
     assert sizes == (28, 28, 1)
     assert all(quick.state_dict()[name] is array for name, array in model.state_dict().items())
     assert computed(model, fused=False) == (model, (784,))

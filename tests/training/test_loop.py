@@ -19,7 +19,7 @@ from jaxtyping import Float, Integer
 from rich.console import Console
 from rich.text import Text
 
-from typednn import Gradient, Input, Layer, Optimizer, S, fuse
+from typednn import Gradient, Input, Layer, Optimizer, S
 from typednn.arrays import Array2, IntArray1
 from typednn.data import Loader, batches
 from typednn.engines import available, get_threads, set_threads
@@ -699,7 +699,7 @@ def test_nan_in_a_parameter_is_named() -> None:
     assert 'first in the parameter "2.weight"' in _error(model, *_data())
 
 
-@pytest.mark.parametrize("form", [lambda model: model, fuse], ids=["parts", "fused"])
+@pytest.mark.parametrize("form", [lambda model: model.fuse(False), lambda model: model], ids=["parts", "fused"])
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 def test_infinity_in_a_layer_is_named(form: Any) -> None:
     x, y = _data()
@@ -760,8 +760,8 @@ def _tied() -> Any:
 
 
 FORMS: dict[str, Any] = {
-    "parts": lambda: Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2),
-    "fused": lambda: fuse(Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2)),
+    "parts": lambda: (Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2)).fuse(False),
+    "fused": lambda: Input(4) >> Linear(4, 8) >> ReLU() >> Linear(8, 2),
     "by hand": Net,
     "tied": _tied,
 }
@@ -984,7 +984,7 @@ def test_kernels_of_the_first_step_are_compiled_together(tmp_path: Path, monkeyp
     trained: list[Any] = []
     try:
         for _ in range(2):
-            model = fuse((Input(6) >> Linear(6, 30 + accumulate) >> ReLU() >> Linear(30 + accumulate, 34 + accumulate)).init(PCG32(0)))
+            model = (Input(6) >> Linear(6, 30 + accumulate) >> ReLU() >> Linear(30 + accumulate, 34 + accumulate)).init(PCG32(0))
             optimizer, told, rng = Adam(0.01, weight_decay=0.1).bind(model), Told(), PCG32(1)
             options: dict[str, Any] = {"epochs": 1, "validation": Evaluation(x, y), "callbacks": [told], "clip_grad_norm": 0.5}
             history = fit(model, SoftmaxCrossEntropy(), optimizer, Loader(x, y, batch_size=20, rng=rng), accumulate=accumulate, **options)

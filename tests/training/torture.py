@@ -32,7 +32,7 @@ def train(folder: Path, pause: float, slow: float) -> None:
     """The training that is killed: small, with everything that has a state."""
     import numpy as np
 
-    from typednn import Input, fuse
+    from typednn import Input
     from typednn.data.loader import Loader
     from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
     from typednn.losses import SoftmaxCrossEntropy
@@ -59,7 +59,7 @@ def train(folder: Path, pause: float, slow: float) -> None:
     rng = np.random.default_rng(3)
     x = rng.standard_normal((230, 8, 8, 1), dtype=np.float32)
     y = (x[:, :4].sum(axis=(1, 2, 3)) > 0).astype(np.int64) + (x[:, 0, 0, 0] > 1)
-    model = fuse((Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(36, 3)).init(PCG32(5)))
+    model = (Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(36, 3)).init(PCG32(5))
     optimizer = Adam(CosineLR(1e-2, total_steps=48, warmup_steps=5)).bind(model)
     loader = Loader(x[:200], y[:200], batch_size=8, rng=np.random.default_rng(7))
     print("go", flush=True)

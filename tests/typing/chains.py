@@ -6,16 +6,16 @@ Read by mypy --strict and by pyright --strict, never run.
 from collections.abc import Iterator
 from typing import Any, assert_type
 
-from typednn import Array2, Array4, Chain, ChainGrad, ElementwiseChain, ElementwiseGrad, Input, Layer, Module, Sequential, Stack, fuse
+from typednn import Array2, Array4, Chain, ChainGrad, ElementwiseChain, ElementwiseGrad, Input, Layer, Module, Sequential, Stack
 from typednn.layers import Conv2d, Conv2dGrad, Flatten, FlattenGrad, Linear, LinearGrad, PReLU, PReLUGrad, ReLU
 
 images = Input(28, 28, 1) >> Conv2d(1, 6, 5) >> ReLU() >> Flatten() >> Linear(3456, 10)
 assert_type(images, Chain[Array4, Array2, str, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad])
 assert_type(ReLU() >> PReLU(), ElementwiseChain[None, PReLUGrad])
 
-# fusion keeps every type: a fused part's gradient is the part's own
-assert_type(fuse(images), Chain[Array4, Array2, str, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad])
-assert_type(fuse(Sequential([Linear(3, 4)])), Sequential[Any])
+# how it is run changes no type
+assert_type(images.fuse(False), Chain[Array4, Array2, str, Conv2dGrad, ElementwiseGrad[Array4, None], FlattenGrad, LinearGrad])
+assert_type(Sequential([Linear(3, 4)]).fuse(), Sequential[Any])
 
 # a slice is a chain whose static types are erased; a place or a name gives one part
 assert_type(images[1:3], Sequential[Any])
@@ -36,7 +36,7 @@ assert_type(grown, Chain[Any, Array2, str, ChainGrad[Any, *tuple[Any, ...]], Lin
 
 
 def use(rows: Array2, pictures: Array4) -> None:
-    assert_type(fuse(images).backward(rows).parts[3].weight, Array2)
+    assert_type(images.backward(rows).parts[3].weight, Array2)
     assert_type(Sequential([Linear(3, 4)]).backward(rows), ChainGrad[Any, *tuple[Any, ...]])
     assert_type(Stack([Linear(3, 4)], input=(3,)).backward(rows), ChainGrad[Any, *tuple[Any, ...]])
     assert_type(Stack([Linear(3, 4)], input=(3,)).as_chain(), Sequential[Any])
@@ -45,6 +45,5 @@ def use(rows: Array2, pictures: Array4) -> None:
 
     # ------------------------------------------------------------------ refused
     images.append(Conv2d(1, 6, 5))  # type: ignore[arg-type]  # pyright: ignore[reportCallIssue, reportArgumentType]
-    fuse(Linear(3, 4))  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
     images["0":"2"].nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     images.backward(rows).nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

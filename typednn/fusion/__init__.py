@@ -1,5 +1,5 @@
 """Fusion: neighbouring layers of a chain run as one kernel, forward and backward."""
 
-from typednn.fusion.fused import Fused, fuse
+from typednn.fusion.fused import Fused
 
-__all__ = ["Fused", "fuse"]
+__all__ = ["Fused"]

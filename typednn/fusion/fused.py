@@ -1,98 +1,111 @@
-"""fuse: the same model, with neighbouring layers run as one kernel.
+"""How a chain runs: neighbouring layers as one kernel, and the derivatives between these computed when they are read.
 
 >>> import numpy as np
->>> from typednn import fuse
 >>> from typednn.models import lenet5
 >>> model = lenet5(softmax=False, rng=np.random.default_rng(0))
->>> quick = fuse(model)
->>> quick.num_parameters() == model.num_parameters()
-True
+>>> grad = model.backward(model.forward(np.ones((2, 28, 28, 1), np.float32)))
+>>> grad.parts[3].input.shape
+(2, 14, 14, 6)
 
-Both models hold the same parameters: a step of one is a step of the other. Names, state and results are the same, to rounding. What is
-new: the derivative by the whole model's input is computed when ``grad.input`` is read, so that a training step, which does not read it,
-does not pay for it; and the parts of one kernel have no derivatives between them. Ask the model that was fused for those.
+`typednn.layer.Parts` makes a `Fused` when a chain first runs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final, Self, TypeVar
+from itertools import pairwise
+from typing import Any
+from weakref import ref
 
-from typednn.arrays import device_of
-from typednn.errors import ArgumentError, explain
-from typednn.fusion.segments import Segment, for_inference, segments
-from typednn.layer import AnyChainGrad, Chain, FirstChain, Parts, run, run_back
-from typednn.module.calls import is_observed, misplaced
+from typednn.contracts.derivatives import checked_backward
+from typednn.fusion.segments import Segment, for_inference, forward_is_gone, segments
+from typednn.layer import AnyChainGrad, Parts
+from typednn.module.calls import locate
 from typednn.module.gradients import ChainGrad, deferred
 from typednn.module.module import Module
-
-C = TypeVar("C", bound=Parts)
+from typednn.module.state import changes
 
 
 class Fused:
-    """Computes a chain segment by segment: the ``program`` of a `typednn.layer.Parts`."""
-
-    label: Final = "Fused"
+    """Computes a chain segment by segment."""
 
     def __init__(self, parts: Sequence[Module]) -> None:
+        self.parts: Sequence[Module] = parts
         self.segments: tuple[Segment, ...] = tuple(segments(parts))
-        self.inference: tuple[Callable[[Any], Any], ...] = tuple(for_inference(self.segments))  # in eval
-
-    def of(self, parts: Sequence[Module]) -> Self:
-        return type(self)(parts)
-
-    def check(self, chain: Any, x: Any) -> None:
-        """The parts' own checks do not run within a segment: theirs of dtype and device are made here, for the whole model."""
-        if (x.dtype != chain.dtype or device_of(x) != chain.device) and chain.parameter_shapes():
-            raise misplaced(chain, f"{self.label}.forward", "x", x)
+        self.inference: tuple[Segment, ...] = tuple(for_inference(self.segments))  # in eval
+        self.fuses: bool = len(self.inference) < len(parts)  # else no neighbours are one op
 
     def run(self, chain: Any, x: Any) -> Any:
-        needs: list[Any] = []
-        if is_observed(chain):
-            x = run(chain.parts, x)
-        elif chain.training:
+        segment = self.segments[0]
+        try:
+            if not chain.training:
+                for segment in self.inference:
+                    x = segment.infer(x)
+                return x
+            needed = Needed()
             for segment in self.segments:
-                x, needed = segment.run(x)
-                needs.append(needed)
-        else:
-            for infer in self.inference:
-                x = infer(x)
-        chain.needed = tuple(needs)
+                x, kept = segment.run(x)
+                needed.append(kept)
+        except MemoryError as error:
+            locate(error, segment.layer)
+            raise
+        chain.needed = needed
         return x
 
     def run_back(self, chain: Any, next_grad: Any) -> Any:
-        if not chain.needed:  # forward ran part by part, to be observed
-            gradient = run_back(chain.parts, next_grad)
-            return _deferred(gradient.parts, lambda: gradient.input)
+        needed: Needed = chain.needed
+        # A chain of one segment gets the caller's array, which may change before anybody reads the input's derivative.
+        later = len(needed) > 1 and not _input_is_read()
+        between = Between(self.segments, needed)
         gradients: list[tuple[Any, ...]] = []  # of each segment, the last segment's first
         derivative: Any = next_grad
-        # A model of one segment gets the caller's array, which may change before anybody reads the input's derivative.
-        lazy = len(self.segments) > 1
-        for segment, needed in zip(reversed(self.segments), reversed(chain.needed), strict=True):
-            own, derivative = segment.run_back(derivative, needed, lazy and segment is self.segments[0])
-            gradients.append(own)
+        known = True
+        segment = self.segments[-1]
+        try:
+            for segment, kept in zip(reversed(self.segments), reversed(needed), strict=True):
+                between.next_grads.append(derivative if known else None)
+                own, derivative = segment.run_back(derivative, kept, later and segment is self.segments[0], between)
+                gradients.append(own)
+                known = kept is None
+        except MemoryError as error:
+            locate(error, segment.layer)
+            raise
         parts = tuple(each for own in reversed(gradients) for each in own)
-        return _deferred(parts, derivative if lazy else lambda: derivative)
+        kind: type[AnyChainGrad] = ChainGrad
+        return deferred(kind, cache(derivative), parts=parts) if later else kind(derivative, parts)
 
 
-def _deferred(parts: tuple[Any, ...], later: Callable[[], Any]) -> AnyChainGrad:
-    kind: type[AnyChainGrad] = ChainGrad
-    return deferred(kind, cache(later), parts=parts)
+class Needed(list[Any]):
+    """What the backward of one forward needs of each segment. The chain holds it until its next forward; gradients don't."""
 
 
-def fuse(model: C) -> C:
-    """``model`` with convolution, activation and pooling, and linear and activation, run as single kernels; the parameters are shared."""
-    argument: object = model
-    if not isinstance(argument, Chain | FirstChain):
-        cure = "give it what >>, Sequential or a Stack's as_chain() makes"
-        raise ArgumentError(explain("fuse", "takes a Chain or a Sequential", type(argument).__name__, cure), "model")
-    copy: C = model.shared()
-    _fuse(copy)
-    return copy
+class Between:
+    """The derivatives by the inputs of fused layers in one backward: computed part by part, all at once, when one is first read."""
+
+    def __init__(self, computed: Sequence[Segment], needed: Needed) -> None:
+        self.segments: Sequence[Segment] = computed
+        self.needed: ref[Needed] = ref(needed)
+        self.moment: int = next(changes)
+        self.next_grads: list[Any] = []  # of each segment, the last segment's first; None where it is computed here
+        self.inputs: dict[Module, Any] = {}
+
+    def input_of(self, part: Module) -> Any:
+        """The derivative by the input of ``part``."""
+        if not self.inputs:
+            needed = self.needed()
+            if needed is None:
+                raise forward_is_gone(part)
+            inputs: dict[Module, Any] = {}
+            derivative: Any = None
+            for segment, kept, next_grad in zip(reversed(self.segments), reversed(needed), self.next_grads, strict=True):
+                if kept is not None:
+                    own = segment.inputs(derivative if next_grad is None else next_grad, kept, self.moment)
+                    inputs.update(zip(segment.parts, own, strict=True))
+                    derivative = own[0]
+            self.inputs = inputs
+        return self.inputs[part]
 
 
-def _fuse(chain: Any) -> None:
-    """Let a chain, and each chain within it, be computed segment by segment."""
-    for part in chain.parts:
-        if isinstance(part, Chain | FirstChain):
-            _fuse(part)
-    chain.program = Fused(chain.parts)
+def _input_is_read() -> bool:
+    """Whether what calls this backward reads the derivative by the input, as all do but chains that begin with the chain."""
+    running = checked_backward.running
+    return len(running) > 1 and any(not (isinstance(outer, Parts) and outer.parts[0] is inner) for outer, inner in pairwise(running))

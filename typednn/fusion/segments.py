@@ -8,16 +8,23 @@ Linears with and without activation in a row, in eval          `linear.chain`
 =============================================================  =================
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from copy import copy
+from functools import cached_property, partial
 from itertools import groupby
-from typing import Any, Protocol, cast
+from typing import Any
 
+import numpy as np
+
+from typednn.backends import to_numpy
+from typednn.errors import StateError, explain
 from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
 from typednn.kernels.reshape import reshape
+from typednn.layer import run
 from typednn.layers.conv2d import Conv2d
 from typednn.layers.flatten import Flatten
 from typednn.layers.leaky_relu import LeakyReLU
@@ -27,6 +34,7 @@ from typednn.layers.pad2d import Pad2d
 from typednn.layers.relu import ReLU
 from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.tanh import Tanh
+from typednn.module.calls import take_part
 from typednn.module.gradients import ElementwiseGrad, deferred
 from typednn.module.module import Module
 from typednn.module.state import Cell
@@ -34,66 +42,127 @@ from typednn.module.state import Cell
 _ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activation("sigmoid"), Tanh: Activation("tanh")}
 
 
-class Segment(Protocol):
-    """``run`` gives the output and what ``run_back`` needs; that gives the parts' gradients, and the derivative by the input.
+class Segment:
+    """Neighbours in a chain that are computed together; here part by part, and each keeps for itself what it needs."""
 
-    The derivative is an array; if it is wanted ``later``, a function that computes it.
-
-    ``infer`` gives the output alone.
-    """
-
-    def infer(self, x: Any) -> Any: ...
-
-    def run(self, x: Any) -> tuple[Any, Any]: ...
-
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]: ...
-
-
-class Alone:
-    """One part that keeps for itself what it needs."""
-
-    def __init__(self, part: Any) -> None:
-        self.part = part
+    def __init__(self, *parts: Any) -> None:
+        self.parts: tuple[Any, ...] = parts
+        self.layer: Any = parts[0]  # the part to name where memory runs out
+        self.gives_output = False  # whether it is a chain's last, so that the caller gets y and may write into it
 
     def infer(self, x: Any) -> Any:
-        return self.part.forward(x)
+        """The output alone."""
+        return run(self.parts, x)
 
     def run(self, x: Any) -> tuple[Any, Any]:
-        return self.part.forward(x), None
+        """The output, and what `run_back` needs: None where the parts have kept that."""
+        return run(self.parts, x), None
 
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
-        grad = self.part.backward(next_grad)
-        return (grad,), (lambda: grad.input) if later else grad.input
+    def run_back(self, next_grad: Any, kept: Any, later: bool, between: Any) -> tuple[tuple[Any, ...], Any]:
+        """The parts' gradients, and the derivative by the input: an array, or a function that computes it if it is wanted ``later``.
+
+        ``between`` is a `typednn.fusion.fused.Between`, which computes the derivatives by the inputs of parts that are one op.
+        """
+        gradients: list[Any] = []
+        for part in reversed(self.parts):
+            gradients.append(part.backward(next_grad if not gradients else gradients[-1].input))
+        first = gradients[-1]
+        return tuple(reversed(gradients)), (lambda: first.input) if later else first.input
+
+    def inputs(self, next_grad: Any, kept: Any, moment: int) -> list[Any]:
+        """The derivatives by the parts' inputs, from what `run` kept; `StateError` if an array has changed since ``moment``."""
+        parts = [copy(part).train() for part in self.parts]
+        run(parts, kept[0])
+        return [gradient.input for gradient in Segment(*parts).run_back(next_grad, None, False, None)[0]]
 
 
-def _gradient(part: Any) -> Any:
-    """The gradient of a part without parameters whose kernel is also its neighbours': it has no derivative at all."""
-    kind: Any = part.backward.__typednn_gradient__.type
-    return deferred(kind, None, **{"parameters": None} if kind is ElementwiseGrad else {})
-
-
-class _OneOp(ABC):
+class _OneOp(Segment, ABC):
     """A layer with parameters, and its neighbours without any, computed by one op."""
 
     def __init__(self, layer: Any, active: Any, before: Sequence[Any] = (), after: Sequence[Any] = ()) -> None:
-        self.layer: Any = layer
-        self.kind: Any = layer.backward.__typednn_gradient__.type
+        super().__init__(*(part for part in (*before, layer, active, *after) if part is not None))
+        self.layer = layer
         self.activation: Activation = activation_of(active) or IDENTITY
-        self.before: tuple[Any, ...] = tuple(_gradient(part) for part in before if part is not None)
-        self.after: tuple[Any, ...] = tuple(_gradient(part) for part in (active, *after) if part is not None)
+        kinds: list[Any] = [part.backward.__typednn_gradient__.type for part in self.parts]
+        # Of each part, its gradient's class, and the fields besides the input; None for the layer.
+        self.gradients: list[tuple[Any, Any]] = [
+            (kind, None if part is layer else {"parameters": None} if kind is ElementwiseGrad else {})
+            for part, kind in zip(self.parts, kinds, strict=True)
+        ]
 
     @abstractmethod
-    def derivatives(self, next_grad: Any, kept: Any, weight: Any, wants_input: bool) -> tuple[Any, Any, Any]:
+    def forward(self, x: Any, keeps: bool) -> tuple[Any, Any]:
+        """(y, winners)."""
+
+    @abstractmethod
+    def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         """(dx, dweight, dbias); dx is None unless wanted."""
 
-    def run_back(self, next_grad: Any, kept: Any, later: bool) -> tuple[tuple[Any, ...], Any]:
-        dx, dweight, dbias = self.derivatives(next_grad, kept, self.layer.weight, not later)
-        own = deferred(self.kind, None, weight=dweight, bias=None if self.layer.bias is None else dbias)
-        gradients = (*self.before, own, *self.after)
+    def fits(self, x: Any) -> bool:
+        """Whether ``x`` has the dtype and the device of the weights; where not, the parts' own checks say what is wrong."""
+        weight = self.layer.weight
+        return x.__class__ is weight.__class__ and x.dtype == weight.dtype
+
+    def infer(self, x: Any) -> Any:
+        return self.forward(x, False)[0] if self.fits(x) else super().infer(x)
+
+    def run(self, x: Any) -> tuple[Any, Any]:
+        if not self.fits(x):
+            return super().run(x)
+        for part in self.parts:
+            if not part.training:
+                return super().run(x)
+        take_part(self.parts)
+        y, winners = self.forward(x, True)
+        if self.activation is IDENTITY:
+            return y, (x, None, winners)
+        return y, (x, y.copy() if self.gives_output else y, winners)
+
+    def run_back(self, next_grad: Any, kept: Any, later: bool, between: Any) -> tuple[tuple[Any, ...], Any]:
+        if kept is None:
+            return super().run_back(next_grad, kept, later, between)
+        dx, dweight, dbias = self.derivatives(next_grad, kept, not later)
+        own = {"weight": dweight, "bias": None if self.layer.bias is None else dbias}
+        gradients = tuple(
+            deferred(kind, partial(between.input_of, part), **(own if others is None else others))
+            for part, (kind, others) in zip(self.parts, self.gradients, strict=True)
+        )
         if not later:
             return gradients, dx
-        weight = self.layer.weight.copy()  # an optimizer may step before anybody asks
-        return gradients, lambda: self.derivatives(next_grad, kept, weight, True)[0]
+
+        def derivative() -> Any:
+            self.refuse_changes(kept, between.moment)
+            return self.derivatives(next_grad, kept, True)[0]
+
+        return gradients, derivative
+
+    def inputs(self, next_grad: Any, kept: Any, moment: int) -> list[Any]:
+        self.refuse_changes(kept, moment)
+        return super().inputs(next_grad, kept, moment)
+
+    def refuse_changes(self, kept: Any, moment: int) -> None:
+        """`StateError` where the parameters have changed after ``moment``, or what they or x hold now gives another y than forward's."""
+        if any(field.cell(self.layer).changed > moment for _, field in self.layer.held_parameters()):
+            raise _unreadable(self.layer, "changed weights")
+        x, y, _ = kept
+        if y is None:
+            return
+        before, now = to_numpy(y), to_numpy(self.infer(x))
+        tolerance = math.sqrt(np.finfo(before.dtype).eps)
+        scale = float(np.abs(before[np.isfinite(before)]).max(initial=0))
+        if not np.allclose(now, before, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
+            raise _unreadable(self.layer, "weights or an input that were written into")
+
+
+def _unreadable(part: Any, got: str) -> StateError:
+    rule = "the derivative by the input of a fused layer is computed when it is read, from the weights and arrays of its forward"
+    cure = "read it before update, or run part by part: model.fuse(False)"
+    return StateError(explain(f"{part.label()}.backward", rule, got, cure), part)
+
+
+def forward_is_gone(part: Any) -> StateError:
+    """The error of reading a derivative by the input of ``part`` when the chain has dropped what it is computed from."""
+    return _unreadable(part, "arrays that another forward, free_cache() or eval() dropped")
 
 
 class ConvActPool(_OneOp):
@@ -104,79 +173,77 @@ class ConvActPool(_OneOp):
         padding = (0, 0, 0, 0) if pad is None else pad.padding
         self.window: Window = Window(conv.stride, conv.dilation, padding, None if pool is None else _pooling(pool))
 
-    def infer(self, x: Any) -> Any:
-        return conv2d.forward(x, self.layer.weight, self.layer.bias, self.window, self.activation, False)[0]
+    def forward(self, x: Any, keeps: bool) -> tuple[Any, Any]:
+        return conv2d.forward(x, self.layer.weight, self.layer.bias, self.window, self.activation, keeps)
 
-    def run(self, x: Any) -> tuple[Any, Any]:
-        y, winners = conv2d.forward(x, self.layer.weight, self.layer.bias, self.window, self.activation, True)
-        return y, (x, y, winners)
-
-    def derivatives(self, next_grad: Any, kept: Any, weight: Any, wants_input: bool) -> tuple[Any, Any, Any]:
+    def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         x, y, winners = kept
-        return conv2d.backward(next_grad, x, weight, self.window, self.activation, y, winners, wants_input)
+        return conv2d.backward(next_grad, x, self.layer.weight, self.window, self.activation, y, winners, wants_input)
 
 
 class LinearAct(_OneOp):
     """An affine map and an activation."""
 
+    def forward(self, x: Any, keeps: bool) -> tuple[Any, Any]:
+        return linear.forward(x, self.layer.weight, self.layer.bias, self.activation), None
+
+    def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
+        x, y, _ = kept
+        return linear.backward(next_grad, x, self.layer.weight, y, self.activation, wants_input)
+
+
+class Flattened(Segment):
+    """A `Flatten`, in eval."""
+
     def infer(self, x: Any) -> Any:
-        return linear.forward(x, self.layer.weight, self.layer.bias, self.activation)
-
-    def run(self, x: Any) -> tuple[Any, Any]:
-        y = self.infer(x)
-        return y, (x, y)
-
-    def derivatives(self, next_grad: Any, kept: Any, weight: Any, wants_input: bool) -> tuple[Any, Any, Any]:
-        x, y = kept
-        return linear.backward(next_grad, x, weight, y, self.activation, wants_input)
+        """It has nothing to compute, and its checks would take longer than it does."""
+        return reshape(x, (x.shape[0], -1))
 
 
-class LinearChain:
-    """Affine maps one after another, with and without activations: one kernel for few rows, where nothing has to be kept."""
+class LinearChain(Segment):
+    """Affine maps one after another, with and without activations: in eval one kernel for few rows, where nothing has to be kept."""
 
     def __init__(self, members: Sequence[Segment]) -> None:
+        super().__init__(*(part for member in members for part in member.parts))
         self.members: tuple[Segment, ...] = tuple(members)
 
     def infer(self, x: Any) -> Any:
-        layout, cells = self._known
-        if x.shape[0] <= layout.most_rows:
-            return linear.chain(x, layout, *[cell.array for cell in cells])
+        layout, places = self._known
+        arrays = [cells[name].array for cells, name in places]
+        if x.shape[0] <= layout.most_rows and x.__class__ is arrays[0].__class__ and x.dtype == arrays[0].dtype:
+            return linear.chain(x, layout, *arrays)
         for member in self.members:
             x = member.infer(x)
         return x
 
     @cached_property
-    def _known(self) -> tuple[linear.Layout, list[Cell]]:
+    def _known(self) -> tuple[linear.Layout, list[tuple[dict[str, Cell], str]]]:
         """The layout, and the parameters' places, which the first call finds filled."""
         maps = [each for each in map(_linear, self.members) if each is not None]
         weights = [part.weight for part, _ in maps]
         features = weights[0].shape[1], *(weight.shape[0] for weight in weights)
         layout = linear.Layout(features, tuple(part.bias is not None for part, _ in maps), tuple(activation for _, activation in maps))
-        return layout, [field.cell(part) for part, _ in maps for _, field in Linear.learnt if not field.absent(part)]
+        return layout, [(part.__typednn_storage__.cells, name) for part, _ in maps for name, _ in part.held_parameters()]
 
 
 def segments(parts: Sequence[Module]) -> Iterator[Segment]:
     """The segments of a chain, in order."""
     place = 0
     while place < len(parts):
-        count, segment = _segment_at(parts, place)
+        segment = _segment_at(parts, place)
+        place += len(segment.parts)
+        segment.gives_output = place == len(parts)
         yield segment
-        place += count
 
 
-def for_inference(chain: Sequence[Segment]) -> Iterator[Callable[[Any], Any]]:
-    """What computes a chain's output where nothing is kept: `Segment.infer` of each, and one for linear segments in a row."""
+def for_inference(chain: Sequence[Segment]) -> Iterator[Segment]:
+    """The segments where nothing is kept: linear ones in a row are one."""
     for linears, group in groupby(chain, lambda segment: _linear(segment) is not None):
         members = tuple(group)
         if linears and len(members) > 1:
-            yield LinearChain(members).infer
+            yield LinearChain(members)
         else:
-            yield from (_flattened if isinstance(each, Alone) and type(each.part) is Flatten else each.infer for each in members)
-
-
-def _flattened(x: Any) -> Any:
-    """What `Flatten` gives: it has nothing to compute, and its checks would take longer than it does."""
-    return reshape(x, (x.shape[0], -1))
+            yield from (Flattened(each.layer) if type(each.layer) is Flatten else each for each in members)
 
 
 def _linear(segment: Segment) -> tuple[Any, Activation] | None:
@@ -184,29 +251,30 @@ def _linear(segment: Segment) -> tuple[Any, Activation] | None:
     match segment:
         case LinearAct():
             return segment.layer, segment.activation
-        case Alone(part=Linear()):
-            return segment.part, IDENTITY
+        case Segment() if type(segment.layer) is Linear:
+            return segment.layer, IDENTITY
         case _:
             return None
 
 
-def _segment_at(parts: Sequence[Module], place: int) -> tuple[int, Segment]:
+def _segment_at(parts: Sequence[Module], place: int) -> Segment:
     first = parts[place]
     pad = _zeros_around(first)
-    conv, *after = (*parts[place + (pad is not None) :][:3], None, None)
+    following: list[Any] = [*parts[place + (pad is not None) :][:3], None, None]
+    layer, *after = following
     active = None if activation_of(after[0]) is None else after[0]
-    if isinstance(conv, Conv2d):
+    if type(layer) is Conv2d:
         pool = _side_by_side(after[0] if active is None else after[1])
-        count = sum(part is not None for part in (pad, conv, active, pool))
-        return (1, Alone(first)) if count == 1 else (count, ConvActPool(pad, conv, active, pool))
-    if isinstance(first, Linear) and active is not None:
-        return 2, LinearAct(cast("Any", first), active)
-    return 1, Alone(first)
+        if any(part is not None for part in (pad, active, pool)):
+            return ConvActPool(pad, layer, active, pool)
+    elif type(first) is Linear and active is not None:
+        return LinearAct(first, active)
+    return Segment(first)
 
 
 def activation_of(part: object) -> Activation | None:
     """What ``part`` computes, where that is an activation whose backward needs its output alone."""
-    activation = Activation("leaky_relu", part.negative_slope) if isinstance(part, LeakyReLU) else _ACTIVATIONS.get(type(part))
+    activation = Activation("leaky_relu", part.negative_slope) if type(part) is LeakyReLU else _ACTIVATIONS.get(type(part))
     return activation if activation is not None and activation.monotone else None
 
 

@@ -102,6 +102,22 @@ def _is_further_input(hint: Any) -> bool:
     return bool(array_hints(hint)) and all(is_array_hint(option) or option is type(None) for option in get_args(hint) or (hint,))
 
 
+def take_part(modules: Sequence[Node]) -> None:
+    """Note that ``modules`` take part in the outermost forward without a call of their own; what an earlier call kept is of no use."""
+    token = _outer.running[0]
+    for module in modules:
+        state = module.__typednn_calls__
+        if state.token is token:
+            raise _reused(module)
+        state.token, state.record = token, None
+
+
+def _reused(module: Node) -> LayerReused:
+    rule, got = "a layer holds one forward, for one backward", "a second call within one outer forward"
+    cure = "use a second instance, or layer.shared() to share its parameters"
+    return LayerReused(explain(f"{module.label()}.forward", rule, got, cure), module)
+
+
 def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[..., Any]:
     """``forward`` with its promises kept and, while training, its signatures recorded."""
     contract = Contract(function, f"{owner.__qualname__}.forward")
@@ -123,7 +139,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
         """Judge the output; a call that fitted is a kind from now on."""
         _check_output(self, contract, inputs, output)
         before = Facts("self, x")
-        if self.is_placed:
+        if self.owns_parameters:
             placement = self.__typednn_storage__.placement
             before.note(PLACEMENT, placement, "device")
             before.note(f"{PLACEMENT}.precision", placement.precision, "parameters")
@@ -162,9 +178,7 @@ def enforced_forward(function: Callable[..., Any], owner: type) -> Callable[...,
                         tokens.clear()
                 else:  # a layer holds one forward, so it may take part in the outermost one once
                     if state.token is tokens[0] and self.__class__.forward is forward:
-                        rule, got = "a layer holds one forward, for one backward", "a second call within one outer forward"
-                        cure = "use a second instance, or layer.shared() to share its parameters"
-                        raise LayerReused(explain(f"{self.label()}.forward", rule, got, cure), self)
+                        raise _reused(self)
                     state.token = tokens[0]  # which it has already in super().forward(x), a part of this layer's own
                     output = run(self, x)
             record: Record | tuple[()] = ()  # of a forward that ran unchecked: its backward is not checked either
@@ -237,7 +251,7 @@ _observers: list[tuple[dict[int, str], Observer]] = []  # the paths of a model's
 def observing(model: Node, observer: Observer) -> Generator[None]:
     """Call ``observer`` after each forward and backward of ``model`` and of every module in it, inside this context.
 
-    A model that `fuse` made is computed part by part meanwhile, so that there are calls to observe.
+    A chain of which a module is observed is computed part by part meanwhile, so that there are calls to observe.
     """
     entry = ({id(module): path for path, module in model.named_modules()}, observer)
     _observers.append(entry)
@@ -248,8 +262,8 @@ def observing(model: Node, observer: Observer) -> Generator[None]:
 
 
 def is_observed(module: Node) -> bool:
-    """Whether this module's calls are observed."""
-    return bool(_observers) and any(id(module) in paths for paths, _ in _observers)
+    """Whether the calls of this module or of a module in it are observed."""
+    return bool(_observers) and any(id(part) in paths for _, part in module.named_modules() for paths, _ in _observers)
 
 
 def _notify(module: Node, method: Literal["forward", "backward"], inputs: tuple[Any, ...], result: Any) -> None:

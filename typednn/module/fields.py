@@ -100,7 +100,7 @@ class StoredField:
             layer.__typednn_storage__.absent.add(self.name)
             return
         self.check(layer, array)
-        self.cell(layer).array = array
+        self.cell(layer).put(array)
 
     def check(self, layer: Stateful, array: Any) -> None:
         """Raise unless ``array`` has this field's shape and the layer's dtype and device."""

@@ -14,6 +14,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast
@@ -48,7 +49,7 @@ class Gradient:
     """
 
     __slots__ = ("_later", "_shared")
-    _later: Callable[[], Any] | None  # of a `deferred` gradient
+    _later: Callable[[], Any]  # of a `deferred` gradient
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
@@ -75,19 +76,14 @@ class Gradient:
             """Called for what is not there: an ``input`` that is computed when it is first read."""
             if name != "input" or not self.is_deferred:
                 return object.__getattribute__(self, name)  # Python's own error
-            later = self._later
-            if later is None:
-                rule = "a part that runs in one kernel with its neighbours has no derivative by its own input"
-                cure = "call forward and backward of the model that was fused: it has the same parameters"
-                raise StateError(explain("fuse", rule, "input of such a part", cure))
-            value = later()
+            value = self._later()
             object.__setattr__(self, "input", value)
             object.__delattr__(self, "_later")
             return value
 
     @property
     def is_deferred(self) -> bool:
-        """Whether ``input`` is still to be computed, when it is first read, or is not there at all: see `deferred`."""
+        """Whether ``input`` is still to be computed, when it is first read: see `deferred`."""
         return hasattr(self, "_later")
 
     def __repr__(self) -> str:
@@ -161,29 +157,33 @@ class Gradient:
 
     def __reduce__(self) -> Any:
         """A copy, and what is read from a file of them, knows its shared leaves by name, without the model."""
-        names = [field.name for field in dataclasses.fields(cast("Any", self)) if field.name != "input" or not lacks_input(self)]
-        return _rebuilt, (type(self), {name: getattr(self, name) for name in names}, self.shared_leaves())
+        values: dict[str, Any] = {}
+        for field in dataclasses.fields(cast("Any", self)):
+            with suppress(StateError):  # an input that can't be computed any more
+                values[field.name] = getattr(self, field.name)
+        return _rebuilt, (type(self), values, self.shared_leaves())
 
 
 def _rebuilt(kind: type[Gradient], values: dict[str, Any], shared: Shared) -> Gradient:
-    return set_shared(kind(**values) if "input" in values or "input" not in kind.__inputs__ else deferred(kind, None, **values), shared)
+    whole = "input" in values or "input" not in kind.__inputs__
+    return set_shared(kind(**values) if whole else deferred(kind, _not_copied, **values), shared)
 
 
-def deferred(kind: type[AnyGradient], later: Callable[[], Any] | None, **others: Any) -> AnyGradient:
-    """A gradient whose ``input`` is what ``later`` gives when it is first read, or which has none; no check reads it.
+def _not_copied() -> Any:
+    rule, got = "a copy has the derivatives that could be computed when it was made", "one that could not"
+    raise StateError(explain("grad.input", rule, got, "copy the gradient before the weights change"))
+
+
+def deferred(kind: type[AnyGradient], later: Callable[[], Any], **others: Any) -> AnyGradient:
+    """A gradient whose ``input`` is what ``later`` gives when it is first read; no check reads it.
 
     Gradients that are made of it, such as a sum, ask ``later`` too: it should remember what it has computed.
     """
-    gradient = object.__new__(kind)
+    gradient, assign = object.__new__(kind), object.__setattr__
     for name, value in others.items():
-        object.__setattr__(gradient, name, value)
-    object.__setattr__(gradient, "_later", later)
+        assign(gradient, name, value)
+    assign(gradient, "_later", later)
     return gradient
-
-
-def lacks_input(gradient: Any) -> bool:
-    """Whether there is no derivative by the input, as of a part that runs in one kernel with its neighbours."""
-    return getattr(gradient, "is_deferred", False) and gradient._later is None
 
 
 def with_fields(gradient: Any, changed: dict[str, Any]) -> Any:

@@ -143,7 +143,7 @@ class Module(Node, Enforced):
                 ) from error
             if values.shape != shape:
                 raise ArgumentError(explain(f"initialiser of {path!r}", f"must give shape {shape}", str(values.shape)))
-            cell.array = to_device(values.astype(field.dtype(module)), module.device)
+            cell.put(to_device(values.astype(field.dtype(module)), module.device))
         return self
 
     def to(self, device: str) -> Self:
@@ -169,7 +169,7 @@ class Module(Node, Enforced):
         placements = {module.__typednn_storage__.placement for _, module in self.named_modules()}
         for _, _, _, cell in list(self.named_fields("parameter", "buffer")):
             if cell.array is not None:
-                cell.array = change(cell.array)
+                cell.put(change(cell.array))
             placements.update(cell.placements)
         for placement in placements:
             placement.precision = precision or placement.precision
@@ -223,9 +223,10 @@ class Module(Node, Enforced):
         for path, array in arrays.items():
             module, _, cell = stored[path]
             if cell.array is None:
-                cell.array = to_device(array.copy(), module.device)
+                cell.put(to_device(array.copy(), module.device))
             else:
                 cell.array[...] = to_device(array, module.device)
+                cell.put(cell.array)
 
     def free_cache(self) -> None:
         """Drop what forward kept, here and below; afterwards backward raises until the next forward."""
@@ -270,7 +271,7 @@ class Module(Node, Enforced):
         """Hold parameters of ``other``, a layer of any class, as one's own: ``head.tie(embedding, weight="weight")``.
 
         Both have one array from now on, that of ``other``. It is counted, saved and printed once, where the model holds it first, and
-        stepped once, with the sum of its uses' derivatives. Tie before `shared` and `fuse`. Returns this layer.
+        stepped once, with the sum of its uses' derivatives. Tie before `shared`. Returns this layer.
         """
         sharing.tie(self, other, names)
         return self

@@ -30,12 +30,12 @@ def tie(layer: Node, other: Any, names: Mapping[str, str]) -> None:
             got = f"{layer.dtype} on {layer.device} and {other.dtype} on {other.device}"
             raise DTypeError(explain(where, "both layers have one dtype and one device", got, "use astype and to first"), layer)
         if own.cell(layer).shared and own.cell(layer) is not field.cell(other):
-            cure = "tie layers before shared() and fuse"
+            cure = "tie layers before shared()"
             raise StateError(explain(where, f"{name} must be this layer's alone", "a parameter that is shared already", cure), layer)
         cells[name] = field.cell(other)
     storage, placement = layer.__typednn_storage__, other.__typednn_storage__.placement
     for name, cell in cells.items():
-        cell.array = storage.cells[name].array if cell.array is None else cell.array
+        cell.put(storage.cells[name].array if cell.array is None else cell.array)
         cell.shared = True
         cell.placements = tuple({*cell.placements, storage.placement, placement})
     storage.cells.update(cells)

@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,22 @@ class Placement:
     device: str
 
 
+# Numbers the changes of arrays: one that was changed later has a larger number.
+changes: count[int] = count(1)
+
+
 @dataclass(slots=True, eq=False)
 class Cell:
     """The place of one array; layers that share a parameter share its cell."""
 
     array: Any = None
+    changed: int = 0  # the number of its last change, of those made by assignment and by methods of a module
     shared: bool = False  # whether another layer was given it
     placements: tuple[Placement, ...] = ()  # of the modules that `Module.tie` made share it
+
+    def put(self, array: Any) -> None:
+        """Hold ``array``, which may be the same with other numbers."""
+        self.array, self.changed = array, next(changes)
 
 
 @dataclass(slots=True, eq=False)

@@ -110,11 +110,6 @@ class Node(Stateful):
         return bool(learnt) and any(name not in self.__typednn_storage__.absent for name, _ in learnt)
 
     @property
-    def is_placed(self) -> bool:
-        """Whether dtype and device of the inputs are compared with this module's own."""
-        return self.owns_parameters
-
-    @property
     def takes_update(self) -> bool:
         """Whether there is a parameter, or a hand-written ``update``, here or below."""
         return type(self).updates_by_hand or self.owns_parameters or any(child.takes_update for _, child in self.children())

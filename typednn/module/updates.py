@@ -28,6 +28,7 @@ from typednn.errors import LocatedError
 from typednn.kernels.pointwise import add
 from typednn.module.calls import locate
 from typednn.module.gradients import Gradient, with_fields
+from typednn.module.state import changes
 from typednn.module.tree import Node, Use, summed
 
 Update = TypeVar("Update", bound=Callable[..., None])
@@ -226,6 +227,9 @@ def checked_uses(module: Node, optimizer: Any, grad: Any) -> tuple[list[Use], bo
             _hold(module, path, cell.array, derivative)
     if _running.accepts is not None:
         _ask(module, grad, uses, by_hand)
+    change = next(changes)  # the caller is about to make it
+    for _, cell, _, _ in uses:
+        cell.changed = change
     return uses, by_hand
 
 

@@ -46,7 +46,7 @@ class Recipe:
     patience          stop after this many evaluations without improvement, and go back to the best weights; needs ``validation``
     validation        the share of the training data that is held out for evaluation during training
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
-    fuse              whether neighbouring layers run as one kernel (`typednn.fuse`): the same results to rounding, faster
+    fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one that is trained
     ================  ============================================================================================================

@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeAlias, final
 from typednn.config.model_config import ModelConfig
 from typednn.data import Loader
 from typednn.errors import ArgumentError, explain
-from typednn.fusion import fuse
 from typednn.metrics import ClassificationReport, RegressionReport
 from typednn.module.foreign import Foreign
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
@@ -144,13 +143,13 @@ def _trained(
 
 
 def computed(model: Stack[Any], *, fused: bool) -> tuple[Any, tuple[int, ...]]:
-    """The model that is run for ``model``, and the shape of its samples: the fused chain of the layers, or the stack itself and a row.
+    """The model that is run for ``model``, and the shape of its samples: the layers as a chain, which fuses, or the stack itself and a row.
 
     A stack within the stack reshapes its rows, which a chain can't: then nothing is fused.
     """
     if not fused or any(isinstance(layer, Stack | Foreign) for layer in model.parts):
         return model, (model.in_features,)
-    return fuse(model.as_chain()), model.sample_shape
+    return model.as_chain(), model.sample_shape
 
 
 def _restore_config(run: Run, plan: Plan) -> None:

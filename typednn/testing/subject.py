@@ -13,7 +13,6 @@ from typednn.backends import to_device, to_numpy
 from typednn.contracts.checks import array_hints, contract_of
 from typednn.errors import ArgumentError, CheckError, TypednnError, explain
 from typednn.module.fields import named_dtypes
-from typednn.module.gradients import lacks_input
 from typednn.module.module import Module
 
 T = TypeVar("T")
@@ -126,8 +125,6 @@ def arrays_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from arrays_in(part, f"{path}{place}.")
     elif is_dataclass(value):
         for field in fields(value):
-            if field.name == "input" and lacks_input(value):
-                continue
             yield from arrays_in(getattr(value, field.name), f"{path}{field.name}.")
 
 
