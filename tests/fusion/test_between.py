@@ -245,6 +245,23 @@ def test_a_gradient_holds_no_array_between_the_parts() -> None:
     assert grad.input.shape == (2, 7, 6, 2)
 
 
+def test_derivatives_between_kernels_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But the one from which the derivative by the model's input is computed."""
+    model = Sequential([part for _ in range(4) for part in (Linear(5, 5), ReLU())], input=Input(5)).init(rng())
+    seen: list[Any] = []
+    real = linear.backward
+
+    def spy(next_grad: Any, *others: Any) -> Any:
+        seen.append(weakref.ref(next_grad))
+        return real(next_grad, *others)
+
+    monkeypatch.setattr(linear, "backward", spy)
+    dy = np.ones_like(model.forward(normal(1, (2, 5))))
+    grad = model.backward(dy)
+    assert [each() is None for each in seen] == [False, True, True, False]
+    assert grad.parts[2].input.shape == (2, 5)
+
+
 def test_gradients_are_freed_without_the_collector() -> None:
     model = images()
     grad = model.backward(model.forward(normal(1, (2, 7, 6, 2))))
@@ -386,6 +403,14 @@ def test_what_was_read_stays() -> None:
         _ = grad.input
 
 
+def test_a_part_in_eval_after_backward_changes_nothing() -> None:
+    model = rows()
+    grad = model.backward(model.forward(normal(1, (4, 5))))
+    model[1].eval()
+    assert grad.parts[1].input.shape == (4, 4)
+    assert not model[1].training
+
+
 def test_changes_of_other_models_change_nothing() -> None:
     model, other = rows(), rows()
     grad = model.backward(model.forward(normal(1, (4, 5))))
@@ -414,16 +439,26 @@ def test_a_copy_has_what_could_be_computed(copied: Any) -> None:
 # ------------------------------------------------------------------ as part by part
 
 
-class MyReLU(ReLU):  # type: ignore[misc]  # pyright: ignore[reportGeneralTypeIssues]  # what type checkers refuse
-    """A class of its own."""
-
-
 @pytest.mark.skipif(not available(), reason="Halide is not installed")
-def test_a_subclass_is_not_fused() -> None:
-    model = (Input(3) >> Linear(3, 4) >> MyReLU() >> Linear(4, 2)).init(rng())
-    with counting() as counts:
-        model.forward(normal(1, (2, 3)))
-    assert counts["relu.forward", "halide"] + counts["relu.forward", "reference"] == 1
+@pytest.mark.parametrize("kind", [Pad2d, Conv2d, LeakyReLU, MaxPool2d, Flatten, Linear, ReLU])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_subclass_is_not_fused(kind: Any, training: bool) -> None:
+    """It may compute something else: its own forward is called."""
+    called: list[Any] = []
+
+    def forward(self: Any, x: Any) -> Any:
+        called.append(self)
+        return kind.forward(self, x)
+
+    forward.__annotations__ = dict(kind.forward.__annotations__)
+    mine: Any = type(kind.__name__, (kind,), {"forward": forward})
+    made: dict[Any, tuple[Any, ...]] = {Pad2d: (1,), Conv2d: (2, 3, 3), LeakyReLU: (0.2,), MaxPool2d: (2,), Linear: (12, 5)}
+    kinds = [Pad2d, Conv2d, LeakyReLU, MaxPool2d, Flatten, Linear, ReLU]
+    parts = [(mine if each is kind else each)(*made.get(each, ())) for each in kinds]
+    last = (mine if kind is Linear else Linear)(5, 5)  # beside another one
+    model = Sequential([*parts, Linear(5, 5), last], input=Input(4, 4, 2)).init(rng()).train(training)
+    model.forward(normal(1, (2, 4, 4, 2)))
+    assert called == [part for part in model if type(part) is mine]
 
 
 def test_part_by_part_on_request() -> None:
@@ -441,18 +476,19 @@ def test_part_by_part_on_request() -> None:
     assert not {name for name, _ in fused} & {"relu.forward", "tanh.forward", "relu.backward", "tanh.backward"}
 
 
-def test_a_backward_runs_as_its_forward_did() -> None:
+@pytest.mark.parametrize("ways", [(True, False), (False, True)])
+def test_a_backward_runs_as_its_forward_did(ways: tuple[bool, bool]) -> None:
+    """That of the last forward, whatever ran before."""
     model = rows()
+    plain = model.shared().fuse(False)
     x, dy = normal(1, (4, 5)), normal(3, (4, 2))
-    model.forward(x)
-    wanted = model.backward(dy)
-    assert wanted.parts[0].input.shape == (4, 5)
-    for before, after in ((True, False), (False, True)):
-        model.fuse(before).forward(x)
-        model.fuse(after)
-        grad = model.backward(dy)
-        for ours, theirs in zip(grad.parts, wanted.parts, strict=True):
-            assert_same(ours.input, theirs.input)
+    model.fuse(ways[1]).forward(-x)
+    model.fuse(ways[0]).forward(x)
+    plain.forward(x)
+    wanted = plain.backward(dy)
+    for ours, theirs in zip(model.fuse(ways[1]).backward(dy).parts, wanted.parts, strict=True):
+        assert_same(ours.input, theirs.input)
+    model.fuse().forward(-x)
     with observing(model, lambda call: None):
         model.forward(x)
     assert_same(model.backward(dy).parts[1].input, wanted.parts[1].input)

@@ -179,9 +179,10 @@ def test_one_model_serves_several_threads() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "other"), [(np.float64, np.float32), (np.float32, np.float64)])
-def test_another_dtype_after_astype_is_refused_at_any_call(dtype: Any, other: Any) -> None:
+@pytest.mark.parametrize("training", [True, False])
+def test_another_dtype_after_astype_is_refused_at_any_call(dtype: Any, other: Any, training: bool) -> None:
     """Also of inputs whose kind and sizes were seen before."""
-    fused = control().init(rng()).astype(dtype)
+    fused = control().init(rng()).astype(dtype).train(training)
     x = samples(2).astype(dtype)
     for _ in range(2):
         fused.forward(x)

@@ -10,8 +10,8 @@
 `typednn.layer.Parts` makes a `Fused` when a chain first runs.
 """
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 from weakref import ref
@@ -71,7 +71,10 @@ class Fused:
             raise
         parts = tuple(each for own in reversed(gradients) for each in own)
         kind: type[AnyChainGrad] = ChainGrad
-        return deferred(kind, cache(derivative), parts=parts) if later else kind(derivative, parts)
+        if not later:
+            return kind(derivative, parts)
+        between.later = derivative
+        return deferred(kind, lambda: between.input, {"parts": parts})
 
 
 class Needed(list[Any]):
@@ -79,7 +82,10 @@ class Needed(list[Any]):
 
 
 class Between:
-    """The derivatives by the inputs of fused layers in one backward: computed part by part, all at once, when one is first read."""
+    """The derivatives by the inputs of fused layers in one backward: computed part by part, all at once, when one is first read.
+
+    And that by the chain's input.
+    """
 
     def __init__(self, computed: Sequence[Segment], needed: Needed) -> None:
         self.segments: Sequence[Segment] = computed
@@ -87,6 +93,12 @@ class Between:
         self.moment: int = next(changes)
         self.next_grads: list[Any] = []  # of each segment, the last segment's first; None where it is computed here
         self.inputs: dict[Module, Any] = {}
+        self.later: Callable[[], Any]  # gives the derivative by the chain's input
+
+    @cached_property
+    def input(self) -> Any:
+        """The derivative by the chain's input."""
+        return self.later()
 
     def input_of(self, part: Module) -> Any:
         """The derivative by the input of ``part``."""

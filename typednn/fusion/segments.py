@@ -84,36 +84,29 @@ class _OneOp(Segment, ABC):
         self.layer = layer
         self.activation: Activation = activation_of(active) or IDENTITY
         kinds: list[Any] = [part.backward.__typednn_gradient__.type for part in self.parts]
-        # Of each part, its gradient's class, and the fields besides the input; None for the layer.
-        self.gradients: list[tuple[Any, Any]] = [
-            (kind, None if part is layer else {"parameters": None} if kind is ElementwiseGrad else {})
+        # Each part, its gradient's class, and the fields besides the input; None for the layer.
+        self.gradients: list[tuple[Any, Any, Any]] = [
+            (part, kind, None if part is layer else {"parameters": None} if kind is ElementwiseGrad else {})
             for part, kind in zip(self.parts, kinds, strict=True)
         ]
 
     @abstractmethod
-    def forward(self, x: Any, keeps: bool) -> tuple[Any, Any]:
+    def forward(self, x: Any, weight: Any, keeps: bool) -> tuple[Any, Any]:
         """(y, winners)."""
 
     @abstractmethod
     def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         """(dx, dweight, dbias); dx is None unless wanted."""
 
-    def fits(self, x: Any) -> bool:
-        """Whether ``x`` has the dtype and the device of the weights; where not, the parts' own checks say what is wrong."""
-        weight = self.layer.weight
-        return x.__class__ is weight.__class__ and x.dtype == weight.dtype
-
     def infer(self, x: Any) -> Any:
-        return self.forward(x, False)[0] if self.fits(x) else super().infer(x)
+        weight = self.layer.weight
+        return self.forward(x, weight, False)[0] if _alike(x, weight) else super().infer(x)
 
     def run(self, x: Any) -> tuple[Any, Any]:
-        if not self.fits(x):
+        weight = self.layer.weight
+        if not (_alike(x, weight) and take_part(self.parts)):
             return super().run(x)
-        for part in self.parts:
-            if not part.training:
-                return super().run(x)
-        take_part(self.parts)
-        y, winners = self.forward(x, True)
+        y, winners = self.forward(x, weight, True)
         if self.activation is IDENTITY:
             return y, (x, None, winners)
         return y, (x, y.copy() if self.gives_output else y, winners)
@@ -123,18 +116,17 @@ class _OneOp(Segment, ABC):
             return super().run_back(next_grad, kept, later, between)
         dx, dweight, dbias = self.derivatives(next_grad, kept, not later)
         own = {"weight": dweight, "bias": None if self.layer.bias is None else dbias}
-        gradients = tuple(
-            deferred(kind, partial(between.input_of, part), **(own if others is None else others))
-            for part, (kind, others) in zip(self.parts, self.gradients, strict=True)
-        )
+        read = between.input_of
+        gradients = [deferred(kind, partial(read, part), own if rest is None else rest) for part, kind, rest in self.gradients]
         if not later:
-            return gradients, dx
+            return tuple(gradients), dx
+        moment = between.moment
 
         def derivative() -> Any:
-            self.refuse_changes(kept, between.moment)
+            self.refuse_changes(kept, moment)
             return self.derivatives(next_grad, kept, True)[0]
 
-        return gradients, derivative
+        return tuple(gradients), derivative
 
     def inputs(self, next_grad: Any, kept: Any, moment: int) -> list[Any]:
         self.refuse_changes(kept, moment)
@@ -152,6 +144,11 @@ class _OneOp(Segment, ABC):
         scale = float(np.abs(before[np.isfinite(before)]).max(initial=0))
         if not np.allclose(now, before, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
             raise _unreadable(self.layer, "weights or an input that were written into")
+
+
+def _alike(x: Any, weight: Any) -> bool:
+    """Whether ``x`` has the dtype and the device of a layer's weights; where not, the layer's own checks say what is wrong."""
+    return x.__class__ is weight.__class__ and x.dtype == weight.dtype
 
 
 def _unreadable(part: Any, got: str) -> StateError:
@@ -173,8 +170,8 @@ class ConvActPool(_OneOp):
         padding = (0, 0, 0, 0) if pad is None else pad.padding
         self.window: Window = Window(conv.stride, conv.dilation, padding, None if pool is None else _pooling(pool))
 
-    def forward(self, x: Any, keeps: bool) -> tuple[Any, Any]:
-        return conv2d.forward(x, self.layer.weight, self.layer.bias, self.window, self.activation, keeps)
+    def forward(self, x: Any, weight: Any, keeps: bool) -> tuple[Any, Any]:
+        return conv2d.forward(x, weight, self.layer.bias, self.window, self.activation, keeps)
 
     def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         x, y, winners = kept
@@ -184,8 +181,8 @@ class ConvActPool(_OneOp):
 class LinearAct(_OneOp):
     """An affine map and an activation."""
 
-    def forward(self, x: Any, keeps: bool) -> tuple[Any, Any]:
-        return linear.forward(x, self.layer.weight, self.layer.bias, self.activation), None
+    def forward(self, x: Any, weight: Any, keeps: bool) -> tuple[Any, Any]:
+        return linear.forward(x, weight, self.layer.bias, self.activation), None
 
     def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         x, y, _ = kept
@@ -210,7 +207,7 @@ class LinearChain(Segment):
     def infer(self, x: Any) -> Any:
         layout, places = self._known
         arrays = [cells[name].array for cells, name in places]
-        if x.shape[0] <= layout.most_rows and x.__class__ is arrays[0].__class__ and x.dtype == arrays[0].dtype:
+        if x.shape[0] <= layout.most_rows and _alike(x, arrays[0]):
             return linear.chain(x, layout, *arrays)
         for member in self.members:
             x = member.infer(x)

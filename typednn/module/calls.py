@@ -102,14 +102,21 @@ def _is_further_input(hint: Any) -> bool:
     return bool(array_hints(hint)) and all(is_array_hint(option) or option is type(None) for option in get_args(hint) or (hint,))
 
 
-def take_part(modules: Sequence[Node]) -> None:
-    """Note that ``modules`` take part in the outermost forward without a call of their own; what an earlier call kept is of no use."""
+def take_part(modules: Sequence[Node]) -> bool:
+    """Whether ``modules`` are in training; note that they take part in the outermost forward without a call of their own.
+
+    What an earlier call of theirs kept is of no use then.
+    """
+    for module in modules:
+        if not module.training:
+            return False
     token = _outer.running[0]
     for module in modules:
         state = module.__typednn_calls__
         if state.token is token:
             raise _reused(module)
         state.token, state.record = token, None
+    return True
 
 
 def _reused(module: Node) -> LayerReused:

@@ -153,7 +153,7 @@ class Gradient:
         if not self.is_deferred:
             return cast("Self", dataclasses.replace(cast("Any", self), **changed))
         others = {field.name: getattr(self, field.name) for field in dataclasses.fields(cast("Any", self)) if field.name != "input"}
-        return deferred(type(self), self._later, **others | changed)
+        return deferred(type(self), self._later, others | changed)
 
     def __reduce__(self) -> Any:
         """A copy, and what is read from a file of them, knows its shared leaves by name, without the model."""
@@ -166,7 +166,7 @@ class Gradient:
 
 def _rebuilt(kind: type[Gradient], values: dict[str, Any], shared: Shared) -> Gradient:
     whole = "input" in values or "input" not in kind.__inputs__
-    return set_shared(kind(**values) if whole else deferred(kind, _not_copied, **values), shared)
+    return set_shared(kind(**values) if whole else deferred(kind, _not_copied, values), shared)
 
 
 def _not_copied() -> Any:
@@ -174,8 +174,8 @@ def _not_copied() -> Any:
     raise StateError(explain("grad.input", rule, got, "copy the gradient before the weights change"))
 
 
-def deferred(kind: type[AnyGradient], later: Callable[[], Any], **others: Any) -> AnyGradient:
-    """A gradient whose ``input`` is what ``later`` gives when it is first read; no check reads it.
+def deferred(kind: type[AnyGradient], later: Callable[[], Any], others: dict[str, Any]) -> AnyGradient:
+    """A gradient of the fields ``others`` whose ``input`` is what ``later`` gives when it is first read; no check reads it.
 
     Gradients that are made of it, such as a sum, ask ``later`` too: it should remember what it has computed.
     """
