@@ -35,6 +35,12 @@ def test_small_arrays_are_left_to_numpy():
         assert dict(counts) == {("tanh.forward", engine): 1}
 
 
+def test_float64_is_left_to_numpy():
+    with counting() as counts:
+        tanh.forward(numbers(0, 40_000, dtype=np.float64))
+    assert dict(counts) == {("tanh.forward", "reference"): 1}
+
+
 def test_special_pairs():
     x, other = special_pairs()
     agree("tanh.forward", large_forward, x, magnitude=lambda x: abs(np.tanh(x)))
