@@ -127,7 +127,7 @@ def measured(row: str) -> Run:
         return works.new_contestant(NETWORKS[row], works.WORKS[row.replace("layers", "step")]).run
     from typednn.kernels import pointwise
 
-    each = pointwise.relu.formulas[0].kernel
+    each = pointwise.relu.formulas[0].kernels[FLOAT32]
     x, y = np.ones(64, np.float32), np.empty(64, np.float32)
 
     def small(times: int) -> None:

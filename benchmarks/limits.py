@@ -32,7 +32,7 @@ def limits(size: int = 2048, numbers: int = 2**25, rounds: int = 5) -> Limits:
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, size, size), dtype=np.float32)
     out = np.empty_like(a)
-    products: list[Callable[[], Any]] = [lambda: import_module("typednn.engines").sgemm(a, b, out)]
+    products: list[Callable[[], Any]] = [lambda: import_module("typednn.engines").gemm(a, b, out)]
     source, target = np.ones(numbers, np.float32), np.ones(numbers, np.float32)
     copies: list[Callable[[], Any]] = [lambda: np.copyto(target, source)]
     if find_spec("torch") is not None:

@@ -27,6 +27,15 @@ def kernels_for_all_sizes() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def on_the_reference() -> Iterator[None]:
+    """For tests of the mathematics in float64, at sizes drawn at random: each would compile kernels of its own."""
+    from typednn.engines import using
+
+    with using("reference"):
+        yield
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """A new seed, before Hypothesis's own plugin reads the option; pytest-xdist's workers find it in the environment."""

@@ -22,6 +22,7 @@ import numpy as np
 from typednn.arguments import integer, number
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
+from typednn.engines import using
 from typednn.errors import ArgumentError, TypednnError, explain
 from typednn.module.module import Module
 from typednn.module.state import Stateful
@@ -65,9 +66,11 @@ class GradcheckReport:
         return "\n".join([self.layer, *lines])
 
 
+@using("reference")
 def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float = 1e-6, most: int = 2000, seed: int = 0) -> GradcheckReport:
     """Compare every derivative of ``layer`` at ``inputs`` with central differences; `GradcheckError` where one disagrees.
 
+    It runs on the reference: the sizes of a check are often used once, and kernels take seconds to compile.
     ``layer`` is initialised and is left as it is; ``inputs`` are arrays, one for most layers; those that are no floats
     have no derivative. Of a quantity with more than ``most`` coordinates a random selection is compared.
     """

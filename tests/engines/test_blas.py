@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import pytest
 
-from typednn.engines import blas, processor, set_threads, sgemm, threads
+from typednn.engines import blas, gemm, processor, set_threads, threads
 from typednn.errors import DTypeError, ShapeError
 
 HAS_OPENBLAS = find_spec("scipy_openblas32") is not None
@@ -21,7 +22,7 @@ LAYOUTS = {
     "rows apart": lambda matrix: np.pad(matrix, ((0, 0), (2, 3)))[:, 2:-3],
     "columns apart": lambda matrix: np.repeat(matrix, 2, axis=1)[:, ::2],
     "upside down": lambda matrix: matrix[::-1].copy()[::-1],
-    "read-only": lambda matrix: np.frombuffer(matrix.tobytes(), np.float32).reshape(matrix.shape),
+    "read-only": lambda matrix: np.frombuffer(matrix.tobytes(), matrix.dtype).reshape(matrix.shape),
 }
 SIZES = [(1, 1, 1), (5, 7, 3), (1, 9, 4), (9, 1, 4), (4, 6, 1), (33, 17, 65)]
 
@@ -33,21 +34,26 @@ def random(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("layout_a", LAYOUTS)
 @pytest.mark.parametrize("layout_b", LAYOUTS)
-def test_every_layout(size: tuple[int, int, int], layout_a: str, layout_b: str) -> None:
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
+def test_every_layout(size: tuple[int, int, int], layout_a: str, layout_b: str, dtype: Any, tolerance: float) -> None:
     rows, columns, depth = size
+
+    def random(*shape: int) -> Any:
+        return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
     for transpose_a, transpose_b in itertools.product((False, True), (False, True)):
         a = LAYOUTS[layout_a](random(depth, rows) if transpose_a else random(rows, depth))
         b = LAYOUTS[layout_b](random(columns, depth) if transpose_b else random(depth, columns))
         out = random(rows, columns)
-        wanted = (a.T if transpose_a else a).astype(np.float64) @ (b.T if transpose_b else b)
-        sgemm(a, b, out, transpose_a, transpose_b)
-        np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
+        wanted = (a.T if transpose_a else a).astype(np.longdouble) @ (b.T if transpose_b else b)
+        gemm(a, b, out, transpose_a, transpose_b)
+        np.testing.assert_allclose(out, wanted, rtol=tolerance, atol=tolerance)
 
 
 def test_out_with_rows_apart_writes_only_its_own() -> None:
     whole = np.full((5, 9), 7, np.float32)
     a, b = random(5, 3), random(3, 4)
-    sgemm(a, b, whole[:, 2:6])
+    gemm(a, b, whole[:, 2:6])
     np.testing.assert_allclose(whole[:, 2:6], a @ b, rtol=1e-5, atol=1e-6)
     assert (whole[:, :2] == 7).all()
     assert (whole[:, 6:] == 7).all()
@@ -55,14 +61,14 @@ def test_out_with_rows_apart_writes_only_its_own() -> None:
 
 def test_out_is_not_read() -> None:
     out = np.full((4, 4), np.nan, np.float32)
-    sgemm(random(4, 4), random(4, 4), out)
+    gemm(random(4, 4), random(4, 4), out)
     assert np.isfinite(out).all()
 
 
 @pytest.mark.parametrize(("rows", "columns", "depth"), [(0, 3, 2), (3, 0, 2), (3, 2, 0)])
 def test_empty(rows: int, columns: int, depth: int) -> None:
     out = np.ones((rows, columns), np.float32)
-    sgemm(np.ones((rows, depth), np.float32), np.ones((depth, columns), np.float32), out)
+    gemm(np.ones((rows, depth), np.float32), np.ones((depth, columns), np.float32), out)
     assert (out == 0).all()
 
 
@@ -70,7 +76,7 @@ def test_nan_passes() -> None:
     a = random(3, 3)
     a[1, 1] = np.nan
     out = np.zeros((3, 3), np.float32)
-    sgemm(a, np.zeros((3, 3), np.float32), out)
+    gemm(a, np.zeros((3, 3), np.float32), out)
     assert np.isnan(out[1]).all()
     assert (out[[0, 2]] == 0).all()
 
@@ -78,16 +84,16 @@ def test_nan_passes() -> None:
 def test_wrong_arguments_are_refused() -> None:
     a, out = random(4, 3), np.empty((4, 5), np.float32)
     with pytest.raises(ShapeError, match="inner sizes 3 and 4 be equal"):
-        sgemm(a, random(4, 5), out)
+        gemm(a, random(4, 5), out)
     with pytest.raises(ShapeError, match=r"must have the shape \(4, 5\).*got \(3, 5\)"):
-        sgemm(a, random(3, 5), out[:3])
-    with pytest.raises(DTypeError, match="takes float32, got float64"):
-        sgemm(a.astype(np.float64), random(3, 5), out)
+        gemm(a, random(3, 5), out[:3])
+    with pytest.raises(DTypeError, match="takes float32 or float64, one of them, got float64, float32 and float32"):
+        gemm(a.astype(np.float64), random(3, 5), out)
     with pytest.raises(ShapeError, match="takes matrices"):
-        sgemm(a[0], random(3, 5), out)
+        gemm(a[0], random(3, 5), out)
     out.flags.writeable = False
     with pytest.raises(ShapeError, match="writeable"):
-        sgemm(a, random(3, 5), out)
+        gemm(a, random(3, 5), out)
 
 
 def machine(flags: str, vendor: str) -> processor.Processor:
@@ -116,11 +122,11 @@ import os, sys
 {first}
 before = dict(os.environ)
 import numpy as np
-from typednn.engines import blas, sgemm
+from typednn.engines import blas, gemm
 changed = {{name for name in set(before) | set(os.environ) if before.get(name) != os.environ.get(name)}}
 a = np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32)
 out = np.empty_like(a)
-sgemm(a, a, out)
+gemm(a, a, out)
 assert abs(out - a.astype(float) @ a).max() < 1e-3
 assert abs(a @ a - a.astype(float) @ a).max() < 1e-3
 after = {{name for name in set(before) | set(os.environ) if before.get(name) != os.environ.get(name)}}
@@ -160,9 +166,9 @@ def test_threads_reach_openblas() -> None:
 import ctypes, numpy as np
 from pathlib import Path
 import scipy_openblas32
-from typednn.engines import set_threads, sgemm
+from typednn.engines import gemm, set_threads
 a = np.ones((4, 4), np.float32)
-sgemm(a, a, np.empty_like(a))
+gemm(a, a, np.empty_like(a))
 library = ctypes.CDLL(str(next(Path(scipy_openblas32.get_lib_dir()).glob("libscipy_openblas*"))))
 counts = [library.scipy_openblas_get_num_threads()]
 for count in (1, 2):
@@ -183,10 +189,10 @@ def test_fork_after_a_product() -> None:
     before = threads.get_threads()
     set_threads(2)
     try:
-        sgemm(a, a, out)
+        gemm(a, a, out)
         child = os.fork()
         if child == 0:
-            sgemm(a, a, out)
+            gemm(a, a, out)
             os._exit(0 if abs(out - a @ a).max() < 1e-3 else 1)
         assert os.waitpid(child, 0)[1] == 0
     finally:

@@ -39,7 +39,7 @@ class Subclass(np.ndarray):  # type: ignore[type-arg]
         pytest.param(X.T, False, id="transposed"),
         pytest.param(X[:, 1:], False, id="strided"),
         pytest.param(X[:0], False, id="empty"),
-        pytest.param(X.astype(np.float64), False, id="float64"),
+        pytest.param(X.astype(np.float16), False, id="float16"),
         pytest.param(X.astype(np.int32), False, id="int32"),
         pytest.param(X.astype(X.dtype.newbyteorder()), False, id="byte order"),
         pytest.param(X.view(Subclass), False, id="subclass"),
@@ -60,6 +60,19 @@ def test_an_equal_dtype_of_its_own_is_covered() -> None:
     other = X.astype(np.dtype("f4", metadata={"from": "a file"}))
     assert other.dtype is not X.dtype
     assert fast(other)
+
+
+@pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
+def test_the_arrays_have_one_dtype() -> None:
+    wide = X.astype(np.float64)
+    assert fast(wide)
+    assert fast(wide, None, wide)
+    assert fast(wide, wide.astype(np.dtype("f8", metadata={"from": "a file"})))
+    assert not fast(X, wide)
+    assert not fast(wide, X)
+    assert not fast(wide, wide.T)
+    assert not fast(wide, wide, X.astype(np.int64))
+    assert not fast(wide, dtypes=(X.dtype,))
 
 
 @pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
@@ -160,7 +173,8 @@ def test_the_first_engine_that_covers_the_arrays_runs(doubled: Any) -> None:
     assert ran(X, X) == "second"
     assert ran(X, X[:1]) == "reference"  # not alike
     assert ran(unaligned, X[:1]) == "reference"
-    assert ran(X.astype(np.float64)) == "reference"
+    assert ran(X.astype(np.float64)) == "first"
+    assert ran(X.astype(np.float16)) == "reference"
     assert ran(X.T) == "reference"
     with using("reference"):
         assert ran(X) == "reference"
@@ -225,12 +239,12 @@ sys.meta_path.insert(0, Hidden())
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     import numpy as np
-    from typednn.engines import available, blas, fast, sgemm
+    from typednn.engines import available, blas, fast, gemm
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert not seen
     assert [fast(x) for _ in range(3)] == [False] * 3 and not available()
     out = np.ones((2, 2), np.float32)
-    sgemm(x, x, out, transpose_b=True)
+    gemm(x, x, out, transpose_b=True)
     assert (out == x @ x.T).all()
 print(*[warning.message for warning in seen], blas.why(), sep="|")
 """

@@ -104,3 +104,9 @@ def test_idle_workers_of_numpy_are_told_to_give_way() -> None:
         code = f"{first}import os, typednn.engines; print(os.environ.get('OPENBLAS_THREAD_TIMEOUT'))"
         done = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=False)
         assert done.stdout == f"{expected}\n", done.stderr
+
+
+def test_half_as_many_float64_numbers_are_in_a_vector() -> None:
+    cpu = processor.Cpu("x86_64", 16, 32)
+    assert cpu.of("float32") == cpu
+    assert cpu.of("float64") == processor.Cpu("x86_64", 8, 32)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fast_ops import by_reference, on_every_target
+from fast_ops import by_reference, floats, on_every_target, widened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,15 +14,14 @@ from typednn.kernels.adam import cpu
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
-EPS = float(np.finfo(np.float32).eps)
 RULE: dict[str, Any] = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "step": 3}
 DECAYS: list[dict[str, float]] = [{}, {"coupled": 0.3}, {"shrink": 0.9}, {"coupled": 0.3, "shrink": 0.9}]
 
 
-def state(shape: tuple[int, ...], seed: int) -> list[Any]:
+def state(shape: tuple[int, ...], seed: int, dtype: Any = np.float32) -> list[Any]:
     rng = np.random.default_rng(seed)
-    weights, grad, m = (rng.standard_normal(shape).astype(np.float32) for _ in range(3))
-    return [weights, grad, m, (rng.random(shape) + 0.01).astype(np.float32)]
+    weights, grad, m = (rng.standard_normal(shape).astype(dtype) for _ in range(3))
+    return [weights, grad, m, (rng.random(shape) + 0.01).astype(dtype)]
 
 
 @settings(max_examples=80, deadline=None)
@@ -33,11 +32,14 @@ def state(shape: tuple[int, ...], seed: int) -> list[Any]:
     eps=st.sampled_from([1e-8, 0.1]),
     decay=st.sampled_from(DECAYS),
     seed=st.integers(0, 2**32 - 1),
+    dtype=floats,
 )
-def test_is_the_reference(shape: tuple[int, ...], step: int, beta1: float, eps: float, decay: dict[str, float], seed: int) -> None:
-    arrays = state(shape, seed)
+def test_is_the_reference(
+    shape: tuple[int, ...], step: int, beta1: float, eps: float, decay: dict[str, float], seed: int, dtype: Any
+) -> None:
+    arrays = state(shape, seed, dtype)
     rule = {**RULE, "beta1": beta1, "eps": eps, "step": step, **decay}
-    wide = [array.astype(np.float64) for array in arrays]
+    wide = [widened(array) for array in arrays]
     before = arrays[1].copy()
     summands = np.abs(wide[2]) + np.abs(wide[1]) + decay.get("coupled", 0.0) * np.abs(wide[0])  # what the mean is summed from
     with counting() as counts:
@@ -50,7 +52,7 @@ def test_is_the_reference(shape: tuple[int, ...], step: int, beta1: float, eps: 
     spread = np.sqrt(wide[3] / (1 - rule["beta2"] ** step)) + eps
     moved = rule["lr"] / (1 - beta1**step) * summands / spread
     for place, bound in ((0, np.abs(wide[0]) + moved), (2, summands), (3, sizes[3] + sizes[1] ** 2)):
-        assert (np.abs(arrays[place] - wide[place]) <= 4 * EPS * bound).all(), place
+        assert (np.abs(arrays[place] - wide[place]) <= 4 * np.finfo(dtype).eps * bound).all(), place
 
 
 @pytest.mark.parametrize("decay", DECAYS, ids=str)
@@ -83,7 +85,7 @@ def test_the_same_bits_on_one_thread_and_two() -> None:
 
 
 def test_the_rest_is_the_references() -> None:
-    for change in (lambda array: array.astype(np.float64), lambda array: array[:, ::2]):
+    for change in (lambda array: array.astype(np.float16), lambda array: array[:, ::2]):
         ours = [change(array) for array in state((4, 6), 2)]
         theirs = [array.copy() for array in ours]
         with counting() as counts:

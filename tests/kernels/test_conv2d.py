@@ -10,6 +10,8 @@ from typednn.kernels import conv2d
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
 
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from fast_ops import on_every_target, quiet
+from fast_ops import on_every_target, quiet, widened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from typednn.kernels.conv2d import Window, cpu, direct, reference
 
 pytestmark = pytest.mark.skipif(not toolchain.available(), reason="needs Halide")
 
-EPS = np.finfo(np.float32).eps
+FLOATS = [np.float32, np.float64]
 seeds = st.integers(0, 2**32 - 1)
 channels = st.sampled_from([1, 2, 3, 5, 6, 7, 15, 16, 17, 20, 32, 33])
 
@@ -41,8 +41,8 @@ def problems(draw):
     return (*size, inward), (draw(channels), *kernel, inward), stride, dilation
 
 
-def normal(seed, *shape):
-    array = np.random.default_rng([seed, *shape]).normal(size=shape).astype(np.float32)
+def normal(seed, *shape, dtype=np.float32):
+    array = np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
     array.setflags(write=False)
     return array
 
@@ -74,29 +74,36 @@ def right_back(next_grad, x, weight, stride, dilation):
 
 
 def assert_close(got, exact, magnitudes, terms):
-    """Within what rounding ``terms`` products and their sum may cost, and a fresh float32 array."""
-    assert got.dtype == np.float32
+    """Within what rounding ``terms`` products and their sum may cost, and a fresh array."""
+    assert widened(got).dtype == exact.dtype
     assert got.shape == exact.shape
     assert got.flags.c_contiguous
-    assert (np.abs(got - exact) <= (terms + 8) * EPS * magnitudes).all()
+    assert (np.abs(got - exact) <= (terms + 8) * np.finfo(got.dtype).eps * magnitudes).all()
 
 
-@settings(max_examples=30, deadline=None)
-@given(problem=problems(), batch=st.sampled_from([1, 2, 3, 9, 17]), biased=st.booleans(), threads=st.integers(1, 2), seed=seeds)
-def test_forward_and_backward_are_the_reference(problem, batch, biased, threads, seed):
+@settings(max_examples=40, deadline=None)
+@given(
+    problem=problems(),
+    batch=st.sampled_from([1, 2, 3, 9, 17]),
+    biased=st.booleans(),
+    threads=st.integers(1, 2),
+    seed=seeds,
+    dtype=st.sampled_from(FLOATS),
+)
+def test_forward_and_backward_are_the_reference(problem, batch, biased, threads, seed, dtype):
     image, shape, stride, dilation = problem
-    x, weight = normal(seed, batch, *image), normal(seed, *shape)
-    bias = normal(seed, shape[0]) if biased else None
-    doubled = [array if array is None else array.astype(np.float64) for array in (x, weight, bias)]
-    sizes = [None if array is None else np.abs(array) for array in doubled]
+    x, weight = normal(seed, batch, *image, dtype=dtype), normal(seed, *shape, dtype=dtype)
+    bias = normal(seed, shape[0], dtype=dtype) if biased else None
+    wide = [widened(array) for array in (x, weight, bias)]
+    sizes = [None if array is None else np.abs(array) for array in wide]
     engines.set_threads(threads)
     y = forward(x, weight, bias, stride, dilation)
-    assert_close(y, right(*doubled, stride, dilation), right(*sizes, stride, dilation), np.prod(shape[1:]) + 1)
+    assert_close(y, right(*wide, stride, dilation), right(*sizes, stride, dilation), np.prod(shape[1:]) + 1)
 
-    next_grad = normal(seed + 1, *y.shape)
+    next_grad = normal(seed + 1, *y.shape, dtype=dtype)
     got = backward(next_grad, x, weight, stride, dilation)
-    exact = right_back(next_grad.astype(np.float64), doubled[0], doubled[1], stride, dilation)
-    bounds = right_back(np.abs(next_grad.astype(np.float64)), sizes[0], sizes[1], stride, dilation)
+    exact = right_back(widened(next_grad), wide[0], wide[1], stride, dilation)
+    bounds = right_back(np.abs(widened(next_grad)), sizes[0], sizes[1], stride, dilation)
     pixels = np.prod(next_grad.shape[:3])
     for one, expected, bound, terms in zip(got, exact, bounds, (np.prod(shape[:3]), pixels, pixels), strict=True):
         assert_close(one, expected, bound, terms)
@@ -161,29 +168,33 @@ def test_kept_results_keep_their_values():
 
 
 def test_who_runs_what():
-    """float32 and C order run on kernels, anything else on the reference."""
+    """float32 or float64 in C order run on kernels, anything else on the reference."""
     x, weight = normal(0, 2, 6, 7, 3), normal(1, 4, 3, 3, 3)
     for strange in (x.astype(np.float64), x[:, :, ::-1], x[:0], np.asfortranarray(x)):
         with engines.counting() as counts:
             y, _ = conv2d.forward(strange, weight, None, Window())
             conv2d.backward(y, strange, weight, Window())
         assert set(counts) == {("conv2d.forward", "reference"), ("conv2d.backward", "reference")}
-    with engines.counting() as counts:
-        conv2d.backward(conv2d.forward(x, weight, None, Window())[0], x, weight, Window())
-    assert set(counts) == {("conv2d.forward", "halide"), ("conv2d.backward", "halide")}
+    for dtype in FLOATS:
+        image, bank = x.astype(dtype), weight.astype(dtype)
+        with engines.counting() as counts:
+            conv2d.backward(conv2d.forward(image, bank, None, Window())[0], image, bank, Window())
+        assert set(counts) == {("conv2d.forward", "halide"), ("conv2d.backward", "halide")}
 
 
 @quiet
 @pytest.mark.parametrize("way", ["channels", "pixels", "taps"])
-def test_infinite_weights_meet_no_zeros(way):
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_infinite_weights_meet_no_zeros(way, dtype):
     """The zeros around dy would make NaN of them; lanes along taps need no such zeros."""
     image, shape, stride, dilation = WAYS[way]
-    x, weight = normal(0, 2, *image), normal(1, *shape).copy()
+    x, weight = normal(0, 2, *image, dtype=dtype), normal(1, *shape, dtype=dtype).copy()
     weight[0, 0, 0, 0] = np.inf
     next_grad = np.ones_like(right(x, weight, None, stride, dilation))
     with engines.counting() as counts:
         dx, *_ = conv2d.backward(next_grad, x, weight, Window(stride, dilation))
-    lanes_along = direct.dx_lanes(processor.for_schedules(processor.host()), cpu.geometry_of(image, shape, Window(stride, dilation)))
+    here = processor.for_schedules(processor.host()).of(weight.dtype.name)
+    lanes_along = direct.dx_lanes(here, cpu.geometry_of(image, shape, Window(stride, dilation)))
     assert set(counts) == {("conv2d.backward", "halide" if lanes_along == "taps" else "blas")}
     expected, *_ = right_back(next_grad, x, weight, stride, dilation)
     np.testing.assert_array_equal(np.isposinf(dx), np.isposinf(expected))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fast_ops import on_every_target
+from fast_ops import on_every_target, widened
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from typednn.kernels.conv2d.geometry import FEW_IMAGES
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
-EPS = float(np.finfo(np.float32).eps)
+FLOATS = [np.float32, np.float64]
 LEAKY, SIGMOID, TANH = Activation("leaky_relu", 0.25), Activation("sigmoid"), Activation("tanh")
 ACTIVATIONS = [IDENTITY, RELU, LEAKY, SIGMOID, TANH]
 Shape = tuple[tuple[int, int, int], tuple[int, int, int], Window]
@@ -66,12 +66,12 @@ def shapes(draw: st.DrawFn) -> Shape:
     return (height, width, draw(channels)), (draw(channels), *kernel), pooled(side, padding, dilation, stride)
 
 
-def arrays(batch: int, shape: Shape, seed: int) -> tuple[Any, Any, Any]:
+def arrays(batch: int, shape: Shape, seed: int, dtype: Any = np.float32) -> tuple[Any, Any, Any]:
     image, (filters, *kernel), _ = shape
     rng = np.random.default_rng(seed)
     sizes = (batch, *image), (filters, *kernel, image[2]), (filters,)
-    x, weight, bias = (rng.standard_normal(size).astype(np.float32) for size in sizes)
-    weight /= np.float32(np.sqrt(weight[0].size))
+    x, weight, bias = (rng.standard_normal(size).astype(dtype) for size in sizes)
+    weight /= dtype(np.sqrt(weight[0].size))
     for array in (x, weight, bias):
         array.setflags(write=False)
     return x, weight, bias
@@ -89,14 +89,14 @@ def windows(z: Any, side: int) -> Any:
     return np.stack([z[:, i : i + side * rows : side, j : j + side * columns : side] for i, j in taps], axis=-1)
 
 
-def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: int) -> None:
-    x, weight, bias = arrays(batch, shape, seed)
+def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: int, dtype: Any = np.float32) -> None:
+    x, weight, bias = arrays(batch, shape, seed, dtype)
     bias = bias if biased else None
     window = shape[2]
     with counting() as counts:
         y, winners = conv2d.forward(x, weight, bias, window, activation)
         alone, none = conv2d.forward(x, weight, bias, window, activation, False)
-        next_grad = np.random.default_rng(seed + 1).standard_normal(y.shape).astype(np.float32)
+        next_grad = np.random.default_rng(seed + 1).standard_normal(y.shape).astype(dtype)
         gradients = conv2d.backward(next_grad, x, weight, window, activation, y, winners)
         dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, activation, y, winners, False)
     at_stride_1 = "halide" if window.stride == ONE else "blas"
@@ -107,14 +107,15 @@ def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: 
     np.testing.assert_array_equal(dweight, gradients[1])
     np.testing.assert_array_equal(dbias, gradients[2])
 
-    exact: list[Any] = [None if array is None else array.astype(np.float64) for array in (x, weight, bias, next_grad)]
+    eps = np.finfo(dtype).eps
+    exact: list[Any] = [widened(array) for array in (x, weight, bias, next_grad)]
     sizes: list[Any] = [None if array is None else np.abs(array) for array in exact]
     terms, side = weight[0].size, 1 if window.pooling is None else window.pooling[0][0]
     z = windows(convolved(window, *exact[:3]), side)
-    error = (terms + 2) * EPS * windows(convolved(window, *sizes[:3]), side).max(axis=-1)
+    error = (terms + 2) * eps * windows(convolved(window, *sizes[:3]), side).max(axis=-1)
     largest = z.max(axis=-1)
-    assert y.dtype == np.float32
-    assert (np.abs(y - activation.forward(largest)) <= error + 8 * EPS).all()  # none of the activations is steeper than 1
+    assert y.dtype == dtype
+    assert (np.abs(y - activation.forward(largest)) <= error + 8 * eps).all()  # none of the activations is steeper than 1
     if winners is None:
         assert side == 1
     else:
@@ -122,35 +123,61 @@ def check(batch: int, shape: Shape, biased: bool, activation: Activation, seed: 
         assert winners.dtype == np.uint8
         won = np.take_along_axis(z, winners[..., None].astype(int), -1)[..., 0]
         assert (np.abs(won - largest) <= 2 * error).all()
-    wanted = reference.backward(exact[3], exact[0], exact[1], window, activation, y.astype(np.float64), winners)
+    wanted = reference.backward(exact[3], exact[0], exact[1], window, activation, widened(y), winners)
     bounds = reference.backward(sizes[3], sizes[0], sizes[1], window, IDENTITY, y, winners)
     for got, right, bound, count in zip(
         (gradients[0], dweight, dbias), wanted, bounds, (terms * shape[1][0], y[..., 0].size, y[..., 0].size), strict=True
     ):
         assert got is not None
         assert right is not None
-        assert got.dtype == np.float32
+        assert got.dtype == dtype
         assert got.shape == right.shape
-        assert (np.abs(got - right) <= (min(count, 1000) + 8) * EPS * np.asarray(bound) + 1e-30).all()
+        assert (np.abs(got - right) <= (min(count, 1000) + 8) * eps * np.asarray(bound) + 1e-30).all()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     batch=st.sampled_from([1, 2, 3, 5, 9, 17]),
     shape=shapes(),
     biased=st.booleans(),
     activation=st.sampled_from(ACTIVATIONS),
     seed=st.integers(0, 2**31),
+    dtype=st.sampled_from(FLOATS),
 )
-@example(batch=1, shape=((4, 4, 1), (2, 2, 2), pooled(3)), biased=False, activation=SIGMOID, seed=2)
-def test_kernels_are_the_reference(batch: int, shape: Shape, biased: bool, activation: Activation, seed: int) -> None:
-    check(batch, shape, biased, activation, seed)
+@example(batch=1, shape=((4, 4, 1), (2, 2, 2), pooled(3)), biased=False, activation=SIGMOID, seed=2, dtype=np.float32)
+def test_kernels_are_the_reference(batch: int, shape: Shape, biased: bool, activation: Activation, seed: int, dtype: Any) -> None:
+    check(batch, shape, biased, activation, seed, dtype)
 
 
 @each_way
-@pytest.mark.parametrize("activation", [RELU, TANH], ids=repr)
-def test_every_way_is_the_reference(shape: Shape, activation: Activation) -> None:
-    check(11, shape, True, activation, 0)
+@pytest.mark.parametrize(("activation", "dtype"), [(RELU, np.float32), (TANH, np.float32), (RELU, np.float64)])
+def test_every_way_is_the_reference(shape: Shape, activation: Activation, dtype: Any) -> None:
+    check(11, shape, True, activation, 0, dtype)
+
+
+@pytest.mark.parametrize("way", ["pixels", "channels", "input channels", "strided"])
+def test_derivatives_are_slopes(way: str, assert_slope: Any) -> None:
+    """By central differences, in float64: of the bias, and of the first weights and pixels."""
+    x, weight, bias = arrays(2, WAYS[way], 9, np.float64)
+    window = WAYS[way][2]
+    y, winners = conv2d.forward(x, weight, bias, window, TANH)
+    next_grad = np.cos(3 * y)
+    dx, dweight, dbias = conv2d.backward(next_grad, x, weight, window, TANH, y, winners)
+    place = (slice(1), slice(2), slice(2), slice(2))
+
+    def changed(array: Any, at: Any) -> Any:
+        copied = array.copy()
+        copied[place] = at
+        return copied
+
+    def forward(x: Any, weight: Any, bias: Any) -> Any:
+        return conv2d.forward(x, weight, bias, window, TANH)[0]
+
+    with counting() as counts:
+        assert_slope(dx[place], lambda at: forward(changed(x, at), weight, bias), x[place], next_grad)
+        assert_slope(dweight[place], lambda at: forward(x, changed(weight, at), bias), weight[place], next_grad)
+        assert_slope(dbias, lambda at: forward(x, weight, at), bias, next_grad)
+    assert set(counts) == {("conv2d.forward", "halide")}
 
 
 # Of so much work that several threads share an image, and of so many weights that a single image has a kernel of its own.
@@ -282,9 +309,10 @@ def test_results_are_fresh(shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("way", ["pixels", "channels", "blocks of channels", "input channels", "strided planes"])
-def test_on_every_target(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("dtype", [np.dtype(each) for each in FLOATS], ids=str)
+def test_on_every_target(tmp_path: Path, way: str, dtype: Any) -> None:
     image, (filters, *kernel), window = WAYS[way]
     geometry = cpu.geometry_of(image, (filters, kernel[0], kernel[1], image[2]), window)
-    of_input = cpu.dx_kernel(geometry, RELU) if window.stride == ONE else cpu.gather_kernel(geometry)
-    for each in (cpu.forward_kernel(geometry, True, RELU), cpu.dweight_kernel(geometry, RELU), of_input):
+    of_input = cpu.dx_kernel(geometry, RELU, dtype) if window.stride == ONE else cpu.gather_kernel(geometry, dtype)
+    for each in (cpu.forward_kernel(geometry, True, RELU, True, dtype), cpu.dweight_kernel(geometry, RELU, True, dtype), of_input):
         on_every_target(each, tmp_path)

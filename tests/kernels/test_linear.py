@@ -1,11 +1,14 @@
 """P-L1: linear against loops, and its gradients against finite differences."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.kernels import linear
 from typednn.kernels.activations import IDENTITY, Activation
+
+pytestmark = pytest.mark.usefixtures("on_the_reference")
 
 SIGMOID, TANH = Activation("sigmoid"), Activation("tanh")
 sizes = st.integers(1, 5)

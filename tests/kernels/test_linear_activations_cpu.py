@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fast_ops import on_every_target
+from fast_ops import on_every_target, widened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,30 +16,34 @@ from typednn.kernels.linear import cpu, reference
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
 EPS = float(np.finfo(np.float32).eps)
+FLOATS = [np.float32, np.float64]
 ACTIVATIONS = [IDENTITY, RELU, Activation("leaky_relu", 0.1), Activation("sigmoid"), Activation("tanh")]
 extents = st.sampled_from([1, 2, 3, 7, 8, 15, 16, 17, 33, 67, 120])
 
 
-def arrays(batch: int, in_features: int, out_features: int, seed: int) -> list[Any]:
+def arrays(batch: int, in_features: int, out_features: int, seed: int, dtype: Any = np.float32) -> list[Any]:
     """x, weight, bias, next_grad; read-only."""
     rng = np.random.default_rng(seed)
     shapes = (batch, in_features), (out_features, in_features), (out_features,), (batch, out_features)
-    made = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    made = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
     for array in made:
         array.setflags(write=False)
     return made
 
 
 def close(got: Any, exact: Any, bound: Any) -> None:
-    assert got.dtype == np.float32
+    """``bound`` in units of a rounding."""
+    assert widened(got).dtype == exact.dtype
     assert got.shape == exact.shape
-    assert (np.abs(got - exact) <= bound + 1e-30).all()
+    assert (np.abs(got - exact) <= bound * np.finfo(got.dtype).eps + 1e-30).all()
 
 
-def check(batch: int, in_features: int, out_features: int, biased: bool, activation: Activation, seed: int = 0) -> set[str]:
+def check(
+    batch: int, in_features: int, out_features: int, biased: bool, activation: Activation, seed: int = 0, dtype: Any = np.float32
+) -> set[str]:
     """Compare forward, backward, and backward without dx; the engines that ran."""
-    x, weight, bias, next_grad = arrays(batch, in_features, out_features, seed)
-    weight = weight / np.float32(np.sqrt(in_features))  # so that sigmoid and tanh are not at their ends
+    x, weight, bias, next_grad = arrays(batch, in_features, out_features, seed, dtype)
+    weight = weight / dtype(np.sqrt(in_features))  # so that sigmoid and tanh are not at their ends
     bias = bias if biased else None
     with counting() as counts:
         y = linear.forward(x, weight, bias, activation)
@@ -47,23 +51,23 @@ def check(batch: int, in_features: int, out_features: int, biased: bool, activat
         dx, *without = linear.backward(next_grad, x, weight, y, activation, wants_input=False)
     assert dx is None
 
-    exact: list[Any] = [None if array is None else array.astype(np.float64) for array in (x, weight, bias, next_grad)]
+    exact: list[Any] = [widened(array) for array in (x, weight, bias, next_grad)]
     sizes: list[Any] = [None if array is None else np.abs(array) for array in exact]
     # No activation is steeper than 1, but a leaky one that was asked for; those with exponentials add some roundings of their own.
     sums = reference.forward(*sizes[:3])
-    close(y, reference.forward(exact[0], exact[1], exact[2], activation), ((in_features + 3) * sums + 8) * EPS)
+    close(y, reference.forward(exact[0], exact[1], exact[2], activation), (in_features + 3) * sums + 8)
     # Where rounding decides on which side of a kink a sum falls, y says what was decided.
-    right = reference.backward(exact[3], exact[0], exact[1], y.astype(np.float64), activation)
+    right = reference.backward(exact[3], exact[0], exact[1], widened(y), activation)
     bounds = reference.backward(sizes[3] * max(1, activation.slope), sizes[0], sizes[1])
     for got, wanted, bound, terms in zip(gradients, right, bounds, (out_features, batch, batch), strict=True):
-        close(got, wanted, (terms + 6) * EPS * bound)
+        close(got, wanted, (terms + 6) * bound)
     for got, wanted, bound in zip(without, right[1:], bounds[1:], strict=True):
-        close(got, wanted, (batch + 6) * EPS * bound)
+        close(got, wanted, (batch + 6) * bound)
     assert {op for op, _ in counts} == {"linear.forward", "linear.backward"}
     return {engine for _, engine in counts}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(
     batch=extents,
     in_features=extents,
@@ -71,9 +75,12 @@ def check(batch: int, in_features: int, out_features: int, biased: bool, activat
     biased=st.booleans(),
     activation=st.sampled_from(ACTIVATIONS),
     seed=st.integers(0, 2**31),
+    dtype=st.sampled_from(FLOATS),
 )
-def test_kernels_are_the_reference(batch: int, in_features: int, out_features: int, biased: bool, activation: Any, seed: int) -> None:
-    assert check(batch, in_features, out_features, biased, activation, seed) == {"halide"}
+def test_kernels_are_the_reference(
+    batch: int, in_features: int, out_features: int, biased: bool, activation: Any, seed: int, dtype: Any
+) -> None:
+    assert check(batch, in_features, out_features, biased, activation, seed, dtype) == {"halide"}
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=repr)
@@ -91,6 +98,11 @@ def test_kernels_are_the_reference(batch: int, in_features: int, out_features: i
 @pytest.mark.parametrize("biased", [False, True])
 def test_every_size_class(batch: int, in_features: int, out_features: int, engines: set[str], biased: bool, activation: Activation) -> None:
     assert check(batch, in_features, out_features, biased, activation) == engines
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=repr)
+def test_by_blas_in_float64(activation: Activation) -> None:
+    assert check(70, 401, 500, True, activation, dtype=np.float64) == {"blas"}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the reference on infinities

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from typednn.kernels import max_pool2d
 
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
 seeds = st.integers(0, 2**32 - 1)
 IMAGE = np.array([[1.0, 2, 5, 3], [3, 4, 2, 1], [3, 2, 3, 7], [6, 1, 2, 1]])[None, :, :, None]
 

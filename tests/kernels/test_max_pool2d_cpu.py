@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fast_ops import agree, every_target, needs_halide, numbers, quiet, seeds
+from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,9 +24,9 @@ def geometries(draw):
     return size, kernel, stride, dilation
 
 
-def pixels(seed, shape, levels):
+def pixels(seed, shape, levels, dtype=np.float32):
     """Few distinct values, hence many ties; some pixels NaN or -inf."""
-    x = np.random.default_rng(seed).integers(0, levels + 2, shape).astype(np.float32)
+    x = np.random.default_rng(seed).integers(0, levels + 2, shape).astype(dtype)
     x[x == levels], x[x == levels + 1] = np.nan, -np.inf
     x.setflags(write=False)
     return x
@@ -34,15 +34,15 @@ def pixels(seed, shape, levels):
 
 def both_ways(x, kernel, stride, dilation):
     y, index = agree("max_pool2d.forward", max_pool2d.forward, x, kernel, stride, dilation)
-    next_grad = numbers(0, *y.shape, special=True)
+    next_grad = numbers(0, *y.shape, special=True, dtype=x.dtype)
     agree("max_pool2d.backward", max_pool2d.backward, next_grad, index, x.shape, kernel, stride, dilation)
 
 
-@settings(max_examples=50, deadline=None)
-@given(geometry=geometries(), batch=st.integers(1, 3), channels=channel_counts, levels=st.integers(1, 9), seed=seeds)
-def test_any_geometry(geometry, batch, channels, levels, seed):
+@settings(max_examples=60, deadline=None)
+@given(geometry=geometries(), batch=st.integers(1, 3), channels=channel_counts, levels=st.integers(1, 9), seed=seeds, dtype=floats)
+def test_any_geometry(geometry, batch, channels, levels, seed, dtype):
     size, *rest = geometry
-    both_ways(pixels(seed, (batch, *size, channels), levels), *rest)
+    both_ways(pixels(seed, (batch, *size, channels), levels, dtype), *rest)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,6 @@ def test_another_index_is_left_to_the_reference(dtype):
 def test_on_every_target(channels, kernel, stride, tmp_path):
     x = pixels(0, (2, 11, 12, channels), 7)
     y, index = max_pool2d.forward(x, kernel, stride, (1, 1))
-    forward, backward, size = cpu.kernels[x.shape[1:3], x.shape[3], kernel, stride, (1, 1)]
+    forward, backward, size = cpu.kernels[x.shape[1:3], x.shape[3], kernel, stride, (1, 1), x.dtype]
     every_target(forward, (x,), [((2, *size), np.float32), ((2, *size), np.uint8)], tmp_path)
     every_target(backward, (numbers(0, *y.shape), index), [(x.shape, np.float32)], tmp_path)

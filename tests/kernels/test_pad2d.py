@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from tests.support.convolution import full_padding, same_padding
 from typednn.kernels import pad2d
 
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
 seeds = st.integers(0, 2**32 - 1)
 borders = st.tuples(*[st.integers(0, 3)] * 4)
 sizes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 2))

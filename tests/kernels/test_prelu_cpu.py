@@ -1,7 +1,7 @@
 """prelu in Halide against the reference: the same bits, but for the slope's gradient, a sum."""
 
 import numpy as np
-from fast_ops import EPS, agree, every_target, needs_halide, numbers, quiet, seeds, sizes, special_pairs
+from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, seeds, sizes, special_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,22 +15,30 @@ slopes = st.sampled_from([0.0, 0.01, 1.0, -2.5]).map(lambda slope: np.array([slo
 
 
 @settings(max_examples=60, deadline=None)
-@given(size=sizes, special=st.booleans(), slope=slopes, seed=seeds)
-def test_forward(size, special, slope, seed):
-    agree("prelu.forward", prelu.forward, numbers(seed, size, special=special), slope)
+@given(size=sizes, special=st.booleans(), slope=slopes, seed=seeds, dtype=floats)
+def test_forward(size, special, slope, seed, dtype):
+    agree("prelu.forward", prelu.forward, numbers(seed, size, special=special, dtype=dtype), slope.astype(dtype))
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows=st.integers(1, 3), size=sizes.filter(lambda size: size >= cpu.SUMS), special=st.booleans(), slope=slopes, seed=seeds)
-def test_backward(rows, size, special, slope, seed):
-    x, next_grad = numbers(seed, rows, size, special=special), numbers(seed + 1, rows, size, special=special)
+@given(
+    rows=st.integers(1, 3),
+    size=sizes.filter(lambda size: size >= cpu.SUMS),
+    special=st.booleans(),
+    slope=slopes,
+    seed=seeds,
+    dtype=floats,
+)
+def test_backward(rows, size, special, slope, seed, dtype):
+    x, next_grad = numbers(seed, rows, size, special=special, dtype=dtype), numbers(seed + 1, rows, size, special=special, dtype=dtype)
+    slope = slope.astype(dtype)
     # Infinities and NaN are the reference's; dx is compared below, and the sum where it has a bound.
     dx, dslope = agree("prelu.backward", prelu.backward, next_grad, x, slope, magnitude=lambda *_: np.inf)
     with using("reference"):
         np.testing.assert_array_equal(dx, prelu.backward(next_grad, x, slope)[0])
     if not special:
         terms = np.where(x > 0, 0, next_grad.astype(float) * x)
-        assert abs(dslope[0] - terms.sum()) <= 16 * EPS * abs(terms).sum()
+        assert abs(dslope[0] - terms.sum()) <= 16 * np.finfo(dtype).eps * abs(terms).sum()
 
 
 def test_special_pairs():
@@ -52,9 +60,9 @@ def test_the_gradient_of_small_arrays_is_left_to_the_reference():
 
 
 def test_forward_on_every_target(tmp_path):
-    every_target(cpu._forward, (numbers(0, 1001), np.array([0.25], np.float32)), [((1001,), np.float32)], tmp_path)
+    every_target(cpu._forward[np.dtype(np.float32)], (numbers(0, 1001), np.array([0.25], np.float32)), [((1001,), np.float32)], tmp_path)
 
 
 def test_backward_on_every_target(tmp_path):
     given = (numbers(0, 40_001), numbers(1, 40_001), np.array([0.25], np.float32))
-    every_target(cpu._backward, given, [((40_001,), np.float32), ((1,), np.float32)], tmp_path, rtol=1e-4)
+    every_target(cpu._backward[np.dtype(np.float32)], given, [((40_001,), np.float32), ((1,), np.float32)], tmp_path, rtol=1e-4)

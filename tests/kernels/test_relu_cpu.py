@@ -1,7 +1,7 @@
 """relu in Halide against the reference: the same bits."""
 
 import numpy as np
-from fast_ops import agree, at_any_size, every_target, needs_halide, numbers, quiet, seeds, sizes, special_pairs
+from fast_ops import agree, at_any_size, every_target, floats, needs_halide, numbers, quiet, seeds, sizes, special_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,16 +15,16 @@ large_forward = at_any_size(relu.forward)
 
 
 @settings(max_examples=60, deadline=None)
-@given(size=sizes, special=st.booleans(), seed=seeds)
-def test_forward(size, special, seed):
-    x = numbers(seed, size, special=special)
+@given(size=sizes, special=st.booleans(), seed=seeds, dtype=floats)
+def test_forward(size, special, seed, dtype):
+    x = numbers(seed, size, special=special, dtype=dtype)
     agree("relu.forward", large_forward, x)
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), seed=seeds)
-def test_backward(rows, size, special, seed):
-    x, other = numbers(seed, rows, size, special=special), numbers(seed + 1, rows, size, special=special)
+@given(rows=st.integers(1, 3), size=sizes, special=st.booleans(), seed=seeds, dtype=floats)
+def test_backward(rows, size, special, seed, dtype):
+    x, other = numbers(seed, rows, size, special=special, dtype=dtype), numbers(seed + 1, rows, size, special=special, dtype=dtype)
     agree("relu.backward", relu.backward, other, x)
 
 
@@ -43,9 +43,9 @@ def test_small_arrays_are_left_to_numpy():
 
 def test_forward_on_every_target(tmp_path):
     x = numbers(0, 1001)
-    every_target(relu.formulas[0].kernel, (x,), [((1001,), np.float32)], tmp_path)
+    every_target(relu.formulas[0].kernels[x.dtype], (x,), [((1001,), np.float32)], tmp_path)
 
 
 def test_backward_on_every_target(tmp_path):
     x, other = numbers(0, 1001), numbers(1, 1001)
-    every_target(relu.formulas[1].kernel, (other, x), [((1001,), np.float32)], tmp_path)
+    every_target(relu.formulas[1].kernels[x.dtype], (other, x), [((1001,), np.float32)], tmp_path)

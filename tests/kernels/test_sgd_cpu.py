@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fast_ops import by_reference, on_every_target
+from fast_ops import by_reference, floats, on_every_target, widened
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +14,6 @@ from typednn.kernels.sgd import cpu
 
 pytestmark = pytest.mark.skipif(not available(), reason="Halide is not installed")
 
-EPS = float(np.finfo(np.float32).eps)
 RULES: list[dict[str, Any]] = [
     {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "first": True},
     {"momentum": 0.9, "dampening": 0.0, "nesterov": False, "first": True},
@@ -26,16 +25,12 @@ RULES: list[dict[str, Any]] = [
 DECAYS: list[dict[str, float]] = [{}, {"coupled": 0.3}, {"shrink": 0.9}, {"coupled": 0.3, "shrink": 0.9}]
 
 
-def state(shape: tuple[int, ...], seed: int, rule: dict[str, Any]) -> list[Any]:
+def state(shape: tuple[int, ...], seed: int, rule: dict[str, Any], dtype: Any = np.float32) -> list[Any]:
     rng = np.random.default_rng(seed)
-    weights, grad, velocity = (rng.standard_normal(shape).astype(np.float32) for _ in range(3))
+    weights, grad, velocity = (rng.standard_normal(shape).astype(dtype) for _ in range(3))
     if rule["first"]:
         velocity[...] = np.nan  # not read
     return [weights, grad, velocity if rule["momentum"] else None]
-
-
-def widened(arrays: list[Any]) -> list[Any]:
-    return [None if array is None else array.astype(np.float64) for array in arrays]
 
 
 @settings(max_examples=100, deadline=None)
@@ -44,12 +39,13 @@ def widened(arrays: list[Any]) -> list[Any]:
     rule=st.sampled_from(RULES),
     decay=st.sampled_from(DECAYS),
     seed=st.integers(0, 2**32 - 1),
+    dtype=floats,
 )
-@example(shape=(5, 60001), rule=RULES[1], decay={"coupled": 0.3}, seed=0)  # the velocity needs the weights that were
-def test_is_the_reference(shape: tuple[int, ...], rule: dict[str, Any], decay: dict[str, float], seed: int) -> None:
-    arrays = state(shape, seed, rule)
-    wide = widened(arrays)
-    start, before = np.abs(arrays[0]).astype(np.float64), arrays[1].copy()
+@example(shape=(5, 60001), rule=RULES[1], decay={"coupled": 0.3}, seed=0, dtype=np.float32)  # the velocity needs the weights that were
+def test_is_the_reference(shape: tuple[int, ...], rule: dict[str, Any], decay: dict[str, float], seed: int, dtype: Any) -> None:
+    arrays = state(shape, seed, rule, dtype)
+    wide = [widened(array) for array in arrays]
+    start, before = np.abs(wide[0]), arrays[1].copy()
     earlier = np.zeros(shape) if rule["first"] or wide[2] is None else np.abs(wide[2])
     with counting() as counts:
         sgd.step(*arrays, lr=0.1, **rule, **decay)
@@ -59,7 +55,7 @@ def test_is_the_reference(shape: tuple[int, ...], rule: dict[str, Any], decay: d
     size = start + np.abs(before) + earlier
     for got, wanted in zip((arrays[0], arrays[2]), (wide[0], wide[2]), strict=True):
         if got is not None:
-            assert (np.abs(got - wanted) <= 8 * EPS * size).all()
+            assert (np.abs(got - wanted) <= 8 * np.finfo(dtype).eps * size).all()
 
 
 @pytest.mark.parametrize("decay", DECAYS, ids=str)
@@ -97,7 +93,7 @@ def test_the_same_bits_on_one_thread_and_two(rule: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_the_rest_is_the_references(rule: dict[str, Any]) -> None:
-    for change in (lambda array: array.astype(np.float64), lambda array: array[:, ::2]):
+    for change in (lambda array: array.astype(np.float16), lambda array: array[:, ::2]):
         ours = [None if array is None else change(array) for array in state((4, 6), 2, rule)]
         theirs = [None if array is None else array.copy() for array in ours]
         with counting() as counts:

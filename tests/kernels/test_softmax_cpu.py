@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fast_ops import agree, batches, every_target, needs_halide, numbers, quiet, seeds
+from fast_ops import agree, batches, every_target, floats, needs_halide, numbers, quiet, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,16 +26,18 @@ def error_backward(next_grad, y):
     return (abs(next_grad) + abs(next_grad * y).sum(axis=1, keepdims=True) * 4) * abs(y)
 
 
-@settings(max_examples=40, deadline=None)
-@given(batch=batches, features=features, special=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds)
-def test_forward(batch, features, special, scale, seed):
-    agree("softmax.forward", softmax.forward, numbers(seed, batch, features, special=special, scale=scale), magnitude=error)
+@settings(max_examples=50, deadline=None)
+@given(batch=batches, features=features, special=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds, dtype=floats)
+def test_forward(batch, features, special, scale, seed, dtype):
+    x = numbers(seed, batch, features, special=special, scale=scale, dtype=dtype)
+    agree("softmax.forward", softmax.forward, x, magnitude=error)
 
 
-@settings(max_examples=40, deadline=None)
-@given(batch=batches, features=features, special=st.booleans(), seed=seeds)
-def test_backward(batch, features, special, seed):
-    next_grad, y = numbers(seed, batch, features, special=special), abs(numbers(seed + 1, batch, features))
+@settings(max_examples=50, deadline=None)
+@given(batch=batches, features=features, special=st.booleans(), seed=seeds, dtype=floats)
+def test_backward(batch, features, special, seed, dtype):
+    next_grad = numbers(seed, batch, features, special=special, dtype=dtype)
+    y = abs(numbers(seed + 1, batch, features, dtype=dtype))
     agree("softmax.backward", softmax.backward, next_grad, y, magnitude=error_backward)
 
 
@@ -58,5 +60,5 @@ def test_a_row_of_one_is_left_to_the_reference():
 @pytest.mark.parametrize("features", [3, 10, 37, 300])
 def test_on_every_target(features, tmp_path):
     x, other, shapes = numbers(0, 9, features), numbers(1, 9, features), [((9, features), np.float32)]
-    every_target(cpu._kernels[features,][0], (x,), shapes, tmp_path)
-    every_target(cpu._kernels[features,][1], (x, other), shapes, tmp_path, rtol=1e-4)
+    every_target(cpu._kernels[features, x.dtype][0], (x,), shapes, tmp_path)
+    every_target(cpu._kernels[features, x.dtype][1], (x, other), shapes, tmp_path, rtol=1e-4)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fast_ops import agree, batches, every_target, needs_halide, numbers, quiet, seeds
+from fast_ops import agree, batches, every_target, floats, needs_halide, numbers, quiet, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,26 +27,34 @@ def error_of_gradient(logits, target, scale):
     return abs(scale) * (y * (2 + abs(np.where(y > 0, z, 0))) * abs(target).sum(axis=1, keepdims=True) + abs(target))
 
 
-def targets(seed, batch, classes, soft):
+def targets(seed, batch, classes, soft, dtype=np.float32):
     rng = np.random.default_rng(seed)
     if soft:
-        return rng.random((batch, classes), np.float32)
-    return np.eye(classes, dtype=np.float32)[rng.integers(0, classes, batch)]
+        return rng.random((batch, classes), dtype)
+    return np.eye(classes, dtype=dtype)[rng.integers(0, classes, batch)]
 
 
 @settings(max_examples=40, deadline=None)
-@given(batch=batches, classes=classes, special=st.booleans(), soft=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds)
-def test_both(batch, classes, special, soft, scale, seed):
-    logits, target = numbers(seed, batch, classes, special=special, scale=scale), targets(seed, batch, classes, soft)
+@given(
+    batch=batches,
+    classes=classes,
+    special=st.booleans(),
+    soft=st.booleans(),
+    scale=st.sampled_from([0.1, 3.0, 50.0]),
+    seed=seeds,
+    dtype=floats,
+)
+def test_both(batch, classes, special, soft, scale, seed, dtype):
+    logits, target = numbers(seed, batch, classes, special=special, scale=scale, dtype=dtype), targets(seed, batch, classes, soft, dtype)
     agree("softmax_cross_entropy.forward", softmax_cross_entropy.forward, logits, target, magnitude=error_of_loss)
     agree("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 1 / batch, magnitude=error_of_gradient)
 
 
 @settings(max_examples=25, deadline=None)
-@given(batch=batches, classes=classes, special=st.booleans(), stray=st.booleans(), seed=seeds)
-def test_labels_are_rows_of_probabilities(batch, classes, special, stray, seed):
+@given(batch=batches, classes=classes, special=st.booleans(), stray=st.booleans(), seed=seeds, dtype=floats)
+def test_labels_are_rows_of_probabilities(batch, classes, special, stray, seed, dtype):
     """A label that names no class is a row of zeros, as in `one_hot`."""
-    logits = numbers(seed, batch, classes, special=special)
+    logits = numbers(seed, batch, classes, special=special, dtype=dtype)
     labels = np.random.default_rng(seed).integers(0, classes, batch)
     if stray:
         labels[:: batch // 2 + 1] = np.random.default_rng(seed).choice([-1, classes, 2**32, -(2**40), 2**63 - 1])
@@ -70,6 +78,14 @@ def test_one_pass_gives_the_bits_of_two(batch, classes, special, labelled, scale
     assert dict(counts) == {("softmax_cross_entropy.forward_and_backward", "halide"): 1}
     assert loss.tobytes() == softmax_cross_entropy.forward(logits, target).tobytes()
     assert grad.tobytes() == softmax_cross_entropy.backward(logits, target, 1 / batch).tobytes()
+
+
+def test_a_target_of_another_float_dtype_is_left_to_the_reference():
+    for dtype, other in ((np.float32, np.float64), (np.float64, np.float32)):
+        logits, target = numbers(0, 6, 5, dtype=dtype), targets(0, 6, 5, True, other)
+        with counting() as counts:
+            softmax_cross_entropy.forward(logits, target)
+        assert dict(counts) == {("softmax_cross_entropy.forward", "reference"): 1}
 
 
 def test_other_labels_are_left_to_the_reference():
@@ -106,4 +122,4 @@ def test_one_class_is_left_to_the_reference():
 def test_on_every_target(classes, tmp_path):
     logits, target, shapes = numbers(0, 9, classes), targets(1, 9, classes, True), [((9, classes), np.float32)]
     for wanted in (target, np.arange(9, dtype=np.int64) % classes):
-        every_target(cpu._kernel[classes, wanted.ndim == 1], (logits, wanted, 0.1), shapes * 2, tmp_path, rtol=1e-4)
+        every_target(cpu._kernel[classes, wanted.ndim == 1, logits.dtype], (logits, wanted, 0.1), shapes * 2, tmp_path, rtol=1e-4)

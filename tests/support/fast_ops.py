@@ -19,7 +19,6 @@ from typednn.engines.halide.toolchain import Argument, Array, Target
 from typednn.engines.processor import Cpu
 from typednn.kernels.op import OPS, op
 
-EPS = 2.0**-23
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 88.7, -88.7, 1e30, -1e30], np.float32)
 
 # Machines that every kernel has to compile for: from the oldest x86-64 to a phone.
@@ -36,17 +35,18 @@ needs_halide = pytest.mark.skipif(not toolchain.available(), reason="needs Halid
 quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the reference on infinities
 
 seeds = st.integers(0, 2**32 - 1)
+floats = st.sampled_from([np.float32, np.float64])
 # Around vectors of any machine, and around the sizes from which several threads and pieces are used.
 sizes = st.one_of(st.integers(1, 70), st.sampled_from([127, 1000, 32767, 32768, 49153, 131071, 131072, 131073, 200_001]))
 batches = st.one_of(st.integers(1, 20), st.sampled_from([64, 1700]))
 
 
-def numbers(seed: int, *shape: int, special: bool = False, scale: float = 3.0) -> Any:
-    """Read-only float32 numbers of both signs; if ``special``, a fifth of them NaN, infinite, zero or large."""
+def numbers(seed: int, *shape: int, special: bool = False, scale: float = 3.0, dtype: Any = np.float32) -> Any:
+    """Read-only numbers of both signs; if ``special``, a fifth of them NaN, infinite, zero or large."""
     rng = np.random.default_rng([seed, *shape])
-    array = (rng.standard_normal(shape) * scale).astype(np.float32)
+    array = (rng.standard_normal(shape) * scale).astype(dtype)
     if special:
-        array = np.where(rng.random(shape) < 0.2, rng.choice(SPECIAL, shape), array)
+        array = np.where(rng.random(shape) < 0.2, rng.choice(SPECIAL, shape).astype(dtype), array)
     array.setflags(write=False)
     return array
 
@@ -57,8 +57,10 @@ def special_pairs() -> tuple[Any, Any]:
     return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
 
-def _widened(argument: Any) -> Any:
-    return argument.astype(np.float64) if isinstance(argument, np.ndarray) and argument.dtype == np.float32 else argument
+def widened(argument: Any) -> Any:
+    """In a dtype of more digits, if it is an array of floats: the reference there is the judge of kernels."""
+    wider = {"float32": np.float64, "float64": np.longdouble}.get(str(getattr(argument, "dtype", "")))
+    return argument if wider is None or not isinstance(argument, np.ndarray) else argument.astype(wider)
 
 
 def _results(outcome: Any) -> tuple[Any, ...]:
@@ -75,8 +77,8 @@ def agree(
 ) -> tuple[Any, ...]:
     """Assert that Halide ran ``op``, alike on one thread and two, and gave the reference's results, which are returned.
 
-    Without ``magnitude`` to the bit (but for the sign of 0). With it, within ``ulps`` roundings of its size (magnitude takes the
-    arguments in float64), and NaN and infinite exactly where the reference is.
+    Without ``magnitude`` to the bit (but for the sign of 0). With it, within ``ulps`` roundings of its size (magnitude takes
+    the arguments `widened`), and NaN and infinite exactly where the reference is.
     """
     before = get_threads()
     found: list[tuple[Any, ...]] = []
@@ -90,7 +92,7 @@ def agree(
         set_threads(before)
     with using("reference"):
         expected = _results(function(*arguments))
-        exact = _results(function(*map(_widened, arguments))) if magnitude else expected
+        exact = _results(function(*map(widened, arguments))) if magnitude else expected
     for one, two, wanted, true in zip(*found, expected, exact, strict=True):
         assert one.dtype == wanted.dtype
         assert one.flags.c_contiguous
@@ -102,18 +104,18 @@ def agree(
             assert one.shape == wanted.shape
             finite = np.isfinite(wanted)
             np.testing.assert_array_equal(one[~finite], wanted[~finite])
-            bound = np.broadcast_to(ulps * EPS * magnitude(*map(_widened, arguments)) + least, one.shape)
-            excess = np.abs(one.astype(np.float64) - true)[finite] - bound[finite]
+            bound = np.broadcast_to(ulps * np.finfo(one.dtype).eps * magnitude(*map(widened, arguments)) + least, one.shape)
+            excess = np.abs(one.astype(true.dtype) - true)[finite] - bound[finite]
             assert excess.max(initial=-1) <= 0, f"{excess.max()} over the bound"
     return found[0]
 
 
 def at_any_size(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An op that leaves small arrays to NumPy, without that choice."""
+    """An op that leaves small arrays, or some dtypes, to NumPy, without that choice."""
     declared = getattr(function, "op")  # noqa: B009
     engines = [copy(engine) for engine in declared.engines]
     for engine in engines:
-        engine.least = 1
+        engine.least, engine.sizes = 1, None
     one: Callable[..., Any] = op(declared.name, declared.reference, *engines, flops=declared.flops, names=declared.names)
     OPS[declared.name] = declared
     return one

@@ -40,7 +40,10 @@ a description of the kernel, and a function that calls it::
   may depend on its own place alone; other overlaps of inputs and outputs are not noticed.
 - A call reuses what was prepared for the shape of ``x``; several shapes may alternate. ``kernel(...).call(x, y)`` does the same as
   ``kernel(...)(x, y)``, 0.1 µs faster.
-- In ``build``, ``x[i, j]`` reads an input, a ``Scalar`` is an expression itself. Write numbers as ``hl.f32(0.5)``.
+- ``kernel(..., dtype=x.dtype)``: a kernel of float64 too, by the same build function. It gets a `Cpu` with half as many lanes.
+- In ``build``, ``x[i, j]`` reads an input, a ``Scalar`` is an expression itself. Integers take the type of the other operand; write other
+  numbers as ``constant(hl, z, 0.5)``, which is of the type of ``z`` (`typednn.kernels.elementwise`), and a Func's first value as
+  ``hl.cast(x.type(), 0)``.
 - Outputs are pure Funcs: put a reduction in a Func of its own, ``compute_at`` or ``compute_root``, and let the output read it. An
   output that is itself vectorised in an update crashes on arrays that are not aligned.
 - A Func that is only added to, ``total[b] += x[r, b]``, starts at 0.
@@ -52,11 +55,12 @@ a description of the kernel, and a function that calls it::
 - Sums over the batch that run in parallel take a fixed number of partial sums, so that results don't depend on the thread count.
 - NaN: ``hl.max``, ``hl.min`` and ``select(x <= 0, 0, x)`` lose it, ``hl.is_nan`` may be folded away on what is computed. `nan` has tests of
   the bits: ``nan.is_nan``, ``nan.maximum``, ``nan.relu``, ``nan.exp``. ``hl.tanh`` is scalar, and slow.
-- Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` float32 numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4).
+- Tiles: accumulators fit in ``cpu.registers`` vectors of ``cpu.lanes`` numbers (32 of 16, 16 of 8, 16 of 4, 32 of 4; in float64 half the
+  lanes).
 - An activation fused into another op: `typednn.kernels.activations`, which has the same formulas as the ops.
-- ``sgemm(a, b, out, transpose_a, transpose_b)`` multiplies matrices, faster than a kernel from a few hundred columns on.
-- `fast` accepts float32 arrays only; ``fast(labels, dtypes=(np.dtype("int64"),))`` accepts others. A wrong argument is a ShapeError
-  or DTypeError and runs nothing.
+- ``gemm(a, b, out, transpose_a, transpose_b)`` multiplies matrices, faster than a kernel from a few hundred columns on.
+- `fast` accepts float32 arrays, or float64 arrays, not both; ``fast(labels, dtypes=(np.dtype("int64"),))`` accepts others. A wrong
+  argument is a ShapeError or DTypeError and runs nothing.
 
 For tests: ``counting()`` tells which engine ran, ``using("reference")`` forces the oracle. ``TYPEDNN_THREADS``,
 ``TYPEDNN_TARGET``, ``TYPEDNN_CACHE``, ``TYPEDNN_SIZES``, ``TYPEDNN_ENGINE=reference`` and ``TYPEDNN_ENGINES=report`` are read from the
@@ -64,11 +68,12 @@ environment.
 """
 
 from typednn.engines import threads
-from typednn.engines.blas import sgemm
+from typednn.engines.blas import gemm
 from typednn.engines.counters import counting, observing
 from typednn.engines.dispatch import fast, using
 from typednn.engines.halide import nan
 from typednn.engines.halide.compiled import Kernel, kernel
+from typednn.engines.halide.nan import type_of
 from typednn.engines.halide.toolchain import Array, Scalar, available
 from typednn.engines.memory import pool
 from typednn.engines.memory.pool import empty
@@ -87,14 +92,15 @@ __all__ = [
     "counting",
     "empty",
     "fast",
+    "gemm",
     "get_threads",
     "kernel",
     "nan",
     "observing",
     "pool",
     "set_threads",
-    "sgemm",
     "specialised",
     "threads",
+    "type_of",
     "using",
 ]

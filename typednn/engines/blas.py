@@ -8,7 +8,7 @@ are kept. Without the package, NumPy multiplies.
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -25,7 +25,11 @@ from typednn.errors import DTypeError, ShapeError, explain
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
 _LIMIT = 2**31
-_FLOAT32 = np.dtype(np.float32)
+# The routine for each dtype, and its numbers in C.
+_ROUTINES: dict[np.dtype[Any], tuple[str, Any]] = {
+    np.dtype(np.float32): ("sgemm", ctypes.c_float),
+    np.dtype(np.float64): ("dgemm", ctypes.c_double),
+}
 _CORE_TYPES = {"avx2": "Haswell", "sse4.1": "Nehalem"}  # by TYPEDNN_TARGET
 SPIN = "16"  # the worker gives its core back after 2^16 ticks
 
@@ -34,7 +38,7 @@ _lock = Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    sgemm: Callable[..., None] | None
+    routines: Mapping[np.dtype[Any], Callable[..., None]]  # by dtype; empty where NumPy multiplies
     why: str
 
 
@@ -61,22 +65,22 @@ def numpy_blas() -> str:
     return f"{library.get('name', 'unknown')} {library.get('version', '')}".strip()
 
 
-def sgemm(
-    a: np.ndarray[Any, np.dtype[np.float32]],
-    b: np.ndarray[Any, np.dtype[np.float32]],
-    out: np.ndarray[Any, np.dtype[np.float32]],
+def gemm(
+    a: np.ndarray[Any, np.dtype[np.floating[Any]]],
+    b: np.ndarray[Any, np.dtype[np.floating[Any]]],
+    out: np.ndarray[Any, np.dtype[np.floating[Any]]],
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> None:
-    """out ← op(a) op(b), for float32 matrices; op transposes where asked. ``out`` is not read.
+    """out ← op(a) op(b), for matrices of float32 or of float64; op transposes where asked. ``out`` is not read.
 
     Rows may be strided, as in ``x[:, :10]``; ``a`` and ``b`` may be transposed views. ``out`` must not overlap ``a`` or ``b``.
     """
-    if not (a.dtype == b.dtype == out.dtype == _FLOAT32):
-        raise DTypeError(explain("sgemm", "takes float32", f"{a.dtype}, {b.dtype} and {out.dtype}"))
+    if not (a.dtype == b.dtype == out.dtype) or out.dtype not in _ROUTINES:
+        raise DTypeError(explain("gemm", "takes float32 or float64, one of them", f"{a.dtype}, {b.dtype} and {out.dtype}"))
     if a.ndim != 2 or b.ndim != 2 or out.ndim != 2:
-        raise ShapeError(explain("sgemm", "takes matrices", f"a {a.shape}, b {b.shape}, out {out.shape}"))
-    routine = _library().sgemm
+        raise ShapeError(explain("gemm", "takes matrices", f"a {a.shape}, b {b.shape}, out {out.shape}"))
+    routine = _library().routines.get(out.dtype)
     leading_a, leading_b, leading_out = _leading(a), _leading(b), _leading(out)
     if not leading_a:
         leading_a, a, transpose_a = _leading(a.T), a.T, not transpose_a
@@ -86,9 +90,9 @@ def sgemm(
     columns, depth_b = b.shape if transpose_b else b.shape[::-1]
     if depth != depth_b or out.shape != (rows, columns):
         rule = f"must have the shape ({rows}, {columns}), and the inner sizes {depth} and {depth_b} be equal"
-        raise ShapeError(explain("sgemm: out", rule, str(out.shape)))
+        raise ShapeError(explain("gemm: out", rule, str(out.shape)))
     if not out.flags.writeable:
-        raise ShapeError(explain("sgemm: out", "must be writeable", "a read-only array"))
+        raise ShapeError(explain("gemm: out", "must be writeable", "a read-only array"))
     if routine is None or not (leading_a and leading_b and leading_out) or not (rows and columns and depth):
         np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, out=out)
         return
@@ -115,12 +119,12 @@ def _leading(matrix: np.ndarray[Any, Any]) -> int:
     rows, columns = matrix.shape
     if matrix.flags.carray and columns:
         return int(columns)
-    row_step, step = matrix.strides
-    if (step != 4 and columns > 1) or not matrix.flags.aligned:
+    (row_step, step), size = matrix.strides, matrix.itemsize
+    if (step != size and columns > 1) or not matrix.flags.aligned:
         return 0
     if rows <= 1:
         return int(max(columns, 1))
-    return int(row_step // 4) if row_step % 4 == 0 and columns <= row_step // 4 < _LIMIT else 0
+    return int(row_step // size) if row_step % size == 0 and columns <= row_step // size < _LIMIT else 0
 
 
 @cache
@@ -134,7 +138,7 @@ def _library() -> _Library:
 def _load() -> _Library:
     spec = find_spec("scipy_openblas32")
     if spec is None or spec.origin is None:
-        return _Library(None, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
+        return _Library({}, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
     files = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
     requested, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(host())
     variables = {"OPENBLAS_THREAD_TIMEOUT": SPIN, **({} if requested is None else {"OPENBLAS_CORETYPE": requested})}
@@ -142,17 +146,19 @@ def _load() -> _Library:
     os.environ.update(added)
     try:
         library = ctypes.CDLL(str(files[0]))
-        routine = library.scipy_cblas_sgemm
+        routines = {dtype: getattr(library, f"scipy_cblas_{name}") for dtype, (name, _) in _ROUTINES.items()}
         library.scipy_openblas_get_corename.restype = ctypes.c_char_p
         core = library.scipy_openblas_get_corename().decode()
     except (OSError, AttributeError, IndexError) as error:
-        return _Library(None, f"NumPy multiplies: scipy-openblas32 can't be loaded ({error})")
+        return _Library({}, f"NumPy multiplies: scipy-openblas32 can't be loaded ({error})")
     finally:
         for name in added:
             os.environ.pop(name, None)
-    integer, number, pointer = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
-    routine.argtypes = [integer] * 6 + [number, pointer, integer, pointer, integer, number, pointer, integer]
-    routine.restype = None
+    integer, pointer = ctypes.c_int, ctypes.c_void_p
+    for dtype, routine in routines.items():
+        number = _ROUTINES[dtype][1]
+        routine.argtypes = [integer] * 6 + [number, pointer, integer, pointer, integer, number, pointer, integer]
+        routine.restype = None
     library.scipy_openblas_set_num_threads.argtypes = [integer]
     threads.follow(library.scipy_openblas_set_num_threads)
-    return _Library(routine, f"OpenBLAS multiplies, with {core} kernels ({reason})")
+    return _Library(routines, f"OpenBLAS multiplies, with {core} kernels ({reason})")

@@ -14,6 +14,7 @@ from typednn.engines.halide import toolchain
 from typednn.errors import ArgumentError, explain
 
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)
+FLOATS: tuple[np.dtype[Any], ...] = (FLOAT32, np.dtype(np.float64))  # what kernels compute in
 _ndarray = np.ndarray
 
 # Kernels count elements in 32 bits.
@@ -36,10 +37,10 @@ def chosen_engine() -> str:
     return _engine
 
 
-def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = (FLOAT32,)) -> bool:
-    """Whether kernels may run on ``arrays``: NumPy's, of ``dtypes``, C-contiguous, not empty, unless the reference is forced.
+def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = FLOATS) -> bool:
+    """Whether kernels may run on ``arrays``: NumPy's, C-contiguous, not empty, unless the reference is forced.
 
-    An optional array may be None.
+    All have the same one of ``dtypes``. An optional array may be None.
     """
     if not _on and not _decide():
         return False
@@ -48,8 +49,8 @@ def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = (FLOAT32,)) -> boo
             if not array.flags.c_contiguous or not 0 < array.size < LIMIT:
                 return False
             # NumPy has one dtype of each kind; an equal one may come from a file. Another byte order is not equal.
-            if array.dtype is not dtypes[0] and array.dtype not in dtypes:
-                return False
+            if array.dtype is not dtypes[0] and array.dtype != dtypes[0]:
+                return len(dtypes) > 1 and fast(*arrays, dtypes=dtypes[1:])
         elif array is not None:
             return False
     return True

@@ -5,6 +5,8 @@ A kernel's tiles follow from these: accumulators have to stay in registers, and 
 limits kernels and matrix products to an older instruction set.
 """
 
+from __future__ import annotations
+
 import os
 import platform
 from collections.abc import Iterable
@@ -28,11 +30,15 @@ _TARGETS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """What a schedule needs: ``lanes`` float32 numbers in a vector, and the number of vector ``registers``."""
+    """What a schedule needs: ``lanes`` numbers in a vector, float32 unless it is `of` another dtype, and the number of ``registers``."""
 
     machine: str
     lanes: int
     registers: int
+
+    def of(self, dtype: str) -> Cpu:
+        """The same for numbers of ``dtype``: half as many float64 numbers as float32 ones are in a vector."""
+        return replace(self, lanes=self.lanes // 2) if dtype == "float64" else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ def read(cpuinfo: str, machine: str) -> Processor:
 
 
 def for_schedules(processor: Processor) -> Cpu:
-    """The vectors that kernels are scheduled for on ``processor``."""
+    """The vectors of float32 numbers that kernels are scheduled for on ``processor``."""
     if processor.machine != "x86_64":
         return Cpu(processor.machine, 4, 32)
     if processor.has(AVX512):

@@ -8,6 +8,7 @@ would give NaN.
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from typednn.kernels import pointwise
+from typednn.kernels.elementwise import constant
 
 Name: TypeAlias = Literal["identity", "relu", "leaky_relu", "sigmoid", "tanh"]
 
@@ -28,15 +29,15 @@ class Activation(NamedTuple):
         """Whether it takes an exponential."""
         return self._formulas[0].uses_exp
 
-    # ------------------------------------------------------------------ in kernels: Halide expressions of float32, NaN kept
+    # ------------------------------------------------------------------ in kernels: Halide expressions, NaN kept
 
     def expression(self, hl: Any, z: Any) -> Any:
         """y at ``z``."""
-        return self._formulas[0].on_numbers(hl, z, *map(hl.f32, self._numbers))
+        return self._formulas[0].on_numbers(hl, z, *self._constants(hl, z))
 
     def gradient_expression(self, hl: Any, next_grad: Any, y: Any) -> Any:
         """dz from ``next_grad`` and ``y``."""
-        return self._formulas[1].on_numbers(hl, next_grad, y, *map(hl.f32, self._numbers))
+        return self._formulas[1].on_numbers(hl, next_grad, y, *self._constants(hl, y))
 
     # ------------------------------------------------------------------ in references: arrays of any kind and dtype
 
@@ -52,6 +53,9 @@ class Activation(NamedTuple):
     def _formulas(self) -> tuple[pointwise.Formula, pointwise.Formula]:
         row: pointwise.Pointwise = getattr(pointwise, self.name)
         return row.formulas
+
+    def _constants(self, hl: Any, z: Any) -> list[Any]:
+        return [constant(hl, z, number) for number in self._numbers]
 
     @property
     def _numbers(self) -> tuple[float, ...]:

@@ -1,12 +1,12 @@
 """What the fast kernels of elementwise ops share: the schedule, and expressions that keep NaN.
 
 Halide's comparisons and exponentials may assume that nothing is NaN; tests of the bits may not. Arguments called ``hl`` are the module
-``halide``, others are its expressions of float32.
+``halide``, others are its expressions of float32 or float64.
 """
 
 from typing import Any
 
-from typednn.engines import Array, Cpu, nan
+from typednn.engines import Array, Cpu, nan, type_of
 
 ELEMENTS = Array("elements", flat=True)
 
@@ -28,10 +28,16 @@ def scheduled(hl: Any, cpu: Cpu, y: Any, i: Any, size: Any, parallel_from: int =
     return y.vectorize(i, cpu.lanes, hl.TailStrategy.GuardWithIf)
 
 
+def constant(hl: Any, x: Any, value: float) -> Any:
+    """``value`` as a number of the type of ``x``."""
+    return hl.cast(type_of(x), hl.f64(value))
+
+
 def is_positive(hl: Any, x: Any) -> Any:
     """x > 0, and not NaN."""
-    # Positive numbers up to infinity are the bit patterns 1 to 0x7F800000.
-    return hl.reinterpret(hl.UInt(32), x) - hl.u32(1) < hl.u32(0x7F800000)
+    # Positive numbers up to infinity are the bit patterns from 1 to infinity's.
+    unsigned = hl.UInt(type_of(x).bits())
+    return hl.reinterpret(unsigned, x) - 1 < hl.cast(unsigned, nan.infinity(hl, x))
 
 
 def times_slope(hl: Any, next_grad: Any, slope: Any) -> Any:
@@ -40,11 +46,11 @@ def times_slope(hl: Any, next_grad: Any, slope: Any) -> Any:
     Otherwise the last digit of y would decide between infinity and NaN.
     """
     # Bits are compared by order: the compiler would recognise a test for infinity and assume it false. NaN counts as infinite.
-    infinite = (hl.reinterpret(hl.Int(32), next_grad) & hl.i32(0x7FFFFFFF)) > hl.i32(0x7F7FFFFF)
-    rounded = (hl.reinterpret(hl.Int(32), slope) & hl.i32(0x7FFFFFFF)) < hl.i32(1)
+    infinite = nan.bits(hl, next_grad) > nan.infinity(hl, next_grad) - 1
+    rounded = nan.bits(hl, slope) < 1
     return hl.select(infinite & rounded, next_grad, next_grad * slope)
 
 
 def decay(hl: Any, x: Any) -> Any:
-    """eˣ for x <= 0, e^-∞ = 0 and eᴺᵃᴺ = NaN. Denormal results become 0."""
-    return hl.select(nan.is_nan(hl, x), x, hl.exp(hl.max(x, hl.f32(-104))))
+    """eˣ for x <= 0, e^-∞ = 0 and eᴺᵃᴺ = NaN. In float32 denormal results become 0."""
+    return hl.select(nan.is_nan(hl, x), x, hl.exp(hl.max(x, -746 if type_of(x).bits() == 64 else -104)))

@@ -38,10 +38,23 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Final, Protocol, TypeVar, cast, final
 
+import numpy as np
+
 from typednn.arrays import AnyArray, namespace
-from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan
+from typednn.engines import Cpu, Kernel, Scalar, empty, kernel, nan, type_of
+from typednn.engines.dispatch import FLOAT32, FLOATS
 from typednn.engines.halide.toolchain import Argument
-from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM, PARALLEL_FROM_EXP, SMALL, decay, is_positive, scheduled, times_slope
+from typednn.kernels.elementwise import (
+    ELEMENTS,
+    PARALLEL_FROM,
+    PARALLEL_FROM_EXP,
+    SMALL,
+    constant,
+    decay,
+    is_positive,
+    scheduled,
+    times_slope,
+)
 from typednn.kernels.op import OPS, Engine, op
 
 P = TypeVar("P", bound=AnyArray)
@@ -57,10 +70,10 @@ class Map(Protocol):
 class Formula:
     """One pointwise function of some ``arrays``, then numbers: ``on_arrays(xp, …)`` for arrays, ``on_numbers(hl, …)`` for kernels.
 
-    ``on_numbers`` is written in Halide's expressions of float32, and keeps NaN. There is no kernel without it, or
-    where its source is in no file: the kernel's key is made of the source. ``flops`` for each number; ``uses_exp``: an exponential or a
-    logarithm is among them. ``least``: numbers from which a kernel is quicker than NumPy. ``sizes``: whether kernels take these arguments.
-    ``results``: how many arrays it gives; several as a tuple, of ``hl.Tuple`` for kernels.
+    ``on_numbers`` is written in Halide's expressions of float32 or float64, and keeps NaN; `constant` makes a number of their type.
+    There is no kernel without it, or where its source is in no file: the kernel's key is made of the source. ``flops`` for each number;
+    ``uses_exp``: an exponential or a logarithm is among them. ``least``: numbers from which a kernel is quicker than NumPy.
+    ``sizes``: whether kernels take these arguments. ``results``: how many arrays it gives; several as a tuple, of ``hl.Tuple`` for kernels.
     """
 
     def __init__(
@@ -94,10 +107,11 @@ class Formula:
         return _declared, (self.__module__, self.name)
 
     @cached_property
-    def kernel(self) -> Kernel:
-        """One pass over memory."""
+    def kernels(self) -> dict[np.dtype[Any], Kernel]:
+        """One pass over memory, by dtype."""
         inputs: tuple[Argument, ...] = (*[ELEMENTS] * self.arrays, *[Scalar()] * self.numbers)
-        return kernel(self.name, _build, inputs=inputs, outputs=(ELEMENTS,) * self.results, options={"formula": self})
+        outputs, options = (ELEMENTS,) * self.results, {"formula": self}
+        return {dtype: kernel(self.name, _build, inputs=inputs, outputs=outputs, options=options, dtype=dtype) for dtype in FLOATS}
 
     def reference(self, x: Any, *others: Any) -> Any:
         """The formula on arrays of any dtype."""
@@ -105,8 +119,9 @@ class Formula:
 
     def run(self, x: Any, *others: Any) -> Any:
         """The formula in a kernel."""
-        results = tuple([empty(x.shape) for _ in range(self.results)])
-        self.kernel.call(x, *others, *results)
+        dtype = x.dtype
+        results = tuple([empty(x.shape, dtype) for _ in range(self.results)])
+        self.kernels[dtype].call(x, *others, *results)
         return results if self.results > 1 else results[0]
 
     def op(self, name: str, **derivative: Any) -> Map:
@@ -161,7 +176,7 @@ identity: Final = Pointwise(
 relu: Final = Pointwise(
     "relu",
     Formula(lambda xp, x: xp.maximum(x, 0), nan.relu, least=SMALL + 1),
-    Formula(lambda xp, dy, x: xp.where(x > 0, dy, 0), lambda hl, dy, x: hl.select(is_positive(hl, x), dy, hl.f32(0)), arrays=2),
+    Formula(lambda xp, dy, x: xp.where(x > 0, dy, 0), lambda hl, dy, x: hl.select(is_positive(hl, x), dy, 0), arrays=2),
 )
 
 leaky_relu: Final = Pointwise(
@@ -186,8 +201,8 @@ def _sigmoid(xp: Any, x: Any) -> Any:
 
 
 def _sigmoid_kernel(hl: Any, x: Any) -> Any:
-    decayed = decay(hl, -hl.abs(x))  # results below the smallest normal number, 1.2e-38, become 0
-    return hl.select(x < 0, decayed, hl.f32(1)) / (hl.f32(1) + decayed)
+    decayed = decay(hl, -hl.abs(x))  # float32 results below the smallest normal number, 1.2e-38, become 0
+    return hl.select(x < 0, decayed, 1) / (1 + decayed)
 
 
 sigmoid: Final = Pointwise(
@@ -195,7 +210,7 @@ sigmoid: Final = Pointwise(
     Formula(_sigmoid, _sigmoid_kernel, flops=4, uses_exp=True),
     Formula(
         lambda xp, dy, y: sloped(xp, dy, y * (1 - y)),
-        lambda hl, dy, y: times_slope(hl, dy, y * (hl.f32(1) - y)),
+        lambda hl, dy, y: times_slope(hl, dy, y * (1 - y)),
         arrays=2,
         flops=3,
     ),
@@ -206,7 +221,9 @@ _TANH = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-
 
 
 def _tanh_kernel(hl: Any, x: Any) -> Any:
-    """Up to |x| = 0.625 a polynomial, which keeps the digits of small x; beyond it 1 - 2/(exp(2|x|) + 1), with the sign of x."""
+    """In float32 up to |x| = 0.625 a polynomial, which keeps the digits of small x; beyond it 1 - 2/(exp(2|x|) + 1), with the sign of x."""
+    if type_of(x).bits() == 64:
+        return hl.select(nan.is_nan(hl, x), x, hl.tanh(x))
     size = hl.abs(x)
     square = x * x
     series = hl.f32(_TANH[0])
@@ -222,8 +239,15 @@ def _tanh_kernel(hl: Any, x: Any) -> Any:
 tanh: Final = Pointwise(
     "tanh",
     # NumPy's tanh is as quick as a kernel is on one thread.
-    Formula(lambda xp, x: xp.tanh(x), _tanh_kernel, flops=8, uses_exp=True, least=PARALLEL_FROM_EXP + 1),
-    Formula(lambda xp, dy, y: sloped(xp, dy, 1 - y * y), lambda hl, dy, y: times_slope(hl, dy, hl.f32(1) - y * y), arrays=2, flops=3),
+    Formula(
+        lambda xp, x: xp.tanh(x),
+        _tanh_kernel,
+        flops=8,
+        uses_exp=True,
+        least=PARALLEL_FROM_EXP + 1,
+        sizes=lambda x: x.dtype == FLOAT32,  # the float64 kernel calls the C library number by number
+    ),
+    Formula(lambda xp, dy, y: sloped(xp, dy, 1 - y * y), lambda hl, dy, y: times_slope(hl, dy, 1 - y * y), arrays=2, flops=3),
     keeps="y",
 )
 
@@ -262,7 +286,7 @@ mse: Final = Pointwise(
     ),
     Formula(
         lambda xp, prediction, target, scale: (2 * scale) * (prediction - target),
-        lambda hl, prediction, target, scale: (hl.f32(2) * scale) * (prediction - target),
+        lambda hl, prediction, target, scale: (2 * scale) * (prediction - target),
         arrays=2,
         flops=2,
         least=SMALL + 1,
@@ -272,9 +296,7 @@ mse: Final = Pointwise(
 
 mse_forward_and_backward: Final[Callable[..., tuple[Any, Any]]] = Formula(
     lambda xp, prediction, target, scale: _squared(xp.square, 2 * scale, prediction - target),
-    lambda hl, prediction, target, scale: hl.Tuple(
-        _squared(lambda difference: difference * difference, hl.f32(2) * scale, prediction - target)
-    ),
+    lambda hl, prediction, target, scale: hl.Tuple(_squared(lambda difference: difference * difference, 2 * scale, prediction - target)),
     arrays=2,
     flops=3,
     least=SMALL + 1,
@@ -284,8 +306,10 @@ mse_forward_and_backward: Final[Callable[..., tuple[Any, Any]]] = Formula(
 
 def _log(hl: Any, p: Any, eps: Any) -> Any:
     """log(max(p, eps)). Halide's logarithm handles neither infinity nor NaN; other numbers have smaller bits."""
-    infinite = hl.reinterpret(hl.Int(32), p) >= hl.i32(0x7F800000)
-    return hl.select(infinite | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, eps, hl.f32(3.4028234e38))))
+    bits = type_of(p).bits()
+    infinite = hl.reinterpret(hl.Int(bits), p) >= nan.infinity(hl, p)
+    largest = constant(hl, p, float(np.finfo(f"float{bits}").max))
+    return hl.select(infinite | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, eps, largest)))
 
 
 cross_entropy: Final = Pointwise(

@@ -1,6 +1,6 @@
-"""Accurate sums of many float32 numbers.
+"""Accurate sums of many numbers.
 
-Added one after another in float32 they lose digits: a million times 0.1 is off by one per cent. So references add in double precision.
+Float32 numbers added one after another lose digits: a million times 0.1 is off by one per cent. So references add in double precision.
 Kernels add up to `FEW` terms one after another; the error is at worst 3 units of the fifth digit, usually one of the seventh. More terms
 are added in blocks of `BLOCK`, whose sums are added in double precision.
 """
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import AnyArray
+from typednn.engines import type_of
 
 FEW = 1024
 BLOCK = 128
@@ -38,7 +39,7 @@ class Sum:
 
 
 def total(hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[Any], Any], count: Any, few: bool) -> Sum:
-    """start + Σ_k term(k) over ``count`` terms, for the Vars ``at``; ``few``: all terms in float32, for up to `FEW`."""
+    """start + Σ_k term(k) over ``count`` terms, for the Vars ``at``; ``few``: all terms one after another, for up to `FEW`."""
     result = hl.Func(name)
     if few:
         every = hl.RDom([(0, count)])
@@ -51,6 +52,7 @@ def total(hl: Any, name: str, at: tuple[Any, ...], start: Any, term: Callable[[A
     terms.where(k < count)
     # Halide does not derive from the condition that no term beyond the last one is read.
     block[(*at, number)] += term(hl.unsafe_promise_clamped(k, 0, count - 1))
-    result[at] = hl.cast(hl.Float(64), start)
-    result[at] += hl.cast(hl.Float(64), block[(*at, blocks.x)])
-    return Sum(hl.cast(hl.Float(32), result[at]), ((result, blocks.x), (block, terms.x)))
+    real, double = type_of(start), hl.Float(64)
+    result[at] = hl.cast(double, start)
+    result[at] += hl.cast(double, block[(*at, blocks.x)])
+    return Sum(hl.cast(real, result[at]), ((result, blocks.x), (block, terms.x)))

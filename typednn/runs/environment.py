@@ -43,8 +43,8 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any], dtype: str = 
 def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
     """The facts that decide the bits: Python without its micro version, the engine without the reasons for it, the threads in use.
 
-    Compiled kernels compute float32 only, with products of the separate OpenBLAS package. NumPy multiplies without that package, and other
-    dtypes. It uses as many threads as its environment variable says, or cores.
+    Compiled kernels compute float32 and float64, with products of the separate OpenBLAS package. NumPy multiplies without that package, and
+    other dtypes. It uses as many threads as its environment variable says, or cores.
     """
     engine, threads = str(facts.get("engine", "")), facts.get("threads")
     deciding: Json = {**facts, "python": ".".join(str(facts.get("python", "")).split(".")[:2]), "engine": re.sub(r" \([^)]*\)", "", engine)}
@@ -53,7 +53,7 @@ def _deciding(facts: Mapping[str, Any], dtype: str) -> Json:
         del deciding["threads"]
         if compiled:
             deciding["the kernels' number of threads"] = counts.get("kernels")
-        if dtype != "float32" or not compiled or "OpenBLAS multiplies" not in engine:
+        if dtype not in ("float32", "float64") or not compiled or "OpenBLAS multiplies" not in engine:
             names = ("MKL_NUM_THREADS" if "mkl" in engine.lower() else "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
             limit = next((int(counts[name]) for name in names if str(counts.get(name, "")).isdecimal() and int(counts[name])), math.inf)
             cores = counts.get("cores")

@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast, final
 
+import numpy as np
+
 from typednn.engines.halide import cache as on_disk
 from typednn.engines.halide import parallel, rehearsal, runtime, sources, toolchain
 from typednn.engines.halide.frames import Frame, caller_of
@@ -39,13 +41,17 @@ def kernel(
     outputs: tuple[Array, ...],
     options: dict[str, Any] | None = None,
     written: tuple[int, ...] = (),
+    dtype: Any = "float32",
 ) -> Kernel:
     """The kernel that ``build(hl, cpu, *inputs, **options)`` describes; the same arguments give the same kernel. Nothing is compiled yet.
 
     ``build`` gets the module ``halide``, a `Cpu` for tile sizes, and a parameter for each of ``inputs``; it returns the output Func, or a
     list of them. ``options`` are hashable, with a ``repr`` that contains their whole value: they are part of the kernel's key.
-    The first outputs are written over the inputs numbered ``written``, and a call does not name them again.
+    The first outputs are written over the inputs numbered ``written``, and a call does not name them again. ``dtype`` takes the place of
+    float32 in inputs and outputs.
     """
+    real = np.dtype(dtype).name
+    inputs, outputs = tuple(each.of(real) for each in inputs), tuple(each.of(real) for each in outputs)
     plan = Plan(name, build, inputs, outputs, tuple(sorted((options or {}).items())), written)
     with _lock():
         return _kernels.setdefault(plan, Kernel(plan))

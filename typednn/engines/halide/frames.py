@@ -14,6 +14,7 @@ from typednn.engines.memory.addresses import inlined
 from typednn.errors import DTypeError, EngineError, ShapeError, explain
 
 _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
+_NUMBERS = {"float32": "floats", "float64": "doubles", "int32": "integers"}
 _BUFFER = 7  # words of a halide_buffer_t: device, device interface, host, flags, type and rank, dimensions, padding
 _HOST, _TYPE, _DIMENSIONS = 2, 4, 5
 _LIMIT = 2**31  # Halide counts elements in 32 bits
@@ -34,6 +35,7 @@ class Frame:
         self.words: Any = (ctypes.c_uint64 * size)()
         self.integers: Any = (ctypes.c_int32 * (2 * size)).from_buffer(self.words)
         self.floats: Any = (ctypes.c_float * (2 * size)).from_buffer(self.words)
+        self.doubles: Any = (ctypes.c_double * size).from_buffer(self.words)
         self.address: int = ctypes.addressof(self.words)
         self.shapes: list[tuple[int, ...] | None] = [None] * len(self._arguments)
         # The arrays that the parameters were filled in from. They are not kept alive, but can't be resized while they live.
@@ -46,8 +48,10 @@ class Frame:
                 self.words[at + _DIMENSIONS] = self.address + 8 * (at + _BUFFER)
 
     def slot(self, number: int) -> int:
-        """Where argument ``number`` is filled in: a word for an array's address, half a word for a number."""
-        return self._at[number] + _HOST if isinstance(self._arguments[number], Array) else 2 * self._at[number]
+        """Where argument ``number`` is filled in: a word for an array's address or a float64, half a word for another number."""
+        if isinstance(self._arguments[number], Array):
+            return self._at[number] + _HOST
+        return self._at[number] * 8 // self._dtypes[number].itemsize
 
     def fit(self, arguments: tuple[Any, ...]) -> None:
         """Prepare for ``arguments``; raise an error if they don't fit."""
@@ -139,7 +143,7 @@ def caller_of(plan: Plan, run: Callable[[int], int], complaint: Callable[[], str
     parameters: dict[str, tuple[str, str]] = {}
     for number, (name, argument) in enumerate(zip(names, (*plan.inputs, *plan.outputs), strict=True)):
         if not isinstance(argument, Array):
-            fills.append(f"frame.{'floats' if argument.dtype == 'float32' else 'integers'}[{blank.slot(number)}] = {name}")
+            fills.append(f"frame.{_NUMBERS[argument.dtype]}[{blank.slot(number)}] = {name}")
             continue
         if names.index(name) < number:
             continue

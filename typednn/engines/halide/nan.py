@@ -1,8 +1,8 @@
 """NaN in kernels. Halide's arithmetic may assume that there is none: ``hl.max(x, 0)`` gives 0 for NaN, and ``hl.is_nan`` of what was
 computed may be folded away. A test of the bits is kept, and its cost is too small to measure.
 
-Arguments are Halide expressions of float32. Mind also that Halide's ``exp``, ``log`` and ``tanh`` lose infinities and NaN; `exp` here
-keeps them.
+Arguments are Halide expressions of float32 or float64. Mind also that Halide's ``exp``, ``log`` and ``tanh`` lose infinities and NaN;
+`exp` here keeps them.
 """
 
 from typing import Any
@@ -10,7 +10,23 @@ from typing import Any
 
 def is_nan(hl: Any, x: Any) -> Any:
     """Whether ``x`` is NaN."""
-    return (hl.reinterpret(hl.Int(32), x) & hl.i32(0x7FFFFFFF)) > hl.i32(0x7F800000)
+    return bits(hl, x) > infinity(hl, x)
+
+
+def type_of(x: Any) -> Any:
+    """The type of ``x``: an expression, a parameter, or a Func at a place, which has none of its own."""
+    return (x + 0).type()
+
+
+def bits(hl: Any, x: Any) -> Any:
+    """The bits of |x| as a signed integer. It grows with |x|; infinity comes after all numbers, and NaN after infinity."""
+    integer = hl.Int(type_of(x).bits())
+    return hl.reinterpret(integer, x) & integer.max()
+
+
+def infinity(hl: Any, x: Any) -> Any:
+    """The `bits` of infinity, of the type of ``x``."""
+    return hl.i64(0x7FF0000000000000) if type_of(x).bits() == 64 else hl.i32(0x7F800000)
 
 
 def maximum(hl: Any, x: Any, y: Any) -> Any:
@@ -20,11 +36,14 @@ def maximum(hl: Any, x: Any, y: Any) -> Any:
 
 def relu(hl: Any, x: Any) -> Any:
     """max(x, 0), and NaN for NaN."""
-    return hl.select(is_nan(hl, x), x, hl.max(x, hl.f32(0)))
+    return hl.select(is_nan(hl, x), x, hl.max(x, 0))
 
 
 def exp(hl: Any, x: Any) -> Any:
     """eˣ, with eᴺᵃᴺ = NaN, e^∞ = ∞ and e^-∞ = 0."""
-    finite = hl.exp(hl.clamp(x, hl.f32(-104), hl.f32(88.72283)))
-    bounded = hl.select(x > hl.f32(88.72283), hl.f32(float("inf")), hl.select(x < hl.f32(-104), hl.f32(0), finite))
+    # Beyond these numbers the result is 0, and infinite.
+    real = type_of(x)
+    lowest, highest = (hl.cast(real, hl.f64(end)) for end in ((-746, 709.782712893384) if real.bits() == 64 else (-104, 88.72283)))
+    finite = hl.exp(hl.clamp(x, lowest, highest))
+    bounded = hl.select(x > highest, real.max(), hl.select(x < lowest, 0, finite))
     return hl.select(is_nan(hl, x), x, bounded)

@@ -5,6 +5,8 @@ Kernels are compiled ahead of time, without Halide's runtime, and linked against
 kernels in memory, and they hold the interpreter's lock while they run.
 """
 
+from __future__ import annotations
+
 import importlib
 import shutil
 import subprocess
@@ -34,7 +36,7 @@ class Array:
 
     ``Array("batch", 28, 28, 6)`` takes any batch; all arrays of one call have the same. With ``flat``, an array of any rank is taken as
     its elements in a row: ``Array("size", flat=True)``. ``parameter`` is an input that is the same array in most calls, as a layer's are:
-    it is checked only when it changes.
+    it is checked only when it changes. "float32" stands for the float dtype that `kernel` is given.
     """
 
     shape: tuple[int | str, ...]
@@ -48,12 +50,20 @@ class Array:
         object.__setattr__(self, "flat", flat)
         object.__setattr__(self, "parameter", parameter)
 
+    def of(self, dtype: str) -> Array:
+        """The same, with ``dtype`` in place of float32."""
+        return Array(*self.shape, dtype=dtype, flat=self.flat, parameter=self.parameter) if self.dtype == "float32" else self
+
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number argument: "float32" or "int32"."""
+    """A number argument: "float32", which stands for the kernel's float dtype, or "int32"."""
 
     dtype: str = "float32"
+
+    def of(self, dtype: str) -> Scalar:
+        """The same, with ``dtype`` in place of float32."""
+        return Scalar(dtype) if self.dtype == "float32" else self
 
 
 Argument: TypeAlias = Array | Scalar
@@ -138,7 +148,8 @@ def compile_in_memory(plan: Plan) -> Callable[..., Any]:
 def _pipeline(plan: Plan, cpu: processor.Cpu) -> tuple[Any, list[Any]]:
     hl = halide()
     arguments = [_parameter(argument, f"argument{position}") for position, argument in enumerate(plan.inputs)]
-    built = plan.build(hl, cpu, *arguments, **dict(plan.options))
+    dtype = "float64" if any(argument.dtype == "float64" for argument in plan.inputs) else "float32"
+    built = plan.build(hl, cpu.of(dtype), *arguments, **dict(plan.options))
     functions: list[Any] = list(cast("Sequence[Any]", built)) if isinstance(built, list | tuple) else [built]
     buffers = [(place, buffer) for function in functions for place, buffer in enumerate(function.output_buffers())]
     if len(buffers) != len(plan.outputs):

@@ -1,4 +1,4 @@
-"""Adam for NumPy's float32 arrays: one pass over weights, gradient and both means, weight decay included."""
+"""Adam for NumPy's arrays: one pass over weights, gradient and both means, weight decay included."""
 
 import math
 from functools import cache
@@ -6,6 +6,7 @@ from typing import Any
 
 from typednn.arrays import AnyArray
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.in_place import in_place
 
 
@@ -23,7 +24,7 @@ def step(
     shrink: float = 1.0,
 ) -> None:
     """Move ``weights`` for the ``step``-th time, counted from 1; writes weights, m and v in place."""
-    _step(coupled != 0, shrink != 1).call(
+    _step(coupled != 0, shrink != 1, weights.dtype).call(
         weights,
         grad,
         m,
@@ -40,7 +41,7 @@ def step(
 
 
 @cache
-def _step(couples: bool, shrinks: bool) -> Kernel:
+def _step(couples: bool, shrinks: bool, dtype: Any = FLOAT32) -> Kernel:
     array = Array("size", flat=True)
     return kernel(
         "adam.step",
@@ -49,6 +50,7 @@ def _step(couples: bool, shrinks: bool) -> Kernel:
         outputs=(array, array, array),
         written=(0, 2, 3),
         options={"couples": couples, "shrinks": shrinks},
+        dtype=dtype,
     )
 
 

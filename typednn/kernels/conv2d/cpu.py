@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, processor, sgemm, specialised
+from typednn.engines import Array, Cpu, Kernel, empty, gemm, kernel, processor, specialised
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import direct, dweight
 from typednn.kernels.conv2d.geometry import Geometry, Window, power
@@ -49,7 +50,7 @@ def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], 
 
 def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> Any:
     """The kernel of `forward` for these sizes; None where there is none."""
-    return _forward[x.shape[1:], weight.shape, bias is not None, window, activation, keeps]
+    return _forward[x.shape[1:], weight.shape, bias is not None, window, activation, keeps, x.dtype]
 
 
 def forward(
@@ -58,7 +59,7 @@ def forward(
     """(y, winners)."""
     kernel, out, pools = planned
     shape = (x.shape[0], *out)
-    y = empty(shape)
+    y = empty(shape, x.dtype)
     arguments = (x, weight, y) if bias is None else (x, weight, bias, y)
     if not pools:
         kernel.call(*arguments)
@@ -70,14 +71,20 @@ def forward(
 
 @specialised("conv2d", "image sizes")
 def _forward(
-    image: tuple[int, int, int], weight: tuple[int, int, int, int], biased: bool, window: Window, activation: Activation, keeps: bool
+    image: tuple[int, int, int],
+    weight: tuple[int, int, int, int],
+    biased: bool,
+    window: Window,
+    activation: Activation,
+    keeps: bool,
+    dtype: Any = FLOAT32,
 ) -> tuple[Kernel, tuple[int, int, int], bool] | None:
     """The kernel, the shape of y without the batch, and whether there are winners; None where there is no kernel."""
     if not _covered(image, weight, window):
         return None
     geometry = geometry_of(image, weight, window)
     pools = keeps and geometry.pool > 1
-    return forward_kernel(geometry, biased, activation, pools), (*geometry.out(), weight[0]), pools
+    return forward_kernel(geometry, biased, activation, pools, dtype), (*geometry.out(), weight[0]), pools
 
 
 class Planned(NamedTuple):
@@ -92,7 +99,7 @@ def plan_backward(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
 ) -> Planned | None:
     """The kernels of `backward`; None where there are none, or dx is wanted and `backward` can't compute it."""
-    planned = _backward[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size)]
+    planned = _backward[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), x.dtype]
     if planned is None or not wants_input:
         return planned
     # With an infinity or NaN among the weights, their sum is not finite.
@@ -116,28 +123,32 @@ def backward(
     kept = () if activation == IDENTITY else (y,)
     if winners is not None:
         kept = (*kept, winners)
-    of_weight, dbias = empty(weight.shape), empty(weight.shape[:1])
+    of_weight, dbias = empty(weight.shape, x.dtype), empty(weight.shape[:1], x.dtype)
     planned.dweight.call(x, next_grad, *kept, of_weight, dbias)
     if not wants_input or planned.dx is None:
         return None, of_weight, dbias
-    dx = empty(x.shape)
+    dx = empty(x.shape, x.dtype)
     planned.dx.call(next_grad, weight, *kept, dx)
     return dx, of_weight, dbias
 
 
 @specialised("conv2d", "image sizes")
 def _backward(
-    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, images: dweight.Images
+    image: tuple[int, int, int],
+    weight: tuple[int, int, int, int],
+    window: Window,
+    activation: Activation,
+    images: dweight.Images,
+    dtype: Any = FLOAT32,
 ) -> Planned | None:
     if not _covered(image, weight, window):
         return None
     geometry = geometry_of(image, weight, window)
     # Not toolchain.host(), which loads the compiler.
-    lanes_along = direct.dx_lanes(processor.for_schedules(processor.host()), geometry)
+    lanes_along = direct.dx_lanes(processor.for_schedules(processor.host()).of(dtype.name), geometry)
     finite = geometry.reach() != (0, 0) and lanes_along != "taps"
-    return Planned(
-        dweight_kernel(geometry, activation, images), dx_kernel(geometry, activation) if window.stride == (1, 1) else None, finite
-    )
+    dx = dx_kernel(geometry, activation, dtype) if window.stride == (1, 1) else None
+    return Planned(dweight_kernel(geometry, activation, images, dtype), dx, finite)
 
 
 class PlannedProducts(NamedTuple):
@@ -153,23 +164,28 @@ def plan_by_products(
     next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
 ) -> PlannedProducts | None:
     """The kernels of `backward_by_products`; None where there are none."""
-    return _by_products[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size)]
+    return _by_products[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), x.dtype]
 
 
 @specialised("conv2d", "image sizes")
 def _by_products(
-    image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window, activation: Activation, images: dweight.Images
+    image: tuple[int, int, int],
+    weight: tuple[int, int, int, int],
+    window: Window,
+    activation: Activation,
+    images: dweight.Images,
+    dtype: Any = FLOAT32,
 ) -> PlannedProducts | None:
-    parameters = _backward[image, weight, window, activation, images]
+    parameters = _backward[image, weight, window, activation, images, dtype]
     if parameters is None:
         return None
     geometry, pool = geometry_of(image, weight, window), None
     if window.pooling is not None:
-        pooling = max_pool2d.kernels[geometry.convolved(), weight[0], *window.pooling]
+        pooling = max_pool2d.kernels[geometry.convolved(), weight[0], *window.pooling, dtype]
         if pooling is None:
             return None
         pool = partial(max_pool2d.backward, pooling)
-    return PlannedProducts(parameters, gather_kernel(geometry), pool, geometry)
+    return PlannedProducts(parameters, gather_kernel(geometry, dtype), pool, geometry)
 
 
 def backward_by_products(
@@ -186,14 +202,14 @@ def backward_by_products(
     """As `backward`; dx for some images at a time: each pixel's dz times the weights, then for each pixel the sum over its windows."""
     parameters, gather, pool, geometry = planned
     _, of_weight, dbias = backward(parameters, next_grad, x, weight, window, activation, y, winners, False)
-    (height, width), out_channels, batch, dx = geometry.convolved(), len(weight), len(x), empty(x.shape)
+    (height, width), out_channels, batch, dx = geometry.convolved(), len(weight), len(x), empty(x.shape, x.dtype)
     dz = derivative(next_grad, y, winners, (batch, height, width, out_channels), window, activation, pool)
     weights = weight.reshape(out_channels, -1)
     images = min(batch, max(1, PRODUCTS // (height * width * weights.shape[1])))
     for first in range(0, batch, images):
         group = dz[first : first + images]
-        products = empty((*group.shape[:3], weights.shape[1]))
-        sgemm(group.reshape(-1, out_channels), weights, products.reshape(-1, weights.shape[1]))
+        products = empty((*group.shape[:3], weights.shape[1]), x.dtype)
+        gemm(group.reshape(-1, out_channels), weights, products.reshape(-1, weights.shape[1]))
         gather.call(products, dx[first : first + images])
     return dx, of_weight, dbias
 
@@ -206,7 +222,7 @@ def _arrays(geometry: Geometry) -> tuple[Array, Array, Array, Array, tuple[Array
     return Array("batch", *geometry.size, geometry.in_channels), weight, Array(geometry.out_channels, parameter=True), Array(*out), winners
 
 
-def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True) -> Kernel:
+def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True, dtype: Any = FLOAT32) -> Kernel:
     """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward."""
     x, weight, bias, y, winners = _arrays(geometry)
     return kernel(
@@ -215,10 +231,11 @@ def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, kee
         inputs=(x, weight, bias) if biased else (x, weight),
         outputs=(y, *winners) if keeps else (y,),
         options={"geometry": geometry, "activation": activation, "keeps": keeps},
+        dtype=dtype,
     )
 
 
-def dweight_kernel(geometry: Geometry, activation: Activation, images: dweight.Images = "few") -> Kernel:
+def dweight_kernel(geometry: Geometry, activation: Activation, images: dweight.Images = "few", dtype: Any = FLOAT32) -> Kernel:
     """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias."""
     x, weight, bias, y, winners = _arrays(geometry)
     return kernel(
@@ -227,21 +244,23 @@ def dweight_kernel(geometry: Geometry, activation: Activation, images: dweight.I
         inputs=(x, y, *[y] * (activation != IDENTITY), *winners),
         outputs=(weight, bias),
         options={"geometry": geometry, "activation": activation, "images": images},
+        dtype=dtype,
     )
 
 
-def dx_kernel(geometry: Geometry, activation: Activation) -> Kernel:
+def dx_kernel(geometry: Geometry, activation: Activation, dtype: Any = FLOAT32) -> Kernel:
     """dy, then weight, then y and winners as `dweight_kernel` takes them; dx."""
     x, weight, _, y, winners = _arrays(geometry)
     inputs = (y, weight, *[y] * (activation != IDENTITY), *winners)
-    return kernel("conv2d.dx", direct.build_dx, inputs=inputs, outputs=(x,), options={"geometry": geometry, "activation": activation})
+    options = {"geometry": geometry, "activation": activation}
+    return kernel("conv2d.dx", direct.build_dx, inputs=inputs, outputs=(x,), options=options, dtype=dtype)
 
 
-def gather_kernel(geometry: Geometry) -> Kernel:
+def gather_kernel(geometry: Geometry, dtype: Any = FLOAT32) -> Kernel:
     """Products of every weight with every pixel of dz; dx."""
     products = Array("batch", *geometry.convolved(), math.prod(geometry.kernel_size) * geometry.in_channels)
     outputs = _arrays(geometry)[:1]
-    return kernel("conv2d.gather", build_gather, inputs=(products,), outputs=outputs, options={"geometry": geometry})
+    return kernel("conv2d.gather", build_gather, inputs=(products,), outputs=outputs, options={"geometry": geometry}, dtype=dtype)
 
 
 def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any:

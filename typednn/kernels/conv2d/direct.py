@@ -10,7 +10,7 @@ Halide's axes run backwards: channels c, columns x, rows y, images n. Of a windo
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from typednn.engines import Cpu, nan
+from typednn.engines import Cpu, nan, type_of
 from typednn.kernels.activations import Activation
 from typednn.kernels.conv2d.geometry import (
     FEW_IMAGES,
@@ -89,7 +89,11 @@ def _by_channels(
     packed, sums, out = hl.Func("packed"), hl.Func("sums"), hl.Func("out")
     packed[c, r, k, l, o] = filled_up(hl, lambda channel: weights(channel, r, k, l), o * block + c, channels, block)
     window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
-    sums[c, x, y, n, o] = hl.f32(0) if bias is None else filled_up(hl, lambda channel: bias[channel], o * block + c, channels, block)
+    sums[c, x, y, n, o] = (
+        hl.cast(type_of(weights(c, r, k, l)), 0)
+        if bias is None
+        else filled_up(hl, lambda channel: bias[channel], o * block + c, channels, block)
+    )
     sums[c, x, y, n, o] += packed[c, window.x, window.y, window.z, o] * image.at(
         window.x,
         x * geometry.window.stride[1] + window.y * geometry.window.dilation[1],
@@ -137,7 +141,7 @@ def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _We
     xo, yo = hl.Var("xo"), hl.Var("yo")
     window = hl.RDom([(0, in_channels), (0, taps_across), (0, taps_down)])
     sums, planar, out = hl.Func("sums"), hl.Func("planar"), hl.Func("out")
-    sums[x, i, j, c, y, n] = hl.f32(0) if bias is None else bias[c]
+    sums[x, i, j, c, y, n] = hl.cast(type_of(weights(c, window.x, window.y, window.z)), 0) if bias is None else bias[c]
     row = (pool * y + j) * stride_down + window.z * dilation_down
     sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(window.x, (x, i * stride + window.y * dilation), row, n)
     # Rows of whole vectors on the stack first: their channels are shuffled together there, as scattered stores would take longer.
@@ -189,17 +193,17 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
 
     dz[c, x, y, n] = derivative.at(c, x, y, n)
     tap = hl.min(t, taps - 1)
-    bank[t, c, k] = hl.select(t < taps, weight[tap % channels, tap / channels, k, c], hl.f32(0))
+    bank[t, c, k] = hl.select(t < taps, weight[tap % channels, tap / channels, k, c], 0)
     r = hl.RDom([(0, filters), (0, taps_down)])
     r.where((y - r.y >= 0) & (y - r.y < rows))
     products[t, x, y, n] += dz[r.x, x, hl.clamp(y - r.y, 0, rows - 1), n] * bank[t, r.x, r.y]
-    each[t, x, y, n] = hl.select(t < taps, products[t, x, y, n], hl.f32(0))  # beyond the taps it is 0·dz, which may be NaN
+    each[t, x, y, n] = hl.select(t < taps, products[t, x, y, n], 0)  # beyond the taps it is 0·dz, which may be NaN
     # Kernels ``taps_across`` pixels apart touch without overlapping: that many rows of them, stored side by side, are added up.
     turns = -(-columns // taps_across)
     rx = hl.RDom([(0, wide), (0, turns)])
     column = rx.y * taps_across + k
     rx.where(column < columns)
-    rows_of[f, k, y, n] = hl.f32(0)
+    rows_of[f, k, y, n] = hl.cast(weight.type(), 0)
     rows_of[rx.x + channels * column, k, y, n] = each[rx.x, hl.min(column, columns - 1), y, n]
     first, *others = (rows_of[(x + left) * channels + c, place, y + top, n] for place in range(taps_across))
     dx[c, x, y, n] = sum(others, first)
@@ -223,7 +227,7 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
 
 def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> Any:
     """(y, which one it came from), or y alone: NaN never wins, the first of equals does; -∞ and 0 if all are NaN."""
-    lowest = hl.f32(float("-inf"))
+    lowest = type_of(z[0]).min()
     only_nan = nan.is_nan(hl, z[0])
     best, which = hl.select(only_nan, lowest, z[0]), hl.i32(0)
     for number, each in enumerate(z[1:], 1):

@@ -71,9 +71,9 @@ def _tile_by_out_channels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
     return tile_of_weights(cpu, geometry.out_channels, taps, fits)
 
 
-def _accumulated(hl: Any, images: Images) -> Any:
+def _accumulated(hl: Any, x: Any, images: Images) -> Any:
     """The type of a partial sum."""
-    return hl.Float(64 if images == "many" else 32)
+    return hl.Float(64) if images == "many" else x.type()
 
 
 class _Batch:
@@ -123,7 +123,7 @@ def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any
     part[f, p] += hl.cast(hl.Float(64), image[f, batch.number(images.x)])
     row[f] = batch.total(lambda number: part[f, number])
     total[c] += row[across * channels + c]
-    dbias[c] = hl.cast(hl.Float(32), total[c])
+    dbias[c] = hl.cast(derivative.dy.type(), total[c])
     total.compute_root()
     row.compute_root().vectorize(f, lanes, guard)
     part.compute_root().vectorize(f, lanes, guard)
@@ -186,7 +186,7 @@ def _totals(
     all_lanes = round_up(lane_channels, block)
     weights = all_lanes * kernel_width * tap_channels * kernel_height
     # A few weights stay in the first cache themselves. Otherwise a tile takes as many pixels as do so, of one image or more.
-    size = height * width if weights <= 4096 else max(_FIRST // (4 * block), 1)
+    size = height * width if weights <= 4096 else max(_FIRST // (x.type().bytes() * block), 1)
     rows = divisor(height, size // width)
     group = max(1, min(size // (height * width), 8))
 
@@ -195,7 +195,7 @@ def _totals(
         across = column * geometry.window.stride[1] + (t / tap_channels) * geometry.window.dilation[1]
         return dz.at(of_dz, column, row, n) * image.at(of_x, across, row * geometry.window.stride[0] + l * geometry.window.dilation[0], n)
 
-    batch, accumulated = _Batch(hl, x.dim(3).extent(), geometry, images, p, group), _accumulated(hl, images)
+    batch, accumulated = _Batch(hl, x.dim(3).extent(), geometry, images, p, group), _accumulated(hl, x, images)
     place, of_part = hl.RDom([(0, width), (0, rows), (0, group)]), batch.images((0, height // rows))
     if group > 1:
         place.where(n + place.z < batch.size)
@@ -231,7 +231,7 @@ def _totals(
         stage.compute_at(parts, of_part.y)
         if group > 1:  # the last group may be smaller, and what lies on the stack has one size
             stage.store_in(hl.MemoryType.Heap)
-    return lambda c, t, down: hl.cast(hl.Float(32), batch.total(lambda number: parts[c, t, down, number]))
+    return lambda c, t, down: hl.cast(x.type(), batch.total(lambda number: parts[c, t, down, number]))
 
 
 def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
@@ -254,9 +254,7 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     column = hl.min(i, width - 1) if width % lanes else i
     vjp[f, y, n] = derivative.vjp(f % channels, f / channels, y, n)
     of_pixel = vjp[column * channels + c, y, n]
-    lane[i, c, y, n] = hl.Tuple(
-        [hl.select(i < width, of_pixel, hl.f32(0)) if width % lanes else of_pixel, derivative.winner(c, column, y, n)]
-    )
+    lane[i, c, y, n] = hl.Tuple([hl.select(i < width, of_pixel, 0) if width % lanes else of_pixel, derivative.winner(c, column, y, n)])
     dy = lane[i, c, y, n]
     spread[i, q, down, c, y, n] = derivative.part(dy[0], dy[1], q, down)
 
@@ -270,12 +268,12 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
     if overhangs:
         # Pixels beyond the row count as 0, as their dy does: infinity times 0 would be NaN.
         first = width // lanes * lanes
-        tile[i, c, k, r, l, n] += product(i, first, end.z, end.x, end.y, lambda pixel: hl.select(first + i < width, pixel, hl.f32(0)))
+        tile[i, c, k, r, l, n] += product(i, first, end.z, end.x, end.y, lambda pixel: hl.select(first + i < width, pixel, 0))
 
     batch = _Batch(hl, x.dim(3).extent(), geometry, images, p)
     of_part = batch.images()
-    parts[i, c, k, r, l, p] += hl.cast(_accumulated(hl, images), tile[i, c, k, r, l, batch.number(of_part.x)])
-    over_parts[i, c, k, r, l] = hl.cast(hl.Float(32), batch.total(lambda number: parts[i, c, k, r, l, number]))
+    parts[i, c, k, r, l, p] += hl.cast(_accumulated(hl, x, images), tile[i, c, k, r, l, batch.number(of_part.x)])
+    over_parts[i, c, k, r, l] = hl.cast(x.type(), batch.total(lambda number: parts[i, c, k, r, l, number]))
     dweight[r, k, l, c] = _tree([over_parts[lane, c, k, r, l] for lane in range(min(lanes, width))])  # lanes beyond a row are left out
 
     over_parts.compute_root().bound_extent(i, lanes).vectorize(i, lanes)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from typednn.engines import Cpu
+from typednn.engines import Cpu, type_of
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import Geometry, power, round_up
 
@@ -47,8 +47,9 @@ def _bordered(hl: Any, cpu: Cpu, read: Read, size: tuple[int, int, int], shift: 
     """The image that ``read`` reads, of ``size`` (height, width, channels), with zeros around it; `_flat` says the rest."""
     height, width, channels = size
     image, r, n = hl.Func("bordered"), hl.RDom([(0, width * channels), (0, height)]), hl.Var("n")
-    image[hl.Var("f"), hl.Var("y"), n] = hl.f32(0)
-    image[r.x, r.y, n] = read(r.x % channels, r.x / channels, r.y, n)
+    pixel = read(r.x % channels, r.x / channels, r.y, n)
+    image[hl.Var("f"), hl.Var("y"), n] = hl.cast(type_of(pixel), 0)
+    image[r.x, r.y, n] = pixel
     image.update().vectorize(r.x, min(cpu.lanes, power(width * channels)), hl.TailStrategy.GuardWithIf)
     return _flat(hl, cpu, image, size, shift, reach)
 
@@ -68,7 +69,7 @@ def filled_up(hl: Any, value: Callable[[Any], Any], channel: Any, channels: int,
     """``value`` of a channel; 0 for channels that only fill up the last block."""
     if channels % block == 0:
         return value(channel)
-    return hl.select(channel < channels, value(hl.min(channel, channels - 1)), hl.f32(0))
+    return hl.select(channel < channels, value(hl.min(channel, channels - 1)), 0)
 
 
 def blocked(
@@ -89,8 +90,9 @@ def blocked(
 
     if any(padding):
         r = hl.RDom([(0, block), (0, width), (0, height), (0, count)])
-        image[c, x, y, o, n] = hl.f32(0)
-        image[r.x, r.y + left, r.z + top, r.w, n] = value(r.x, r.y, r.z, r.w)
+        pixel = value(r.x, r.y, r.z, r.w)
+        image[c, x, y, o, n] = hl.cast(type_of(pixel), 0)
+        image[r.x, r.y + left, r.z + top, r.w, n] = pixel
         image.update().vectorize(r.x, lanes, hl.TailStrategy.GuardWithIf)
         if block > lanes:
             image.update().unroll(r.x)
@@ -135,7 +137,7 @@ class Derivative(NamedTuple):
     def part(self, vjp: Any, winner: Any, across: Any, down: Any) -> Any:
         """dz at pixel (across, down) of a pooling window, from what `vjp` and `winner` give."""
         pool = self.geometry.pool
-        return vjp if pool == 1 else self.hl.select(winner == across + pool * down, vjp, self.hl.f32(0))
+        return vjp if pool == 1 else self.hl.select(winner == across + pool * down, vjp, 0)
 
     @property
     def is_dy(self) -> bool:
@@ -161,7 +163,7 @@ class Derivative(NamedTuple):
         image, n = hl.Func("dz"), hl.Var("n")
         r = hl.RDom([(0, channels), (0, pool), (0, columns // pool), (0, pool), (0, rows // pool)])
         c, i, column, j, row = (r[axis] for axis in range(5))
-        image[hl.Var("f"), hl.Var("y"), n] = hl.f32(0)
+        image[hl.Var("f"), hl.Var("y"), n] = hl.cast(self.dy.type(), 0)
         dz = self.part(self.vjp(c, column, row, n), self.winner(c, column, row, n), i, j)
         image[(column * pool + i) * channels + c, row * pool + j, n] = dz
         # No race: each number is written once, which Halide can't see.
@@ -186,11 +188,12 @@ def _planes(hl: Any, cpu: Cpu, read: Read, geometry: Geometry, source: tuple[int
     if step == channels == 1 and before == (0, 0) and length <= source[1]:
         plane[j, m, y, n] = read(0, j, y, n)
         return Image(image.at)
-    plane[j, m, y, n] = hl.f32(0)
     x0, y0 = max(-left, 0), max(-above, 0)
     x1, y1 = max(min(source[1], length * step - left), x0), max(min(source[0], rows - above), y0)
     r = hl.RDom([(x0, x1 - x0), (0, channels), (y0, y1 - y0)])
-    plane[r.x + left, r.y, r.z + above, n] = read(r.y, r.x, r.z, n)
+    pixel = read(r.y, r.x, r.z, n)
+    plane[j, m, y, n] = hl.cast(type_of(pixel), 0)
+    plane[r.x + left, r.y, r.z + above, n] = pixel
     plane.bound(j, 0, length * step).bound(m, 0, channels).bound(y, 0, rows).vectorize(j, cpu.lanes)
     plane.update().vectorize(r.x, cpu.lanes, hl.TailStrategy.GuardWithIf)
     if step > 1:
@@ -217,6 +220,6 @@ def _beyond(geometry: Geometry) -> int:
 
 
 def store(hl: Any, function: Any, numbers: int) -> None:
-    """Keep ``function``, of ``numbers`` float32, on the stack where they are few."""
-    if 4 * numbers <= STACK:
+    """Keep ``function``, of so many ``numbers``, on the stack where they are few."""
+    if function.types()[0].bytes() * numbers <= STACK:
         function.store_in(hl.MemoryType.Stack)

@@ -15,6 +15,7 @@ from typing import Any, Final, final
 
 from typednn.arrays import Array2
 from typednn.engines import Array, Kernel, empty, fast, kernel, specialised
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import Activation
 from typednn.kernels.linear import reference, schedules
 from typednn.kernels.linear.cpu import FEW_ROWS
@@ -32,8 +33,10 @@ class Layout:
         self.features: tuple[int, ...] = features
         self.biased: tuple[bool, ...] = biased
         self.activations: tuple[Activation, ...] = activations
-        self.last_parameters: tuple[Any, ...] = (None,)  # the parameters of the last call, which the kernel takes
-        self.kernel: Kernel | None = _kernel[features, biased, activations]
+        # The dtype and parameters of the last call, which the kernel takes.
+        self.dtype: Any = FLOAT32
+        self.last_parameters: tuple[Any, ...] = (None,)
+        self.kernel: Kernel | None = _kernel[features, biased, activations, FLOAT32]
         self.most_rows: int = FEW_ROWS if self.kernel else 0
 
     def __reduce__(self) -> Any:
@@ -41,7 +44,7 @@ class Layout:
 
 
 @specialised("linear.chain")
-def _kernel(features: tuple[int, ...], biased: tuple[bool, ...], activations: tuple[Activation, ...]) -> Kernel | None:
+def _kernel(features: tuple[int, ...], biased: tuple[bool, ...], activations: tuple[Activation, ...], dtype: Any) -> Kernel | None:
     """None where a map has so many weights that several threads pay."""
     weights = list(zip(features[1:], features, strict=False))
     if any(after * before > schedules.WEIGHTS for after, before in weights):
@@ -53,6 +56,7 @@ def _kernel(features: tuple[int, ...], biased: tuple[bool, ...], activations: tu
         inputs=(Array("batch", features[0]), *(Array(*shape, parameter=True) for shape in shapes)),
         outputs=(Array("batch", features[-1]),),
         options={"features": features, "biased": biased, "activations": activations},
+        dtype=dtype,
     )
 
 
@@ -68,16 +72,17 @@ def _plan(x: Array2, layout: Layout, *parameters: Any) -> Kernel | None:
     """The kernel, where it is quicker and takes the parameters. Parameters are checked only when they are not those of the last call."""
     if x.shape[0] > layout.most_rows:
         return None
-    if not all(map(is_, parameters, layout.last_parameters)):
-        if not fast(*parameters):
+    if x.dtype is not layout.dtype or not all(map(is_, parameters, layout.last_parameters)):
+        if not fast(x, *parameters):
             return None
-        layout.last_parameters = parameters
+        layout.dtype, layout.last_parameters = x.dtype, parameters
+        layout.kernel = _kernel[layout.features, layout.biased, layout.activations, x.dtype]
     return layout.kernel
 
 
 def _run(planned: Kernel, x: Array2, layout: Layout, *parameters: Any) -> Array2:
     """y, by one kernel."""
-    y: Array2 = empty((x.shape[0], layout.features[-1]))
+    y: Array2 = empty((x.shape[0], layout.features[-1]), x.dtype)
     planned.call(x, *parameters, y)
     return y
 

@@ -1,4 +1,4 @@
-"""Linear for NumPy's float32 arrays: Halide where the matrices are small, OpenBLAS where they are large.
+"""Linear for NumPy's arrays: Halide where the matrices are small, OpenBLAS where they are large.
 
 Small ones are one kernel each way (`schedules`). OpenBLAS takes over where a side is longer than `SMALL`: there its copies in
 cache-sized blocks pay. Bias and activation forward, dz and dbias backward, are one more pass.
@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from typednn.arrays import Array2
-from typednn.engines import Array, Kernel, empty, kernel, processor, sgemm, specialised
+from typednn.engines import Array, Kernel, empty, gemm, kernel, processor, specialised
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels import sums
 from typednn.kernels.activations import Activation
 from typednn.kernels.linear import schedules
@@ -20,31 +21,31 @@ FEW_ROWS = 4  # up to here, copying the weights costs more than it saves
 def plan(x: Array2, weight: Array2, bias: Any, activation: Activation) -> Kernel | None:
     """The kernel of `forward`; None where BLAS is quicker."""
     (out_features, in_features), batch = weight.shape, x.shape[0]
-    if batch == 1 or (out_features <= SMALL and in_features <= SMALL) or out_features < _lanes():
-        return _forward[batch <= FEW_ROWS, weight.shape, bias is not None, activation]
+    if batch == 1 or (out_features <= SMALL and in_features <= SMALL) or out_features < _lanes(x.dtype):
+        return _forward[batch <= FEW_ROWS, weight.shape, bias is not None, activation, x.dtype]
     return None
 
 
 def plan_by_blas(x: Array2, weight: Array2, bias: Any, activation: Activation) -> Kernel | tuple[()] | None:
     """The kernel of `forward_by_blas` after the product; empty where nothing is left to do."""
-    return () if bias is None and activation.name == "identity" else _finished[weight.shape[0], bias is not None, activation]
+    return () if bias is None and activation.name == "identity" else _finished[weight.shape[0], bias is not None, activation, x.dtype]
 
 
 def plan_backward(next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool) -> Kernel | None:
     """The kernel of `backward`; None where BLAS is quicker."""
     if x.shape[0] <= FEW_ROWS or max(weight.shape) <= SMALL or min(weight.shape) <= 16:
-        return _backward[weight.shape, activation, wants_input, x.shape[0] <= sums.FEW]
+        return _backward[weight.shape, activation, wants_input, x.shape[0] <= sums.FEW, x.dtype]
     return None
 
 
 def plan_backward_by_blas(next_grad: Any, x: Array2, weight: Array2, y: Any, activation: Activation, wants_input: bool) -> Kernel | None:
     """The kernel of `backward_by_blas` before the products."""
-    return _bias_activation_backward[weight.shape[0], activation]
+    return _bias_activation_backward[weight.shape[0], activation, x.dtype]
 
 
 def forward(planned: Kernel, x: Any, weight: Any, bias: Any, activation: Activation) -> Any:
     """y (batch, out_features), by one kernel."""
-    y = empty((x.shape[0], weight.shape[0]))
+    y = empty((x.shape[0], weight.shape[0]), x.dtype)
     arguments = (x, weight, y) if bias is None else (x, weight, bias, y)
     planned.call(*arguments)
     return y
@@ -52,8 +53,8 @@ def forward(planned: Kernel, x: Any, weight: Any, bias: Any, activation: Activat
 
 def forward_by_blas(planned: Kernel | tuple[()], x: Any, weight: Any, bias: Any, activation: Activation) -> Any:
     """y (batch, out_features), by a product and one more pass."""
-    y = empty((x.shape[0], weight.shape[0]))
-    sgemm(x, weight, y, transpose_b=True)
+    y = empty((x.shape[0], weight.shape[0]), x.dtype)
+    gemm(x, weight, y, transpose_b=True)
     if planned:
         planned.call(y, *([] if bias is None else [bias]))
     return y
@@ -63,13 +64,13 @@ def backward(
     planned: Kernel, next_grad: Any, x: Any, weight: Any, y: Any, activation: Activation, wants_input: bool
 ) -> tuple[Any, Any, Any]:
     """(dx, dweight, dbias), by one kernel; dx is None unless wanted."""
-    weight_shape, run = weight.shape, planned.call
-    dweight, dbias = empty(weight_shape), empty(weight_shape[:1])
+    weight_shape, dtype, run = weight.shape, x.dtype, planned.call
+    dweight, dbias = empty(weight_shape, dtype), empty(weight_shape[:1], dtype)
     arguments = (next_grad, x) if activation.name == "identity" else (next_grad, y, x)
     if not wants_input:
         run(*arguments, dweight, dbias)
         return None, dweight, dbias
-    dx = empty(x.shape)
+    dx = empty(x.shape, dtype)
     run(*arguments, weight, dx, dweight, dbias)
     return dx, dweight, dbias
 
@@ -78,28 +79,29 @@ def backward_by_blas(
     planned: Kernel, next_grad: Any, x: Any, weight: Any, y: Any, activation: Activation, wants_input: bool
 ) -> tuple[Any, Any, Any]:
     """(dx, dweight, dbias), by a pass and two products; dx is None unless wanted."""
-    dz, dx = next_grad, empty(x.shape) if wants_input else None
-    dweight, dbias = empty(weight.shape), empty(weight.shape[:1])
+    dtype = x.dtype
+    dz, dx = next_grad, empty(x.shape, dtype) if wants_input else None
+    dweight, dbias = empty(weight.shape, dtype), empty(weight.shape[:1], dtype)
     if activation.name == "identity":
         planned.call(next_grad, dbias)
     else:
-        dz = empty(next_grad.shape)
+        dz = empty(next_grad.shape, dtype)
         planned.call(next_grad, y, dz, dbias)
     if dx is not None:
-        sgemm(dz, weight, dx)
-    sgemm(dz, x, dweight, transpose_a=True)
+        gemm(dz, weight, dx)
+    gemm(dz, x, dweight, transpose_a=True)
     return dx, dweight, dbias
 
 
 @cache
-def _lanes() -> int:
-    return processor.for_schedules(processor.host()).lanes
+def _lanes(dtype: Any) -> int:
+    return processor.for_schedules(processor.host()).of(dtype.name).lanes
 
 
 @specialised("linear")
-def _forward(few: bool, weight: tuple[int, int], biased: bool, activation: Activation) -> Kernel:
+def _forward(few: bool, weight: tuple[int, int], biased: bool, activation: Activation, dtype: Any = FLOAT32) -> Kernel:
     out_features, in_features = weight
-    build = schedules.rows if few or out_features < _lanes() else schedules.tiles
+    build = schedules.rows if few or out_features < _lanes(dtype) else schedules.tiles
     bias = (Array(out_features, parameter=True),) if biased else ()
     return kernel(
         f"linear.{build.__name__}",
@@ -107,11 +109,12 @@ def _forward(few: bool, weight: tuple[int, int], biased: bool, activation: Activ
         inputs=(Array("batch", in_features), Array(out_features, in_features, parameter=True), *bias),
         outputs=(Array("batch", out_features),),
         options={"in_features": in_features, "out_features": out_features, "activation": activation},
+        dtype=dtype,
     )
 
 
 @specialised("linear")
-def _backward(weight: tuple[int, int], activation: Activation, wants_input: bool, few: bool) -> Kernel:
+def _backward(weight: tuple[int, int], activation: Activation, wants_input: bool, few: bool, dtype: Any = FLOAT32) -> Kernel:
     x, dy, dweight, dbias = Array("batch", weight[1]), Array("batch", weight[0]), Array(*weight), Array(weight[0])
     inputs = (dy, x) if activation.name == "identity" else (dy, dy, x)
     return kernel(
@@ -126,11 +129,12 @@ def _backward(weight: tuple[int, int], activation: Activation, wants_input: bool
             "wants_input": wants_input,
             "few": few,
         },
+        dtype=dtype,
     )
 
 
 @specialised("linear")
-def _finished(out_features: int, biased: bool, activation: Activation) -> Kernel:
+def _finished(out_features: int, biased: bool, activation: Activation, dtype: Any = FLOAT32) -> Kernel:
     rows, bias = Array("batch", out_features), Array(out_features)
     return kernel(
         "linear.finished",
@@ -139,11 +143,12 @@ def _finished(out_features: int, biased: bool, activation: Activation) -> Kernel
         outputs=(rows,),
         options={"out_features": out_features, "activation": activation},
         written=(0,),
+        dtype=dtype,
     )
 
 
 @specialised("linear")
-def _bias_activation_backward(out_features: int, activation: Activation) -> Kernel:
+def _bias_activation_backward(out_features: int, activation: Activation, dtype: Any = FLOAT32) -> Kernel:
     rows, dbias = Array("batch", out_features), Array(out_features)
     plain = activation.name == "identity"
     return kernel(
@@ -152,4 +157,5 @@ def _bias_activation_backward(out_features: int, activation: Activation) -> Kern
         inputs=(rows,) if plain else (rows, rows),
         outputs=(dbias,) if plain else (rows, dbias),
         options={"out_features": out_features, "activation": activation},
+        dtype=dtype,
     )

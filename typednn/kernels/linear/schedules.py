@@ -9,7 +9,7 @@ in a fixed order, whatever the number of threads.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from typednn.engines import Cpu
+from typednn.engines import Cpu, type_of
 from typednn.kernels import sums
 from typednn.kernels.activations import Activation
 
@@ -59,13 +59,13 @@ def _row_products(
     def product(at: Any) -> Any:
         return x[at, b] * weight[at, o]
 
-    start = hl.select(lane >= lanes - rest, product(in_features - lanes + lane), hl.f32(0)) if rest else product(lane)
+    start = hl.select(lane >= lanes - rest, product(in_features - lanes + lane), 0) if rest else product(lane)
     first = 0 if rest else 1
     steps = vectors - first
     products = sums.total(hl, f"{name}_sums", (lane, o, b), start, lambda k: product(lane + lanes * (k + first)), steps, steps <= sums.FEW)
     running, totals, each = hl.Func(f"{name}_running"), hl.Func(f"{name}_totals"), hl.RDom([(0, lanes)])
     running[lane, o, b] = products.value
-    totals[o, b] = bias[0][o] if bias else hl.f32(0)
+    totals[o, b] = bias[0][o] if bias else hl.cast(type_of(x[0, 0]), 0)
     totals[o, b] += running[each.x, o, b]
     y[o, b] = activation.expression(hl, totals[o, b])
 
@@ -142,9 +142,9 @@ def _narrow_backward(
 
     def product(b: Any) -> Any:
         dz = dy[o, b] if y is None else activation.gradient_expression(hl, dy[o, b], y[o, b])
-        return dz * hl.select(i == in_features, hl.f32(1), x[hl.min(i, in_features - 1), b])
+        return dz * hl.select(i == in_features, 1, x[hl.min(i, in_features - 1), b])
 
-    products = sums.total(hl, "running", (o, i), hl.f32(0), product, batch, few)
+    products = sums.total(hl, "running", (o, i), hl.cast(type_of(x[0, 0]), 0), product, batch, few)
     both[o, i] = products.value
     dweight[i, o] = both[o, i]
     dbias[o] = both[o, in_features]
@@ -188,7 +188,7 @@ def _column_sums(hl: Any, cpu: Cpu, dz: Any, batch: Any, few: bool, out_features
     """dbias[o] = Σ_b dz[o, b]: whole rows of vectors at a time."""
     lanes, vectors, _ = _tile(cpu, out_features)
     o, outer, dbias = hl.Var("o"), hl.Var("outer"), hl.Func("dbias")
-    column = sums.total(hl, "dbias_sums", (o,), hl.f32(0), lambda b: dz[o, b], batch, few)
+    column = sums.total(hl, "dbias_sums", (o,), hl.cast(type_of(dz[o, 0]), 0), lambda b: dz[o, b], batch, few)
     dbias[o] = column.value
     dbias.split(o, outer, o, lanes * vectors, hl.TailStrategy.ShiftInwards).vectorize(o, lanes).unroll(o)
     column.schedule(hl, dbias, outer, (o,), lambda stage: stage.vectorize(o, lanes).unroll(o))
@@ -219,7 +219,7 @@ def _product(
     """out[c, n] = end(bias[c] + Σ_k left(n, k)·right(k, c)): lanes over c, a tile of sums in registers; ``rows`` where they are known."""
     c, n, outer_c, outer_n, out = hl.Var("c"), hl.Var("n"), hl.Var("outer_c"), hl.Var("outer_n"), hl.Func(name)
     lanes, vectors, tall = _tile(cpu, columns)
-    start = bias[0][c] if bias else hl.f32(0)
+    start = bias[0][c] if bias else hl.cast(type_of(left(n, 0)), 0)
     products = sums.total(hl, f"{name}_sums", (c, n), start, lambda k: left(n, k) * right(k, c), depth, few)
     out[c, n] = end(products.value)
     height, tail = (tall, hl.TailStrategy.GuardWithIf) if rows is None else (min(tall, rows), hl.TailStrategy.ShiftInwards)

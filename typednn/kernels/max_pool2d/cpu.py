@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from typednn.arrays import AnyIntArray, Array4
 from typednn.engines import Array, Cpu, Kernel, empty, kernel, nan, specialised
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.max_pool2d.reference import index_dtype
 from typednn.kernels.windows import Pair, output_sizes
 
@@ -71,7 +72,7 @@ def _over_taps(
 
 def _build_forward(hl: Any, cpu: Cpu, x: Any, kernel_size: Pair, stride: Pair, dilation: Pair, size: tuple[int, int, int]) -> Any:
     c, s, r, n = (hl.Var(name) for name in "csrn")
-    y, best, lowest = hl.Func("y"), hl.Func("best"), hl.f32(float("-inf"))
+    y, best, lowest = hl.Func("y"), hl.Func("best"), x.type().min()
     index, tap = hl.UInt(8 * index_dtype(kernel_size).itemsize), hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
     candidate = x[c, s * stride[1] + tap.x * dilation[1], r * stride[0] + tap.y * dilation[0], n]
     # NaN is never larger than the lowest number, so it never wins.
@@ -106,7 +107,7 @@ def _build_backward(
     def gradient_if_won(r: Any, s: Any, tap: Any, inside: Any) -> Any:
         inside = inside & (r >= 0) & (r < windows[0]) & (s >= 0) & (s < windows[1])
         r, s = hl.clamp(r, 0, windows[0] - 1), hl.clamp(s, 0, windows[1] - 1)
-        return hl.select(inside & (index[c, s, r, n] == hl.cast(kind, tap)), next_grad[c, s, r, n], hl.f32(0))
+        return hl.select(inside & (index[c, s, r, n] == hl.cast(kind, tap)), next_grad[c, s, r, n], 0)
 
     if dilation == (1, 1) and kernel_size[0] <= stride[0] and kernel_size[1] <= stride[1]:  # windows are disjoint
         i, j = h % stride[0], w % stride[1]
@@ -122,20 +123,21 @@ def _build_backward(
 
 
 @specialised("max_pool2d", "image sizes")
-def kernels(image: Pair, channels: int, kernel_size: Pair, stride: Pair, dilation: Pair) -> Planned:
+def kernels(image: Pair, channels: int, kernel_size: Pair, stride: Pair, dilation: Pair, dtype: Any = FLOAT32) -> Planned:
     """What `forward` and `backward` run."""
     windows = output_sizes(image, kernel_size, stride, dilation)
     size, images = (*windows, channels), Array("batch", *image, channels)
     outputs = Array("batch", *size), Array("batch", *size, dtype=index_dtype(kernel_size).name)
     options = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation}
     return (
-        kernel("max_pool2d.forward", _build_forward, inputs=(images,), outputs=outputs, options={**options, "size": size}),
+        kernel("max_pool2d.forward", _build_forward, inputs=(images,), outputs=outputs, options={**options, "size": size}, dtype=dtype),
         kernel(
             "max_pool2d.backward",
             _build_backward,
             inputs=outputs,
             outputs=(images,),
             options={**options, "size": (*image, channels), "windows": windows},
+            dtype=dtype,
         ),
         size,
     )
@@ -143,7 +145,7 @@ def kernels(image: Pair, channels: int, kernel_size: Pair, stride: Pair, dilatio
 
 def plan(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> Planned | None:
     """The kernels for images of this size; None where there are none."""
-    return kernels[x.shape[1:3], x.shape[3], kernel_size, stride, dilation]
+    return kernels[x.shape[1:3], x.shape[3], kernel_size, stride, dilation, x.dtype]
 
 
 def plan_backward(
@@ -152,13 +154,13 @@ def plan_backward(
     """As `plan`, where the index is what `forward` gives."""
     if index.dtype != index_dtype(kernel_size):
         return None
-    return kernels[input_shape[1:3], input_shape[3], kernel_size, stride, dilation]
+    return kernels[input_shape[1:3], input_shape[3], kernel_size, stride, dilation, next_grad.dtype]
 
 
 def forward(planned: Planned, x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
     """(y, index), both (batch, out_height, out_width, channels)."""
     run, _, size = planned
-    y: Array4 = empty((len(x), *size))
+    y: Array4 = empty((len(x), *size), x.dtype)
     index: AnyIntArray = empty(y.shape, index_dtype(kernel_size))
     run.call(x, y, index)
     return y, index
@@ -166,6 +168,6 @@ def forward(planned: Planned, x: Array4, kernel_size: Pair, stride: Pair, dilati
 
 def backward(planned: Planned, next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], *_: object) -> Array4:
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
-    dx: Array4 = empty(input_shape)
+    dx: Array4 = empty(input_shape, next_grad.dtype)
     planned[1].call(next_grad, index, dx)
     return dx

@@ -8,6 +8,7 @@ without gaps.
 from typing import Any
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, specialised
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.pad2d.reference import Border, Mode
 from typednn.kernels.windows import Pair
 
@@ -98,34 +99,34 @@ def _outside(size: tuple[int, int, int], padding: Border) -> tuple[int, int]:
 
 
 @specialised("pad2d", "image sizes")
-def _kernels(image: Pair, channels: int, padding: Border, mode: Mode) -> tuple[Kernel, Kernel]:
+def _kernels(image: Pair, channels: int, padding: Border, mode: Mode, dtype: Any = FLOAT32) -> tuple[Kernel, Kernel]:
     """Forward and backward."""
     size = (*image, channels)
     inside, outside = Array("batch", size[0], size[1] * size[2]), Array("batch", *_outside(size, padding))
     options = {"size": size, "padding": padding, "mode": mode}
     return (
-        kernel("pad2d.forward", _build_forward, inputs=(inside, Scalar()), outputs=(outside,), options=options),
-        kernel("pad2d.backward", _build_backward, inputs=(outside,), outputs=(inside,), options=options),
+        kernel("pad2d.forward", _build_forward, inputs=(inside, Scalar()), outputs=(outside,), options=options, dtype=dtype),
+        kernel("pad2d.backward", _build_backward, inputs=(outside,), outputs=(inside,), options=options, dtype=dtype),
     )
 
 
 def plan(x: Any, padding: Border, mode: Mode, value: float) -> tuple[Kernel, Kernel] | None:
     """The kernels for images of this size; None where there are none."""
-    return _kernels[x.shape[1:3], x.shape[3], padding, mode]
+    return _kernels[x.shape[1:3], x.shape[3], padding, mode, x.dtype]
 
 
 def plan_backward(next_grad: Any, padding: Border, mode: Mode) -> tuple[Kernel, Kernel] | None:
     """As `plan`, from dy's size."""
     _, rows, columns, channels = next_grad.shape
     left, right, top, bottom = padding
-    return _kernels[(rows - top - bottom, columns - left - right), channels, padding, mode]
+    return _kernels[(rows - top - bottom, columns - left - right), channels, padding, mode, next_grad.dtype]
 
 
 def forward(planned: tuple[Kernel, Kernel], x: Any, padding: Border, mode: Mode, value: float) -> Any:
     """y; ``value`` is read in mode "constant" only."""
     batch, height, width, channels = x.shape
     left, right, top, bottom = padding
-    y = empty((batch, top + height + bottom, left + width + right, channels))
+    y = empty((batch, top + height + bottom, left + width + right, channels), x.dtype)
     # With the border's columns and channels as one axis.
     planned[0].call(x.reshape(batch, height, -1), value, y.reshape(batch, y.shape[1], -1))
     return y
@@ -136,6 +137,6 @@ def backward(planned: tuple[Kernel, Kernel], next_grad: Any, padding: Border, mo
     batch, rows, columns, channels = next_grad.shape
     left, right, top, bottom = padding
     height, width = rows - top - bottom, columns - left - right
-    dx = empty((batch, height, width, channels))
+    dx = empty((batch, height, width, channels), next_grad.dtype)
     planned[1].call(next_grad.reshape(batch, rows, -1), dx.reshape(batch, height, -1))
     return dx

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from typednn.arrays import AnyArray, Array1
 from typednn.engines import Array, Cpu, empty, kernel
+from typednn.engines.dispatch import FLOATS
 from typednn.kernels.elementwise import ELEMENTS, PARALLEL_FROM, PIECE, is_positive, scheduled
 from typednn.kernels.pointwise import leaky_relu
 
@@ -37,7 +38,7 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     every, rest = hl.RDom([(0, (rows + in_piece - 1) / in_piece)]), hl.RDom([(0, size % SUMS)])
 
     def term(at: Any) -> Any:
-        return hl.select(is_positive(hl, x[at]), hl.f32(0), next_grad[at] * x[at])
+        return hl.select(is_positive(hl, x[at]), 0, next_grad[at] * x[at])
 
     row.where(piece * in_piece + row.x < rows)
     running[lane, piece] += term(hl.clamp(piece * in_piece + row.x, 0, rows - 1) * SUMS + lane)
@@ -45,7 +46,7 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     # In double precision: there may be many pieces.
     total[()] += hl.cast(hl.Float(64), pieces[every.x])
     total[()] += hl.cast(hl.Float(64), term(rows * SUMS + rest.x))
-    dslope[i] = hl.cast(hl.Float(32), total[()])
+    dslope[i] = hl.cast(x.type(), total[()])
 
     running.compute_at(pieces, piece).store_in(hl.MemoryType.Stack).vectorize(lane, cpu.lanes)
     running.update().reorder(lane, row.x).vectorize(lane, cpu.lanes)
@@ -55,20 +56,24 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, slope: Any) -> An
     return [scheduled(hl, cpu, dx, i, size), dslope]
 
 
-_forward = kernel("prelu.forward", _build_forward, inputs=(ELEMENTS, Array(1)), outputs=(ELEMENTS,))
-_backward = kernel("prelu.backward", _build_backward, inputs=(ELEMENTS, ELEMENTS, Array(1)), outputs=(ELEMENTS, Array(1)))
+_SLOPE = Array(1)
+_forward = {dtype: kernel("prelu.forward", _build_forward, inputs=(ELEMENTS, _SLOPE), outputs=(ELEMENTS,), dtype=dtype) for dtype in FLOATS}
+_backward = {
+    dtype: kernel("prelu.backward", _build_backward, inputs=(ELEMENTS, ELEMENTS, _SLOPE), outputs=(ELEMENTS, _SLOPE), dtype=dtype)
+    for dtype in FLOATS
+}
 
 
 def forward(x: P, slope: Array1) -> P:
     """y, shaped like x."""
-    y: P = empty(x.shape)
-    _forward(x, slope, y)
+    y: P = empty(x.shape, x.dtype)
+    _forward[x.dtype](x, slope, y)
     return y
 
 
 def backward(next_grad: P, x: AnyArray, slope: Array1) -> tuple[P, Array1]:
     """(dx, dslope), shaped like x and slope."""
-    dx: P = empty(x.shape)
-    dslope: Array1 = empty(slope.shape)
-    _backward(next_grad, x, slope, dx, dslope)
+    dx: P = empty(x.shape, x.dtype)
+    dslope: Array1 = empty(slope.shape, x.dtype)
+    _backward[x.dtype](next_grad, x, slope, dx, dslope)
     return dx, dslope

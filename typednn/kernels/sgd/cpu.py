@@ -1,10 +1,11 @@
-"""SGD for NumPy's float32 arrays: one pass over weights, gradient and velocity, weight decay included."""
+"""SGD for NumPy's arrays: one pass over weights, gradient and velocity, weight decay included."""
 
 from functools import cache
 from typing import Any
 
 from typednn.arrays import AnyArray
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.in_place import in_place
 
 
@@ -22,22 +23,30 @@ def step(
 ) -> None:
     """Write ``weights`` in place, and ``velocity`` where there is momentum; on the first step it is not read."""
     if momentum == 0:
-        _plain(coupled != 0, shrink != 1).call(weights, grad, lr, coupled, shrink)
+        _plain(coupled != 0, shrink != 1, weights.dtype).call(weights, grad, lr, coupled, shrink)
     elif first:
-        _momentum(nesterov, True, coupled != 0, shrink != 1).call(weights, grad, lr, momentum, coupled, shrink, velocity)
+        _momentum(nesterov, True, coupled != 0, shrink != 1, weights.dtype).call(weights, grad, lr, momentum, coupled, shrink, velocity)
     else:
-        _momentum(nesterov, False, coupled != 0, shrink != 1).call(weights, grad, lr, momentum, coupled, shrink, 1 - dampening, velocity)
+        run = _momentum(nesterov, False, coupled != 0, shrink != 1, weights.dtype).call
+        run(weights, grad, lr, momentum, coupled, shrink, 1 - dampening, velocity)
 
 
 @cache
-def _plain(couples: bool, shrinks: bool) -> Kernel:
+def _plain(couples: bool, shrinks: bool, dtype: Any = FLOAT32) -> Kernel:
     array = Array("size", flat=True)
-    options = {"couples": couples, "shrinks": shrinks}
-    return kernel("sgd.plain", build_plain, inputs=(array, array, *[Scalar()] * 3), outputs=(array,), options=options, written=(0,))
+    return kernel(
+        "sgd.plain",
+        build_plain,
+        inputs=(array, array, *[Scalar()] * 3),
+        outputs=(array,),
+        written=(0,),
+        options={"couples": couples, "shrinks": shrinks},
+        dtype=dtype,
+    )
 
 
 @cache
-def _momentum(nesterov: bool, first: bool, couples: bool, shrinks: bool) -> Kernel:
+def _momentum(nesterov: bool, first: bool, couples: bool, shrinks: bool, dtype: Any = FLOAT32) -> Kernel:
     array = Array("size", flat=True)
     return kernel(
         "sgd.momentum",
@@ -46,6 +55,7 @@ def _momentum(nesterov: bool, first: bool, couples: bool, shrinks: bool) -> Kern
         outputs=(array, array),
         written=(0,) if first else (0, 7),
         options={"nesterov": nesterov, "couples": couples, "shrinks": shrinks},
+        dtype=dtype,
     )
 
 

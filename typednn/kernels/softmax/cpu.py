@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from typednn.arrays import Array2
-from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised, type_of
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels import sums
 from typednn.kernels.elementwise import decay
 
@@ -40,7 +41,8 @@ def total(hl: Any, cpu: Cpu, name: str, value: Callable[[Any, Any], Any], featur
     """
     lanes = cpu.lanes * (4 if features >= 16 * cpu.lanes else 1)
     result, running, lane = hl.Func(name), hl.Func(f"{name}_running"), hl.Var("lane")
-    result[b] = hl.f32(float("-inf")) if largest else hl.f32(0)
+    real = type_of(value(0, b))
+    result[b] = real.min() if largest else hl.cast(real, 0)
 
     def add(values: Callable[[Any], Any], count: int) -> None:
         over = hl.RDom([(0, count)])
@@ -100,31 +102,31 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, y: Any, features: int) ->
 
 
 @specialised("softmax", "numbers of features")
-def _kernels(features: int) -> tuple[Kernel, Kernel] | None:
+def _kernels(features: int, dtype: Any = FLOAT32) -> tuple[Kernel, Kernel] | None:
     """Forward and backward."""
     if features < LEAST_FEATURES:
         return None
     rows, options = Array("batch", features), {"features": features}
     return (
-        kernel("softmax.forward", _build_forward, inputs=(rows,), outputs=(rows,), options=options),
-        kernel("softmax.backward", _build_backward, inputs=(rows, rows), outputs=(rows,), options=options),
+        kernel("softmax.forward", _build_forward, inputs=(rows,), outputs=(rows,), options=options, dtype=dtype),
+        kernel("softmax.backward", _build_backward, inputs=(rows, rows), outputs=(rows,), options=options, dtype=dtype),
     )
 
 
 def plan(x: Array2, *_: object) -> tuple[Kernel, Kernel] | None:
     """The kernels for so many features; None where there are none."""
-    return _kernels[x.shape[1:]]
+    return _kernels[x.shape[1], x.dtype]
 
 
 def forward(planned: tuple[Kernel, Kernel], x: Array2) -> Array2:
     """y (batch, features)."""
-    y: Array2 = empty(x.shape)
+    y: Array2 = empty(x.shape, x.dtype)
     planned[0].call(x, y)
     return y
 
 
 def backward(planned: tuple[Kernel, Kernel], next_grad: Array2, y: Array2) -> Array2:
     """dx, from what `forward` gave."""
-    dx: Array2 = empty(y.shape)
+    dx: Array2 = empty(y.shape, y.dtype)
     planned[1].call(next_grad, y, dx)
     return dx

@@ -10,7 +10,7 @@ from typednn.kernels.op import Engine, op
 from typednn.kernels.softmax_cross_entropy import cpu, cuda, reference
 from typednn.kernels.softmax_cross_entropy.reference import one_hot
 
-_TARGET = {"target": "float32 int64"}  # probabilities, or labels
+_TARGET = {"target": "float32 float64 int64"}  # probabilities, or labels
 
 backward: Final = op(
     "softmax_cross_entropy.backward",

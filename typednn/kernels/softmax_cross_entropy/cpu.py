@@ -1,33 +1,36 @@
 """Cross entropy of logits in Halide: each row is read once, for the loss and its gradient.
 
 The formulas are those of reference.py. A label stands for a row of probabilities that is never written. Numbers whose exponential is
-below the smallest normal one, 1.2e-38, count as 0.
+below float32's smallest normal one, 1.2e-38, count as 0 there.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from typednn.arrays import Array2, IntArray1
 from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
+from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
 
 def plan(logits: Array2, target: Array2 | IntArray1, *_: object) -> Kernel | None:
     """The kernel, where the target is a label for each row, or a row of probabilities."""
     labelled = len(target.shape) == 1
-    if target.shape != logits.shape[: len(target.shape)] or labelled != (target.dtype.itemsize == 8):
+    if target.shape != logits.shape[: len(target.shape)] or target.dtype != (np.int64 if labelled else logits.dtype):
         return None
-    return _kernel[logits.shape[1], labelled]
+    return _kernel[logits.shape[1], labelled, logits.dtype]
 
 
-def _probability(hl: Any, target: Any, classes: int, labelled: bool) -> Callable[[Any, Any], Any]:
+def _probability(hl: Any, target: Any, classes: int, labelled: bool, real: Any) -> Callable[[Any, Any], Any]:
     """The target of class c and sample b; 0 for every class where the label is out of range."""
     if not labelled:
         return lambda c, b: target[c, b]
 
     def at(c: Any, b: Any) -> Any:
         label = hl.cast(hl.Int(32), hl.clamp(target[b], hl.i64(-1), hl.i64(classes)))
-        return hl.select(c == label, hl.f32(1), hl.f32(0))
+        return hl.select(c == label, hl.cast(real, 1), 0)
 
     return at
 
@@ -40,26 +43,26 @@ def _build(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int
     log.compute_at(both, b)
     # Strictly in this order: top + log loses the logarithm where logits are large.
     log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
-    probability = _probability(hl, target, classes, labelled)
+    probability = _probability(hl, target, classes, labelled, logits.type())
     target_sum = total(hl, cpu, "target_sum", probability, classes, both, b)
-    loss = hl.select(probability(c, b) == 0, hl.f32(0), log_softmax) * -probability(c, b)
+    loss = hl.select(probability(c, b) == 0, 0, log_softmax) * -probability(c, b)
     both[c, b] = hl.Tuple([loss, (exps[c, b] / row_sum[b] * target_sum[b] - probability(c, b)) * scale])
     return by_rows(hl, cpu, both, c, b, logits.dim(1).extent(), classes)
 
 
 @specialised("softmax_cross_entropy", "numbers of classes")
-def _kernel(classes: int, labelled: bool) -> Kernel | None:
+def _kernel(classes: int, labelled: bool, dtype: Any = FLOAT32) -> Kernel | None:
     if classes < LEAST_FEATURES:
         return None
     rows, options = Array("batch", classes), {"classes": classes, "labelled": labelled}
     inputs = rows, Array("batch", dtype="int64") if labelled else rows, Scalar()
-    return kernel("softmax_cross_entropy", _build, inputs=inputs, outputs=(rows, rows), options=options)
+    return kernel("softmax_cross_entropy", _build, inputs=inputs, outputs=(rows, rows), options=options, dtype=dtype)
 
 
 def forward_and_backward(planned: Kernel, logits: Array2, target: Array2 | IntArray1, scale: float) -> tuple[Array2, Array2]:
     """The loss of each sample and class, 0 where the target is 0, even for a logit of -inf; and the scaled loss by each logit."""
-    loss: Array2 = empty(logits.shape)
-    grad: Array2 = empty(logits.shape)
+    loss: Array2 = empty(logits.shape, logits.dtype)
+    grad: Array2 = empty(logits.shape, logits.dtype)
     planned.call(logits, target, scale, loss, grad)
     return loss, grad
 
