@@ -23,6 +23,7 @@ from typednn.errors import StateError, explain
 from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d import Window
+from typednn.kernels.pointwise import scaled
 from typednn.kernels.reshape import reshape
 from typednn.layer import run
 from typednn.layers.conv2d import Conv2d
@@ -109,7 +110,7 @@ class _OneOp(Segment, ABC):
         y, winners = self.forward(x, weight, True)
         if self.activation is IDENTITY:
             return y, (x, None, winners)
-        return y, (x, y.copy() if self.gives_output else y, winners)
+        return y, (x, scaled(y, 1.0) if self.gives_output else y, winners)  # a copy, by an op
 
     def run_back(self, next_grad: Any, kept: Any, later: bool, between: Any) -> tuple[tuple[Any, ...], Any]:
         if kept is None:
