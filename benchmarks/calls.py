@@ -180,7 +180,7 @@ def main(arguments: Sequence[str]) -> int:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=machine.environment(options.threads),
+            env=machine.environment(machine.How(options.threads)),
             cwd=Path(__file__).resolve().parent.parent,
         )
         for variant in VARIANTS

@@ -183,8 +183,8 @@ def test_arithmetic_is_counted() -> None:
 
 def test_checked_calls_of_a_step() -> None:
     contestant: Any = works.new_contestant("typednn", SMALL)
-    # Six parts and the whole, forward and backward; update walks once, and hands all parameters over at once; loss and its gradient.
-    assert kernels.checked_calls(contestant.step) == 7 + 7 + 1 + 2
+    # Six parts and the whole, forward and backward; update walks once, and hands all parameters over at once; loss with its gradient.
+    assert kernels.checked_calls(contestant.step) == 7 + 7 + 1 + 1
 
 
 def test_the_measured_processes_choose_their_own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
