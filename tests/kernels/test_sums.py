@@ -17,7 +17,7 @@ from typednn.engines import available, using
 from typednn.kernels import conv2d, linear, prelu, softmax, softmax_cross_entropy, sums
 from typednn.kernels.activations import IDENTITY, RELU
 from typednn.kernels.conv2d import Window
-from typednn.kernels.conv2d.dweight import FEW
+from typednn.kernels.conv2d.dweight import FEW_ADDED
 from typednn.kernels.conv2d.geometry import Geometry as Sizes
 from typednn.kernels.linear import cpu
 from typednn.losses.reduction import reduced
@@ -97,7 +97,7 @@ def test_linear_of_many_features(engine: str, batch: int, in_features: int, out_
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize(
     ("batch", "size", "kernel", "in_channels", "out_channels"),
-    [(MANY, 1, 1, 3, 5), (20_000, 3, 3, 3, 5), (20_000, 4, 3, 1, 4), (FEW + 1, 4, 2, 16, 16), (2, 300, 1, 2, 3)],
+    [(MANY, 1, 1, 3, 5), (20_000, 3, 3, 3, 5), (20_000, 4, 3, 1, 4), (FEW_ADDED + 1, 4, 2, 16, 16), (2, 300, 1, 2, 3)],
     ids=str,
 )
 def test_conv2d_of_many_images(batch: int, size: int, kernel: int, in_channels: int, out_channels: int, fused: bool) -> None:
@@ -159,4 +159,4 @@ def test_on_every_target(tmp_path: Path) -> None:
         on_every_target(private._backward[weight, RELU, wants_input, False], tmp_path, extent=batch)
     on_every_target(private._forward[True, (3, 20_003), True, IDENTITY], tmp_path, extent=1)
     on_every_target(softmax.cpu._kernels[40_001, np.dtype(np.float32)][0], tmp_path, extent=2)
-    on_every_target(conv2d.cpu.dweight_kernel(Sizes((3, 3), 1, 2, (2, 2)), IDENTITY, few=False), tmp_path, extent=9)
+    on_every_target(conv2d.cpu.dweight_kernel(Sizes((3, 3), 1, 2, (2, 2)), IDENTITY, images="many"), tmp_path, extent=9)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import own_layers
 import pytest
 
 from typednn import Input
@@ -148,6 +147,8 @@ def test_in_eval_kernels_are_compiled_when_they_are_called(compiled_together: li
 
 def test_layers_of_the_user_run_once(compiled_together: list[set[str]]) -> None:
     """They may print, or draw from a generator that is not theirs."""
+    import own_layers  # it registers its layers, which other tests would find at their collection
+
     model = Input(23) >> Linear(23, 17) >> own_layers.RMSNorm(17) >> Linear(17, 24)
     assert not is_known(model)
     model.init(np.random.default_rng(0)).forward(images(9, 23))

@@ -26,12 +26,12 @@ from typednn.kernels.conv2d.geometry import (
 from typednn.kernels.conv2d.images import Derivative, Image, blocked, bordered, pixels, planes, store
 
 _PARTS, _SUMS = 8, 1 << 21
-_FEW = _PARTS // 2 * sums.FEW
+FEW_ADDED = _PARTS // 2 * sums.FEW
 _LARGE = 1 << 14  # weights of which writing several partial sums takes as long as summing them over an image
 _TASK = 1 << 21
 _SHARES = 8  # of the weights, for the threads that share an image
 
-# How many images a kernel is for: fewer than threads take, so that several share each; up to `_FEW`; or more, added in double precision.
+# How many images a kernel is for: so few that threads share each; up to `FEW_ADDED`; or more, which are added in double precision.
 Images: TypeAlias = Literal["single", "few", "many"]
 
 
@@ -39,7 +39,7 @@ def images_of(batch: int, weights: int) -> Images:
     """Which kernel computes such a batch."""
     if batch < FEW_IMAGES and weights >= _LARGE:
         return "single"
-    return "few" if batch <= _FEW else "many"
+    return "few" if batch <= FEW_ADDED else "many"
 
 
 _FIRST = 24 * 1024  # bytes of the innermost loop's vectors, for the first cache
