@@ -8,6 +8,7 @@ many runs gives GFLOP/s; ``*`` marks what `typednn.kernels.conv2d` chooses. The 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -52,22 +53,21 @@ _Ways: TypeAlias = dict[str, dict[tuple[Any, str], Any]]
 def _ways(part: str, geometry: Geometry) -> _Ways:
     """What to replace, by the name of the way: the cost that selects the axis of the lanes, and the vectors side by side in a tile."""
     if part == "dweight":
-        channels = {"in": geometry.in_channels, "out": geometry.out_channels}
-        ways: _Ways = {"pixels": {(dweight, "cost_by_pixels"): _free}}
-        for axis, lanes_along in channels.items():
-            selected: dict[tuple[Any, str], Any] = {
-                (dweight, "cost_by_channels"): lambda _, count, lanes_along=lanes_along: _FREE if count == lanes_along else _DEAR
-            }
-            ways |= {
-                f"{axis} x {count}": selected | {(dweight, "tile_of_weights"): partial(_tile_of_weights, count)} for count in (1, 2, 3, 4)
-            }
-        return ways
+        lanes: _Ways = {axis: {(dweight, "lanes_of"): partial(_axis, axis)} for axis in ("pixels", "in_channels", "out_channels")}
+        tiles = {count: {(dweight, "tile_of_weights"): partial(_tile_of_weights, count)} for count in (1, 2, 3, 4)}
+        return {"pixels": lanes.pop("pixels")} | {
+            f"{axis} x {count}": selected | replaced for axis, selected in lanes.items() for count, replaced in tiles.items()
+        }
     axes = ("pixels", "channels", *(["taps"] if part == "dx" else []))
     selection: _Ways = {axis: {(direct, f"cost_by_{other}"): (_free if other == axis else _dear) for other in axes} for axis in axes}
     tiles = {f"channels x {count}": {(direct, "tile_of_channels"): partial(_tile, count)} for count in (1, 2, 3, 4)}
     return {axis: selection[axis] for axis in axes if axis != "channels"} | {
         name: {**selection["channels"], **replaced} for name, replaced in tiles.items()
     }
+
+
+def _axis(axis: str, *_: Any) -> str:
+    return axis
 
 
 def _free(*_: Any) -> float:
@@ -87,10 +87,15 @@ def _tile_of_weights(vectors: int, cpu: Cpu, channels: int, others: int, fits: C
     return vectors, max(count for count in range(1, geometry.rows_of_tile(cpu, vectors) + 1) if fits(count))
 
 
-def _kernel(part: str, sizes: Geometry, activation: Activation) -> Kernel:
-    if part == "forward":
-        return cpu.forward_kernel(sizes, True, activation)
-    return cpu.dweight_kernel(sizes, activation) if part == "dweight" else cpu.dx_kernel(sizes, activation)
+def _kernel(part: str, sizes: Geometry, activation: Activation, batch: int) -> Kernel:
+    match part:
+        case "forward":
+            return cpu.forward_kernel(sizes, True, activation)
+        case "dweight":
+            weights = sizes.out_channels * math.prod(sizes.kernel_size) * sizes.in_channels
+            return cpu.dweight_kernel(sizes, activation, images=dweight.images_of(batch, weights))
+        case _:
+            return cpu.dx_kernel(sizes, activation)
 
 
 def _compiled(kernel: Kernel, replaced: dict[tuple[Any, str], Any], arguments: Sequence[Any]) -> Callable[[], None] | None:
@@ -110,7 +115,7 @@ def measure(part: str, shape: tuple[Any, ...], seconds: float) -> dict[str, floa
     _, batch, side, channels, filters, taps, padding, pooled = shape
     window = Window(padding=(padding,) * 4, pooling=POOLED if pooled else None)
     sizes = cpu.geometry_of((side, side, channels), (filters, taps, taps, channels), window)
-    kernel = _kernel(part, sizes, Activation("relu") if pooled else IDENTITY)
+    kernel = _kernel(part, sizes, Activation("relu") if pooled else IDENTITY, batch)
     rng = np.random.default_rng(0)
 
     def array(argument: Any) -> Any:

@@ -70,7 +70,8 @@ class GradcheckReport:
 def gradcheck(layer: Module, *inputs: Any, eps: float = 1e-6, tolerance: float = 1e-6, most: int = 2000, seed: int = 0) -> GradcheckReport:
     """Compare every derivative of ``layer`` at ``inputs`` with central differences; `GradcheckError` where one disagrees.
 
-    It runs on the reference: the sizes of a check are often used once, and kernels take seconds to compile.
+    It runs on the reference, and so do other threads meanwhile: the sizes of a check are often used once, and kernels take seconds to
+    compile.
     ``layer`` is initialised and is left as it is; ``inputs`` are arrays, one for most layers; those that are no floats
     have no derivative. Of a quantity with more than ``most`` coordinates a random selection is compared.
     """

@@ -249,11 +249,23 @@ def test_schedules(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     """Every way to schedule a small convolution is compiled and measured; unknown parts are refused."""
     pytest.importorskip("halide", reason="needs Halide")
     schedules = importlib.import_module("benchmarks.schedules")
-    monkeypatch.setattr(schedules, "SHAPES", (("small", 1, 6, 3, 5, 3, 1, False),))
+    monkeypatch.setattr(schedules, "SHAPES", (("small", 1, 6, 5, 5, 3, 1, False),))
     assert schedules.main(["--seconds", "0.001"]) == 0
     ways = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:]}
     assert set(ways) == {"forward", "dweight", "dx"}
-    for part, way in (("forward", "channels x 4"), ("dweight", "out x 2"), ("dx", "taps"), ("dx", "pixels")):
+    for part, way in (("forward", "channels x 4"), ("dweight", "out_channels x 2"), ("dx", "taps"), ("dx", "pixels")):
         assert re.search(rf"{way} [0-9]+", ways[part])
     with pytest.raises(SystemExit):
         schedules.main(["--parts", "backward"])
+
+
+def test_a_way_to_schedule_is_the_one_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With as many channels before as after, lanes still lie along those that the way's name says."""
+    pytest.importorskip("halide", reason="needs Halide")
+    schedules, dweight = importlib.import_module("benchmarks.schedules"), importlib.import_module("typednn.kernels.conv2d.dweight")
+    built: list[str] = []
+    for axis in ("pixels", "in_channels", "out_channels"):
+        build = getattr(dweight, f"_by_{axis}")
+        monkeypatch.setattr(dweight, f"_by_{axis}", lambda *arguments, axis=axis, build=build: (built.append(axis), build(*arguments))[1])
+    schedules.measure("dweight", ("small", 1, 6, 5, 5, 3, 1, False), 0.001)
+    assert built[1:] == ["pixels", *["in_channels"] * 4, *["out_channels"] * 4]

@@ -279,6 +279,23 @@ def test_import_loads_no_compiler() -> None:
     assert run(code).stdout == "[]\n"
 
 
+def test_blocks_of_several_threads_overlap() -> None:
+    """A block that ends while a later one runs takes its own choice back, not the later one's; the last to end leaves what was before."""
+    before = dispatch.chosen_engine()
+    first, second = using("reference"), using("fast")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert dispatch.chosen_engine() == "fast"
+    third = using("reference")
+    third.__enter__()
+    second.__exit__(None, None, None)
+    assert dispatch.chosen_engine() == "reference"
+    third.__exit__(None, None, None)
+    assert dispatch.chosen_engine() == before
+    assert fast(X) == (before == "fast" and toolchain.available())
+
+
 def test_dispatch_starts_undecided() -> None:
     assert run("from typednn.engines import dispatch; print(dispatch._on)").stdout == "None\n"
     assert np.dtype("float32") == dispatch.FLOAT32

@@ -15,7 +15,7 @@ import pytest
 import sample_op
 
 from typednn.engines import counting, sizes, specialised, using
-from typednn.engines.halide import compiled, toolchain
+from typednn.engines.halide import compiled, rehearsal, toolchain
 from typednn.engines.sizes import Specialised
 from typednn.kernels import conv2d, linear, max_pool2d, pad2d, softmax, softmax_cross_entropy
 from typednn.kernels.activations import IDENTITY, Activation
@@ -80,6 +80,19 @@ def test_a_process_has_so_many_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(told[0].message) == "test: this process has 11 kernels and computes new sizes without, more slowly"
     assert made[4, "a"] is None, "told once"
     assert made[1, "a"] == (1, "a")
+
+
+def test_a_rehearsal_takes_no_place_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which sizes have kernels depends on the calls alone, not on whether their kernels had to be compiled."""
+    monkeypatch.setattr(sizes, "FEW", 2)
+    made, seen = counted(), []
+    noted = rehearsal.noted(lambda: seen.extend(made[size, "a"] for size in (7, 8, 9)))
+    assert (noted, seen) == ([], [(7, "a"), (8, "a"), (9, "a")])
+    assert [made[size, "a"] for size in (1, 2)] == [(1, "a"), (2, "a")]
+    rehearsal.noted(lambda: seen.append(made[3, "a"]))
+    assert seen[-1] is None, "no kernel is compiled that the calls would not get"
+    with pytest.warns(RuntimeWarning, match="2 image sizes"):
+        assert made[3, "a"] is None
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -28,13 +28,14 @@ def _check(where: str, engine: str) -> str:
     return engine
 
 
-_engine = _check("TYPEDNN_ENGINE", os.environ.get("TYPEDNN_ENGINE") or "fast")
+# The engine of the environment, then those of the `using` blocks that are running; the last one counts. Blocks of several threads overlap.
+_engines: list[tuple[str]] = [(_check("TYPEDNN_ENGINE", os.environ.get("TYPEDNN_ENGINE") or "fast"),)]
 _on: bool | None = None  # None until the first question, as looking for the compiler would slow down the import
 
 
 def chosen_engine() -> str:
     """The chosen engine: "fast", even where no compiler is installed, or "reference"."""
-    return _engine
+    return _engines[-1][0]
 
 
 def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = FLOATS) -> bool:
@@ -59,17 +60,19 @@ def fast(*arrays: object, dtypes: tuple[np.dtype[Any], ...] = FLOATS) -> bool:
 def _decide() -> bool:
     global _on
     if _on is None:
-        _on = _engine == "fast" and toolchain.available()
+        _on = chosen_engine() == "fast" and toolchain.available()
     return _on
 
 
 @contextmanager
 def using(engine: str) -> Generator[None]:
     """Within this block, in every thread, ops run on ``engine``: "reference", or "fast" where it is available."""
-    global _engine, _on
-    before = _engine
-    _engine, _on = _check("using", engine), None
+    global _on
+    own = (_check("using", engine),)
+    _engines.append(own)
+    _on = None
     try:
         yield
     finally:
-        _engine, _on = before, None
+        _engines[:] = [other for other in _engines if other is not own]
+        _on = None

@@ -65,8 +65,9 @@ def host() -> Processor:
     return limited(read(text, platform.machine()), target())
 
 
+@cache
 def target() -> str:
-    """``TYPEDNN_TARGET``; empty where every instruction of the processor may be used."""
+    """``TYPEDNN_TARGET``, read once; empty where every instruction of the processor may be used."""
     return os.environ.get("TYPEDNN_TARGET", "")
 
 

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, final
 
-from typednn.engines.halide import compiled
+from typednn.engines.halide import compiled, rehearsal
 from typednn.engines.locks import Lock
 from typednn.errors import ArgumentError, explain
 
@@ -61,7 +61,7 @@ class Specialised(dict[tuple[Any, ...], Made | None], Generic[Made]):
                 _warn("kernels", f"{self._op}: this process has {MOST} kernels and computes new sizes without, more slowly")
                 return None
             made = self._factory(*arguments)
-            if made is not None:
+            if made is not None and not rehearsal.rehearsing():  # the calls themselves take the places, in their order
                 self[arguments] = made
                 self._families[family] += 1
             return made
@@ -77,6 +77,6 @@ def specialised(op: str, sizes: str = "") -> Callable[[Callable[..., Made | None
 
 def _warn(limit: str, text: str) -> None:
     """Warn, once in a process for each limit."""
-    if limit not in _warned:
+    if limit not in _warned and not rehearsal.rehearsing():
         _warned.add(limit)
         warnings.warn(text, RuntimeWarning, stacklevel=3)

@@ -137,8 +137,8 @@ class Formula:
 def _declared(module: str, name: str) -> Formula:
     """The formula of the op ``name``, which ``module`` declares."""
     import_module(module)
-    run: Any = OPS[name].engines[0].run
-    return cast("Formula", run.__self__)
+    reference: Any = OPS[name].reference
+    return cast("Formula", reference.__self__)
 
 
 def _build(hl: Any, cpu: Cpu, *inputs: Any, formula: Formula) -> Any:

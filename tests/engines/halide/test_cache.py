@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -362,10 +363,17 @@ def used(path: Path, hours: float) -> Path:
     return path
 
 
+@pytest.fixture
+def trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is looked at whenever an entry is added."""
+    monkeypatch.setattr(cache, "_TRIMMED", 1)
+
+
 def held(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.usefixtures("trimmed")
 def test_folder_holds_so_many_entries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_ENTRIES", 3)
     for hours, key in enumerate(["a", "b"], 1):
@@ -385,6 +393,7 @@ def test_folder_holds_so_many_entries(folder: Path, monkeypatch: pytest.MonkeyPa
     assert {"f.so", "key.so"} <= {*held(folder)}
 
 
+@pytest.mark.usefixtures("trimmed")
 def test_folder_holds_so_many_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_BYTES", 3000)
     for hours, key in enumerate(["a", "b", "c", "d"]):
@@ -395,6 +404,20 @@ def test_folder_holds_so_many_bytes(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert held(folder) == ["d.so", "e.so", "key.so"]
 
 
+def test_a_process_that_adds_many_entries_looks_now_and_then(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_ENTRIES", 1)
+    monkeypatch.setattr(cache, "_TRIMMED", 3)
+    monkeypatch.setattr(cache, "_added", count())
+    used(folder / "key.so", 20)
+    left: list[int] = []
+    for hours, key in enumerate("abcdefg"):
+        asked(key)
+        used(folder / f"{key}.so", 10 - hours)
+        left.append(len(held(folder)))
+    assert left == [1, 2, 3, 1, 2, 3, 1], "the first entry and each third one"
+
+
+@pytest.mark.usefixtures("trimmed")
 def test_what_is_no_undamaged_entry_of_ours_is_not_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_ENTRIES", 1)
     (folder / "damaged.so").write_bytes((folder / "key.so").read_bytes()[:-1])

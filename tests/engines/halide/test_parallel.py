@@ -51,7 +51,9 @@ def test_few_jobs_start_no_process(tmp_path: Path, threads: int, monkeypatch: py
 @pytest.mark.parametrize("executable", ["", "/bin/false", "/bin/true"])
 def test_processes_that_do_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executable: str) -> None:
     monkeypatch.setattr(sys, "executable", executable)
-    assert objects(tmp_path) == [False] * 4
+    shown: list[tuple[int, int, str]] = []
+    assert objects(tmp_path, show=lambda *values: shown.append(values)) == [False] * 4
+    assert shown == ([(0, 4, ""), (4, 4, "")] if executable else []), "a terminal's line goes away"
 
 
 def test_a_process_that_can_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

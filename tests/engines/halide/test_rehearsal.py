@@ -156,12 +156,10 @@ def test_several_threads_compile_together_once() -> None:
 
 @pytest.mark.parametrize("error", [OSError("no room"), RuntimeError("can't start new thread")])
 def test_without_other_processes_this_one_compiles(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    @contextmanager
-    def fails(*_: Any) -> Iterator[None]:
+    def fails(*_: Any) -> None:
         raise error
-        yield
 
-    monkeypatch.setattr(parallel, "compiled", fails)
+    monkeypatch.setattr(*((threading.Thread, "start") if isinstance(error, RuntimeError) else (parallel, "compiled")), fails)
     one = relu("lonely")
     with rehearsal.expecting(lambda: None, None):
         np.testing.assert_array_equal(relu_of(one), np.maximum(X, 0))

@@ -3,7 +3,7 @@
 An entry is one shared library whose last bytes are a digest of its content and its own key, so that a truncated, damaged or renamed
 file is noticed before it is loaded, and built again. A finished file is renamed to its entry, so several processes may build one at once.
 Entries are kept in ``TYPEDNN_CACHE``, or else in ``typednn/kernels`` of the user's cache folder; where that can't be used, in a folder of
-this process alone. Where there are many, those used longest ago are removed when one is added. Deleting the folder is always safe.
+this process alone. Where there are many, those used longest ago are removed when some are added. Deleting the folder is always safe.
 
 Loading an entry runs its code, so folder and entry must belong to the user and be writable by nobody else. The folder is opened
 once and used through its descriptor only: the file loaded is the file checked, even if folders above it are renamed.
@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 _MARK = b"typednn\n"
@@ -35,6 +36,8 @@ _ROOM = 8 * 2**20  # bytes on disk that a compilation needs at most
 # What the folder may hold: sixteen times what one process may load, of 30 KB each.
 _ENTRIES = 16_384
 _BYTES = 512 * 2**20
+_TRIMMED = 64  # entries that a process adds before it looks at all of them again, which takes 0.1 s where there are many
+_added = count()
 
 
 def digest(*parts: str | bytes) -> str:
@@ -82,7 +85,8 @@ def _library(name: str, key: str, build: Callable[[Path], None], opened: ExitSta
     if users is not None and safe is not None:
         try:
             stored = _stored(content, safe / name)
-            _trim(safe)
+            if next(_added) % _TRIMMED == 0:
+                _trim(safe)
             return stored
         except OSError as error:
             _warn(users, error.strerror or str(error))

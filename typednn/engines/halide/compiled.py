@@ -103,11 +103,11 @@ def _compile_with_others(first: Kernel) -> None:
     if expected is None:
         return
     rehearse, show = expected
-    with _compiling():
+    with _compiling(), suppress(OSError, RuntimeError):  # no room, no process, no thread
         kernels = {_key(kernel.plan): kernel for kernel in (first, *rehearsal.noted(rehearse))}
         jobs = [] if on_disk.has(runtime.key()) else [Job(runtime.key(), None)]
         jobs += [Job(_symbol(key), kernel.plan) for key, kernel in kernels.items()]
-        with suppress(OSError, RuntimeError), parallel.compiled(jobs, get_threads(), show):  # no room, no process, no thread
+        with parallel.compiled(jobs, get_threads(), show):
             for kernel in kernels.values():
                 with suppress(EngineError):  # raised where it is called
                     kernel.load()

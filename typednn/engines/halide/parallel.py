@@ -15,6 +15,7 @@ from pathlib import Path
 from typednn.engines.halide import cache as on_disk
 from typednn.engines.halide import toolchain
 from typednn.engines.halide.toolchain import Plan
+from typednn.engines.processor import target
 
 _MOST = 8  # processes: each takes about 150 MB
 _EACH = 2  # jobs that pay for the start of a process, about 0.3 s
@@ -75,6 +76,7 @@ def _compile(jobs: Sequence[tuple[Job, Path]], file: Path, count: int, show: Sho
         with suppress(Exception):  # its function has no name that another process could import it by
             texts.append(pickle.dumps(job))
     file.write_bytes(pickle.dumps(texts))
+    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
     reading, writing = os.pipe()
     with ExitStack() as ended, os.fdopen(reading) as lines:
         try:
@@ -86,7 +88,7 @@ def _compile(jobs: Sequence[tuple[Job, Path]], file: Path, count: int, show: Sho
                         stdout=writing,
                         stderr=subprocess.DEVNULL,
                         process_group=0,  # Ctrl-C is for this process, which ends them
-                        env=os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+                        env=os.environ | {"PYTHONPATH": paths, "TYPEDNN_TARGET": target()},
                     )
                 ended.callback(process.wait)
                 ended.callback(process.kill)
@@ -94,9 +96,12 @@ def _compile(jobs: Sequence[tuple[Job, Path]], file: Path, count: int, show: Sho
             os.close(writing)
         if show is not None:
             show(0, len(texts), "")
+        done = 0
         for done, name in enumerate(lines, 1):
             if show is not None:
                 show(done, len(texts), name.strip())
+        if show is not None and done < len(texts):  # this process compiles the others
+            show(len(texts), len(texts), "")
 
 
 def _work() -> None:

@@ -51,13 +51,19 @@ def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geom
     Sums over many images are added up in double precision, which costs time where there are many weights.
     """
     derivative = Derivative(hl, dy, kept, geometry, activation)
-    costs = {
-        _by_pixels: 1.04 * cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels),
-        _by_in_channels: cost_by_channels(cpu, geometry.in_channels),
-        _by_out_channels: cost_by_channels(cpu, geometry.out_channels) * max(1, LATENCY / math.prod(_tile_by_out_channels(cpu, geometry))),
-    }
-    build = min(costs, key=lambda each: costs[each])
+    build = {"pixels": _by_pixels, "in_channels": _by_in_channels, "out_channels": _by_out_channels}[lanes_of(cpu, geometry)]
     return [build(hl, cpu, x, derivative, geometry, images), _dbias(hl, cpu, derivative, geometry)]
+
+
+def lanes_of(cpu: Cpu, geometry: Geometry) -> str:
+    """The axis of the lanes in dweight's kernel: "pixels", "in_channels" or "out_channels"."""
+    latency = max(1, LATENCY / math.prod(_tile_by_out_channels(cpu, geometry)))
+    costs = {
+        "pixels": 1.04 * cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels),
+        "in_channels": cost_by_channels(cpu, geometry.in_channels),
+        "out_channels": cost_by_channels(cpu, geometry.out_channels) * latency,
+    }
+    return min(costs, key=lambda each: costs[each])
 
 
 def _tile_by_out_channels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
@@ -79,7 +85,8 @@ def _accumulated(hl: Any, x: Any, images: Images) -> Any:
 class _Batch:
     """The images in ``parts`` partial sums; those of part ``p`` in turn, ``group`` of them at a time.
 
-    There are at least as many parts as common thread counts; half of them where they would take too much memory; one of a single image.
+    There are at least as many parts as common thread counts; half of them where they would take too much memory; one where threads share
+    each image.
     """
 
     def __init__(self, hl: Any, size: Any, geometry: Geometry, images: Images, p: Any, group: int = 1) -> None:

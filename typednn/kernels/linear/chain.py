@@ -33,11 +33,10 @@ class Layout:
         self.features: tuple[int, ...] = features
         self.biased: tuple[bool, ...] = biased
         self.activations: tuple[Activation, ...] = activations
-        # The dtype and parameters of the last call, which the kernel takes.
-        self.dtype: Any = FLOAT32
-        self.last_parameters: tuple[Any, ...] = (None,)
-        self.kernel: Kernel | None = _kernel[features, biased, activations, FLOAT32]
-        self.most_rows: int = FEW_ROWS if self.kernel else 0
+        compiled = _kernel[features, biased, activations, FLOAT32]
+        self.most_rows: int = FEW_ROWS if compiled else 0
+        # The dtype and parameters of the last call, and the kernel that takes them. Replaced whole: threads may call at once.
+        self.last: tuple[Any, tuple[Any, ...], Kernel | None] = (FLOAT32, (None,), compiled)
 
     def __reduce__(self) -> Any:
         return Layout, (self.features, self.biased, self.activations)
@@ -72,12 +71,13 @@ def _plan(x: Array2, layout: Layout, *parameters: Any) -> Kernel | None:
     """The kernel, where it is quicker and takes the parameters. Parameters are checked only when they are not those of the last call."""
     if x.shape[0] > layout.most_rows:
         return None
-    if x.dtype is not layout.dtype or not all(map(is_, parameters, layout.last_parameters)):
+    dtype, last_parameters, compiled = layout.last
+    if x.dtype is not dtype or not all(map(is_, parameters, last_parameters)):
         if not fast(x, *parameters):
             return None
-        layout.dtype, layout.last_parameters = x.dtype, parameters
-        layout.kernel = _kernel[layout.features, layout.biased, layout.activations, x.dtype]
-    return layout.kernel
+        compiled = _kernel[layout.features, layout.biased, layout.activations, x.dtype]
+        layout.last = x.dtype, parameters, compiled
+    return compiled
 
 
 def _run(planned: Kernel, x: Array2, layout: Layout, *parameters: Any) -> Array2:

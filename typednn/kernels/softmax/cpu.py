@@ -1,6 +1,6 @@
 """Softmax in Halide: each row is read once, and its exponentials stay on the stack until their sum is known.
 
-The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38, become 0.
+The formulas are those of reference.py. Numbers whose exponential is below the smallest normal one, 1.2e-38 in float32, become 0.
 """
 
 from collections.abc import Callable
