@@ -31,9 +31,9 @@ from typednn.arrays import AnyArray, Array2, Array3, Array4, IntArray1, IntArray
 from typednn.contracts.protocols import Backward, Forward, InputGrad, Optimizer, Part, Update
 from typednn.errors import ArgumentError, ShapeError, StackError, explain
 from typednn.module.calls import is_observed
-from typednn.module.fields import Kept
+from typednn.module.fields import Kept, not_forwarded
 from typednn.module.foreign import Foreign, adopted, identity, missing_methods
-from typednn.module.gradients import ChainGrad, ElementwiseGrad
+from typednn.module.gradients import ChainGrad, ElementwiseGrad, deferred
 from typednn.module.module import Module
 from typednn.module.updates import inherited, update_parts
 from typednn.shapes import Flow
@@ -275,11 +275,11 @@ def run_back(steps: Sequence[Any], next_grad: Any) -> Any:
     """The gradient of steps one after another."""
     gradients: list[Any] = []
     for step in reversed(steps):
-        gradient = step.backward(next_grad)
-        gradients.append(gradient)
-        next_grad = gradient.input
+        gradients.append(step.backward(next_grad if not gradients else gradients[-1].input))
     kind: Any = ChainGrad
-    return kind(next_grad, tuple(gradients[::-1]))
+    first, parts = gradients[-1], tuple(gradients[::-1])
+    later = isinstance(first, ChainGrad) and first.is_deferred
+    return deferred(kind, lambda: first.input, {"parts": parts}) if later else kind(first.input, parts)
 
 
 class Parts(Module):
@@ -289,8 +289,7 @@ class Parts(Module):
     sample: Input[Any] | None
     names: tuple[str, ...]
     fused: bool = True  # whether neighbouring layers run as one kernel: see `fuse`
-    needed: Kept[list[Any]]  # what the backward of a fused forward needs
-    _program: Any = None  # what computes them fused, made when they first run: a `typednn.fusion.fused.Fused`
+    needed: Kept[Any]  # what the backward of a fused forward needs: a `typednn.fusion.fused.Needed`
 
     def __init__(self, parts: Sequence[Module], sample: Input[Any] | None = None) -> None:
         self.consist(parts, sample)
@@ -324,6 +323,9 @@ class Parts(Module):
 
     def __copy__(self) -> Self:
         other = super().__copy__()
+        kept = other.__typednn_calls__.kept
+        if "needed" in kept:
+            kept["needed"] = kept["needed"].of(other.parts)
         other.rearranged()
         return other
 
@@ -357,30 +359,32 @@ class Parts(Module):
     def fuse(self, mode: bool = True) -> Self:
         """Run neighbouring layers as one kernel, here and in chains below, as is the default (``fuse(False)``: part by part).
 
-        Results are the same up to rounding. Call it after changing what a layer computes, such as ``layer.negative_slope``. Returns the
-        chain.
+        Results are the same up to rounding. Returns the chain.
         """
         for _, module in self.named_modules():
             if isinstance(module, Parts):
-                module.fused, module._program = mode, None
+                module.fused = mode
         return self
 
     def run(self, x: Any) -> Any:
         """The output; what an earlier forward kept goes first."""
-        self.__typednn_calls__.kept.pop("needed", None)
-        program = self._fusing()
-        return program.run(self, x) if program.fuses and self.fused and not is_observed(self) else run(self.parts, x)
+        state = self.__typednn_calls__
+        state.kept.pop("needed", None)
+        if not self.fused or is_observed(self):
+            return run(self.parts, x)
+        program = state.program
+        if program is None or not program.is_of(self.parts):
+            program = state.program = _fusion().Fused(self.parts)
+        return program.run(self, x) if program.fuses else run(self.parts, x)
 
     def run_back(self, next_grad: Any) -> Any:
         """The gradient, computed in the way that the output was."""
-        fused = "needed" in self.__typednn_calls__.kept
-        return self._fusing().run_back(self, next_grad) if fused else run_back(self.parts, next_grad)
-
-    def _fusing(self) -> Any:
-        """What computes these parts, which may be others than at the last call, fused."""
-        if self._program is None or self._program.parts is not self.parts:
-            self._program = _fusion().Fused(self.parts)
-        return self._program
+        needed = self.__typednn_calls__.kept.get("needed")
+        if needed is None:
+            return run_back(self.parts, next_grad)
+        if needed.program.parts is not self.parts:  # others have kept nothing
+            raise not_forwarded(self)
+        return needed.program.run_back(needed, next_grad)
 
     def label(self) -> str:
         return type(self).__name__

@@ -5,6 +5,7 @@ import gc
 import pickle  # noqa: TID251  # to send a gradient to another process
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -16,13 +17,13 @@ from hypothesis import strategies as st
 from jaxtyping import Float
 
 from tests.support.fused_twin import fused_twin
-from typednn import AnyArray, Array2, Elementwise, ElementwiseGrad, Input, Layer, Sequential, observing
+from typednn import AnyArray, Array2, Elementwise, ElementwiseGrad, Input, Layer, Sequential, checking, observing
 from typednn.backends import to_device, to_numpy
 from typednn.engines import available, counting, using
 from typednn.errors import NotForwarded, OutOfMemory, StateError
 from typednn.kernels import conv2d, linear
 from typednn.layer import run
-from typednn.layers import Conv2d, Flatten, LeakyReLU, Linear, MaxPool2d, Pad2d, ReLU, Residual, Sigmoid, Softmax, Tanh
+from typednn.layers import Conv2d, Flatten, Identity, LeakyReLU, Linear, MaxPool2d, Pad2d, ReLU, Residual, Sigmoid, Softmax, Tanh
 from typednn.module.gradients import ChainGrad
 from typednn.optim import SGD
 
@@ -223,12 +224,55 @@ def test_a_chain_that_begins_a_chain_computes_no_input_derivative(monkeypatch: p
     assert wanted == [True, True, False]
 
 
-def test_one_that_is_read_is_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mode", ["cached", "full", "off"])
+def test_one_that_is_read_is_computed_at_once(monkeypatch: pytest.MonkeyPatch, mode: Any) -> None:
     """Within another layer, which needs the derivative by the input of its chain."""
     model = Residual(Input(5) >> Linear(5, 5) >> ReLU() >> Linear(5, 5) >> ReLU()).init(rng())
     wanted = wants(monkeypatch)
-    model.backward(model.forward(normal(1, (2, 5))))
+    with checking(mode):
+        model.backward(model.forward(normal(1, (2, 5))))
     assert wanted == [True, True]
+
+
+def test_a_chain_of_chains_computes_no_input_derivative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a backbone and a head: of the outer chain nothing is fused."""
+    backbone, head = Linear(5, 4) >> ReLU() >> Linear(4, 4) >> ReLU(), Linear(4, 3) >> ReLU() >> Linear(3, 2)
+    model = Sequential([backbone.named("backbone"), head.named("head")], input=Input(5)).init(rng())
+    x, dy = normal(1, (2, 5)), normal(2, (2, 2))
+    wanted = wants(monkeypatch)
+    model.forward(x)
+    grad = model.backward(dy)
+    assert wanted == [True, True, True, False]
+    plain = model.shared().fuse(False)
+    plain.forward(x)
+    assert_same(grad.input, plain.backward(dy).input)
+
+
+@pytest.mark.parametrize("first", ["observed", "part by part"])
+def test_a_step_part_by_part_before_changes_no_later_one(monkeypatch: pytest.MonkeyPatch, first: str) -> None:
+    """What is remembered of a gradient whose input was computed does not have the next one's computed."""
+    model = rows()
+    x = normal(1, (4, 5))
+    with observing(model, lambda call: None) if first == "observed" else nullcontext():
+        model.fuse(first == "observed")
+        model.backward(model.forward(x))
+    model.fuse()
+    wanted = wants(monkeypatch)
+    for _ in range(2):
+        assert model.backward(model.forward(x)).is_deferred
+        assert wanted == [True, True, False]
+        wanted.clear()
+
+
+def test_an_array_of_an_earlier_batch_is_dropped() -> None:
+    """What the parts kept by themselves, by the first fused forward."""
+    model = rows()
+    kept = normal(1, (4, 5)) + 1
+    alive = weakref.ref(kept)
+    model.fuse(False).forward(kept)
+    del kept
+    model.fuse().forward(normal(2, (4, 5)))
+    assert alive() is None
 
 
 def test_a_gradient_holds_no_array_between_the_parts() -> None:
@@ -275,19 +319,75 @@ def test_gradients_are_freed_without_the_collector() -> None:
         gc.enable()
 
 
-def test_what_forward_gave_may_be_written_into() -> None:
-    """As part by part: the last segment has a copy for its backward."""
-    model = (Input(5) >> Linear(5, 4) >> Tanh() >> Linear(4, 4) >> ReLU()).init(rng())
-    x, dy = normal(1, (3, 5)), normal(2, (3, 4))
-    model.forward(x)
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [Linear(5, 4), Tanh(), Linear(4, 4), ReLU()],
+        [Linear(5, 4), Tanh(), Linear(4, 4), ReLU(), Identity(), Identity()],
+        [Conv2d(2, 3, 2), ReLU(), Conv2d(3, 3, 2), ReLU(), Flatten()],
+    ],
+)
+def test_what_forward_gave_may_be_written_into(parts: list[Any]) -> None:
+    """As part by part: the last fused segment has a copy for its backward, also where a layer after it gives its output on."""
+    model = Sequential(parts).init(rng())
+    x = normal(1, (3, 5) if isinstance(parts[0], Linear) else (3, 4, 4, 2))
+    y = model.forward(x)
+    dy = normal(2, y.shape)
     wanted = model.backward(dy)
-    assert wanted.parts[2].input.shape == (3, 4)
+    assert wanted.parts[2].input.shape[0] == 3
     y = model.forward(x)
     y -= 3
     grad = model.backward(dy)
     for name, leaf in wanted.leaves().items():
         np.testing.assert_array_equal(grad.leaves()[name], leaf)
     assert_same(grad.parts[2].input, wanted.parts[2].input)
+
+
+# ------------------------------------------------------------------ parts and settings that change
+
+
+@pytest.mark.parametrize("parts", [lambda parts: (*parts[:-1], ReLU()), lambda parts: parts[:2]])
+def test_backward_after_the_parts_have_changed(parts: Any) -> None:
+    model = rows()
+    y = model.forward(normal(1, (4, 5)))
+    model.parts = parts(model.parts)
+    with pytest.raises(NotForwarded):
+        model.backward(y)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        (0, "value", 2.0),
+        (0, "mode", "replicate"),
+        (1, "stride", (2, 2)),
+        (1, "dilation", (2, 2)),
+        (2, "negative_slope", 0.7),
+        (3, "stride", (1, 1)),
+    ],
+)
+@pytest.mark.parametrize("training", [True, False])
+def test_a_setting_that_changes(place: int, name: str, value: Any, training: bool) -> None:
+    """As part by part: the next forward computes by it."""
+    model = Sequential([Pad2d(1), Conv2d(2, 3, 3), LeakyReLU(0.2), MaxPool2d(2)]).init(rng()).train(training)
+    x = normal(1, (2, 7, 7, 2))
+    before = model.forward(x)
+    setattr(model[place], name, value)
+    y, plain = model.forward(x), model.shared().fuse(False).train(training)
+    assert y.shape != before.shape or not np.allclose(y, before)
+    assert_same(y, plain.forward(x))
+    if training:
+        ours, theirs = model.backward(y), plain.backward(y)
+        for one, other in zip(ours.parts, theirs.parts, strict=True):
+            assert_same(one.input, other.input)
+
+
+def test_a_setting_that_changed_after_backward() -> None:
+    model = Sequential([Linear(5, 4), LeakyReLU(0.2), Linear(4, 3)]).init(rng())
+    grad = model.backward(model.forward(normal(1, (2, 5))))
+    model[1].negative_slope = 0.7
+    with pytest.raises(StateError, match="layers that compute something else now"):
+        _ = grad.input
 
 
 # ------------------------------------------------------------------ refused after a change

@@ -701,6 +701,11 @@ def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     return np.result_type(*_unwrap(arrays_and_dtypes))
 
 
+def _may_share_memory(a: StrictArray, b: StrictArray) -> bool:
+    """CuPy compares addresses, which the host knows."""
+    return np.may_share_memory(a._base, b._base)
+
+
 strict_namespace = _Namespace("strict", np, FUNCTIONS)
 strict_namespace._members.update(
     {name: _Ufunc(name, getattr(np, name)) for name in UFUNCS},
@@ -710,6 +715,7 @@ strict_namespace._members.update(
     asarray=_asarray,
     array=_array_function,
     result_type=_result_type,
+    may_share_memory=_may_share_memory,
 )
 
 

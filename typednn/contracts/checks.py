@@ -336,6 +336,7 @@ class Kind:
     output: Any
     shape: Any = None  # of the last input of `Module.check_sizes`
     gradient: Any = None  # the kind of its gradient, after a backward was judged
+    deferred: bool = False  # of a gradient: whether its ``input`` was not computed yet
 
     def __reduce__(self) -> Any:
         """A copy keeps the shapes of its last forward; its calls are judged anew."""

@@ -28,8 +28,8 @@ class Outermost(threading.local):
         self.running: list[object] = []
 
 
-# The backward whose gradient is checked when it returns, so that none is checked twice.
-checked_backward: Outermost = Outermost()
+# The backwards that run in this thread, the outermost first. They check the gradients that are made in them, so that none is checked twice.
+backwards: Outermost = Outermost()
 
 
 # What a backward is held to: the kind of the forward before it, the shapes of that one's inputs and of its output.
@@ -61,6 +61,7 @@ class GradientType:
         self.known: bool = not isinstance(hint, TypeVar)
         self.fields: dict[str, Any] = gradient_fields(hint, where, rule) if self.known else {}
         self.inputs: tuple[str, ...] = getattr(self.type, "__inputs__", ("input",))
+        self.defers: bool = getattr(self.type, "__defers__", True)  # whether ``input`` may be computed when it is read
 
     def check_held(self, where: str, instance: Any, gradient: Any, facts: Facts) -> None:
         """Hold the derivatives that are named after arrays of ``instance`` to these."""
@@ -111,7 +112,7 @@ class GradientContract(GradientType):
             for name, field in getattr(owner, "learnt", ()):
                 self._require(where, name, field.hint, "parameter")
 
-    def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any], running: list[Any]) -> Any:
+    def held(self, instance: Any, next_grad: Any, record: Record | None, run: Callable[[Any, Any], Any]) -> Any:
         """The gradient that ``run`` gives; it and ``next_grad`` are held to what they are derivatives of, as far as ``record`` says."""
         kind, shapes_in, shape = record or (None, None, None)
         known: Kind | None = kind.gradient if kind is not None and switch.mode == "cached" else None
@@ -121,12 +122,11 @@ class GradientContract(GradientType):
             if kind is not None:
                 where = self.contract.described(instance)
                 check_derivative(where, instance, self.contract.names[0], next_grad, (*kind.output, shape), "forward's output")
-        running.append(instance)
-        try:
-            gradient = run(instance, next_grad)
-        finally:
-            running.pop()
-        if known is None or not known.gives(instance, gradient, shapes_in):
+        gradient = run(instance, next_grad)
+        deferred: bool = self.defers and getattr(
+            gradient, "is_deferred", False
+        )  # then the comparison must not read ``input``, or it would be computed
+        if known is None or known.deferred != deferred or not known.gives(instance, gradient, shapes_in):
             facts = self._checked(instance, next_grad, gradient, record)
             if kind is not None:
                 before = Facts("self, next_grad, shape")
@@ -134,7 +134,7 @@ class GradientContract(GradientType):
                 before.same("shape", "next_grad.shape")
                 for hints, _ in self.contract.laws:
                     before.scope(["next_grad.shape"], hints, [next_grad])
-                kind.gradient = Kind(before.compiled(), facts.compiled(), (), None)
+                kind.gradient = Kind(before.compiled(), facts.compiled(), (), None, deferred=deferred)
         return gradient
 
     def _checked(self, instance: Any, next_grad: Any, gradient: Any, record: Record | None) -> Facts:

@@ -33,7 +33,7 @@ from typednn.contracts.checks import (
     switch,
     without_markers,
 )
-from typednn.contracts.derivatives import GradientContract, GradientType, Record, check_optimizer, checked_backward
+from typednn.contracts.derivatives import GradientContract, GradientType, Record, backwards, check_optimizer
 from typednn.errors import DefinitionError, explain
 
 # The methods of a part of a model. A backward is checked against its forward, an update against its backward, in this order.
@@ -174,9 +174,13 @@ def _enforced_backward(function: Callable[..., Any], cls: type) -> Callable[...,
     @functools.wraps(function)
     def backward(self: Any, *args: Any, **named: Any) -> Any:
         (next_grad,) = args if len(args) == 1 and not named else gradient.contract.in_order(self, args, named)
-        if switch.mode == "off":
-            return function(self, next_grad)
-        return gradient.held(self, next_grad, _records.get(id(self), (None, None))[1], function, checked_backward.running)
+        backwards.running.append(self)
+        try:
+            if switch.mode == "off":
+                return function(self, next_grad)
+            return gradient.held(self, next_grad, _records.get(id(self), (None, None))[1], function)
+        finally:
+            backwards.running.pop()
 
     return contracted(backward, gradient.contract, gradient)
 

@@ -10,14 +10,14 @@
 `typednn.layer.Parts` makes a `Fused` when a chain first runs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 from weakref import ref
 
-from typednn.contracts.derivatives import checked_backward
-from typednn.fusion.segments import Segment, for_inference, forward_is_gone, segments
+from typednn.contracts.derivatives import backwards
+from typednn.fusion.segments import OneOp, Segment, Settings, apart, for_inference, forward_is_gone, segments
 from typednn.layer import AnyChainGrad, Parts
 from typednn.module.calls import locate
 from typednn.module.gradients import ChainGrad, deferred
@@ -30,9 +30,16 @@ class Fused:
 
     def __init__(self, parts: Sequence[Module]) -> None:
         self.parts: Sequence[Module] = parts
+        self.settings: Settings = Settings(parts)
         self.segments: tuple[Segment, ...] = tuple(segments(parts))
         self.inference: tuple[Segment, ...] = tuple(for_inference(self.segments))  # in eval
         self.fuses: bool = len(self.inference) < len(parts)  # else no neighbours are one op
+        # The last fused segment: layers after it may give the caller its y, or a part of it.
+        self.last: int = max((place for place, segment in enumerate(self.segments) if isinstance(segment, OneOp)), default=-1)
+
+    def is_of(self, parts: Sequence[Module]) -> bool:
+        """Whether it computes these parts as they are."""
+        return self.parts is parts and self.settings.unchanged()
 
     def run(self, chain: Any, x: Any) -> Any:
         segment = self.segments[0]
@@ -41,18 +48,19 @@ class Fused:
                 for segment in self.inference:
                     x = segment.infer(x)
                 return x
-            needed = Needed()
+            needed = Needed(self)
             for segment in self.segments:
                 x, kept = segment.run(x)
                 needed.append(kept)
+            if self.last >= 0:
+                needed[self.last] = apart(needed[self.last], x)
         except MemoryError as error:
             locate(error, segment.layer)
             raise
         chain.needed = needed
         return x
 
-    def run_back(self, chain: Any, next_grad: Any) -> Any:
-        needed: Needed = chain.needed
+    def run_back(self, needed: Any, next_grad: Any) -> Any:
         # A chain of one segment gets the caller's array, which may change before anybody reads the input's derivative.
         later = len(needed) > 1 and not _input_is_read()
         between = Between(self.segments, needed)
@@ -79,6 +87,14 @@ class Fused:
 
 class Needed(list[Any]):
     """What the backward of one forward needs of each segment. The chain holds it until its next forward; gradients don't."""
+
+    def __init__(self, program: Fused, kept: Iterable[Any] = ()) -> None:
+        super().__init__(kept)
+        self.program: Fused = program
+
+    def of(self, parts: Sequence[Module]) -> Self:
+        """The same for copies of the parts."""
+        return type(self)(Fused(parts), self)
 
 
 class Between:
@@ -119,5 +135,4 @@ class Between:
 
 def _input_is_read() -> bool:
     """Whether what calls this backward reads the derivative by the input, as all do but chains that begin with the chain."""
-    running = checked_backward.running
-    return len(running) > 1 and any(not (isinstance(outer, Parts) and outer.parts[0] is inner) for outer, inner in pairwise(running))
+    return any(not (isinstance(outer, Parts) and outer.parts[0] is inner) for outer, inner in pairwise(backwards.running))

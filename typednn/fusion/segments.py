@@ -10,14 +10,16 @@ Linears with and without activation in a row, in eval          `linear.chain`
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from typednn.arrays import namespace
 from typednn.backends import to_numpy
 from typednn.errors import StateError, explain
 from typednn.kernels import conv2d, linear
@@ -43,13 +45,33 @@ from typednn.module.state import Cell
 _ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activation("sigmoid"), Tanh: Activation("tanh")}
 
 
+# What these layers compute by, besides their parameters.
+_SETTINGS: dict[type, Callable[[Any], Any]] = {
+    Conv2d: attrgetter("stride", "dilation"),
+    Pad2d: attrgetter("padding", "mode", "value"),
+    MaxPool2d: attrgetter("kernel_size", "stride", "dilation"),
+    LeakyReLU: attrgetter("negative_slope"),
+}
+
+
+class Settings:
+    """The settings of some layers, such as strides and slopes, as they are when this is made."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self._of: list[tuple[Callable[[Any], Any], Any]] = [(_SETTINGS[type(part)], part) for part in parts if type(part) in _SETTINGS]
+        self._then: list[Any] = [read(part) for read, part in self._of]
+
+    def unchanged(self) -> bool:
+        """Whether they are still the same."""
+        return [read(part) for read, part in self._of] == self._then
+
+
 class Segment:
     """Neighbours in a chain that are computed together; here part by part, and each keeps for itself what it needs."""
 
     def __init__(self, *parts: Any) -> None:
         self.parts: tuple[Any, ...] = parts
         self.layer: Any = parts[0]  # the part to name where memory runs out
-        self.gives_output = False  # whether it is a chain's last, so that the caller gets y and may write into it
 
     def infer(self, x: Any) -> Any:
         """The output alone."""
@@ -77,12 +99,13 @@ class Segment:
         return [gradient.input for gradient in Segment(*parts).run_back(next_grad, None, False, None)[0]]
 
 
-class _OneOp(Segment, ABC):
+class OneOp(Segment, ABC):
     """A layer with parameters, and its neighbours without any, computed by one op."""
 
     def __init__(self, layer: Any, active: Any, before: Sequence[Any] = (), after: Sequence[Any] = ()) -> None:
         super().__init__(*(part for part in (*before, layer, active, *after) if part is not None))
         self.layer = layer
+        self.settings: Settings = Settings(self.parts)
         self.activation: Activation = activation_of(active) or IDENTITY
         kinds: list[Any] = [part.backward.__typednn_gradient__.type for part in self.parts]
         # Each part, its gradient's class, and the fields besides the input; None for the layer.
@@ -108,9 +131,7 @@ class _OneOp(Segment, ABC):
         if not (_alike(x, weight) and take_part(self.parts)):
             return super().run(x)
         y, winners = self.forward(x, weight, True)
-        if self.activation is IDENTITY:
-            return y, (x, None, winners)
-        return y, (x, scaled(y, 1.0) if self.gives_output else y, winners)  # a copy, by an op
+        return y, (x, None if self.activation is IDENTITY else y, winners)
 
     def run_back(self, next_grad: Any, kept: Any, later: bool, between: Any) -> tuple[tuple[Any, ...], Any]:
         if kept is None:
@@ -137,6 +158,8 @@ class _OneOp(Segment, ABC):
         """`StateError` where the parameters have changed after ``moment``, or what they or x hold now gives another y than forward's."""
         if any(field.cell(self.layer).changed > moment for _, field in self.layer.held_parameters()):
             raise _unreadable(self.layer, "changed weights")
+        if not self.settings.unchanged():
+            raise _unreadable(self.layer, "layers that compute something else now")
         x, y, _ = kept
         if y is None:
             return
@@ -145,6 +168,14 @@ class _OneOp(Segment, ABC):
         scale = float(np.abs(before[np.isfinite(before)]).max(initial=0))
         if not np.allclose(now, before, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
             raise _unreadable(self.layer, "weights or an input that were written into")
+
+
+def apart(kept: Any, output: Any) -> Any:
+    """What a fused segment kept, with a copy of y where a chain's ``output`` is y or a view of it: the caller may write into that."""
+    if kept is None or kept[1] is None or not namespace(output).may_share_memory(output, kept[1]):
+        return kept
+    x, y, winners = kept
+    return x, scaled(y, 1.0), winners  # by an op
 
 
 def _alike(x: Any, weight: Any) -> bool:
@@ -163,7 +194,7 @@ def forward_is_gone(part: Any) -> StateError:
     return _unreadable(part, "arrays that another forward, free_cache() or eval() dropped")
 
 
-class ConvActPool(_OneOp):
+class ConvActPool(OneOp):
     """A convolution with zeros around the image before it, an activation, and pooling after it: those of them that are there."""
 
     def __init__(self, pad: Pad2d[Any] | None, conv: Conv2d[Any], active: Any, pool: MaxPool2d[Any] | None) -> None:
@@ -179,7 +210,7 @@ class ConvActPool(_OneOp):
         return conv2d.backward(next_grad, x, self.layer.weight, self.window, self.activation, y, winners, wants_input)
 
 
-class LinearAct(_OneOp):
+class LinearAct(OneOp):
     """An affine map and an activation."""
 
     def forward(self, x: Any, weight: Any, keeps: bool) -> tuple[Any, Any]:
@@ -230,7 +261,6 @@ def segments(parts: Sequence[Module]) -> Iterator[Segment]:
     while place < len(parts):
         segment = _segment_at(parts, place)
         place += len(segment.parts)
-        segment.gives_output = place == len(parts)
         yield segment
 
 

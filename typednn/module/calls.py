@@ -27,7 +27,7 @@ from jaxtyping import Shaped
 
 from typednn.arrays import AnyArray, device_of, is_array, is_floating, out_of_memory
 from typednn.contracts.checks import Contract, Facts, array_hints, contracted, is_array_hint, remembered, shape_of, switch
-from typednn.contracts.derivatives import GradientContract, Outermost, Record, checked_backward
+from typednn.contracts.derivatives import GradientContract, Outermost, Record, backwards
 from typednn.engines.halide.rehearsal import Rehearsal, asked
 from typednn.errors import CheckError, DefinitionError, DeviceError, DTypeError, LayerReused, LocatedError, explain
 from typednn.module.fields import not_forwarded
@@ -103,9 +103,9 @@ def _is_further_input(hint: Any) -> bool:
 
 
 def take_part(modules: Sequence[Node]) -> bool:
-    """Whether ``modules`` are in training; note that they take part in the outermost forward without a call of their own.
+    """Whether ``modules`` are in training; then they take part in the outermost forward without a call of their own.
 
-    What an earlier call of theirs kept is of no use then.
+    What an earlier call of theirs kept is dropped.
     """
     for module in modules:
         if not module.training:
@@ -115,7 +115,8 @@ def take_part(modules: Sequence[Node]) -> bool:
         state = module.__typednn_calls__
         if state.token is token:
             raise _reused(module)
-        state.token, state.record = token, None
+        state.token = token
+        state.drop()
     return True
 
 
@@ -215,14 +216,19 @@ def enforced_backward(function: Callable[..., Any], owner: type[Node]) -> Callab
 
     @functools.wraps(function)
     def backward(self: Node, next_grad: Any) -> Any:
-        record, outer = self.__typednn_calls__.record, checked_backward.running
+        record, outer = self.__typednn_calls__.record, backwards.running
         try:
             if record is None:
                 raise not_forwarded(self)
-            if switch.mode == "off" or not record:
+            mode = switch.mode
+            if not record and mode != "off":  # nothing is known of the forward: gradients are checked when they are made
                 result = function(self, next_grad)
             else:
-                result = gradient.held(self, next_grad, record, function, outer)
+                outer.append(self)
+                try:
+                    result = function(self, next_grad) if mode == "off" else gradient.held(self, next_grad, record or None, function)
+                finally:
+                    outer.pop()
             if not outer and Gradient in result.__class__.__mro__:
                 set_shared(result, self.shared_leaves)  # the outermost gradient asks its model for its shared leaves
             if _observers:

@@ -25,7 +25,7 @@ from typing_extensions import TypeVar, TypeVarTuple
 from typednn.arrays import AnyArray, is_array, namespace
 from typednn.backends import to_numpy
 from typednn.contracts.checks import Facts, check_agreement, check_hint, is_array_hint, is_memorable, is_open, judge, remembered, switch
-from typednn.contracts.derivatives import ANY_ARRAY, checked_backward, gradient_fields
+from typednn.contracts.derivatives import ANY_ARRAY, backwards, gradient_fields
 from typednn.errors import ArgumentError, StateError, explain
 from typednn.kernels.pointwise import add, scaled
 
@@ -53,6 +53,7 @@ class Gradient:
     _shared: Callable[[Any], Shared] | Shared | None  # which leaves are one parameter's; asked for when it matters
     __array_ufunc__: ClassVar[None] = None  # NumPy's numbers leave ``number * gradient`` to `__rmul__`
     __inputs__: ClassVar[tuple[str, ...]] = ("input",)
+    __defers__: ClassVar[bool] = False  # whether a backward may return one that is `deferred`
 
     def __init_subclass__(cls, inputs: tuple[str, ...] | None = None) -> None:
         super().__init_subclass__()
@@ -66,7 +67,7 @@ class Gradient:
 
     def __post_init__(self) -> None:
         """Hold every field to its annotation, where no backward will; `CheckError` names the field."""
-        if not checked_backward.running and switch.mode != "off":
+        if not backwards.running and switch.mode != "off":
             kind: type = type(self)
             _promises(kind).check(self)
 
@@ -305,3 +306,4 @@ class ChainGrad(Gradient, Generic[In, *Gs]):
 
     input: In
     parts: tuple[*Gs]
+    __defers__: ClassVar[bool] = True

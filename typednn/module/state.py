@@ -77,6 +77,7 @@ class CallState:
     record: Record | tuple[()] | None = None  # what a backward is held to
     kinds: tuple[Kind, ...] = ()  # of forwards that fitted
     token: object = None  # the outer forward that this layer last took part in
+    program: Any = None  # what computes a chain's parts fused, since they last ran: a `typednn.fusion.fused.Fused`
 
     def drop(self) -> None:
         """What the last forward left for a backward goes."""

@@ -199,14 +199,17 @@ class Session:
             gradients = self.model.named_gradients(grad)
             part.derivatives = list(gradients)
             part.finite.append(finite_each([part.loss, *gradients.values()]))
+        looked = self.loss_array is not None
         if self.clip is not None:
-            if isinstance(grad, Gradient) and not all_finite(grad.leaves().values()):
-                self._gradient_diverged(grad)
+            if isinstance(grad, Gradient):
+                looked = True
+                if not all_finite(grad.leaves().values()):
+                    self._gradient_diverged(grad)
             grad = clip_grad_norm(grad, self.clip)
         if isinstance(self.optimizer, GradientOptimizer):
             part.rate = self.optimizer.settings.lr(self.steps_before + self.state.step)
         self.stop.at_once = False
-        if self.loss_array is not None:
+        if looked:
             self.model.update(self.optimizer, grad)
         elif not update_if(all_finite, self.model, self.optimizer, grad):
             self._gradient_diverged(grad)

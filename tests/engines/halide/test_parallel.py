@@ -1,5 +1,6 @@
 """Object files by several processes: what they make is what one process makes, and what they can't is left to the caller."""
 
+import copy
 import pickle  # noqa: TID251  # what jobs go through
 import signal
 import sys
@@ -108,6 +109,14 @@ def test_an_interrupt_ends_the_processes(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_formulas_survive_the_way(name: str) -> None:
     formula = OPS[name].engines[0].run.__self__  # type: ignore[attr-defined]
     assert pickle.loads(pickle.dumps(formula)) is formula
+
+
+def test_a_formula_without_a_kernel_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a layer of one's own that holds its op."""
+    formula = Formula(lambda xp, x: 2 * x)
+    monkeypatch.setitem(OPS, "test.doubled", OPS["relu.forward"])  # which `op` replaces
+    formula.op("test.doubled")
+    assert copy.deepcopy([formula])[0] is formula
 
 
 def test_the_environment_of_a_process_finds_the_same_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fast_ops import EPS, numbers, seeds
+from fast_ops import numbers, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +38,7 @@ def test_is_the_reference(gpu, padding, size, batch, channels, mode, value, dtyp
     else:
         exact, sizes = (gpu.reference(pad2d.backward, array.astype(np.float64), padding, mode) for array in (next_grad, np.abs(next_grad)))
         repeated = (max(padding[:2]) + 1) * (max(padding[2:]) + 1) * 4  # a pixel is at most at all four corners
-        assert (np.abs(dx - exact) <= repeated * EPS * sizes).all()
+        assert (np.abs(dx - exact) <= repeated * np.finfo(dtype).eps * sizes).all()
 
 
 @pytest.mark.parametrize("mode", ["constant", "replicate"])

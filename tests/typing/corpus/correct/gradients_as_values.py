@@ -20,11 +20,12 @@ def doubled(grad: LinearGrad) -> LinearGrad:
 def step(x: Float[Array2, "batch 5"], target: Float[Array2, "batch 2"]) -> Float[Array2, "batch 5"]:
     grad = model.backward(model.forward(x) - target)
     first, _, last = grad.parts
+    clipped = clip_grad_norm(grad, max_norm=1.0)
+    by_input = clipped.input
     fc2.update(SGD(lr=0.1), doubled(last))
     fc1.update(SGD(lr=0.1), first + 0.5 * first)
-    clipped = clip_grad_norm(grad, max_norm=1.0)
     model.update(SGD(lr=0.1), clipped)
-    return clipped.input
+    return by_input
 
 
 if __name__ == "__main__":
