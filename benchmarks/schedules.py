@@ -54,10 +54,10 @@ def _ways(part: str, geometry: Geometry) -> _Ways:
     """What to replace, by the name of the way: the cost that selects the axis of the lanes, and the vectors side by side in a tile."""
     if part == "dweight":
         lanes: _Ways = {axis: {(dweight, "lanes_of"): partial(_axis, axis)} for axis in ("pixels", "in_channels", "out_channels")}
-        tiles = {count: {(dweight, "tile_of_weights"): partial(_tile_of_weights, count)} for count in (1, 2, 3, 4)}
-        return {"pixels": lanes.pop("pixels")} | {
-            f"{axis} x {count}": selected | replaced for axis, selected in lanes.items() for count, replaced in tiles.items()
-        }
+        ways: _Ways = {"pixels": lanes.pop("pixels")}
+        for (axis, selected), count in product(lanes.items(), (1, 2, 3, 4)):
+            ways[f"{axis} x {count}"] = {**selected, (dweight, "tile_of_weights"): partial(_tile_of_weights, count)}
+        return ways
     axes = ("pixels", "channels", *(["taps"] if part == "dx" else []))
     selection: _Ways = {axis: {(direct, f"cost_by_{other}"): (_free if other == axis else _dear) for other in axes} for axis in axes}
     tiles = {f"channels x {count}": {(direct, "tile_of_channels"): partial(_tile, count)} for count in (1, 2, 3, 4)}

@@ -278,7 +278,7 @@ def run_back(steps: Sequence[Any], next_grad: Any) -> Any:
         gradients.append(step.backward(next_grad if not gradients else gradients[-1].input))
     kind: Any = ChainGrad
     first, parts = gradients[-1], tuple(gradients[::-1])
-    later = isinstance(first, ChainGrad) and first.is_deferred
+    later: bool = isinstance(first, kind) and first.is_deferred
     return deferred(kind, lambda: first.input, {"parts": parts}) if later else kind(first.input, parts)
 
 
