@@ -14,8 +14,8 @@ from strict_array import StrictArray, register, to_numpy
 import typednn.kernels
 from typednn.engines import observing, using
 from typednn.kernels.activations import Activation
+from typednn.kernels.chain import Layout, Map
 from typednn.kernels.conv2d import Window
-from typednn.kernels.linear import Layout
 from typednn.kernels.op import OPS
 
 register()
@@ -27,6 +27,8 @@ TANH = Activation("tanh")
 POOLED = Window(padding=(1, 0, 2, 1), pooling=(PAIR, PAIR, ONE))
 INDEX = np.array([[3, 0], [2, 1]], dtype=np.uint8)[None, :, :, None]
 LABELS = np.array([1, 0, 2])
+AFFINE = Layout((Map((2, 4), True, TANH), Map((5, 2), False, TANH)))
+CONVOLVED = Layout((Map((2, 2, 2, 1), True, TANH, POOLED), Map((5, 12), False, TANH)))
 
 # (op.function, positional arguments, keywords); a tuple of sizes in a list stands for an array of that shape
 CASES = [
@@ -44,7 +46,8 @@ CASES = [
     ("conv2d.backward", ([1, 2, 2, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window(pooling=(PAIR, PAIR, ONE)), TANH, [1, 2, 2, 1], INDEX), {}),
     ("conv2d.backward", ([1, 4, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window(), TANH, [1, 4, 4, 1]), {}),
     ("conv2d.backward", ([1, 3, 4, 1], [1, 5, 5, 3], [1, 2, 2, 3], Window((2, 1), padding=(0, 0, 1, 1)), TANH, [1, 3, 4, 1]), {}),
-    ("linear.chain", ([3, 4], Layout((4, 2, 5), (True, False), (TANH, TANH)), [2, 4], [2], [5, 2]), {}),
+    ("chain", ([3, 4], AFFINE, [2, 4], [2], [5, 2]), {}),
+    ("chain", ([3, 5, 4, 1], CONVOLVED, [2, 2, 2, 1], [2], [5, 12]), {}),
     ("max_pool2d.forward", ([2, 5, 4, 3], PAIR, PAIR, ONE), {}),
     ("max_pool2d.backward", ([1, 2, 2, 1], INDEX, (1, 4, 4, 1), PAIR, PAIR, ONE), {}),
     ("pad2d.forward", ([2, 3, 3, 1], (1, 2, 0, 1), "constant", 0.1), {}),
@@ -209,7 +212,7 @@ FLOPS = {
     "linear.backward": (([3, 2], [3, 4], [2, 4]), 2 * 2 * 3 * 4 * 2),
     "conv2d.forward": (([2, 6, 5, 3], [4, 2, 2, 3], [4], Window()), 2 * 2 * 5 * 4 * 4 * 2 * 2 * 3),
     "conv2d.backward": (([2, 5, 4, 4], [2, 6, 5, 3], [4, 2, 2, 3], Window()), 2 * 2 * 2 * 5 * 4 * 4 * 2 * 2 * 3),
-    "linear.chain": (([3, 4], Layout((4, 2, 5), (True, False), (TANH, TANH)), [2, 4], [2], [5, 2]), 2 * 3 * (4 * 2 + 2 * 5)),
+    "chain": (([3, 5, 4, 1], CONVOLVED, [2, 2, 2, 1], [2], [5, 12]), 2 * 3 * (7 * 4 * 2 * 2 * 2 + 5 * 12)),
     "leaky_relu.backward": (([3, 4], [3, 4], 0.1), 2 * 12),
     "add.forward": (([3, 4], [3, 4]), 12),
     "reduce": (([3, 4], (0,), 3), 12),

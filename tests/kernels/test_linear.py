@@ -42,13 +42,6 @@ def test_backward_is_the_slope(normal, assert_slope, batch, in_features, out_fea
     assert linear.backward(next_grad, x, weight, y, activation, False)[0] is None
 
 
-def test_a_chain_is_its_maps_one_after_another(normal):
-    x, first, bias, second = normal(1, 3, 4), normal(2, 5, 4), normal(3, 5), normal(4, 2, 5)
-    layout = linear.Layout((4, 5, 2), (True, False), (TANH, SIGMOID))
-    expected = 1 / (1 + np.exp(-np.tanh(x @ first.T + bias) @ second.T))
-    np.testing.assert_allclose(linear.chain(x, layout, first, bias, second), expected, rtol=1e-12)
-
-
 def test_chain_rule_of_two_numbers():
     """P-P8: h = w·x, f = id (eqs 11-16), with w = 3, x = 5."""
     dx, dweight, _ = linear.backward(np.ones((1, 1)), np.array([[5.0]]), np.array([[3.0]]))

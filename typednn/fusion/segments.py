@@ -1,11 +1,11 @@
 """Segments: runs of a chain's parts that one op computes, and the search for them.
 
-=============================================================  =================
-[Pad2d with zeros] Conv2d [an activation] [MaxPool2d]          `conv2d`
-Linear, ReLU, LeakyReLU, Sigmoid or Tanh                       `linear`
-any other part                                                 alone, as it is
-Linears with and without activation in a row, in eval          `linear.chain`
-=============================================================  =================
+==============================================================  ========
+[Pad2d with zeros] Conv2d [an activation] [MaxPool2d]           `conv2d`
+Linear, ReLU, LeakyReLU, Sigmoid or Tanh                        `linear`
+in eval: these in a row, convolutions first                     `chain`
+any other part                                                  alone, as it is
+==============================================================  ========
 """
 
 import math
@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
-from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -24,6 +23,7 @@ from typednn.backends import to_numpy
 from typednn.errors import StateError, explain
 from typednn.kernels import conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
+from typednn.kernels.chain import MAPS, Layout, Map, chain
 from typednn.kernels.conv2d import Window
 from typednn.kernels.pointwise import scaled
 from typednn.kernels.reshape import reshape
@@ -229,8 +229,8 @@ class Flattened(Segment):
         return reshape(x, (x.shape[0], -1))
 
 
-class LinearChain(Segment):
-    """Affine maps one after another, with and without activations: in eval one kernel for few rows, where nothing has to be kept."""
+class Chained(Segment):
+    """Convolutions, then affine maps, with and without activations: in eval one kernel for a few samples, where nothing has to be kept."""
 
     def __init__(self, members: Sequence[Segment]) -> None:
         super().__init__(*(part for member in members for part in member.parts))
@@ -238,21 +238,21 @@ class LinearChain(Segment):
 
     def infer(self, x: Any) -> Any:
         layout, places = self._known
-        arrays = [cells[name].array for cells, name in places]
-        if x.shape[0] <= layout.most_rows and _alike(x, arrays[0]):
-            return linear.chain(x, layout, *arrays)
+        shape = x.shape
+        if shape[0] <= layout.most_rows(shape[1:]) and x.__class__ is np.ndarray:
+            arrays = [cells[name].array for cells, name in places]
+            if _alike(x, arrays[0]):
+                return chain(x, layout, *arrays)
         for member in self.members:
             x = member.infer(x)
         return x
 
     @cached_property
-    def _known(self) -> tuple[linear.Layout, list[tuple[dict[str, Cell], str]]]:
+    def _known(self) -> tuple[Layout, list[tuple[dict[str, Cell], str]]]:
         """The layout, and the parameters' places, which the first call finds filled."""
-        maps = [each for each in map(_linear, self.members) if each is not None]
-        weights = [part.weight for part, _ in maps]
-        features = weights[0].shape[1], *(weight.shape[0] for weight in weights)
-        layout = linear.Layout(features, tuple(part.bias is not None for part, _ in maps), tuple(activation for _, activation in maps))
-        return layout, [(part.__typednn_storage__.cells, name) for part, _ in maps for name, _ in part.held_parameters()]
+        found = [each for each in map(_map, self.members) if each is not None]
+        maps = tuple(Map(layer.weight.shape, layer.bias is not None, activation, window) for layer, activation, window in found)
+        return Layout(maps), [(layer.__typednn_storage__.cells, name) for layer, *_ in found for name, _ in layer.held_parameters()]
 
 
 def segments(parts: Sequence[Module]) -> Iterator[Segment]:
@@ -264,23 +264,57 @@ def segments(parts: Sequence[Module]) -> Iterator[Segment]:
         yield segment
 
 
-def for_inference(chain: Sequence[Segment]) -> Iterator[Segment]:
-    """The segments where nothing is kept: linear ones in a row are one."""
-    for linears, group in groupby(chain, lambda segment: _linear(segment) is not None):
-        members = tuple(group)
-        if linears and len(members) > 1:
-            yield LinearChain(members)
+def for_inference(computed: Sequence[Segment]) -> Iterator[Segment]:
+    """The segments where nothing is kept: convolutions and affine maps in a row are one."""
+    place = 0
+    while place < len(computed):
+        members = _chained(computed[place:])
+        if len(members) > 1:
+            yield Chained(members)
         else:
-            yield from (Flattened(each.layer) if type(each.layer) is Flatten else each for each in members)
+            yield from members
+        place += len(members)
 
 
-def _linear(segment: Segment) -> tuple[Any, Activation] | None:
-    """The affine map that ``segment`` is, and what follows it; None if it is none."""
+def _chained(computed: Sequence[Segment]) -> list[Segment]:
+    """The first segment, and those after it that can be computed by the same kernel; a `Flatten` between convolutions and affine maps."""
+    members: list[Segment] = []
+    windows: list[Any] = []  # of the maps so far
+    for place, segment in enumerate(computed):
+        known = _map(segment)
+        if known is not None and len(windows) < MAPS and (known[2] is None or None not in windows):
+            members.append(segment)
+            windows.append(known[2])
+        elif _is_flatten(segment) and windows and None not in windows and _is_affine(computed[place + 1 : place + 2]):
+            members.append(Flattened(segment.layer))
+        else:
+            break
+    if members:
+        return members
+    return [Flattened(computed[0].layer) if _is_flatten(computed[0]) else computed[0]]
+
+
+def _is_flatten(segment: Segment) -> bool:
+    return type(segment.layer) is Flatten
+
+
+def _is_affine(following: Sequence[Segment]) -> bool:
+    known = _map(following[0]) if following else None
+    return known is not None and known[2] is None
+
+
+def _map(segment: Segment) -> tuple[Any, Activation, Window | None] | None:
+    """The affine map or the convolution that ``segment`` is, what follows it, and its window; None if it is neither."""
+    layer = segment.layer
     match segment:
         case LinearAct():
-            return segment.layer, segment.activation
-        case Segment() if type(segment.layer) is Linear:
-            return segment.layer, IDENTITY
+            return layer, segment.activation, None
+        case ConvActPool():
+            return layer, segment.activation, segment.window
+        case Segment() if type(layer) is Linear:
+            return layer, IDENTITY, None
+        case Segment() if type(layer) is Conv2d:
+            return layer, IDENTITY, Window(layer.stride, layer.dilation)
         case _:
             return None
 

@@ -29,7 +29,7 @@ from typednn.kernels.conv2d.images import Derivative, Image, bordered, filled_up
 
 _Weights = Callable[[Any, Any, Any, Any], Any]
 _Finish = Callable[[Sequence[Any]], Any]
-_TASK = 1 << 20
+TASK = 1 << 20
 SHARED = 1 << 22  # operations for an image from which several threads pay
 
 
@@ -37,6 +37,22 @@ def build_forward(
     hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any = None, *, geometry: Geometry, activation: Activation, keeps: bool
 ) -> Any:
     """z[c, x, y, n] = bias[c] + Σ_rkl x[r, x·stride + k·dilation, y·stride + l·dilation, n] weight[r, k, l, c]; y, or y and winners."""
+    return forward(hl, cpu, x, weight, bias, geometry=geometry, activation=activation, keeps=keeps, batch=x.dim(3).extent())
+
+
+def forward(
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    geometry: Geometry,
+    activation: Activation,
+    keeps: bool = False,
+    batch: Any = None,
+) -> Any:
+    """As `build_forward`. Without ``batch``, the number of images, one thread computes image after image, within another kernel."""
 
     def finish(sums: Sequence[Any]) -> Any:
         return activation.expression(hl, sums[0]) if len(sums) == 1 else _largest(hl, sums, activation, keeps)
@@ -45,8 +61,8 @@ def build_forward(
         return weight[r, k, l, c]
 
     if cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels):
-        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finish, x.dim(3).extent(), bias)
-    return _by_pixels(hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, finish, bias)
+        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finish, batch, bias)
+    return _by_pixels(hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, finish, batch, bias)
 
 
 def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
@@ -62,7 +78,8 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
 
     if lanes_along == "channels":
         return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda sums: sums[0], dy.dim(3).extent())
-    return _by_pixels(hl, cpu, transposed, derivative.planes(cpu, _computed(cpu, transposed)), weights, lambda sums: sums[0])
+    images = derivative.planes(cpu, _computed(cpu, transposed))
+    return _by_pixels(hl, cpu, transposed, images, weights, lambda sums: sums[0], dy.dim(3).extent())
 
 
 def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
@@ -115,10 +132,11 @@ def _by_channels(
         .unroll(x)
         .unroll(y)
     )
-    if geometry.flops() >= SHARED:  # too few images for all threads, which share each image instead
-        task = hl.Var("task")
-        out.specialize(batch < FEW_IMAGES).fuse(yo, o, task).parallel(task)
-    parallel(hl, out, n, geometry.flops())
+    if batch is not None:
+        if geometry.flops() >= SHARED:  # too few images for all threads, which share each image instead
+            task = hl.Var("task")
+            out.specialize(batch < FEW_IMAGES).fuse(yo, o, task).parallel(task)
+        parallel(hl, out, n, geometry.flops())
     sums.compute_at(out, xo).store_in(hl.MemoryType.Stack).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
     update = sums.update().reorder(c, x, y, window.x, window.y, window.z).vectorize(c, lanes).unroll(c).unroll(x).unroll(y)
     if in_channels % 4 == 0 or in_channels <= 8:
@@ -130,7 +148,9 @@ def _by_channels(
     return out
 
 
-def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, bias: Any = None) -> Any:
+def _by_pixels(
+    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, batch: Any, bias: Any = None
+) -> Any:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
     (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
@@ -151,7 +171,9 @@ def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _We
 
     guard, inwards, computed = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards, _computed(cpu, geometry)
     out.bound(c, 0, channels).bound(x, 0, width).bound(y, 0, height).split(y, yo, y, rows, inwards).fuse(c, x, f)
-    parallel(hl, out.reorder(f, y, yo, n).vectorize(f, min(lanes, power(channels * width)), guard), n, geometry.flops())
+    out.reorder(f, y, yo, n).vectorize(f, min(lanes, power(channels * width)), guard)
+    if batch is not None:
+        parallel(hl, out, n, geometry.flops())
     store(hl, planar.compute_at(out, yo).bound(c, 0, channels).bound(x, 0, computed), channels * computed * rows)
     planar.split(c, o, c, block, inwards).split(x, xo, x, lanes * vectors).reorder(x, c, y, xo, o, n)
     planar.vectorize(x, lanes).unroll(x).unroll(c).unroll(y)
@@ -241,5 +263,5 @@ def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> 
 
 def parallel(hl: Any, function: Any, n: Any, flops: int) -> None:
     """Images in tasks of about a million operations; a smaller batch is one task, which starts no thread."""
-    chunk, images = hl.Var("chunk"), max(1, min(64, _TASK // flops))
+    chunk, images = hl.Var("chunk"), max(1, min(64, TASK // flops))
     function.split(n, chunk, n, images, hl.TailStrategy.GuardWithIf).parallel(chunk)

@@ -1,4 +1,4 @@
-"""Linear: an affine map and an activation, for every row of a batch; and several of them in a row."""
+"""Linear: an affine map and an activation, for every row of a batch."""
 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -6,7 +6,6 @@
 from typing import Final
 
 from typednn.kernels.linear import cpu, reference
-from typednn.kernels.linear.chain import Layout, chain
 from typednn.kernels.op import Engine, op
 
 backward: Final = op(
@@ -26,4 +25,4 @@ forward: Final = op(
     backward=backward,
 )
 
-__all__ = ["Layout", "backward", "chain", "forward"]
+__all__ = ["backward", "forward"]

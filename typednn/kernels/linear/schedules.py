@@ -20,7 +20,7 @@ WEIGHTS = 1 << 18  # weights from which it pays for a single row, as reading the
 
 def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation) -> Any:
     """y[o, b] = activation(bias[o] + Σ_i x[i, b]·weight[i, o]): lanes over i, some outputs at a time."""
-    y, outer, b = _row_products(hl, cpu, "y", x, weight, bias, in_features, out_features, activation)
+    y, outer, b = row_products(hl, cpu, "y", x, weight, bias, in_features, out_features, activation)
     batch = x.dim(1).extent()
     if in_features * out_features >= WEIGHTS:
         chunk = hl.Var("chunk")
@@ -29,22 +29,7 @@ def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, o
     return y
 
 
-def chain(
-    hl: Any, cpu: Cpu, x: Any, *parameters: Any, features: Sequence[int], biased: Sequence[bool], activations: Sequence[Activation]
-) -> Any:
-    """Several affine maps one after another, each as in `rows`, a row at a time: intermediate results stay on the stack."""
-    rest, results = iter(parameters), [x]
-    b: Any = None
-    for place, activation in enumerate(activations):
-        weight, bias = next(rest), [next(rest)] if biased[place] else []
-        y, _, b = _row_products(hl, cpu, f"y{place}", results[-1], weight, bias, features[place], features[place + 1], activation)
-        results.append(y)
-    for hidden in results[1:-1]:
-        hidden.compute_at(results[-1], b).store_in(hl.MemoryType.Stack)
-    return results[-1]
-
-
-def _row_products(
+def row_products(
     hl: Any, cpu: Cpu, name: str, x: Any, weight: Any, bias: Sequence[Any], in_features: int, out_features: int, activation: Activation
 ) -> tuple[Any, Any, Any]:
     """y, and its loops over groups of outputs and over rows.
