@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from typednn.kernels import adam
 
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
 RULE = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
 

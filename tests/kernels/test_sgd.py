@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from typednn.errors import ArgumentError
 from typednn.kernels import sgd
 
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
 PLAIN = {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "first": True}
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from typednn.kernels.pointwise import sigmoid
 
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
 shapes = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 
 

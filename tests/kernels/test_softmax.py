@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from typednn.kernels import softmax
 
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
 shapes = st.tuples(st.integers(1, 4), st.integers(1, 5))
 seeds = st.integers(0, 2**32 - 1)
 

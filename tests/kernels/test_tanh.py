@@ -4,10 +4,13 @@ import math
 import warnings
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.kernels.pointwise import tanh
+
+pytestmark = pytest.mark.usefixtures("on_the_reference")
 
 shapes = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 
