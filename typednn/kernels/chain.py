@@ -15,7 +15,7 @@ Source: "Deep Learning Implementation With Rust", eqs 22, 25-27 and 30-33, chain
 import math
 from collections.abc import Iterator, Sequence
 from operator import is_
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from typednn.arrays import AnyArray
 from typednn.engines import Array, Cpu, Kernel, empty, fast, kernel, specialised
@@ -70,16 +70,17 @@ class Layout:
 
 def _steps(image: Image, maps: Sequence[Map]) -> Iterator[tuple[Map, Image, Geometry | None, Image]]:
     """Each map, the shape of a sample before it, its sizes if it is a convolution, and the shape after it."""
+    before = image
     for each in maps:
         out, *kernel = each.weight
-        if each.window is None:
-            geometry = None
-            after: Image = (out,)
-        else:
-            geometry = Geometry((image[0], image[1]), image[2], out, (kernel[0], kernel[1]), each.window)
+        geometry: Geometry | None = None
+        after: Image = (out,)
+        if each.window is not None:
+            (height, width, channels), (down, across, _) = before, kernel
+            geometry = Geometry((height, width), channels, out, (down, across), each.window)
             after = (*geometry.out(), out)
-        yield each, image, geometry, after
-        image = after
+        yield each, before, geometry, after
+        before = after
 
 
 def _most_rows(image: Image, maps: tuple[Map, ...]) -> int:
@@ -138,14 +139,15 @@ def _flattened(hl: Any, cpu: Cpu, image: Any, shape: Image) -> Any:
 
 def _reference(x: AnyArray, layout: Layout, *parameters: Any) -> AnyArray:
     """y (batch, *image)."""
-    rest, y = iter(parameters), x
+    y: Any = x
+    rest = iter(parameters)
     for each in layout.maps:
         weight, bias = next(rest), next(rest) if each.biased else None
         if each.window is None:
             y = linear.reference.forward(y.reshape(len(y), -1), weight, bias, each.activation)
         else:
-            y = conv2d.reference.forward(y, weight, bias, each.window, each.activation, False)[0]
-    return y
+            y, _ = conv2d.reference.forward(y, weight, bias, each.window, each.activation, False)
+    return cast("AnyArray", y)
 
 
 def _plan(x: AnyArray, layout: Layout, *parameters: Any) -> tuple[Kernel, Image] | None:
