@@ -70,7 +70,7 @@ class Layout:
 
 def _steps(image: Image, maps: Sequence[Map]) -> Iterator[tuple[Map, Image, Geometry | None, Image]]:
     """Each map, the shape of a sample before it, its sizes if it is a convolution, and the shape after it."""
-    before = image
+    before: Any = image
     for each in maps:
         out, *kernel = each.weight
         geometry: Geometry | None = None
