@@ -37,7 +37,7 @@ from typednn.layers.pad2d import Pad2d
 from typednn.layers.relu import ReLU
 from typednn.layers.sigmoid import Sigmoid
 from typednn.layers.tanh import Tanh
-from typednn.module.calls import take_part
+from typednn.module.calls import locate, take_part
 from typednn.module.gradients import ElementwiseGrad, deferred
 from typednn.module.module import Module
 from typednn.module.state import Cell
@@ -243,8 +243,13 @@ class Chained(Segment):
             arrays = [cells[name].array for cells, name in places]
             if _alike(x, arrays[0]):
                 return chain(x, layout, *arrays)
-        for member in self.members:
-            x = member.infer(x)
+        member: Segment = self
+        try:
+            for member in self.members:
+                x = member.infer(x)
+        except MemoryError as error:
+            locate(error, member.layer)
+            raise
         return x
 
     @cached_property
