@@ -63,7 +63,7 @@ class Settings:
 
     def unchanged(self) -> bool:
         """Whether they are still the same."""
-        return [read(part) for read, part in self._of] == self._then
+        return not self._of or [read(part) for read, part in self._of] == self._then
 
 
 class Segment:
@@ -238,8 +238,7 @@ class Chained(Segment):
 
     def infer(self, x: Any) -> Any:
         layout, places = self._known
-        shape = x.shape
-        if shape[0] <= layout.most_rows(shape[1:]) and x.__class__ is np.ndarray:
+        if x.__class__ is np.ndarray and layout.takes(x.shape):
             arrays = [cells[name].array for cells, name in places]
             if _alike(x, arrays[0]):
                 return chain(x, layout, *arrays)

@@ -50,12 +50,16 @@ class Layout:
 
     def __init__(self, maps: tuple[Map, ...]) -> None:
         self.maps: tuple[Map, ...] = maps
-        # The image, dtype and parameters of the last call, and the kernel that takes them. Replaced whole: threads may call at once.
+        # Shape and dtype of x and the parameters of the last call of the kernel, and this. Replaced whole: threads may call at once.
         self.last: tuple[Image, Any, tuple[Any, ...], tuple[Kernel, Image] | None] = ((), FLOAT32, (None,), None)
         self._rows: dict[Image, int] = {}
 
     def __reduce__(self) -> Any:
         return Layout, (self.maps,)
+
+    def takes(self, shape: Image) -> bool:
+        """Whether one kernel is quicker for x of this shape."""
+        return shape == self.last[0] or shape[0] <= self.most_rows(shape[1:])
 
     def most_rows(self, image: Image) -> int:
         """Rows up to which one kernel is quicker than one for each map; 0 where there is none for such an image."""
@@ -153,15 +157,13 @@ def _reference(x: AnyArray, layout: Layout, *parameters: Any) -> AnyArray:
 def _plan(x: AnyArray, layout: Layout, *parameters: Any) -> tuple[Kernel, Image] | None:
     """The kernel, where it is quicker and takes the parameters. Parameters are checked only when they are not those of the last call."""
     shape = x.shape
-    image = shape[1:]
-    if shape[0] > layout.most_rows(image):
-        return None
-    last_image, dtype, last_parameters, compiled = layout.last
-    if image != last_image or x.dtype is not dtype or not all(map(is_, parameters, last_parameters)):
-        if not fast(x, *parameters):
+    last_shape, dtype, last_parameters, compiled = layout.last
+    if shape != last_shape or x.dtype is not dtype or not all(map(is_, parameters, last_parameters)):
+        if not layout.takes(shape) or not fast(x, *parameters):
             return None
-        compiled = _kernel[image, layout.maps, x.dtype]
-        layout.last = image, x.dtype, parameters, compiled
+        compiled = _kernel[shape[1:], layout.maps, x.dtype]
+        if compiled is not None:
+            layout.last = shape, x.dtype, parameters, compiled
     return compiled
 
 
