@@ -984,7 +984,7 @@ def test_kernels_of_the_first_step_are_compiled_together(tmp_path: Path, monkeyp
     trained: list[Any] = []
     try:
         for _ in range(2):
-            model = (Input(6) >> Linear(6, 41 + accumulate) >> ReLU() >> Linear(41 + accumulate, 43 + accumulate)).init(PCG32(0))
+            model = (Input(6) >> Linear(6, 41 + accumulate) >> ReLU() >> Linear(41 + accumulate, 72 + accumulate)).init(PCG32(0))
             optimizer, told, rng = Adam(0.01, weight_decay=0.1).bind(model), Told(), PCG32(1)
             options: dict[str, Any] = {"epochs": 1, "validation": Evaluation(x, y), "callbacks": [told], "clip_grad_norm": 0.5}
             history = fit(model, SoftmaxCrossEntropy(), optimizer, Loader(x, y, batch_size=20, rng=rng), accumulate=accumulate, **options)
