@@ -311,7 +311,8 @@ class Session:
         other = replace(self, model=model, loss=loss, optimizer=optimizer, **nothing, **start)
         other.display = Display(shown=False, total=0, done=0, epochs=0)
         model.train()
-        other._batch(x, y)
+        for _ in range(min(self.accumulate, 2)):  # the second one adds its gradient to the first one's
+            other._batch(x, y)
         other._update()
         if validation is not None:
             rows = slice(validation.batch_size)
