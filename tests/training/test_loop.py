@@ -995,7 +995,7 @@ def test_kernels_of_the_first_step_are_compiled_together(tmp_path: Path, monkeyp
     finally:
         set_threads(before)
     assert len(compiled) == 1  # no kernel was missing afterwards
-    assert {"linear.tiles", "linear.backward", "softmax_cross_entropy", *(["add.forward"] if accumulate > 1 else [])} <= compiled[0]
+    assert {"linear.tiles", "linear.backward", "softmax_cross_entropy"} <= compiled[0]
     np.testing.assert_equal(trained[0], trained[1])
 
 
