@@ -161,8 +161,8 @@ MUTANTS = [
     mutant(
         "Tensors are plain NumPy arrays, channels last",
         "typednn/layers/flatten.py",
-        " = reshape(x, (x.shape[0], ",
-        " = reshape(x.transpose(0, 3, 1, 2), (x.shape[0], ",
+        " = reshape(x, (*shape[: ",
+        " = reshape(x.swapaxes(1, -1), (*shape[: ",
         "tests/laws/test_gradients.py::test_central_differences[Flatten]",
     ),
     mutant(
@@ -264,6 +264,27 @@ MUTANTS = [
         "        states = {id(parameter.weights): parameter for parameter in state[\"_states\"]}\n",
         "        states = {place: parameter for place, parameter in enumerate(state[\"_states\"])}\n",
         "tests/optim/test_copies.py::test_a_copy_of_both_goes_on_to_the_same_bits",
+    ),
+    mutant(
+        "Frozen parameters are not stepped, not decayed and not averaged",
+        "typednn/optim/optimizer.py",
+        "                if state.settings.frozen:\n                    continue\n",
+        "",
+        "tests/optim/test_rules.py::test_frozen_parameters_are_not_stepped",
+    ),
+    mutant(
+        "What a plateau has seen is saved with the optimizer's state",
+        "typednn/optim/optimizer.py",
+        "            rate.load_state_dict(rates[key])\n",
+        "            pass\n",
+        "tests/optim/test_schedules.py::test_what_schedules_have_seen_is_saved",
+    ),
+    mutant(
+        "Checkpoints hold weights and averages: resume continues with the weights",
+        "typednn/runs/run.py",
+        "load_weights(checkpoint, model, averaged=False)\n",
+        "load_weights(checkpoint, model)\n",
+        "tests/training/test_optimizer_state.py::test_a_run_that_fell_ends_with_the_same_bits",
     ),
     mutant(
         "Kernels are loaded only from a folder and files of the user that nobody else can write",

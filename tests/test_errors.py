@@ -29,8 +29,13 @@ GOOD: dict[str, dict[str, Any]] = {case.name: constructor_arguments(case.layer()
     "Constant": {"value": 1.0},
     "ConstantLR": {"lr": 0.1},
     "CosineLR": {"lr": 0.1, "total_steps": 3},
+    "ExponentialLR": {"lr": 0.1, "gamma": 0.9},
+    "LinearLR": {"lr": 0.1},
     "Normal": {"std": 1.0},
+    "OneCycleLR": {"max_lr": 0.1, "total_steps": 3},
     "PCG32": {"seed": 0, "stream": 0},
+    "PolynomialLR": {"lr": 0.1},
+    "ReduceLROnPlateau": {"lr": 0.1},
     "Stack": {"layers": [ReLU()], "input": (4,)},
     "StepLR": {"lr": 0.1, "step_size": 2},
     "Uniform": {"low": 0.0, "high": 1.0},
@@ -40,7 +45,8 @@ WRONG: dict[str, Any] = {"groups": [3], "layers": []}  # for any other argument,
 
 def _is_checked(kind: str, name: str, hint: object) -> bool:
     """Not a flag, for which anything will do; not a layer, as what is none is a StackError; not what >> hands over."""
-    return name != "bias" and layers_expected(hint) != "one" and not kind.endswith("Chain") and (kind, name) != ("Sequential", "input")
+    by_hand = (("Sequential", "input"), ("Concat", "branches"), ("Reshape", "shape"))
+    return name != "bias" and layers_expected(hint) != "one" and not kind.endswith("Chain") and (kind, name) not in by_hand
 
 
 def _arguments() -> list[tuple[str, str]]:

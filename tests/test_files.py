@@ -40,6 +40,7 @@ FILES: dict[str, Callable[[Any], object]] = {
     "read_npy mapped": lambda path: data.read_npy(path, mmap=True),
     "read_npz": data.read_npz,
     "read_optdigits": data.read_optdigits,
+    "read_text": data.read_text,
     "config.load": config.load,
 }
 FOLDERS: dict[str, Callable[[Any], object]] = {
@@ -48,6 +49,7 @@ FOLDERS: dict[str, Callable[[Any], object]] = {
     "mnist": data.mnist,
     "mnist_pixels": data.mnist_pixels,
     "read_image_folder": data.read_image_folder,
+    "read_text_folder": data.read_text_folder,
     "write_report": write_report,
     "fetch": lambda path: fetch("http://localhost:9/a", path, checksum=f"md5:{'0' * 32}"),
 }

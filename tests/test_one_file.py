@@ -8,7 +8,7 @@ import numpy as np
 import own_layers
 import pytest
 from jaxtyping import Float
-from own_layers import RMSNorm, Scaled, Softsign, Tokens, TokensGrad, Widen
+from own_layers import Scaled, ScaleNorm, Softsign, Tokens, TokensGrad, Widen
 
 import typednn
 from typednn import Array3, Input, Module, config, gradcheck
@@ -32,7 +32,7 @@ def registered() -> Iterator[None]:
 
 # How each is built, an input's shape, and how many integers it knows.
 LAYERS: dict[str, tuple[Callable[[], Module], tuple[int, ...], int]] = {
-    "RMSNorm": (lambda: RMSNorm(5), (2, 3, 4, 5), 2),
+    "ScaleNorm": (lambda: ScaleNorm(5), (2, 3, 4, 5), 2),
     "Widen": (lambda: Widen(3, 2), (2, 4, 3), 2),
     "Scaled": (lambda: Scaled(PerPosition(Linear(4, 4) >> ReLU())), (2, 3, 4), 2),
     "Tokens": (lambda: Tokens(7, 4), (2, 3), 7),
@@ -86,7 +86,7 @@ def test_a_pointwise_op_has_a_kernel_and_a_fallback() -> None:
 
 
 def test_they_stack() -> None:
-    model = (Input(6, dtype=int) >> Tokens(9, 4) >> RMSNorm(4) >> SequenceLinear(4, 8) >> ReLU() >> Widen(8, 2)).init(
+    model = (Input(6, dtype=int) >> Tokens(9, 4) >> ScaleNorm(4) >> SequenceLinear(4, 8) >> ReLU() >> Widen(8, 2)).init(
         np.random.default_rng(0)
     )
     tokens = np.random.default_rng(1).integers(0, 9, (2, 6))
@@ -97,7 +97,7 @@ def test_they_stack() -> None:
 @pytest.mark.parametrize(
     ("stack", "message"),
     [
-        (lambda: Input(6) >> RMSNorm(5), "RMSNorm(5) cannot follow Input(6): expects 5 features, gets 6"),
+        (lambda: Input(6) >> ScaleNorm(5), "ScaleNorm(5) cannot follow Input(6): expects 5 features, gets 6"),
         (lambda: Input(7, 4) >> Widen(3, 2), "Widen(3, 2) cannot follow Input(7, 4): expects 3 features, gets 4"),  # type: ignore[shape]
         (lambda: Input(7, 3) >> Widen(3, 2) >> SequenceLinear(5, 2), "SequenceLinear(5, 2) cannot follow Widen(3, 2): expects 5"),  # type: ignore[shape]
         (

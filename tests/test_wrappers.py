@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from typednn import Array2, Array3, Gradient, Input, Layer, S, config, gradcheck
 from typednn.config.registry import LAYERS
 from typednn.errors import ConfigError, DefinitionError, ShapeError, StackError
-from typednn.layers import Conv2d, Linear, PerPosition, ReLU, Repeat, Residual, Softmax, Tanh
+from typednn.layers import Concat, Conv2d, Flatten, Identity, Linear, Pad2d, PerPosition, ReLU, Repeat, Residual, Softmax, Tanh
 from typednn.shapes import Flow
 
 Down = TypeVar("Down", covariant=True)
@@ -110,6 +110,24 @@ def position(n: int, m: int) -> Any:
             "a stack is made of layers, got ndarray",
         ),
         (lambda: Repeat(Linear(3, 4), 1), "Repeat(Linear(3, 4), 1): the inner layer must keep the shape: gets 3, gives 4"),
+        (
+            lambda: Residual(Linear(3, 4), shortcut=Linear(3, 5)),
+            "Residual(Linear(3, 4), shortcut=Linear(3, 5)): shortcut must give 4, as inner does, gives 5",
+        ),
+        (
+            lambda: Input(8, 8, 3) >> Residual(Pad2d(1) >> Conv2d(3, 4, 3, 2), shortcut=Conv2d(3, 4, 1)),
+            "shortcut must give 4x4x4, as inner does, gives 8x8x4",
+        ),
+        (lambda: Residual(Linear(3, 4), shortcut=Linear(5, 4)), "Linear(5, 4): expects 5 features, gets 3"),
+        (
+            lambda: Input(10, 10, 3) >> Concat(Conv2d(3, 2, 3), Conv2d(3, 2, 5)),
+            "branches.1 must give height-2 x width-2 before the last axis, as branches.0 does, gives height-4 x width-4",
+        ),
+        (
+            lambda: Input(10, 10, 3) >> Concat(Identity(), Pad2d(1) >> Conv2d(3, 2, 3)) >> Conv2d(6, 1, 1),
+            "expects 6 channels, gets 5 (= 3+2, from Input(10, 10, 3))",
+        ),
+        (lambda: Concat(Linear(3, 2), Flatten()), "Flatten: expects 3 or 4 axes, gets 2 axes (batch, 3)"),
         (lambda: Repeat(Linear(3, 4), 2), "Linear(3, 4) cannot follow Linear(3, 4): expects 3 features, gets 4"),
         (
             lambda: Repeat(Conv2d(1, 1, 3), 1),
@@ -129,6 +147,33 @@ def test_what_it_gives_follows_from_what_is_inside() -> None:
     assert Blocks(5, [position(4, 3), position(3, 5)]).trace(Flow.start()).contract == "batch time 4 -> batch time 5"
     assert gradcheck(Bottleneck(Linear(6, 3), Linear(3, 6)).init(np.random.default_rng(0)), np.ones((2, 6), np.float32)).error < 1e-6
     assert Repeat(ReLU() >> Linear(3, 3), 3).trace(Flow.start()).contract == "batch 3 -> batch 3"
+
+
+def test_branches_and_shortcuts_decide_what_is_read_and_given() -> None:
+    assert Residual(Linear(3, 4), shortcut=Linear(3, 4)).trace(Flow.start()).contract == "batch 3 -> batch 4"
+    assert Concat(Identity(), Linear(3, 2)).trace(Flow.start()).contract == "batch 3 -> batch 5"
+    assert Concat(Linear(3, 2), Identity(), Linear(3, 1)).trace(Flow.start()).contract == "batch 3 -> batch 6"
+    names = [*Concat(Identity(), Linear(3, 2)).parameter_shapes(), *Residual(Linear(3, 4), Linear(3, 4, False)).parameter_shapes()]
+    assert names == ["branches.1.weight", "branches.1.bias", "inner.weight", "inner.bias", "shortcut.weight"]
+
+
+def test_paths_that_do_not_say_what_they_give_are_compared_when_they_have_given_it() -> None:
+    class Half:
+        def forward(self, rows: Any) -> Any:
+            return rows[:1]
+
+        def backward(self, dy: Any) -> Any:
+            raise AssertionError
+
+        def update(self, optimizer: Any, grad: Any) -> None: ...
+
+    x = np.ones((2, 1), np.float32)
+    residual: Any = Residual(Half())  # type: ignore[arg-type]
+    with pytest.raises(ShapeError):
+        residual.eval().forward(x)
+    both: Any = Concat(Half(), Identity())
+    with pytest.raises(ShapeError):
+        both.eval().forward(x)
 
 
 def test_an_array_that_does_not_fit_is_refused_before_any_arithmetic() -> None:
@@ -153,7 +198,7 @@ def test_an_array_that_does_not_fit_is_refused_before_any_arithmetic() -> None:
         ("batch time -> batch features", "bound by forward, or by a layer inside that is declared before, got 'time'"),
         ("batch features -> batch features*time", "declared before, got 'time' in 'batch features -> batch features*time'"),
         ("batch *rest -> batch *rest", "declared before, got '*rest'"),
-        ("batch -> batch features", "Array2 promises 2 axes, got 1 axes in 'batch'"),
+        ("batch -> batch features", "Array2 promises 2 axes, got 1 axis in 'batch'"),
         ("batch feat(ures -> batch features", "not an expression"),
     ],
 )

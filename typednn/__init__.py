@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, runs, shapes, testing, training
-    from typednn.arrays import AnyArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2
+    from typednn.arrays import AnyArray, AnyBoolArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
     from typednn.contracts.checks import checking, get_checks, set_checks
-    from typednn.contracts.protocols import Backward, DynLayer, Forward, InputGrad, Loss, Optimizer, Update
+    from typednn.contracts.protocols import Backward, DynLayer, Forward, Incremental, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
     from typednn.gradient_check import gradcheck
     from typednn.layer import (
@@ -54,7 +54,7 @@ if "numpy" not in sys.modules:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 _HOMES = {
-    "arrays": "AnyArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2",
+    "arrays": "AnyArray AnyBoolArray AnyIntArray Array0 Array1 Array2 Array3 Array4 IntArray1 IntArray2 IntArray3",
     "module.calls": "Call observing",
     "contracts.checks": "checking get_checks set_checks",
     "errors": "TypednnError",
@@ -63,7 +63,7 @@ _HOMES = {
     "module.gradients": "ChainGrad ElementwiseGrad Gradient",
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",
     "module.module": "Module",
-    "contracts.protocols": "Backward DynLayer Forward InputGrad Loss Optimizer Update",
+    "contracts.protocols": "Backward DynLayer Forward Incremental InputGrad Loss Optimizer Update",
     "stack": "Dyn DynGrad Stack",
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -87,6 +87,7 @@ _SUBMODULES = (
 
 __all__ = [
     "AnyArray",
+    "AnyBoolArray",
     "AnyIntArray",
     "Array0",
     "Array1",
@@ -108,10 +109,12 @@ __all__ = [
     "FirstLayer",
     "Forward",
     "Gradient",
+    "Incremental",
     "Input",
     "InputGrad",
     "IntArray1",
     "IntArray2",
+    "IntArray3",
     "Kept",
     "Layer",
     "Loss",

@@ -17,6 +17,8 @@ channels            numbers per pixel, last
 in_channels         channels that a layer reads
 out_channels        channels that a layer gives
 time                positions in a sequence
+memory              positions in a second sequence, which a first one attends to
+heads               groups of features that attend each on its own
 vocab               distinct tokens
 classes             categories that a classifier tells apart
 ==================  ================================================================
@@ -45,10 +47,13 @@ if TYPE_CHECKING:
     Array2: TypeAlias = np.ndarray[tuple[int, int], Floating]
     Array3: TypeAlias = np.ndarray[tuple[int, int, int], Floating]
     Array4: TypeAlias = np.ndarray[tuple[int, int, int, int], Floating]
+    IntArray0: TypeAlias = np.ndarray[tuple[()], Integer]
     IntArray1: TypeAlias = np.ndarray[tuple[int], Integer]
     IntArray2: TypeAlias = np.ndarray[tuple[int, int], Integer]
+    IntArray3: TypeAlias = np.ndarray[tuple[int, int, int], Integer]
     AnyArray: TypeAlias = np.ndarray[tuple[Any, ...], Floating]
     AnyIntArray: TypeAlias = np.ndarray[tuple[Any, ...], Integer]
+    AnyBoolArray: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 else:
 
     class _RegisteredArray(type):
@@ -67,6 +72,9 @@ else:
     class AnyIntArray(_Array):
         """An array of integers of any rank."""
 
+    class AnyBoolArray(_Array):
+        """An array of booleans of any rank, such as a mask."""
+
     class Array0(_Array, rank=0):
         """A number in an array of its own."""
 
@@ -82,11 +90,17 @@ else:
     class Array4(_Array, rank=4):
         """Four axes, such as ``batch height width channels``."""
 
+    class IntArray0(_Array, rank=0):
+        """An integer in an array of its own, such as a count."""
+
     class IntArray1(_Array, rank=1):
         """A vector of integers, such as class labels."""
 
     class IntArray2(_Array, rank=2):
         """A matrix of integers, such as tokens."""
+
+    class IntArray3(_Array, rank=3):
+        """Integers of three axes, such as a class for each pixel."""
 
 
 A = TypeVar("A", bound=AnyArray)

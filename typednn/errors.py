@@ -198,6 +198,12 @@ def explain(where: str, rule: str, got: str, cure: str = "") -> str:
     return printable(f"{message}; {cure}" if cure else message)
 
 
+def listed(parts: Sequence[str], separator: str = ", ", most: int = 12) -> str:
+    """``parts`` in one line; of more than ``most`` the first of them, and how many more there are."""
+    more = len(parts) - most
+    return separator.join(parts if more <= 0 else [*parts[:most], f"and {more} more"])
+
+
 def printable(text: str) -> str:
     r"""``text`` with lone surrogates, which names that are not UTF-8 contain, written as ``\udcff``: every terminal and file takes it."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""files: what every reader of outside bytes shares, so that no file can block it, crash it or exhaust the memory.
+"""files: what every reader of outside bytes shares, so that no file can block it, crash it or exhaust the memory; writing is atomic.
 
 A path is checked before it is used. Only plain files are read: a pipe, a device or a folder is refused before it is opened. A reader takes
 no more memory than its limit: it asks `File.take` for what a header declares before it allocates, and `File.exactly` unpacks in pieces.
@@ -7,6 +7,7 @@ The limit is the reader's argument ``limit`` in bytes, else ``TYPEDNN_DATA_LIMIT
 file takes on the disk, whichever is more; but never more than half of the memory that is free.
 """
 
+import json
 import os
 import re
 import stat
@@ -15,7 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol, final
+from typing import Any, BinaryIO, Final, Protocol, cast, final
 
 from typednn.arguments import integer
 from typednn.errors import ArgumentError, DataError, explain
@@ -84,7 +85,7 @@ def opened(caller: str, path: object, limit: int | None = None) -> Generator[Fil
             on_disk = getattr(about, "st_blocks", 0) * 512  # a file with holes is longer than that
             yield File(where, stream, about.st_size, limit_of(caller, limit, on_disk))
     except OSError as error:
-        raise DataError(explain(where, "must be a readable file", error.strerror or str(error) or type(error).__name__)) from None
+        raise DataError(explain(where, "must be a readable file", reason(error))) from None
     except MemoryError:
         raise DataError(
             explain(where, "must fit into memory", "more than this process may take", f"set {VARIABLE} to less than is free")
@@ -153,6 +154,68 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """A new file with that content, on the disk when this returns."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace the file's content, or leave it unchanged; on the disk when this returns."""
+    new = path.with_name(f".new-{path.name}")
+    new.unlink(missing_ok=True)
+    try:
+        write_file(new, content)
+        os.rename(new, path)
+    except OSError:
+        with suppress(OSError):  # the next start removes it
+            new.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """As `replace_file`, in a folder that is made where it is missing; a `DataError` where it cannot be written."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, content)
+
+
+@contextmanager
+def writing(path: Path, what: str = "") -> Generator[None]:
+    """Errors of writing to ``path`` in this block become a `DataError`; ``what`` describes the content."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            explain(str(path), f"{what} must be writable".lstrip(), reason(error), "make room, or make the folder writable, and try again")
+        ) from None
+
+
+def reason(error: Exception) -> str:
+    """The system's message for an error."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+
+
+def parsed(line: bytes) -> dict[str, Any] | None:
+    """The JSON object in ``line``, None where it is not one."""
+    try:
+        return as_object(json.loads(line))
+    except (ValueError, RecursionError):
+        return None
+
+
+def as_object(value: Any) -> dict[str, Any] | None:
+    """A value from JSON if it is an object."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _refuse_special(where: str, mode: int) -> None:

@@ -37,7 +37,7 @@ from typednn.module.gradients import ChainGrad, ElementwiseGrad, deferred
 from typednn.module.module import Module
 from typednn.module.updates import inherited, update_parts
 from typednn.shapes import Flow
-from typednn.shapes.cures import rank_cure
+from typednn.shapes.cures import channels_cure, rank_cure
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -93,7 +93,8 @@ class Layer(_OneInput[In, Out, G], Forward[In, Out], Backward[Out, In], Update[G
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         if not _has_room(self.shape_after(inputs[0].shape)):
-            _follow(self, inputs[0], (self,), ("rank", "size", "part"))  # rank and sizes have been judged, in the words of a call
+            judged = () if self.shape_contracts else ("rank", "size", "part")  # in the words of a call
+            _follow(self, inputs[0], (self,), judged)
 
     @overload
     def __rshift__(self, other: "Elementwise[P]") -> "Chain[In, Out, str, G, ElementwiseGrad[Out, P]]": ...
@@ -246,7 +247,8 @@ class Input(Generic[In]):
         """Raise unless a batch ``x`` holds samples of this shape."""
         if tuple(x.shape[1:]) != self.sizes:
             rule = f'the input must be "batch {" ".join(map(str, self.sizes))}"'
-            cure = rank_cure("x", len(self.sizes) + 1, len(x.shape)) or "feed such samples or declare others"
+            cure = rank_cure("x", len(self.sizes) + 1, len(x.shape)) or channels_cure("x", x.shape, str(*self.sizes[-1:]))
+            cure = cure or "feed such samples or declare others"
             raise ShapeError(explain(f"{self!r}", rule, f"shape {tuple(x.shape)}", cure), model)
 
     def __repr__(self) -> str:

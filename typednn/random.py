@@ -38,6 +38,7 @@ __all__ = [
     "Normal",
     "Ones",
     "Rng",
+    "Seed",
     "Uniform",
     "XavierNormal",
     "XavierUniform",
@@ -379,6 +380,17 @@ class KaimingNormal(_Checked):
 
     def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
         return rng.normal(0.0, math.sqrt(2.0 / ((1.0 + self.a**2) * fans.of(self.fan))), shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """An integer below 2⁵³ and zeros: the state of a layer's own generator, its key and how often it was used."""
+
+    def __call__(self, rng: Rng, shape: tuple[int, ...], fans: Fans) -> Floats:
+        values = np.zeros(shape, np.float64)
+        values[0] = np.floor(rng.random((1,))[0] * 2.0**53)
+        return values
 
 
 _NAMED: Final[Mapping[str, Initialiser]] = MappingProxyType(

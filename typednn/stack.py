@@ -23,6 +23,7 @@ from typednn.layer import (
     AnyChainGrad,
     Chain,
     Elementwise,
+    FirstLayer,
     Input,
     Layer,
     MultiInput,
@@ -40,7 +41,7 @@ from typednn.module.gradients import Gradient
 from typednn.module.module import Module
 from typednn.shapes import Axis, Dim, Flow
 
-AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | Foreign"
+AnyLayer: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | FirstLayer[Any, Any, Any, Any] | Foreign"
 StackPart: TypeAlias = "Layer[Any, Any, Any, Any] | Elementwise[Any] | Positionwise[Any] | DynLayer"
 
 

@@ -269,3 +269,19 @@ def test_a_way_to_schedule_is_the_one_that_runs(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(dweight, f"_by_{axis}", lambda *arguments, axis=axis, build=build: (built.append(axis), build(*arguments))[1])
     schedules.measure("dweight", ("small", 1, 6, 5, 5, 3, 1, False), 0.001)
     assert built[1:] == ["pixels", *["in_channels"] * 4, *["out_channels"] * 4]
+
+
+@pytest.mark.parametrize(("factor", "agrees"), [(1.0001, True), (1.01, False), (float("nan"), False)])
+def test_layers_that_disagree_are_told(factor: float, agrees: bool) -> None:
+    layers = importlib.import_module("benchmarks.layers")
+
+    class Given:
+        def __init__(self, array: Any) -> None:
+            self.array = array
+
+        def results(self) -> dict[str, Any]:
+            return {"y": self.array, "dx": np.zeros(2)}
+
+    ones = np.ones(3, np.float32)
+    wrong = layers.compared("row", {"typednn": Given(ones), "torch": Given(ones), "torch-channels-last": Given(ones * np.float32(factor))})
+    assert ["y is" in each and each.endswith("torch-channels-last") for each in wrong] == [True] * (not agrees)

@@ -54,7 +54,10 @@ def test_check_with_layers_of_ones_own(typednn: Command, files: Path, tmp_path: 
     assert "import nowhere_at_all: No module named" in done.stderr
 
 
-@pytest.mark.parametrize("subject", ["Conv2d(2, 3, (3, 2), stride=2, bias=True)", "Linear(4, 2)", "MaxPool2d(2)", "Softmax()"])
+@pytest.mark.parametrize(
+    "subject",
+    ["Conv2d(2, 3, (3, 2), stride=2, bias=True)", "Linear(4, 2)", "MaxPool2d(2)", "Softmax()", "GLU()", "LSTM(3, 4)", "GroupNorm(2, 4)"],
+)
 def test_gradcheck_of_a_layer(typednn: Command, subject: str) -> None:
     done = typednn("gradcheck", subject)
     assert done.returncode == 0, done.stderr
@@ -77,6 +80,7 @@ def test_gradcheck_of_a_config(typednn: Command, files: Path) -> None:
         (["ReLU(3)"], "takes at most 0 arguments, got 1"),
         (["model"], "expects the name of a recipe or a config file that exists"),
         (["Linear(4, 2)", "--input", "5"], "expects 4 features, gets 5"),
+        (["Conv2d(2, 3, 50)"], "kernel does not fit"),
     ],
 )
 def test_gradcheck_refuses(typednn: Command, arguments: list[str], part: str) -> None:

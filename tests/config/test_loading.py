@@ -1,6 +1,7 @@
 """Files, imports, registered layers, the command line; and that nothing is allocated."""
 
 import inspect
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -86,7 +87,7 @@ def test_command_imports_what_it_is_told_to(tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text(ROWS + '[[layer]]\ntype = "Twice"\n')
     alone = run("m.toml", folder=tmp_path)
     assert alone.returncode == 1
-    assert alone.stderr.startswith('typednn check: m.toml:4:8: layer 0: unknown type "Twice"; there are Conv2d, Flatten, Identity, ')
+    assert re.match(r'typednn check: m.toml:4:8: layer 0: unknown type "Twice"; the nearest of \d+ are \w+(, \w+){7}\n', alone.stderr)
     told = run("m.toml", "--import", "my_layers", folder=tmp_path)
     assert (told.returncode, told.stdout) == (0, "     Stack\n  0  Twice()\n0 parameters\n")
     absent = run("m.toml", "--import", "no_such_module", folder=tmp_path)
@@ -264,7 +265,8 @@ def test_a_name_is_registered_once(registry: dict[str, type[Module]]) -> None:
 
 def test_every_layer_has_its_class_name_in_configs() -> None:
     public = {name for name in layers.__all__ if not name.endswith("Grad")}
-    assert public | {"Chain", "ElementwiseChain", "PositionwiseChain", "Sequential", "Stack"} == set(LAYERS)
+    blocks, chains = {"BasicBlock", "Bottleneck", "GPT2Block"}, {"Chain", "ElementwiseChain", "PositionwiseChain", "Sequential", "Stack"}
+    assert public | blocks | chains == set(LAYERS)
     assert all(kind.__name__ == name for name, kind in LAYERS.items())
 
 

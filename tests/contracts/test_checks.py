@@ -43,7 +43,7 @@ from typednn import (
 )
 from typednn.arrays import AnyArray
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, NotInitialised, ShapeError, TypednnError
-from typednn.layers import Conv2d, Flatten, Linear, LinearGrad, MaxPool2d, Pad2d, PerPosition, ReLU, Residual
+from typednn.layers import Conv1d, Conv2d, Flatten, Linear, LinearGrad, MaxPool2d, MultiHeadAttention, Pad2d, PerPosition, ReLU, Residual
 from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, accumulate, clip_grad_norm
 
@@ -163,7 +163,7 @@ def test_the_gradient_must_belong_to_the_layer() -> None:
         defined(__annotations__={"weight": Parameter[int]})
     with pytest.raises(DefinitionError, match="a parameter's axes are all named"):
         defined(__annotations__={"weight": Parameter[Float[AnyArray, "*any"]]})
-    with pytest.raises(DefinitionError, match="Array1 promises 1 axes"):
+    with pytest.raises(DefinitionError, match="Array1 promises 1 axis"):
         defined(__annotations__={"_x": Kept[Float[Array1, "a b"]]})
 
 
@@ -384,6 +384,42 @@ def test_mistakes_that_people_make_are_told() -> None:
     ]
 
 
+def test_mistakes_of_those_who_know_pytorch_are_told() -> None:
+    """Channels first, labels as floats, a loss's weight in the first place, a mask of numbers, a size that has no plural."""
+    rng = np.random.default_rng(0)
+    attention, images = MultiHeadAttention(8, 2, rng=rng), Input(8, 8, 3) >> Conv2d(3, 4, 3, rng=rng)
+    told = []
+    attempts: list[Any] = [
+        lambda: Conv2d(3, 4, 3, rng=rng).forward(array(2, 3, 8, 8)),
+        lambda: images.forward(array(2, 3, 8, 8)),
+        lambda: images.forward(array(2, 8, 3, 3)),
+        lambda: SoftmaxCrossEntropy().loss(array(2, 3), array(2)),  # type: ignore[arg-type]
+        lambda: SoftmaxCrossEntropy(array(3)),  # type: ignore[arg-type]
+        lambda: attention.forward(array(2, 5, 8), mask=array(2, 5)),  # type: ignore[arg-type]
+        lambda: attention.forward(array(2, 5, 7)),
+        lambda: attention.forward(array(8)),  # type: ignore[arg-type]
+        lambda: Conv1d(3, 4, 3, 2, padding="same"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(TypednnError) as caught:
+            attempt()
+        told.append(str(caught.value))
+    assert told == [
+        'Conv2d(3, 4, 3).forward: x must be "batch height width {self.in_channels}", self.in_channels = 3, got shape (2, 3, 8, 8): '
+        "axis 3 is 8, not 3; channels stand last: x.transpose(0, 2, 3, 1)",
+        'Input(8, 8, 3): the input must be "batch 8 8 3", got shape (2, 3, 8, 8); channels stand last: x.transpose(0, 2, 3, 1)',
+        'Input(8, 8, 3): the input must be "batch 8 8 3", got shape (2, 8, 3, 3); feed such samples or declare others',
+        'SoftmaxCrossEntropy(reduction=\'batchmean\').loss: target must be integer "batch *positions" or float "batch *positions classes", '
+        "got float32 of shape (2,); class labels are integers: target.astype(numpy.int64)",
+        f"SoftmaxCrossEntropy: reduction must be one of 'none', 'sum', 'mean', 'mean_batch', 'mean_feature', 'batchmean', got {array(3)!r}",
+        "MultiHeadAttention(8, 2).forward: mask must hold numbers of kind bool, got float32; convert it with mask.astype(numpy.bool)",
+        'MultiHeadAttention(8, 2).forward: x must be "batch time {self.embed_dim}", self.embed_dim = 8, got shape (2, 5, 7): '
+        "axis 2 is 7, not 8; make it 8, or build the layer with embed_dim=7",
+        'MultiHeadAttention(8, 2).forward: x must be "batch time {self.embed_dim}", self.embed_dim = 8, got shape (8,): 1 axis',
+        'Conv1d: padding="same" needs stride 1, got stride=2; give the padding in numbers',
+    ]
+
+
 MODEL: Any = Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2)
 
 
@@ -408,7 +444,7 @@ MODEL: Any = Input(4) >> Linear(4, 3) >> ReLU() >> Linear(3, 2)
         (lambda: Pad2d(1.5), "padding must be an integer of at least 0, got 1.5"),
         (lambda: clip_grad_norm(3, 1.0), "takes what backward gives, a Gradient, got int"),
         (lambda: accumulate([1, 2]), "takes what backward gives, a Gradient, got int"),
-        (lambda: SGD(groups="abc"), "groups are Group(names, ...), got 'a'"),
+        (lambda: SGD(groups="abc"), "groups are a list of Group(names, ...), got 'a'"),
         (lambda: Adam(betas=3), "betas are two numbers, got 3"),
         (lambda: Stack([Linear(3, 4)], input=5), "input is an Input, or one sample's sizes, got 5"),
         (lambda: gradcheck(3, array(1)), "takes a layer or model, got int"),

@@ -21,6 +21,7 @@ from typednn import (
     DynLayer,
     Forward,
     Gradient,
+    Incremental,
     InputGrad,
     IntArray1,
     Layer,
@@ -158,8 +159,12 @@ def defined(*bases: Any, **methods: Any) -> Any:
         (
             (Loss[Array2, IntArray1 | Array2],),
             {"loss_grad": (ROWS, IMAGES, ROWS)},
-            "Own.loss_grad, 'y': the Protocol promises 1 axes or 2 axes",
+            "Own.loss_grad, 'y': the Protocol promises 1 axis or 2 axes",
         ),
+        ((Incremental[Array2],), {"step": (ROWS, ROWS, ROWS)}, "Own.step, the result: is a tuple of 2, got Float"),
+        ((Incremental[Array2],), {"step": (IMAGES, ROWS, tuple[ROWS, ROWS])}, "Own.step, 'x': the Protocol promises 2 axes"),  # type: ignore[valid-type]
+        ((Incremental[Array2],), {"step": (ROWS, ROWS, tuple[Any, ROWS])}, "Own.step, the result[0]: is an array with named axes"),  # type: ignore[valid-type]
+        ((Incremental[Array2],), {"step": (ROWS, tuple[ROWS, ROWS])}, "Own.step: takes x and state, got x"),  # type: ignore[valid-type]
         ((DynLayer,), {"forward": (IMAGES, ROWS)}, "Own.forward, 'x': the Protocol promises 2 axes"),
         ((DynLayer,), {"backward": (ROWS, int)}, "must return a gradient dataclass"),
         ((Layer[Array2, Array2, RowGrad, S],), {"forward": (IMAGES, ROWS)}, "Own.forward, 'x': the Protocol promises 2 axes"),
@@ -327,6 +332,52 @@ def test_the_batch_is_kept_whatever_the_implementer_calls_its_axes(mode: str) ->
 
     with pytest.raises(ShapeError, match=r'grad must be "\*weights", got shape \(3, 4\)'):
         Steps().step(array(4, 3), array(3, 4))
+
+
+class Summed(Incremental[tuple[Array2, Array2]]):
+    """The sum of all positions, and of their squares; ``broken`` says what to get wrong."""
+
+    broken = ""
+
+    def step(
+        self,
+        x: Float[Array2, "batch features"],
+        state: tuple[Float[Array2, "batch features"], Float[Array2, "batch features"]] | None = None,
+    ) -> tuple[Float[Array2, "batch features"], tuple[Float[Array2, "batch features"], Float[Array2, "batch features"]]]:
+        total, squares = (0 * x, 0 * x) if state is None else state
+        y, after = total + x, (total + x, squares + x * x)
+        broken: dict[str, Any] = {"batch": (y[:1], after), "state": (y, (after[0], after[1][:1])), "alone": y, "three": (y, (*after, y))}
+        return broken.get(self.broken, (y, after))
+
+
+def test_steps_are_held_to_their_protocol(mode: str) -> None:
+    """Arrays within the state too, before and after calls that fitted."""
+    summed = Summed()
+    assert isinstance(summed, Incremental)
+    for _ in range(2):
+        _, state = summed.step(array(3, 2))
+        y, state = summed.step(array(3, 2), state)
+        np.testing.assert_array_equal(y, 2 * array(3, 2))
+        wrong: list[tuple[Any, Any, str]] = [
+            (array(3), state, r'x must be "batch features"'),
+            (array(4, 2), state, r'state\[0\] must be "batch features", got shape \(3, 2\): axis 0 is 3, not 4'),
+            (array(3, 2), (state[0], array(2, 2)), r"state\[1\] must be .* axis 0 is 2, not 3"),
+            (array(3, 2), (state[0], 3), r"state\[1\] must be an array, got int"),
+            (array(3, 2), state[:1], "state must be"),
+            (array(3, 2), state[0], "state must be"),
+        ]
+        for x, before, words in wrong:
+            with pytest.raises(CheckError, match=words):
+                summed.step(x, before)
+        for summed.broken, words in (
+            ("batch", r"result\[0\] must be .* axis 0 is 1, not 3"),
+            ("state", r"result\[1\]\[1\] must be .* axis 0 is 1, not 3"),
+            ("alone", "the result must be"),
+            ("three", r"result\[1\] must be"),
+        ):
+            with pytest.raises(CheckError, match=words):
+                summed.step(array(3, 2), state)
+        summed.broken = ""
 
 
 def test_next_grad_is_shaped_as_the_last_output(mode: str) -> None:

@@ -183,7 +183,7 @@ def test_folders_that_are_refused(tmp_path: Path) -> None:
         read_image_folder(tmp_path / "nowhere")
     folder_of(tmp_path)
     (tmp_path / "three").mkdir()
-    with pytest.raises(DataError, match="each class must have an image, got none in 'three'"):
+    with pytest.raises(DataError, match="each class must have PNG images, got none in 'three'"):
         read_image_folder(tmp_path)
     save(tmp_path / "three" / "a.png", np.zeros((5, 5), np.uint8))
     with pytest.raises(DataError, match=r"three.a\.png: the image must be 3 x 4, got 5 x 5; pass resize=True"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from fast_ops import on_every_target, quiet, widened
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from typednn import engines
@@ -39,6 +39,14 @@ def problems(draw):
     size = tuple(d * (k - 1) + 1 + more for d, k, more in zip(dilation, kernel, spare, strict=True))
     inward = draw(channels)
     return (*size, inward), (draw(channels), *kernel, inward), stride, dilation
+
+
+@st.composite
+def in_groups(draw):
+    """The same with groups: their channels are fewer than a vector, a part of one, or several, and not as many out as in."""
+    (height, width, _), (_, *kernel, _), stride, dilation = draw(problems())
+    groups, inward, outward = draw(st.sampled_from([(2, 3, 5), (5, 4, 4), (3, 8, 12), (2, 16, 48), (2, 32, 16), (4, 6, 2), (2, 2, 1)]))
+    return (height, width, groups * inward), (groups * outward, *kernel, inward), stride, dilation
 
 
 def normal(seed, *shape, dtype=np.float32):
@@ -81,16 +89,35 @@ def assert_close(got, exact, magnitudes, terms):
     assert (np.abs(got - exact) <= (terms + 8) * np.finfo(got.dtype).eps * magnitudes).all()
 
 
+drawn = {
+    "batch": st.sampled_from([1, 2, 3, 9, 17]),
+    "biased": st.booleans(),
+    "threads": st.integers(1, 2),
+    "seed": seeds,
+    "dtype": st.sampled_from(FLOATS),
+}
+
+
 @settings(max_examples=40, deadline=None)
-@given(
-    problem=problems(),
-    batch=st.sampled_from([1, 2, 3, 9, 17]),
-    biased=st.booleans(),
-    threads=st.integers(1, 2),
-    seed=seeds,
-    dtype=st.sampled_from(FLOATS),
-)
+@given(problem=problems(), **drawn)
 def test_forward_and_backward_are_the_reference(problem, batch, biased, threads, seed, dtype):
+    assert_is_the_reference(problem, batch, biased, threads, seed, dtype)
+
+
+ALONE = (5, 6, 128), (128, 3, 3, 16), (1, 1), (1, 1)  # threads share each image
+ADDED = (3, 2, 8), (8, 2, 2, 4), (1, 1), (1, 1)  # of so many images that they are added in double precision
+
+
+@settings(max_examples=12, deadline=None)
+@given(problem=in_groups(), **drawn)
+@example(problem=ALONE, batch=2, biased=False, threads=2, seed=0, dtype=np.float32)
+@example(problem=ADDED, batch=2100, biased=True, threads=2, seed=0, dtype=np.float32)
+def test_groups_are_the_reference(problem, batch, biased, threads, seed, dtype):
+    """X-N1."""
+    assert_is_the_reference(problem, batch, biased, threads, seed, dtype)
+
+
+def assert_is_the_reference(problem, batch, biased, threads, seed, dtype):
     image, shape, stride, dilation = problem
     x, weight = normal(seed, batch, *image, dtype=dtype), normal(seed, *shape, dtype=dtype)
     bias = normal(seed, shape[0], dtype=dtype) if biased else None
@@ -105,12 +132,30 @@ def test_forward_and_backward_are_the_reference(problem, batch, biased, threads,
     exact = right_back(widened(next_grad), wide[0], wide[1], stride, dilation)
     bounds = right_back(np.abs(widened(next_grad)), sizes[0], sizes[1], stride, dilation)
     pixels = np.prod(next_grad.shape[:3])
-    for one, expected, bound, terms in zip(got, exact, bounds, (np.prod(shape[:3]), pixels, pixels), strict=True):
+    of_pixel = np.prod(shape[:3]) * shape[3] // image[2]
+    for one, expected, bound, terms in zip(got, exact, bounds, (of_pixel, pixels, pixels), strict=True):
         assert_close(one, expected, bound, terms)
 
 
+def test_so_many_weights_that_threads_share_them():
+    """More than two million: each is summed over the whole batch, here two groups of images, the second one smaller."""
+    x, shape, window = normal(0, 70, 4, 4, 512), (456, 3, 3, 512), Window(padding=(1, 1, 1, 1))
+    next_grad = normal(1, 70, 4, 4, 456)
+    found = []
+    for threads in (1, 2):
+        engines.set_threads(threads)
+        found.append(conv2d.backward(next_grad, x, np.zeros(shape, np.float32), window, wants_input=False)[1])
+    np.testing.assert_array_equal(*found)
+    wide = widened(x), widened(next_grad)
+    zeros = np.zeros(shape)
+    exact, bounds = (
+        reference.backward(change(wide[1]), change(wide[0]), zeros, window, wants_input=False)[1] for change in (np.asarray, np.abs)
+    )
+    assert_close(found[0], exact, bounds, 70 * 16)
+
+
 # One for each way: lanes along output channels, along pixels, along input channels, along taps; with a tail or not; strided, dilated;
-# many channels, laid out anew by blocks; images so small that a tile takes several.
+# many channels, laid out anew by blocks; images so small that a tile takes several; groups, of fewer channels than a vector, or of three.
 WAYS = {
     "channels": ((9, 11, 16), (16, 3, 3, 16), (1, 1), (1, 1)),
     "channels with a tail": ((7, 9, 3), (18, 3, 2, 3), (1, 1), (1, 2)),
@@ -118,9 +163,12 @@ WAYS = {
     "planes of pixels": ((6, 41, 3), (3, 2, 3, 3), (1, 2), (1, 1)),
     "input channels": ((5, 7, 32), (3, 3, 3, 32), (1, 1), (1, 1)),
     "taps": ((9, 8, 6), (16, 5, 5, 6), (1, 1), (1, 1)),
-    "blocks of channels": ((9, 8, 64), (48, 3, 3, 64), (1, 1), (1, 1)),
+    "blocks of channels": ((9, 8, 64), (48, 3, 2, 64), (1, 1), (1, 1)),
     "small images": ((4, 3, 33), (70, 3, 2, 33), (1, 1), (1, 1)),
     "strided": ((7, 9, 5), (20, 3, 3, 5), (2, 3), (1, 1)),
+    "groups": ((7, 9, 12), (24, 3, 2, 4), (1, 1), (1, 2)),
+    "groups of vectors": ((5, 6, 32), (96, 3, 3, 16), (1, 1), (1, 1)),
+    "strided groups": ((7, 9, 32), (16, 3, 3, 16), (2, 3), (1, 1)),
 }
 
 
@@ -183,7 +231,7 @@ def test_who_runs_what():
 
 
 @quiet
-@pytest.mark.parametrize("way", ["channels", "pixels", "taps"])
+@pytest.mark.parametrize("way", ["channels", "pixels", "taps", "groups"])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_infinite_weights_meet_no_zeros(way, dtype):
     """The zeros around dy would make NaN of them; lanes along taps need no such zeros."""
@@ -218,7 +266,10 @@ print("halide" in sys.modules)
     assert said[1].strip() == "False"
 
 
-@pytest.mark.parametrize("way", ["channels with a tail", "pixels", "planes of pixels", "input channels", "taps", "small images", "strided"])
+@pytest.mark.parametrize(
+    "way",
+    ["channels with a tail", "pixels", "planes of pixels", "input channels", "taps", "small images", "strided", "groups", "strided groups"],
+)
 def test_on_every_target(way, tmp_path):
     image, shape, stride, dilation = WAYS[way]
     geometry = cpu.geometry_of(image, shape, Window(stride, dilation))

@@ -39,7 +39,7 @@ WAYS: dict[str, Shape] = {
     "pixels": ((28, 28, 1), (6, 5, 5), pooled(2, (2, 2, 2, 2))),
     "long rows of planes": ((6, 37, 2), (5, 3, 3), pooled(2, (1, 1, 1, 1))),
     "channels": ((14, 14, 6), (16, 5, 5), pooled(2)),
-    "blocks of channels": ((7, 6, 48), (48, 3, 3), pooled(None, (1, 1, 1, 1))),
+    "blocks of channels": ((7, 6, 48), (48, 3, 2), pooled(None, (1, 1, 1, 1))),
     "tails of channels": ((6, 5, 33), (21, 2, 3), pooled(2, (1, 0, 0, 1))),
     "input channels": ((7, 9, 32), (3, 3, 3), pooled(3, (1, 1, 1, 1))),
     "dilated": ((9, 11, 3), (17, 3, 2), pooled(None, (0, 2, 1, 0), (2, 3))),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import counting
-from typednn.kernels.pointwise import cross_entropy
+from typednn.kernels.pointwise_losses import cross_entropy
 
 pytestmark = [needs_halide, quiet]
 

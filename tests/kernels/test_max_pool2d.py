@@ -17,21 +17,24 @@ IMAGE = np.array([[1.0, 2, 5, 3], [3, 4, 2, 1], [3, 2, 3, 7], [6, 1, 2, 1]])[Non
 
 @st.composite
 def geometries(draw):
-    """(height, width), kernel, stride, dilation; up to 3 pixels more than the kernel needs, so that strides leave a remainder."""
+    """(height, width), kernel, stride, dilation, padding; up to 3 pixels more than the kernel needs, so that strides leave a remainder."""
     kernel, stride, dilation, spare = (draw(st.tuples(st.integers(low, 3), st.integers(low, 3))) for low in (1, 1, 1, 0))
     size = tuple(d * (k - 1) + 1 + more for d, k, more in zip(dilation, kernel, spare, strict=True))
-    return size, kernel, stride, dilation
+    padding = tuple(draw(st.integers(0, (d * (k - 1) + 1) // 2)) for d, k in zip(dilation, kernel, strict=True))
+    return size, kernel, stride, dilation, padding
 
 
-def loops(x, kernel, stride, dilation):
-    """Eq 38 with the stride, a comparison at a time."""
+def loops(x, kernel, stride, dilation, padding):
+    """Eq 38 with the stride, a comparison at a time; what lies outside the image is passed over."""
     batch, height, width, channels = x.shape
-    out = tuple((size - d * (k - 1) - 1) // s + 1 for size, k, s, d in zip((height, width), kernel, stride, dilation, strict=True))
+    axes = zip((height, width), kernel, stride, dilation, padding, strict=True)
+    out = tuple((size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, d, p in axes)
     y, index = np.zeros((batch, *out, channels)), np.zeros((batch, *out, channels), int)
     for b, r, c, k in np.ndindex(y.shape):
         best, winner = -np.inf, 0
         for i, j in np.ndindex(kernel):
-            pixel = x[b, r * stride[0] + i * dilation[0], c * stride[1] + j * dilation[1], k]
+            row, column = r * stride[0] + i * dilation[0] - padding[0], c * stride[1] + j * dilation[1] - padding[1]
+            pixel = x[b, row, column, k] if 0 <= row < height and 0 <= column < width else -np.inf
             if pixel > best:
                 best, winner = pixel, i * kernel[1] + j
         y[b, r, c, k], index[b, r, c, k] = best, winner
@@ -42,12 +45,12 @@ def loops(x, kernel, stride, dilation):
 @given(geometry=geometries(), batch=st.integers(1, 2), channels=st.integers(1, 3), levels=st.integers(1, 9), seed=seeds)
 def test_forward_is_the_loop(geometry, batch, channels, levels, seed):
     """P-L13, P-L17: few distinct values, hence many ties; some pixels NaN or -inf."""
-    size, kernel, stride, dilation = geometry
+    size, *window = geometry
     x = np.random.default_rng(seed).integers(0, levels + 2, (batch, *size, channels)).astype(float)
     x[x == levels], x[x == levels + 1] = np.nan, -np.inf
     x.setflags(write=False)
-    y, index = max_pool2d.forward(x, kernel, stride, dilation)
-    expected, winners = loops(x, kernel, stride, dilation)
+    y, index = max_pool2d.forward(x, *window)
+    expected, winners = loops(x, *window)
     np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(index, winners)
 
@@ -56,12 +59,12 @@ def test_forward_is_the_loop(geometry, batch, channels, levels, seed):
 @given(geometry=geometries(), batch=st.integers(1, 2), channels=st.integers(1, 2), seed=seeds)
 def test_backward_is_the_slope(normal, distinct, assert_slope, geometry, batch, channels, seed):
     """P-L13: overlapping windows are summed (eq 39); non-square kernels."""
-    size, kernel, stride, dilation = geometry
+    size, *window = geometry
     x = distinct(seed, batch, *size, channels)
-    y, index = max_pool2d.forward(x, kernel, stride, dilation)
-    next_grad = normal(seed, *y.shape)
-    dx = max_pool2d.backward(next_grad, index, x.shape, kernel, stride, dilation)
-    assert_slope(dx, lambda at: max_pool2d.forward(at, kernel, stride, dilation)[0], x, next_grad)
+    y, index = max_pool2d.forward(x, *window)
+    next_grad = np.where(np.isfinite(y), normal(seed, *y.shape), 0.0)  # -inf where a dilated window lies in the border alone
+    dx = max_pool2d.backward(next_grad, index, x.shape, *window)
+    assert_slope(dx, lambda at: np.where(np.isfinite(y), max_pool2d.forward(at, *window)[0], 0.0), x, next_grad)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from typednn.kernels.pointwise import mse
+from typednn.kernels.pointwise_losses import mse
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import counting
-from typednn.kernels.pointwise import mse, mse_forward_and_backward
+from typednn.kernels.pointwise_losses import mse, mse_forward_and_backward
 
 pytestmark = [needs_halide, quiet]
 

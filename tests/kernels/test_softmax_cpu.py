@@ -60,5 +60,5 @@ def test_a_row_of_one_is_left_to_the_reference():
 @pytest.mark.parametrize("features", [3, 10, 37, 300])
 def test_on_every_target(features, tmp_path):
     x, other, shapes = numbers(0, 9, features), numbers(1, 9, features), [((9, features), np.float32)]
-    every_target(cpu._kernels[features, x.dtype][0], (x,), shapes, tmp_path)
-    every_target(cpu._kernels[features, x.dtype][1], (x, other), shapes, tmp_path, rtol=1e-4)
+    every_target(cpu.plan(x)[0], (x,), shapes, tmp_path)
+    every_target(cpu.plan(x)[1], (x, other), shapes, tmp_path, rtol=1e-4)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.kernels import softmax, softmax_cross_entropy
-from typednn.kernels.pointwise import cross_entropy
+from typednn.kernels.pointwise_losses import cross_entropy
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from typednn.engines import counting, using
 from typednn.kernels import softmax_cross_entropy
+from typednn.kernels.class_targets import probabilities
 from typednn.kernels.softmax_cross_entropy import cpu
 
 pytestmark = [needs_halide, quiet]
@@ -80,6 +81,45 @@ def test_one_pass_gives_the_bits_of_two(batch, classes, special, labelled, scale
     assert grad.tobytes() == softmax_cross_entropy.backward(logits, target, 1 / batch).tobytes()
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    batch=batches,
+    classes=st.sampled_from([2, 3, 10, 37, 64]),
+    special=st.booleans(),
+    labelled=st.booleans(),
+    weighted=st.booleans(),
+    smoothing=st.sampled_from([0.0, 0.1]),
+    ignored=st.sampled_from([-100, -1, 1]),
+    seed=seeds,
+    dtype=floats,
+)
+def test_weights_smoothing_and_an_ignored_class(batch, classes, special, labelled, weighted, smoothing, ignored, seed, dtype):
+    """As the reference with the target's probabilities written out; labels that are no class stay zeros."""
+    logits = numbers(seed, batch, classes, special=special, dtype=dtype)
+    rng = np.random.default_rng(seed)
+    target = rng.integers(-1, classes + 1, batch) if labelled else targets(seed, batch, classes, True, dtype)
+    weight = rng.uniform(0.1, 3, classes).astype(dtype) if weighted else None
+    q = probabilities(logits, target, weight, smoothing, ignored)
+    loss = agree_with(q, "softmax_cross_entropy.forward", (logits, target), (weight, smoothing, ignored), error_of_loss)
+    grad = agree_with(q, "softmax_cross_entropy.backward", (logits, target, 0.25), (weight, smoothing, ignored), error_of_gradient)
+    both = softmax_cross_entropy.forward_and_backward(logits, target, 0.25, weight, smoothing, ignored)
+    assert [each.tobytes() for each in both] == [loss.tobytes(), grad.tobytes()]
+
+
+def agree_with(q, name, arguments, more, magnitude):
+    """`agree`, where the error counts the roundings of q too."""
+
+    def size(logits, target, *rest):
+        return 2 * magnitude(logits, q.astype(logits.dtype), *rest[: len(arguments) - 2])
+
+    return agree(name, getattr(softmax_cross_entropy, name.split(".")[1]), *arguments, *more, magnitude=size)[0]
+
+
+def test_weights_of_another_length_are_left_to_the_reference():
+    with pytest.raises(ValueError, match="broadcast"):
+        softmax_cross_entropy.forward(numbers(0, 6, 5), np.arange(6) % 5, numbers(0, 4))
+
+
 def test_a_target_of_another_float_dtype_is_left_to_the_reference():
     for dtype, other in ((np.float32, np.float64), (np.float64, np.float32)):
         logits, target = numbers(0, 6, 5, dtype=dtype), targets(0, 6, 5, True, other)
@@ -123,3 +163,9 @@ def test_on_every_target(classes, tmp_path):
     logits, target, shapes = numbers(0, 9, classes), targets(1, 9, classes, True), [((9, classes), np.float32)]
     for wanted in (target, np.arange(9, dtype=np.int64) % classes):
         every_target(cpu._kernel[classes, wanted.ndim == 1, logits.dtype], (logits, wanted, 0.1), shapes * 2, tmp_path, rtol=1e-4)
+
+
+def test_weights_on_every_target(tmp_path):
+    logits, shapes = numbers(0, 9, 10), [((9, 10), np.float32)]
+    arguments = logits, np.arange(9, dtype=np.int64), abs(numbers(1, 10)), 0.1, 0.5
+    every_target(cpu._kernel[10, True, logits.dtype, True, 3], arguments, shapes * 2, tmp_path, rtol=1e-4)

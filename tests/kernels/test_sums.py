@@ -158,5 +158,5 @@ def test_on_every_target(tmp_path: Path) -> None:
     for weight, wants_input in (((5, in_features), True), ((5, 3), False)):
         on_every_target(private._backward[weight, RELU, wants_input, False], tmp_path, extent=batch)
     on_every_target(private._forward[True, (3, 20_003), True, IDENTITY], tmp_path, extent=1)
-    on_every_target(softmax.cpu._kernels[40_001, np.dtype(np.float32)][0], tmp_path, extent=2)
+    on_every_target(softmax.cpu.plan(np.empty((1, 40_001), np.float32))[0], tmp_path, extent=2)
     on_every_target(conv2d.cpu.dweight_kernel(Sizes((3, 3), 1, 2, (2, 2)), IDENTITY, images="many"), tmp_path, extent=9)

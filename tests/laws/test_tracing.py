@@ -11,7 +11,7 @@ from tests.layer_cases import LayerCase
 from typednn.arrays import is_array
 from typednn.engines import counting, observing, using
 from typednn.layers import Linear, ReLU
-from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
+from typednn.losses import L1, MSE, BCEWithLogits, CosineSimilarity, CrossEntropy, Huber, KLDiv, SoftmaxCrossEntropy
 from typednn.optim import SGD, Adam, AdamW, accumulate, clip_grad_norm
 from typednn.optim.optimizer import GradientOptimizer
 
@@ -70,7 +70,10 @@ def test_layers(case: LayerCase, engine: str) -> None:
         assert tracer.knows(layer.forward(*inputs))
 
 
-@pytest.mark.parametrize("loss", [MSE(), CrossEntropy(), SoftmaxCrossEntropy()], ids=lambda loss: type(loss).__name__)
+LOSSES = [MSE(), CrossEntropy(), SoftmaxCrossEntropy(), L1(), Huber(), BCEWithLogits(), KLDiv(), CosineSimilarity()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_losses(loss: Any, engine: str) -> None:
     rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from typednn import Array1, Array2, Gradient, Kept, Layer, Loss, Module, Parameter, S, testing
 from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError, MissingExtra
-from typednn.layers import Linear
+from typednn.layers import RNN, Linear
 from typednn.optim import SGD
 from typednn.testing import LAYER_LAWS, LOSS_LAWS, OPTIMIZER_LAWS, LawBroken, check_layer, check_loss, check_optimizer
 
@@ -437,6 +437,8 @@ def test_bad_arguments_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         check_loss(3)
     with pytest.raises(ArgumentError, match="check_optimizer: takes an optimizer, with a step"):
         check_optimizer(SGD)
+    with pytest.raises(ArgumentError, match="takes an optimizer"):
+        check_optimizer(RNN(2, 2))
     monkeypatch.setitem(__import__("sys").modules, "hypothesis", None)
     with pytest.raises(MissingExtra, match=r"needs the package hypothesis, .*pip install 'typednn\[testing\]', or give the inputs"):
         check_layer(Linear(3, 2))

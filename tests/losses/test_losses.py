@@ -12,7 +12,7 @@ from typednn.backends import to_numpy
 from typednn.engines import using
 from typednn.errors import ArgumentError, DTypeError, ShapeError
 from typednn.layers import Linear, Softmax
-from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
+from typednn.losses import L1, MSE, BCEWithLogits, CosineSimilarity, CrossEntropy, Huber, KLDiv, SoftmaxCrossEntropy
 from typednn.losses.reduction import REDUCTIONS
 from typednn.testing.subject import locked
 
@@ -128,7 +128,14 @@ def test_labels_and_one_hot_agree() -> None:
         np.testing.assert_array_equal(loss.loss_grad(scores, labels), loss.loss_grad(scores, hot))
 
 
-@pytest.mark.parametrize("loss", [MSE(), CrossEntropy(), SoftmaxCrossEntropy()], ids=repr)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(MSE(), CrossEntropy(), SoftmaxCrossEntropy(), SoftmaxCrossEntropy(weight=[1, 2, 0, 3], label_smoothing=0.1), L1(), Huber()),
+        *(BCEWithLogits(), BCEWithLogits(pos_weight=[1, 2, 3, 4]), KLDiv(), KLDiv(log_target=True), CosineSimilarity()),
+    ],
+    ids=repr,
+)
 def test_losses_on_an_array_that_refuses_what_cupy_refuses(loss: Any) -> None:
     import strict_array
 
@@ -147,7 +154,7 @@ def _same_on_both(loss: Any, strict_array: Any) -> None:
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("kind", [MSE, CrossEntropy, SoftmaxCrossEntropy])
+@pytest.mark.parametrize("kind", [MSE, CrossEntropy, SoftmaxCrossEntropy, L1, Huber, BCEWithLogits, KLDiv, CosineSimilarity])
 def test_the_value_stays_on_its_device_until_it_is_read(kind: Any, reduction: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import strict_array
 
@@ -163,8 +170,9 @@ def test_the_value_stays_on_its_device_until_it_is_read(kind: Any, reduction: An
         np.testing.assert_array_equal(to_numpy(array), value)
         np.testing.assert_array_equal(to_numpy(array), loss.loss_array(p, t))
     assert type(array) is strict_array.StrictArray
-    assert type(value) is (np.ndarray if np.ndim(value) else float)
-    assert array.dtype == (np.float32 if np.ndim(value) else np.float64)
+    one = reduction in TO_NUMBER
+    assert type(value) is (float if one else np.ndarray if np.ndim(value) else np.float32)
+    assert array.dtype == (np.float64 if one else np.float32)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -216,7 +224,7 @@ def test_bad_arguments_are_told() -> None:
         SoftmaxCrossEntropy().loss(np.zeros((2, 3)), np.array([0, 3]))
     with pytest.raises(ArgumentError, match="labels are 0 to 2, got -1 in row 0"):
         SoftmaxCrossEntropy().loss_grad(np.zeros((2, 3)), np.array([-1, 2]))
-    with pytest.raises(ShapeError, match='target must be "batch", got shape'):
+    with pytest.raises(ShapeError, match=r'target must be "batch \*positions", got shape \(3,\): axis 0 is 3, not 2'):
         SoftmaxCrossEntropy().loss(np.zeros((2, 3)), np.array([0, 1, 2]))
     with pytest.raises(DTypeError, match="target must hold numbers of kind float, got int64"):
         CrossEntropy().loss(np.zeros((2, 3)), np.zeros((2, 3), np.int64))

@@ -88,7 +88,7 @@ class Slope(Gradient):
         (lambda: linear(weight=[[1.0]]), DeviceError, "LinearGrad: weight must be an array, got list"),
         (lambda: linear(bias=3.0), DeviceError, "LinearGrad: bias must be an array, got float"),
         (lambda: linear(weight=np.float32(1)), DeviceError, "weight must be an array, got numpy.float32"),
-        (lambda: linear(weight=array(4)), ShapeError, 'weight must be "out_features in_features", got shape (4,): 1 axes'),
+        (lambda: linear(weight=array(4)), ShapeError, 'weight must be "out_features in_features", got shape (4,): 1 axis'),
         (lambda: linear(weight=array(4, 5)), ShapeError, "axis 1 is 5, not 3"),
         (lambda: linear(bias=array(5)), ShapeError, "axis 0 is 5, not 4"),
         (lambda: linear(bias=array(0)), ShapeError, "axis 0 is empty"),

@@ -149,7 +149,7 @@ def test_layers_of_the_user_run_once(compiled_together: list[set[str]]) -> None:
     """They may print, or draw from a generator that is not theirs."""
     import own_layers  # it registers its layers, which other tests would find at their collection
 
-    model = Input(23) >> Linear(23, 17) >> own_layers.RMSNorm(17) >> Linear(17, 24)
+    model = Input(23) >> Linear(23, 17) >> own_layers.ScaleNorm(17) >> Linear(17, 24)
     assert not is_known(model)
     model.init(np.random.default_rng(0)).forward(images(9, 23))
     assert compiled_together == []

@@ -17,7 +17,29 @@ from typednn.errors import ArgumentError, StateDictError, StateError
 from typednn.layer import Chain, Input
 from typednn.layers import Linear, PReLU, ReLU, Tanh
 from typednn.losses import MSE
-from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, GradientOptimizer, Group, StepLR, accumulate, clip_grad_norm, l2_penalty
+from typednn.optim import (
+    EMA,
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    AdamW,
+    ConstantLR,
+    CosineLR,
+    ExponentialLR,
+    GradientOptimizer,
+    Group,
+    LinearLR,
+    Lion,
+    OneCycleLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    RMSprop,
+    StepLR,
+    accumulate,
+    clip_grad_norm,
+    l2_penalty,
+)
 from typednn.testing.subject import bits, values
 
 FACTORIES: dict[str, Any] = {
@@ -26,6 +48,13 @@ FACTORIES: dict[str, Any] = {
     "nesterov": lambda **more: SGD(0.1, momentum=0.9, nesterov=True, **more),
     "Adam": lambda **more: Adam(0.01, **more),
     "AdamW": lambda **more: AdamW(0.01, **more),
+    "AMSGrad": lambda **more: Adam(0.01, amsgrad=True, **more),
+    "RMSprop": lambda **more: RMSprop(0.01, **more),
+    "RMSprop, all arrays": lambda **more: RMSprop(0.003, 0.9, momentum=0.5, centered=True, **more),
+    "Adagrad": lambda **more: Adagrad(0.1, lr_decay=1e-3, initial_accumulator_value=0.1, **more),
+    "Adadelta": lambda **more: Adadelta(2.0, **more),
+    "Lion": lambda **more: Lion(0.01, **more),
+    "averaged": lambda **more: Adam(0.01, ema=0.9, **more),
 }
 
 
@@ -54,7 +83,7 @@ def test_sgd_is_eq_44() -> None:
 
 
 def test_three_meanings_of_weight_decay() -> None:
-    """P-S5: eq 46 couples with the learning rate, eq 47 does not; they meet at decay = 2·lr·l2."""
+    """P-S5, Z-O2: eq 46 couples with the learning rate, eq 47 does not; they meet at decay = 2·lr·l2."""
     w, g, lr = np.array([1.5, -2.0]), np.array([0.5, 0.25]), 0.1
 
     def after(optimizer: Any) -> Any:
@@ -356,6 +385,39 @@ def test_a_bound_optimizer_looks_all_parameters_up_at_once(monkeypatch: pytest.M
         (lambda: Adam(betas=(0.9,)), "betas are two numbers"),
         (lambda: StepLR(0.1, 0), "step_size must be an integer of at least 1, got 0"),
         (lambda: CosineLR(0.1, 5, 5), "total_steps must be an integer of at least 6, got 5"),
+        (lambda: ExponentialLR(0.1, -1.0), "gamma must be a finite number with 0 <= gamma"),
+        (lambda: LinearLR(0.1, total_iters=0), "total_iters must be an integer of at least 1, got 0"),
+        (lambda: PolynomialLR(0.1, power=-1), "power must be a finite number with 0 <= power"),
+        (lambda: OneCycleLR(0.1, 10, pct_start=1.5), "OneCycleLR: pct_start is a share of the steps, at most 1, got 1.5"),
+        (lambda: OneCycleLR(0.1, 10, div_factor=0.0), "OneCycleLR: div_factor is a divisor, got 0"),
+        (lambda: OneCycleLR(0.1, 10, anneal_strategy="steep"), "anneal_strategy must be one of 'cos', 'linear', got 'steep'"),
+        (lambda: OneCycleLR(0.1, 10, three_phase=1), "three_phase is True or False, got 1"),
+        (lambda: ReduceLROnPlateau(0.1, factor=1.0), "factor must be a finite number with 0 <= factor < 1, got 1.0"),
+        (lambda: ReduceLROnPlateau(0.1, "least"), "mode must be one of 'min', 'max', got 'least'"),
+        (lambda: ReduceLROnPlateau(0.1, patience=-1), "patience must be an integer of at least 0, got -1"),
+        (lambda: EMA(1.0), "EMA: decay must be a finite number with 0 <= decay < 1, got 1.0"),
+        (lambda: EMA(warmup=3), "EMA: warmup is True or False, got 3"),
+        (lambda: SGD(ema=1.5), "SGD: ema must be a finite number with 0 <= ema < 1, got 1.5"),
+        (lambda: SGD(maximize="yes"), "SGD: maximize is True or False, got 'yes'"),
+        (lambda: Adam(amsgrad=1), "Adam: amsgrad is True or False, got 1"),
+        (lambda: RMSprop(alpha=1.0), "RMSprop: alpha must be a finite number with 0 <= alpha < 1, got 1.0"),
+        (lambda: RMSprop(centered=0), "RMSprop: centered is True or False, got 0"),
+        (lambda: RMSprop(momentum=-0.1), "RMSprop: momentum must be a finite number with 0 <= momentum"),
+        (lambda: Adagrad(initial_accumulator_value=-1), "initial_accumulator_value must be a finite number with 0 <="),
+        (lambda: Adadelta(rho=-0.1), "Adadelta: rho must be a finite number with 0 <= rho < 1, got -0.1"),
+        (lambda: Lion(betas=(0.9,)), "Lion: betas are two numbers, got (0.9,)"),
+        (
+            lambda: SGD(groups=[Group("*", frozen=1)]),
+            "SGD, group '*': frozen is True or False, and a frozen group has no other setting, got",
+        ),
+        (lambda: SGD(groups=[Group("*", lr=0.1, frozen=True)]), "got frozen=True and lr"),
+        (lambda: SGD(groups=[Group("*.bias", lr=-0.1)]), "SGD, group '*.bias': lr must be a finite number with 0 <= lr < inf, got -0.1"),
+        (lambda: SGD(groups=Group("*.bias")), "SGD: groups are a list of Group(names, ...), got Group(names='*.bias'"),
+        (lambda: SGD(groups=None), "SGD: groups are a list of Group(names, ...), got None"),
+        (lambda: SGD(groups=[Group(3)]), 'SGD: a group\'s names are one pattern, got 3; such as "*.bias"'),
+        (lambda: SGD(10**5000), "SGD: lr must be a finite number with 0 <= lr < inf, got an integer beyond the largest float"),
+        (lambda: ReduceLROnPlateau(0.1, metric=3), 'ReduceLROnPlateau: metric is the name of a metric, got 3; such as "loss"'),
+        (lambda: SGD(ReduceLROnPlateau(0.1)).observe({}), "ReduceLROnPlateau watches one of no metrics, got 'loss'"),
     ],
 )
 def test_bad_arguments_are_told(make: Any, words: str) -> None:
@@ -364,10 +426,21 @@ def test_bad_arguments_are_told(make: Any, words: str) -> None:
     assert words in str(caught.value)
 
 
+def test_names_of_a_deep_model_are_not_all_told() -> None:
+    deep = Stack([Linear(3, 2), *(Linear(2, 2) for _ in range(19))], input=(3,)).init(np.random.default_rng(0))
+    with pytest.raises(ArgumentError, match=r"there are 0\.weight, .*, 5\.bias, and 28 more$"):
+        SGD(groups=[Group("none*")]).bind(deep)
+    averaged = SGD(ema=0.9).bind(deep)
+    train(deep, averaged, 1)
+    with pytest.raises(StateDictError, match=r"got (unexpected '\d+\.\w+\.ema'; ){12}and 28 more$"):
+        SGD().bind(deep).load_state_dict(averaged.state_dict())
+
+
 # ------------------------------------------------------------------ before the step
 
 
 def test_clipping_is_by_the_norm_of_all_parameters() -> None:
+    """Z-O2."""
     net = model()
     gradient = net.backward(net.forward(values((5, 3), 0, np.float32)))
     norm = math.sqrt(sum(float(np.sum(leaf.astype(np.float64) ** 2)) for leaf in net.gradients(gradient)))
@@ -546,6 +619,13 @@ def test_a_users_own_optimizer_has_settings_of_its_own() -> None:
         (Adam, "betas", (0.9, 1.0), "beta2 must be a finite number with 0 <= beta2 < 1"),
         (Adam, "betas", 0.9, "betas are two numbers, got 0.9"),
         (AdamW, "eps", -1e-8, "AdamW: eps must be a finite number with 0 <= eps"),
+        (Adam, "amsgrad", True, "amsgrad is said when the optimizer is built, got a value set later; build another Adam"),
+        (SGD, "maximize", True, "maximize is said when the optimizer is built"),
+        (SGD, "ema", 0.9, "ema is said when the optimizer is built"),
+        (RMSprop, "momentum", 0.9, "momentum is said when the optimizer is built"),
+        (RMSprop, "alfa", 0.9, "RMSprop: what can be set is alpha, eps, lr, got 'alfa'"),
+        (Lion, "betas", 0.9, "Lion: betas are two numbers, got 0.9"),
+        (Adagrad, "lr_decay", math.nan, "Adagrad: lr_decay must be a finite number"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_and_changes_nothing(make: Any, name: str, value: Any, words: str) -> None:

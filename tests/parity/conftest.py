@@ -55,9 +55,19 @@ class Peer:
         return {name: self.tensor(array, learnt=True) for name, array in arrays.items()}
 
     def compare(
-        self, layer: Any, x: Any, formula: Callable[..., Any], *, seed: int = 0, ulps: float = ULPS, gradient_ulps: float | None = None
+        self,
+        layer: Any,
+        x: Any,
+        formula: Callable[..., Any],
+        *,
+        others: tuple[Any, ...] = (),
+        seed: int = 0,
+        ulps: float = ULPS,
+        gradient_ulps: float | None = None,
     ) -> None:
         """Output and every gradient of ``layer`` against ``formula(x, **parameters)`` and PyTorch's own differentiation.
+
+        ``others`` are further inputs of the layer, which have no derivative.
 
         ``formula`` works on tensors laid out as typednn's: where PyTorch wants channels first, it permutes, and autograd
         carries the gradients back to our layout.
@@ -65,7 +75,7 @@ class Peer:
         learnt = self.tensors(layer.named_parameters())
         tensor = self.tensor(x, learnt=True)
         expected = formula(tensor, **{name.replace(".", "_"): value for name, value in learnt.items()})
-        output = layer.forward(x)
+        output = layer.forward(x, *others)
         agree(output, expected.detach().numpy(), "output", ulps=ulps)
 
         gradient_ulps = ulps if gradient_ulps is None else gradient_ulps

@@ -21,3 +21,12 @@ def test_lenet5_beside_pytorch(torch: object) -> None:
         assert f"output and 9 gradients: typednn and {layout} differ by at most" in done.stdout
     assert "ratio: typednn to torch" in done.stdout
     assert "not judged" in done.stdout
+
+
+def test_layers_beside_pytorch(torch: object) -> None:
+    """Results of three rows agree, time and memory are told; nothing is judged."""
+    command = [sys.executable, "-m", "benchmarks.layers", "--quick", "--threads", "1", "--only", "attention", "dropout", "layer_norm"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all results agree" in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines()[3:7]] == ["attention", "memory", "dropout", "layer_norm"]

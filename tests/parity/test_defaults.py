@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from typednn import layers, losses, optim
-from typednn.layers import Conv2d, Linear
+from typednn.layers import Conv2d, ConvTranspose2d, Linear
 
 pytestmark = pytest.mark.parity
 
@@ -28,20 +28,38 @@ class Pair:
 PLACE = ("device", "dtype")  # a model has one of each: to(device), astype(dtype)
 INITIAL = ("weight_init", "bias_init", "rng")
 OLD = ("size_average", "reduce")  # deprecated there
-ENGINE = ("foreach", "maximize", "capturable", "differentiable", "fused")  # how PyTorch computes the same; maximize: negate the loss
-PAPER = ("l2", "decay", "groups")  # the paper's two meanings of weight decay; PyTorch's groups stand in its `params`
+EMBEDDING = ("max_norm", "norm_type", "scale_grad_by_freq", "sparse", "_weight", "_freeze", *PLACE)  # a dense gradient; no norms
+ENGINE = ("foreach", "capturable", "differentiable")  # how PyTorch computes the same
+PAPER = ("l2", "decay", "ema", "groups")  # the paper's meanings of weight decay; PyTorch averages in swa_utils; its groups are in `params`
 
 PAIRS = [
     Pair(layers.Linear, "nn.Linear", ours_only=INITIAL, theirs_only=PLACE),
     Pair(layers.SequenceLinear, "nn.Linear", ours_only=INITIAL, theirs_only=PLACE),
     Pair(
+        layers.MultiHeadAttention,
+        "nn.MultiheadAttention",
+        ours_only=("causal", "rotary", "in_proj_init", "out_proj_init", "rng"),
+        theirs_only=("dropout", "add_bias_kv", "add_zero_attn", "vdim", "batch_first", *PLACE),  # memory is keys and values
+    ),
+    Pair(
         layers.Conv2d,
         "nn.Conv2d",
         differs={"bias": (False, True)},  # the paper's eq 25 has none
         ours_only=INITIAL,
-        theirs_only=("padding", "groups", "padding_mode", *PLACE),  # Pad2d pads
+        theirs_only=("padding_mode", *PLACE),  # Pad2d puts other borders
     ),
-    Pair(layers.MaxPool2d, "nn.MaxPool2d", theirs_only=("padding", "return_indices", "ceil_mode")),
+    Pair(layers.Conv1d, "nn.Conv1d", ours_only=INITIAL, theirs_only=("padding_mode", *PLACE)),
+    Pair(layers.ConvTranspose2d, "nn.ConvTranspose2d", ours_only=INITIAL, theirs_only=("padding_mode", *PLACE)),
+    Pair(layers.MaxPool2d, "nn.MaxPool2d", theirs_only=("return_indices", "ceil_mode")),
+    Pair(layers.AvgPool2d, "nn.AvgPool2d", theirs_only=("ceil_mode", "divisor_override")),
+    Pair(layers.AdaptiveAvgPool2d, "nn.AdaptiveAvgPool2d"),
+    Pair(
+        layers.Upsample,
+        "nn.Upsample",
+        differs={"scale_factor": (inspect.Parameter.empty, None), "align_corners": (False, None)},  # None is False there too
+        theirs_only=("size", "recompute_scale_factor"),
+        moved=("scale_factor", "mode", "align_corners"),
+    ),
     Pair(layers.ReLU, "nn.ReLU", theirs_only=("inplace",)),
     Pair(layers.LeakyReLU, "nn.LeakyReLU", theirs_only=("inplace",)),
     Pair(
@@ -51,10 +69,27 @@ PAIRS = [
         ours_only=("rng",),
         theirs_only=("num_parameters", *PLACE),  # one slope for all channels
     ),
+    Pair(layers.BatchNorm1d, "nn.BatchNorm1d", ours_only=("rng",), theirs_only=("bias", *PLACE)),
+    Pair(layers.BatchNorm2d, "nn.BatchNorm2d", ours_only=("rng",), theirs_only=("bias", *PLACE)),
+    Pair(layers.GroupNorm, "nn.GroupNorm", ours_only=("rng",), theirs_only=("bias", *PLACE)),
+    Pair(layers.LayerNorm, "nn.LayerNorm", ours_only=("rng",), theirs_only=PLACE),
+    Pair(layers.RMSNorm, "nn.RMSNorm", ours_only=("rng",), theirs_only=PLACE),
+    Pair(layers.Dropout, "nn.Dropout", ours_only=("rng",), theirs_only=("inplace",)),
+    Pair(layers.Dropout2d, "nn.Dropout2d", ours_only=("rng",), theirs_only=("inplace",)),
     Pair(layers.Sigmoid, "nn.Sigmoid"),
     Pair(layers.Tanh, "nn.Tanh"),
+    Pair(layers.GELU, "nn.GELU"),
+    Pair(layers.SiLU, "nn.SiLU", theirs_only=("inplace",)),
+    Pair(layers.Softplus, "nn.Softplus"),
+    Pair(layers.ELU, "nn.ELU", theirs_only=("inplace",)),
+    Pair(layers.SELU, "nn.SELU", theirs_only=("inplace",)),
+    Pair(layers.Hardswish, "nn.Hardswish", theirs_only=("inplace",)),
+    Pair(layers.Hardsigmoid, "nn.Hardsigmoid", theirs_only=("inplace",)),
+    Pair(layers.GLU, "nn.GLU", theirs_only=("dim",)),  # always halves of the features
+    Pair(layers.LogSoftmax, "nn.LogSoftmax", theirs_only=("dim",)),  # always over the features
     Pair(layers.Softmax, "nn.Softmax", theirs_only=("dim",)),  # always over the features
-    Pair(layers.Flatten, "nn.Flatten", theirs_only=("start_dim", "end_dim")),  # always all but the batch
+    Pair(layers.Flatten, "nn.Flatten"),
+    Pair(layers.Reshape, "nn.Unflatten", theirs_only=("dim", "unflattened_size")),  # *shape: all but the batch
     Pair(layers.Identity, "nn.Identity"),
     Pair(layers.Pad2d, "nn.ReplicationPad2d", ours_only=("mode", "value")),
     Pair(
@@ -64,22 +99,63 @@ PAIRS = [
         ours_only=("mode",),
         moved=("value",),
     ),
+    Pair(layers.Embedding, "nn.Embedding", ours_only=("weight_init", "rng"), theirs_only=EMBEDDING),
+    Pair(layers.RNN, "nn.RNNCell", ours_only=("rng",), theirs_only=PLACE),  # nn.RNN's constructor does not name its arguments
+    Pair(layers.GRU, "nn.GRUCell", ours_only=("rng",), theirs_only=PLACE),
+    Pair(layers.LSTM, "nn.LSTMCell", ours_only=("rng",), theirs_only=PLACE),
     Pair(losses.MSE, "nn.MSELoss", theirs_only=OLD, moved=("reduction",)),
     Pair(
         losses.SoftmaxCrossEntropy,
         "nn.CrossEntropyLoss",
         differs={"reduction": ("batchmean", "mean")},  # one meaning; "mean" is the paper's over batch and classes
-        theirs_only=("weight", "ignore_index", "label_smoothing", *OLD),
+        theirs_only=OLD,
         moved=("reduction",),
     ),
-    Pair(optim.SGD, "optim.SGD", ours_only=PAPER, theirs_only=("params", "foreach", "maximize", "differentiable", "fused")),
-    Pair(optim.Adam, "optim.Adam", ours_only=PAPER, theirs_only=("params", "amsgrad", "decoupled_weight_decay", *ENGINE)),
+    Pair(
+        losses.NLL,
+        "nn.NLLLoss",
+        differs={"reduction": ("batchmean", "mean")},  # as SoftmaxCrossEntropy's
+        theirs_only=OLD,
+        moved=("reduction",),
+    ),
+    Pair(losses.L1, "nn.L1Loss", theirs_only=OLD, moved=("reduction",)),
+    Pair(losses.Huber, "nn.HuberLoss"),
+    Pair(losses.KLDiv, "nn.KLDivLoss", theirs_only=OLD, moved=("reduction",)),
+    Pair(losses.BCEWithLogits, "nn.BCEWithLogitsLoss", theirs_only=("weight", *OLD), moved=("reduction",)),
+    Pair(
+        losses.CosineSimilarity,
+        "nn.CosineEmbeddingLoss",  # with target 1; eps is nn.CosineSimilarity's
+        ours_only=("eps",),
+        theirs_only=("margin", *OLD),
+        moved=("reduction",),
+    ),
+    Pair(optim.SGD, "optim.SGD", ours_only=PAPER, theirs_only=("params", "foreach", "differentiable", "fused")),
+    Pair(optim.Adam, "optim.Adam", ours_only=PAPER, theirs_only=("params", "decoupled_weight_decay", "fused", *ENGINE)),
     Pair(
         optim.AdamW,
         "optim.AdamW",
         differs={"weight_decay": (None, 0.01)},  # None: 0.01, unless l2 or decay is given
         ours_only=PAPER,
-        theirs_only=("params", "amsgrad", *ENGINE),
+        theirs_only=("params", "fused", *ENGINE),
+    ),
+    Pair(optim.RMSprop, "optim.RMSprop", ours_only=PAPER, theirs_only=("params", *ENGINE)),
+    Pair(optim.Adagrad, "optim.Adagrad", ours_only=PAPER, theirs_only=("params", "foreach", "differentiable", "fused")),
+    Pair(optim.Adadelta, "optim.Adadelta", ours_only=PAPER, theirs_only=("params", *ENGINE)),
+    Pair(optim.ExponentialLR, "optim.lr_scheduler.ExponentialLR", ours_only=("lr",), theirs_only=("optimizer", "last_epoch")),
+    Pair(optim.LinearLR, "optim.lr_scheduler.LinearLR", ours_only=("lr",), theirs_only=("optimizer", "last_epoch")),
+    Pair(optim.PolynomialLR, "optim.lr_scheduler.PolynomialLR", ours_only=("lr",), theirs_only=("optimizer", "last_epoch")),
+    Pair(
+        optim.OneCycleLR,
+        "optim.lr_scheduler.OneCycleLR",
+        differs={"total_steps": (inspect.Parameter.empty, None)},  # or epochs and steps_per_epoch
+        theirs_only=("optimizer", "epochs", "steps_per_epoch", "cycle_momentum", "base_momentum", "max_momentum", "last_epoch"),
+        moved=("max_lr", "total_steps"),
+    ),
+    Pair(optim.ReduceLROnPlateau, "optim.lr_scheduler.ReduceLROnPlateau", ours_only=("lr", "metric"), theirs_only=("optimizer",)),
+    Pair(
+        optim.EMA,
+        "optim.swa_utils.get_ema_multi_avg_fn",
+        ours_only=("warmup",),
     ),
     Pair(optim.StepLR, "optim.lr_scheduler.StepLR", ours_only=("lr",), theirs_only=("optimizer", "last_epoch")),
     Pair(
@@ -130,14 +206,21 @@ def test_constructor(torch: Any, pair: Pair) -> None:
 
 def test_every_public_class_has_its_peer_here() -> None:
     without_peer = {
+        "LastStep",
+        "Concat",
+        "GlobalAvgPool2d",
+        "LearnedPositions",
         "PerPosition",
         "Repeat",
         "Residual",
+        "SinusoidalPositions",
         "CrossEntropy",
         "ConstantLR",
         "GradientOptimizer",
         "Group",
+        "Lion",
         "Schedule",
+        "Watching",
         "accumulate",
         "l2_penalty",
     }
@@ -165,6 +248,8 @@ CASES = [
     pytest.param(Linear, (3, 20000), {}, 3, "bias", id="Linear.bias"),
     pytest.param(Conv2d, (12, 200, (3, 5)), {"bias": True}, 12 * 15, "weight", id="Conv2d.weight"),
     pytest.param(Conv2d, (2, 20000, (3, 5)), {"bias": True}, 2 * 15, "bias", id="Conv2d.bias"),
+    pytest.param(Conv2d, (12, 400, (3, 5)), {"groups": 2}, 6 * 15, "weight", id="Conv2d.weight in groups"),
+    pytest.param(ConvTranspose2d, (200, 12, (3, 5)), {}, 12 * 15, "weight", id="ConvTranspose2d.weight"),
 ]
 
 

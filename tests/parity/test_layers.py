@@ -9,27 +9,47 @@ from hypothesis import strategies as st
 
 from typednn import Input
 from typednn.layers import (
+    ELU,
+    GELU,
+    GLU,
+    SELU,
+    AdaptiveAvgPool2d,
+    AvgPool2d,
+    Concat,
+    Conv1d,
     Conv2d,
+    ConvTranspose2d,
     Flatten,
+    GlobalAvgPool2d,
+    Hardsigmoid,
+    Hardswish,
     Identity,
     LeakyReLU,
     Linear,
+    LogSoftmax,
     MaxPool2d,
     Pad2d,
     PerPosition,
     PReLU,
     ReLU,
+    Reshape,
     Residual,
     SequenceLinear,
     Sigmoid,
+    SiLU,
     Softmax,
+    Softplus,
     Tanh,
+    Upsample,
 )
 
 pytestmark = pytest.mark.parity
 
 # The fixture `dtype` is the same for all examples of one test, as it should be.
 hard = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+compiling = settings(hard, max_examples=12)  # nearly each example has kernels of its own
+
+few = settings(hard, max_examples=15)  # where each example may compile kernels for its sizes
 
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 2**32 - 1)
@@ -107,6 +127,75 @@ def test_conv2d(peer: Any, dtype: Any, window: Any, batch: int, inputs: int, out
     peer.compare(layer, numbers(seed, (batch, *size, inputs), dtype), formula)
 
 
+paddings = st.one_of(st.integers(0, 3), st.tuples(st.integers(0, 3), st.integers(0, 3)), st.sampled_from(["same", "valid"]))
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")  # PyTorch copies there
+@compiling
+@given(
+    window=windows(),
+    padding=paddings,
+    groups=st.integers(1, 4),
+    inputs=st.integers(1, 3),
+    outputs=st.integers(1, 3),
+    bias=st.booleans(),
+    seed=seeds,
+)
+def test_conv2d_with_padding_and_groups(
+    peer: Any, dtype: Any, window: Any, padding: Any, groups: int, inputs: int, outputs: int, bias: bool, seed: int
+) -> None:
+    """X-N1, Z-Y1: depthwise where a group has one channel."""
+    size, kernel_size, stride, dilation = window
+    if padding == "same":
+        stride = (1, 1)
+    layer: Any = Conv2d(groups * inputs, groups * outputs, kernel_size, stride, padding, dilation, groups, bias, rng=rng(seed))
+
+    def formula(x: Any, weight: Any, bias: Any = None) -> Any:
+        return last(peer.torch.nn.functional.conv2d(first(x), first(weight), bias, stride, padding, dilation, groups))
+
+    peer.compare(layer.astype(dtype), numbers(seed, (2, *size, groups * inputs), dtype), formula)
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+@compiling
+@given(axis=axes(), padding=st.sampled_from([0, 1, 3, "same", "valid"]), groups=st.integers(1, 3), bias=st.booleans(), seed=seeds)
+def test_conv1d(peer: Any, dtype: Any, axis: Any, padding: Any, groups: int, bias: bool, seed: int) -> None:
+    """Any strides, and channels in groups of two."""
+    time, kernel_size, stride, dilation = axis
+    if padding == "same":
+        stride = 1
+    layer: Any = Conv1d(2 * groups, 3 * groups, kernel_size, stride, padding, dilation, groups, bias, rng=rng(seed))
+
+    def formula(x: Any, weight: Any, bias: Any = None) -> Any:
+        of_time = x.permute(0, 2, 1), weight.permute(0, 2, 1)
+        return peer.torch.nn.functional.conv1d(*of_time, bias, stride, padding, dilation, groups).permute(0, 2, 1)
+
+    peer.compare(layer.astype(dtype), numbers(seed, (2, time, 2 * groups), dtype), formula)
+
+
+@compiling
+@given(
+    window=windows(),
+    shares=st.tuples(*[st.floats(0, 0.99)] * 4),
+    groups=st.integers(1, 3),
+    channels=st.integers(1, 3),
+    bias=st.booleans(),
+    seed=seeds,
+)
+def test_conv_transpose2d(peer: Any, dtype: Any, window: Any, shares: Any, groups: int, channels: int, bias: bool, seed: int) -> None:
+    """Padding up to half a window, so that something is left; output_padding below the stride."""
+    size, kernel_size, stride, dilation = window
+    padding = tuple(int(share * (d * (k - 1) // 2 + 1)) for share, d, k in zip(shares, dilation, kernel_size, strict=False))
+    more = tuple(int(share * step) for share, step in zip(shares[2:], stride, strict=True))
+    arguments = stride, padding, more, groups
+    layer: Any = ConvTranspose2d(groups * 2, groups * channels, kernel_size, *arguments, bias, dilation, rng=rng(seed))
+
+    def formula(x: Any, weight: Any, bias: Any = None) -> Any:
+        return last(peer.torch.nn.functional.conv_transpose2d(first(x), first(weight), bias, *arguments, dilation))
+
+    peer.compare(layer.astype(dtype), numbers(seed, (2, *size, groups * 2), dtype), formula)
+
+
 # ---------------------------------------------------------------------------------------------------- windows and borders
 
 
@@ -140,6 +229,70 @@ def test_max_pool2d_ties_go_to_the_first(peer: Any, dtype: Any, window: Any, see
 def test_max_pool2d_moves_by_its_kernel_unless_told(peer: Any, dtype: Any) -> None:
     x = numbers(1, (2, 7, 8, 3), dtype)
     peer.compare(MaxPool2d((3, 2)), x, lambda x: last(peer.torch.nn.functional.max_pool2d(first(x), (3, 2))), ulps=0)
+
+
+@few
+@given(window=windows(), data=st.data(), seed=seeds)
+def test_max_pool2d_with_a_border(peer: Any, dtype: Any, window: Any, data: st.DataObject, seed: int) -> None:
+    size, kernel_size, stride, dilation = window
+    # At most half the kernel, where PyTorch's versions agree.
+    padding = tuple(data.draw(st.integers(0, kernel // 2)) for kernel in kernel_size)
+    x = rng(seed).integers(-3, 3, (2, *size, 2)).astype(dtype)
+
+    def formula(x: Any) -> Any:
+        return last(peer.torch.nn.functional.max_pool2d(first(x).contiguous(), kernel_size, stride, padding, dilation))
+
+    peer.compare(MaxPool2d(kernel_size, stride, padding, dilation), x, formula, ulps=0, gradient_ulps=8)
+
+
+@few
+@given(window=windows(), data=st.data(), counted=st.booleans(), seed=seeds)
+def test_avg_pool2d(peer: Any, dtype: Any, window: Any, data: st.DataObject, counted: bool, seed: int) -> None:
+    size, kernel_size, stride, _ = window
+    padding = tuple(data.draw(st.integers(0, kernel // 2)) for kernel in kernel_size)
+
+    def formula(x: Any) -> Any:
+        return last(peer.torch.nn.functional.avg_pool2d(first(x), kernel_size, stride, padding, False, counted))
+
+    layer = AvgPool2d(kernel_size, stride, padding, count_include_pad=counted)
+    peer.compare(layer, numbers(seed, (2, *size, 3), dtype), formula)
+
+
+def test_avg_pool2d_moves_by_its_kernel_unless_told(peer: Any, dtype: Any) -> None:
+    x = numbers(1, (2, 7, 8, 3), dtype)
+    peer.compare(AvgPool2d((3, 2)), x, lambda x: last(peer.torch.nn.functional.avg_pool2d(first(x), (3, 2))))
+
+
+@hard
+@given(height=sizes, width=sizes, output_size=st.tuples(st.integers(1, 9), sizes), seed=seeds)
+def test_adaptive_avg_pool2d(peer: Any, dtype: Any, height: int, width: int, output_size: tuple[int, int], seed: int) -> None:
+    def formula(x: Any) -> Any:
+        return last(peer.torch.nn.functional.adaptive_avg_pool2d(first(x), output_size))
+
+    peer.compare(AdaptiveAvgPool2d(output_size), numbers(seed, (2, height, width, 3), dtype), formula)
+
+
+@few
+@given(height=sizes, width=sizes, channels=st.integers(1, 20), seed=seeds)
+def test_global_avg_pool2d(peer: Any, dtype: Any, height: int, width: int, channels: int, seed: int) -> None:
+    def formula(x: Any) -> Any:
+        return peer.torch.nn.functional.adaptive_avg_pool2d(first(x), 1).flatten(1)
+
+    peer.compare(GlobalAvgPool2d(), numbers(seed, (2, height, width, channels), dtype), formula)
+
+
+@hard
+@given(height=sizes, width=sizes, scale=st.tuples(st.integers(1, 4), st.integers(1, 4)), seed=seeds)
+@pytest.mark.parametrize(("mode", "align_corners"), [("nearest", None), ("bilinear", False), ("bilinear", True)])
+def test_upsample(
+    peer: Any, dtype: Any, height: int, width: int, scale: tuple[int, int], mode: Any, align_corners: bool | None, seed: int
+) -> None:
+    def formula(x: Any) -> Any:
+        scales = tuple(map(float, scale))
+        return last(peer.torch.nn.functional.interpolate(first(x), scale_factor=scales, mode=mode, align_corners=align_corners))
+
+    layer = Upsample(scale, mode, bool(align_corners))
+    peer.compare(layer, numbers(seed, (2, height, width, 3), dtype), formula)
 
 
 sides = st.tuples(*[st.integers(0, 4)] * 4)
@@ -188,6 +341,54 @@ def test_elementwise(peer: Any, dtype: Any, layer: Any, name: str, ulps: float, 
     peer.compare(layer, 3 * numbers(seed, shape, dtype), lambda x: getattr(peer.torch, name)(x), ulps=ulps)
 
 
+SMOOTH = {
+    "GELU G-L4": (GELU(), lambda torch: torch.nn.GELU()),
+    "GELU of tanh G-L4": (GELU("tanh"), lambda torch: torch.nn.GELU("tanh")),
+    "SiLU": (SiLU(), lambda torch: torch.nn.SiLU()),
+    "Softplus": (Softplus(), lambda torch: torch.nn.Softplus()),
+    "Softplus with a threshold": (Softplus(2.0, 3.0), lambda torch: torch.nn.Softplus(2.0, 3.0)),
+    "ELU": (ELU(), lambda torch: torch.nn.ELU()),
+    "ELU of alpha": (ELU(0.3), lambda torch: torch.nn.ELU(0.3)),
+    "SELU": (SELU(), lambda torch: torch.nn.SELU()),
+    "Hardswish": (Hardswish(), lambda torch: torch.nn.Hardswish()),
+    "Hardsigmoid": (Hardsigmoid(), lambda torch: torch.nn.Hardsigmoid()),
+}
+
+
+@hard
+@given(shape=shapes, scale=st.sampled_from([0.1, 1.0, 3.0, 30.0]), seed=seeds)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_linear_units(peer: Any, dtype: Any, name: str, shape: tuple[int, ...], scale: float, seed: int) -> None:
+    """G-L4."""
+    layer, formula = SMOOTH[name]
+    # PyTorch's slope of hardsigmoid in float64 is the float32 number nearest to 1/6.
+    rough = 2.0**30 if name == "Hardsigmoid" and dtype == np.float64 else None
+    peer.compare(layer, (scale * numbers(seed, shape, np.float64)).astype(dtype), formula(peer.torch), ulps=8, gradient_ulps=rough or 16)
+
+
+@pytest.mark.parametrize("name", [name for name in SMOOTH if "threshold" not in name])
+def test_linear_units_far_from_zero_and_at_their_corners(peer: Any, dtype: Any, name: str) -> None:
+    layer, formula = SMOOTH[name]
+    x = np.array([[-1e4, -1000.0, -104.0, -30.0, -3.0, -0.0, 0.0, 3.0, 20.0, 30.0, 88.8, 1000.0, 1e4]], dtype)
+    rough = 2.0**30 if name == "Hardsigmoid" and dtype == np.float64 else None
+    peer.compare(layer, x, formula(peer.torch), ulps=4, gradient_ulps=rough or 16)
+
+
+@hard
+@given(leading=st.one_of(st.tuples(sizes), st.tuples(sizes, sizes)), half=st.integers(1, 20), seed=seeds)
+def test_glu(peer: Any, dtype: Any, leading: Any, half: int, seed: int) -> None:
+    """Rows and sequences."""
+    peer.compare(GLU(), numbers(seed, (*leading, 2 * half), dtype), peer.torch.nn.GLU(), ulps=8)
+
+
+@hard
+@given(batch=sizes, features=st.integers(1, 20), scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]), seed=seeds)
+def test_log_softmax(peer: Any, dtype: Any, batch: int, features: int, scale: float, seed: int) -> None:
+    """Scores of ten thousand included."""
+    x = (scale * numbers(seed, (batch, features), np.float64)).astype(dtype)
+    peer.compare(LogSoftmax(), x, lambda x: peer.torch.log_softmax(x, 1))
+
+
 @hard
 @given(slope=st.floats(0.0, 1.0, width=32), shape=shapes, seed=seeds)
 def test_leaky_relu(peer: Any, dtype: Any, slope: float, shape: tuple[int, ...], seed: int) -> None:
@@ -226,7 +427,13 @@ def test_softmax(peer: Any, dtype: Any, batch: int, features: int, scale: float,
 @given(height=sizes, width=sizes, channels=sizes, seed=seeds)
 def test_flatten(peer: Any, dtype: Any, height: int, width: int, channels: int, seed: int) -> None:
     """P-L12: the row is PyTorch's of a channels-last image."""
-    peer.compare(Flatten(), numbers(seed, (2, height, width, channels), dtype), lambda x: x.flatten(1), ulps=0)
+    x = numbers(seed, (2, height, width, channels), dtype)
+    peer.compare(Flatten(), x, lambda x: x.flatten(1), ulps=0)
+    peer.compare(Flatten(1, 2), x, lambda x: x.flatten(1, 2), ulps=0)
+    peer.compare(Flatten(2), x, lambda x: x.flatten(2), ulps=0)
+    peer.compare(Flatten(), x[:, :, :, 0], lambda x: x.flatten(1), ulps=0)
+    peer.compare(Reshape(channels, height * width), x, lambda x: x.reshape(2, channels, height * width), ulps=0)
+    peer.compare(Reshape(channels, width, height), x.reshape(2, -1), lambda x: x.unflatten(1, (channels, width, height)), ulps=0)
 
 
 @hard
@@ -264,6 +471,28 @@ def test_residual_of_images(peer: Any, dtype: Any) -> None:
         return x + last(peer.torch.nn.functional.conv2d(first(x), first(inner_1_weight), inner_1_bias, padding=1))
 
     peer.compare(layer, numbers(2, (2, 5, 4, 3), dtype), formula)
+
+
+def test_residual_with_a_shortcut(peer: Any, dtype: Any) -> None:
+    """The block with which ResNet makes an image smaller."""
+    layer = Residual(Pad2d(1) >> Conv2d(3, 4, 3, 2), shortcut=Conv2d(3, 4, 1, 2)).init(rng(2)).astype(dtype)
+
+    def formula(x: Any, inner_1_weight: Any, shortcut_weight: Any) -> Any:
+        conv2d = peer.torch.nn.functional.conv2d
+        return last(conv2d(first(x), first(inner_1_weight), stride=2, padding=1) + conv2d(first(x), first(shortcut_weight), stride=2))
+
+    peer.compare(layer, numbers(2, (2, 7, 4, 3), dtype), formula)
+
+
+def test_concat(peer: Any, dtype: Any) -> None:
+    layer = Concat(Identity(), Linear(5, 3) >> Tanh(), Linear(5, 2)).init(rng(3)).astype(dtype)
+
+    def formula(x: Any, **p: Any) -> Any:
+        linear = peer.torch.nn.functional.linear
+        second = peer.torch.tanh(linear(x, p["branches_1_0_weight"], p["branches_1_0_bias"]))
+        return peer.torch.cat([x, second, linear(x, p["branches_2_weight"], p["branches_2_bias"])], dim=-1)
+
+    peer.compare(layer, numbers(3, (4, 5), dtype), formula)
 
 
 @hard

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
+from typednn.losses import L1, MSE, NLL, BCEWithLogits, CosineSimilarity, CrossEntropy, Huber, KLDiv, SoftmaxCrossEntropy
 
 pytestmark = pytest.mark.parity
 
@@ -125,6 +125,133 @@ def test_softmax_cross_entropy_of_soft_targets(
     check(leaf, close, SoftmaxCrossEntropy(reduction), scores, target, value)
 
 
+LEADING = st.sampled_from([(7,), (3, 4), (2, 3, 2)])
+SETTINGS = st.fixed_dictionaries(
+    {"weighted": st.booleans(), "ignore_index": st.sampled_from([-100, 2]), "label_smoothing": st.sampled_from([0.0, 0.1, 0.6])}
+)
+
+
+def classes_second(array: Any) -> Any:
+    """As PyTorch has its scores: the classes after the batch."""
+    return array.movedim(-1, 1).contiguous()
+
+
+@hard
+@given(leading=LEADING, settings=SETTINGS, soft=st.booleans(), seed=seeds)
+@pytest.mark.parametrize("reduction", SCORES)
+def test_softmax_cross_entropy_with_weights_an_ignored_label_and_smoothing(
+    peer: Any, close: Any, dtype: Any, reduction: Any, leading: tuple[int, ...], settings: dict[str, Any], soft: bool, seed: int
+) -> None:
+    """G-L6, Z-F2: of samples, sequences and images; of labels and of probabilities."""
+    generator = np.random.default_rng(seed)
+    scores, labels = generator.standard_normal((*leading, 5)).astype(dtype), generator.integers(0, 5, leading)
+    labels.flat[0] = 1  # so that one counts
+    labels.flat[1:3] = settings["ignore_index"]
+    target: Any = generator.dirichlet(np.ones(5), leading).astype(dtype) if soft else labels
+    weight = generator.uniform(0.2, 2, 5).astype(dtype) if settings["weighted"] else None
+    more: dict[str, Any] = {name: settings[name] for name in ("ignore_index", "label_smoothing")}
+    leaf = peer.tensor(scores, learnt=True)
+    value = peer.torch.nn.functional.cross_entropy(
+        classes_second(leaf),
+        classes_second(peer.tensor(target)) if soft else peer.tensor(target),
+        weight=None if weight is None else peer.tensor(weight),
+        reduction=SCORES[reduction],
+        **({"label_smoothing": more["label_smoothing"]} if soft else more),
+    )
+    check(leaf, close, SoftmaxCrossEntropy(reduction, weight=weight, **more), scores, target, value)
+    if not soft:
+        leaf, logs = peer.tensor(scores, learnt=True), scores
+        value = peer.torch.nn.functional.nll_loss(
+            classes_second(leaf),
+            peer.tensor(target),
+            weight=None if weight is None else peer.tensor(weight),
+            reduction=SCORES[reduction],
+            ignore_index=more["ignore_index"],
+        )
+        check(leaf, close, NLL(reduction, weight=weight, ignore_index=more["ignore_index"]), logs, target, value)
+
+
+def test_where_all_is_ignored_pytorch_has_no_number(peer: Any) -> None:
+    """The only difference: ours is 0."""
+    scores, labels = np.ones((2, 3), np.float32), np.array([-100, -100])
+    assert peer.torch.nn.functional.cross_entropy(peer.tensor(scores), peer.tensor(labels)).isnan()
+    assert SoftmaxCrossEntropy().loss(scores, labels) == 0
+
+
+def against(functional: Any, reduction: str, *arguments: Any, **more: Any) -> Any:
+    """PyTorch's own reduction where it has one, else its elements reduced."""
+    if reduction in ("mean", "sum", "none"):
+        return functional(*arguments, reduction=reduction, **more)
+    return REDUCTIONS[reduction](functional(*arguments, reduction="none", **more))
+
+
+mean_of_all = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")  # KLDivLoss warns of its default
+
+
+@mean_of_all
+@hard
+@given(shape=st.lists(st.integers(1, 5), min_size=2, max_size=4).map(tuple), seed=seeds)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_pointwise_losses(peer: Any, close: Any, dtype: Any, reduction: Any, shape: tuple[int, ...], seed: int) -> None:
+    """nn.functional's, for each reduction; the weight of each class is the last axis'."""
+    generator, nn = np.random.default_rng(seed), peer.torch.nn.functional
+    prediction, target = (2 * generator.standard_normal(shape).astype(dtype) for _ in range(2))
+    shares, weight = generator.uniform(0, 1, shape).astype(dtype), generator.uniform(0.2, 3, shape[-1]).astype(dtype)
+    shares.flat[0] = 0
+    logs = np.log(generator.uniform(0.1, 1, shape)).astype(dtype)
+    one = {"pos_weight": peer.tensor(np.array(2.5, dtype))}
+    for loss, x, t, functional, more in (
+        (L1(reduction), prediction, target, nn.l1_loss, {}),
+        (Huber(reduction, delta=0.7), prediction, target, nn.huber_loss, {"delta": 0.7}),
+        (Huber(reduction), prediction, target, nn.smooth_l1_loss, {}),
+        (BCEWithLogits(reduction), prediction, shares, nn.binary_cross_entropy_with_logits, {}),
+        (BCEWithLogits(reduction, pos_weight=2.5), prediction, shares, nn.binary_cross_entropy_with_logits, one),
+        (
+            BCEWithLogits(reduction, pos_weight=weight),
+            prediction,
+            shares,
+            nn.binary_cross_entropy_with_logits,
+            {"pos_weight": peer.tensor(weight)},
+        ),
+        (KLDiv(reduction), prediction, shares, nn.kl_div, {}),
+        (KLDiv(reduction, log_target=True), prediction, logs, nn.kl_div, {"log_target": True}),
+    ):
+        leaf = peer.tensor(x, learnt=True)
+        check(leaf, close, loss, x, t, against(functional, reduction, leaf, peer.tensor(t), **more))
+
+
+def test_where_they_are_equal_the_derivative_is_zero(peer: Any) -> None:
+    """As PyTorch's, at the kink of L1; and at those of Huber, which has none."""
+    x, t = np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 1.0, 4.0]])
+    for loss, functional in ((L1("sum"), peer.torch.nn.functional.l1_loss), (Huber("sum"), peer.torch.nn.functional.huber_loss)):
+        leaf = peer.tensor(x, learnt=True)
+        functional(leaf, peer.tensor(t), reduction="sum").backward()
+        np.testing.assert_array_equal(loss.loss_grad(x, t), leaf.grad.numpy())
+
+
+@hard
+@given(leading=LEADING, features=st.integers(1, 6), seed=seeds)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cosine_similarity(peer: Any, close: Any, dtype: Any, reduction: Any, leading: tuple[int, ...], features: int, seed: int) -> None:
+    """1 - nn.functional.cosine_similarity, and nn.functional.cosine_embedding_loss of rows of the same kind."""
+    generator = np.random.default_rng(seed)
+    # Not too short: the derivative grows with 1 over the length.
+    x, t = (
+        generator.uniform(0.3, 2, (*leading, features)).astype(dtype) * generator.choice([-1, 1], (*leading, features)) for _ in range(2)
+    )
+    x, t, nn = x.astype(dtype), t.astype(dtype), peer.torch.nn.functional
+    leaf = peer.tensor(x, learnt=True)
+    expected = REDUCTIONS[reduction](1 - nn.cosine_similarity(leaf, peer.tensor(t), dim=-1))
+    loss = CosineSimilarity(reduction)
+    close(np.asarray(loss.loss(x, t), dtype), expected.detach().numpy(), "value")
+    expected.sum().backward()
+    alpha = ALPHAS[reduction](x.shape[:-1])
+    close(loss.loss_grad(x, t) * alpha, leaf.grad.numpy() * alpha, "gradient")
+    rows, others = x.reshape(-1, features), t.reshape(-1, features)
+    embedded = nn.cosine_embedding_loss(peer.tensor(rows), peer.tensor(others), peer.torch.ones(len(rows)), reduction=reduction)
+    np.testing.assert_allclose(loss.loss(rows, others), embedded.numpy(), rtol=1e-6, atol=1e-6)  # it adds 1e-12 to squared lengths
+
+
 def test_softmax_cross_entropy_without_reduction_is_per_class(peer: Any, close: Any, dtype: Any) -> None:
     """PyTorch adds the classes up, typednn leaves them apart; the sums are equal."""
     generator = np.random.default_rng(3)
@@ -134,6 +261,7 @@ def test_softmax_cross_entropy_without_reduction_is_per_class(peer: Any, close: 
     close(SoftmaxCrossEntropy("none").loss(scores, target).sum(axis=1), expected, "values")
 
 
+@mean_of_all
 def test_defaults_are_pytorchs_means(peer: Any, close: Any, dtype: Any) -> None:
     generator = np.random.default_rng(4)
     scores = generator.standard_normal((5, 4)).astype(dtype)
@@ -145,4 +273,9 @@ def test_defaults_are_pytorchs_means(peer: Any, close: Any, dtype: Any) -> None:
         nn.CrossEntropyLoss()(peer.tensor(scores), peer.tensor(labels)).numpy(),
         "cross entropy",
     )
+    for ours, theirs in ((L1(), nn.L1Loss()), (Huber(), nn.HuberLoss()), (BCEWithLogits(), nn.BCEWithLogitsLoss())):
+        close(np.asarray(ours.loss(scores, other), dtype), theirs(peer.tensor(scores), peer.tensor(other)).numpy(), repr(ours))
+    shares = abs(other)
+    close(np.asarray(KLDiv().loss(scores, shares), dtype), nn.KLDivLoss()(peer.tensor(scores), peer.tensor(shares)).numpy(), "KL")
+    close(np.asarray(NLL().loss(scores, labels), dtype), nn.NLLLoss()(peer.tensor(scores), peer.tensor(labels)).numpy(), "NLL")
     close(np.asarray(MSE().loss(scores, other), dtype), nn.MSELoss()(peer.tensor(scores), peer.tensor(other)).numpy(), "MSE")

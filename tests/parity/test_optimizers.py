@@ -14,7 +14,25 @@ import pytest
 from typednn import Input
 from typednn.layers import Linear, Tanh
 from typednn.losses import MSE
-from typednn.optim import SGD, Adam, AdamW, ConstantLR, CosineLR, Group, StepLR, clip_grad_norm
+from typednn.optim import (
+    EMA,
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    AdamW,
+    ConstantLR,
+    CosineLR,
+    ExponentialLR,
+    Group,
+    LinearLR,
+    OneCycleLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    RMSprop,
+    StepLR,
+    clip_grad_norm,
+)
 
 pytestmark = pytest.mark.parity
 
@@ -88,15 +106,34 @@ OPTIONS = [
     ("AdamW", {"lr": 0.05, "weight_decay": 0.0}),
     ("AdamW", {"lr": 0.05, "weight_decay": 0.5}),
     ("AdamW", {"lr": 0.05, "betas": (0.9, 0.99), "eps": 1e-6, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.05, "amsgrad": True, "betas": (0.5, 0.5)}),  # betas under which the largest v is not the last
+    ("AdamW", {"lr": 0.05, "amsgrad": True, "betas": (0.5, 0.5), "weight_decay": 0.5}),
+    ("RMSprop", {}),
+    ("RMSprop", {"lr": 0.02, "alpha": 0.5, "eps": 1e-3, "weight_decay": 0.1}),
+    ("RMSprop", {"lr": 0.01, "alpha": 0.9, "momentum": 0.9}),
+    ("RMSprop", {"lr": 0.01, "alpha": 0.9, "centered": True}),
+    ("RMSprop", {"lr": 0.01, "alpha": 0.9, "centered": True, "momentum": 0.5, "weight_decay": 0.1}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.3, "weight_decay": 0.1}),
+    ("Adagrad", {"lr": 0.1, "initial_accumulator_value": 0.5, "eps": 1e-3}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.5, "eps": 1e-3, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.05, "maximize": True}),
+    ("Adam", {"lr": 0.05, "weight_decay": 0.1, "maximize": True}),
+    ("AdamW", {"lr": 0.05, "weight_decay": 0.5, "maximize": True}),
+    ("Adam", {"lr": 0.05, "amsgrad": True, "maximize": True}),
+    ("RMSprop", {"lr": 0.01, "alpha": 0.9, "centered": True, "momentum": 0.5, "weight_decay": 0.1, "maximize": True}),
+    ("Adagrad", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
+    ("Adadelta", {"weight_decay": 0.1, "maximize": True}),
 ]
-OURS = {"SGD": SGD, "Adam": Adam, "AdamW": AdamW}
+OURS: dict[str, Any] = {"SGD": SGD, "Adam": Adam, "AdamW": AdamW, "RMSprop": RMSprop, "Adagrad": Adagrad, "Adadelta": Adadelta}
 
 
 @pytest.mark.parametrize(
     ("name", "options"), OPTIONS, ids=[f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})" for name, options in OPTIONS]
 )
 def test_ten_steps(peer: Any, dtype: Any, name: str, options: dict[str, Any]) -> None:
-    """P-S4, and the rules of Adam and AdamW."""
+    """P-S4, X-O1, Z-O1, and the rules of Adam and AdamW."""
     net = Net(peer, dtype)
     train(net, OURS[name](**options), getattr(peer.torch.optim, name)(net.twin.parameters(), **options))
 
@@ -159,11 +196,34 @@ def constant(peer: Any, optimizer: Any) -> Any:
     return peer.torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
 
 
+def of_the_name(name: str, **arguments: Any) -> Any:
+    """PyTorch's scheduler of that name."""
+    return lambda peer, optimizer: getattr(peer.torch.optim.lr_scheduler, name)(optimizer, **arguments)
+
+
+def one_cycle(**arguments: Any) -> Any:
+    return of_the_name("OneCycleLR", max_lr=0.2, total_steps=22, cycle_momentum=False, **arguments)
+
+
+CYCLES: list[dict[str, Any]] = [
+    {},
+    {"pct_start": 0.5, "anneal_strategy": "linear"},
+    {"div_factor": 5.0, "final_div_factor": 10.0, "three_phase": True},
+    {"pct_start": 0.4, "anneal_strategy": "linear", "three_phase": True},
+    {"pct_start": 0.0},
+]
+
 SCHEDULES = [
     pytest.param(ConstantLR(0.2), constant, id="constant"),
     pytest.param(StepLR(0.2, 3, 0.5), step_lr, id="step"),
     pytest.param(CosineLR(0.2, 20, eta_min=0.01), cosine, id="cosine"),
     pytest.param(CosineLR(0.2, 20, 4, 0.01), warmed_up_cosine, id="cosine with warm-up"),
+    pytest.param(ExponentialLR(0.2, 0.9), of_the_name("ExponentialLR", gamma=0.9), id="exponential"),
+    pytest.param(LinearLR(0.2), of_the_name("LinearLR"), id="linear"),
+    pytest.param(LinearLR(0.2, 0.9, 0.1, 7), of_the_name("LinearLR", start_factor=0.9, end_factor=0.1, total_iters=7), id="linear down"),
+    pytest.param(PolynomialLR(0.2), of_the_name("PolynomialLR"), id="polynomial"),
+    pytest.param(PolynomialLR(0.2, 8, 2.5), of_the_name("PolynomialLR", total_iters=8, power=2.5), id="polynomial of power 2.5"),
+    *[pytest.param(OneCycleLR(0.2, 22, **cycle), one_cycle(**cycle), id=f"one cycle {cycle}") for cycle in CYCLES],
 ]
 
 
@@ -181,8 +241,68 @@ def test_schedule(peer: Any, schedule: Any, scheduler: Any) -> None:
             steps.step()
 
 
+PLATEAUS: list[dict[str, Any]] = [
+    {"patience": 2},
+    {"mode": "max", "patience": 1, "factor": 0.5, "cooldown": 2},
+    {"patience": 0, "threshold": 0.05, "threshold_mode": "abs", "min_lr": 0.01},
+    {"mode": "max", "patience": 1, "threshold": 0.05, "threshold_mode": "abs"},
+    {"patience": 0, "factor": 0.9, "eps": 0.01},
+]
+
+
+@pytest.mark.parametrize("options", PLATEAUS, ids=str)
+def test_plateau(peer: Any, options: dict[str, Any]) -> None:
+    """The rate after each of sixty values that fall, stay and rise; the same bits."""
+    theirs = peer.torch.optim.SGD([peer.tensor(np.ones(1), learnt=True)], 0.2)
+    scheduler = peer.torch.optim.lr_scheduler.ReduceLROnPlateau(theirs, **options)
+    optimizer = SGD(ReduceLROnPlateau(0.2, **options))
+    rng, seen = np.random.default_rng(0), set()
+    for number in range(60):
+        value = float(1 / (1 + min(number, 20)) + rng.choice([0.0, 0.0, 0.03]))
+        optimizer.observe({"loss": value})
+        scheduler.step(value)
+        assert optimizer.settings.lr(number) == theirs.param_groups[0]["lr"], number
+        seen.add(theirs.param_groups[0]["lr"])
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.99])
+def test_averages(peer: Any, dtype: Any, decay: float) -> None:
+    """Ten steps: the average is AveragedModel's; forward with it too."""
+    net = Net(peer, dtype)
+    ours, theirs = Adam(0.05, ema=EMA(decay)).bind(net.model), peer.torch.optim.Adam(net.twin.parameters(), 0.05)
+    swa = peer.torch.optim.swa_utils
+    averaged = swa.AveragedModel(net.twin, multi_avg_fn=swa.get_ema_multi_avg_fn(decay))
+
+    def update() -> None:
+        averaged.update_parameters(net.twin)
+
+    train(net, ours, theirs, update)
+    for name, array in averaged.module.state_dict().items():
+        np.testing.assert_allclose(ours.averages()[name], array.numpy(), rtol=net.tolerance, atol=net.tolerance, err_msg=name)
+    x = net.batches[0][0]
+    with ours.averaged():
+        np.testing.assert_allclose(net.model.forward(x), averaged(peer.tensor(x)).detach().numpy(), rtol=net.tolerance, atol=net.tolerance)
+    net.compare(STEPS)
+
+
+def test_frozen_parameters_are_those_without_a_gradient(peer: Any, dtype: Any) -> None:
+    """Z-O2: as with PyTorch's requires_grad = False; weight decay leaves them too."""
+    net = Net(peer, dtype)
+    start = net.model.state_dict()["0.weight"].copy()
+    net.twin[0].weight.requires_grad_(False)
+    ours = AdamW(0.05, weight_decay=0.5, groups=[Group("0.weight", frozen=True)]).bind(net.model)
+    theirs = peer.torch.optim.AdamW(net.twin.parameters(), 0.05, weight_decay=0.5)
+    for step, batch in enumerate(net.batches, start=1):
+        net.model.update(ours, net.ours(*batch))
+        net.theirs(*batch)
+        theirs.step()
+        net.compare(step)
+    np.testing.assert_array_equal(net.model.state_dict()["0.weight"], start)
+
+
 @pytest.mark.parametrize(("schedule", "scheduler"), SCHEDULES)
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
 def test_ten_steps_on_a_schedule(peer: Any, dtype: Any, schedule: Any, scheduler: Any, name: str) -> None:
     """An optimizer reads the rate of the step that it takes, for its decay as well."""
     net = Net(peer, dtype)

@@ -3,6 +3,7 @@
 import errno
 import functools
 import json
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -117,15 +118,41 @@ def test_table_one_beside_ours() -> None:
 
 @pytest.mark.parametrize("name", list(RECIPES))
 def test_every_recipe_is_whole(name: str, samples: Samples) -> None:
-    """Its config can be read, its settings come back from JSON, and it trains."""
+    """Its config can be read, its settings come back from JSON, and it trains; deep ones train in minutes, and not here."""
     one = recipe(name)
     read = one.checked()
     assert read.optimizer() is not None
     assert str(from_json(one.as_json(), one.config()).config()) == one.config()
+    assert one.about
+    if one.adapts:
+        return
     result = train(one.changed({"epochs": 1}), samples, progress=False)
     assert len(result.history.epochs) == 1
     assert result.test.support.sum() == 20
-    assert one.about
+
+
+@pytest.mark.parametrize("name", [name for name, each in RECIPES.items() if "image" in each.adapts])
+def test_deep_recipes_take_images_and_classes_of_the_data(name: str) -> None:
+    x, y = np.ones((6, 40, 36, 4), np.float32), np.arange(6) % 3
+    model: Any = plan_for(recipe(name).changed({"standardise": False}), Samples("four", "made here", x, y, x, y), {}).model_config().built()
+    assert model.sample.sizes == (40, 36, 4)
+    assert model.out_features == 3
+
+
+def _flat(classes: int = 10, *, image: tuple[int, int, int] = (32, 32, 3)) -> Any:
+    return Input(*image) >> Flatten() >> Linear(math.prod(image), classes)
+
+
+def test_a_recipe_that_adapts_is_trained_and_opened_again(samples: Samples, tmp_path: Path) -> None:
+    """Its run knows the data's sizes, so that it can be opened without the recipe."""
+    adapting = Recipe("adapting", _flat, {"type": "SGD"}, epochs=1, least_steps=0, adapts=("classes", "image"))
+    result = train(adapting, samples, run=tmp_path / "run", progress=False)
+    assert result.model.in_features == 28 * 28
+    _, model = opened(tmp_path / "run")
+    assert (model.sample.sizes, model.out_features) == ((28, 28, 1), 10)
+    rows = replace(samples, x=samples.x.reshape(64, -1), test_x=samples.test_x.reshape(20, -1))
+    with pytest.raises(ArgumentError, match="adapting reads images, got rows of 784 numbers"):
+        train(adapting, rows, progress=False)
 
 
 def test_small_data_are_gone_through_more_often() -> None:

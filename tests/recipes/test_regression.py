@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from typednn.errors import ArgumentError, ConfigError, DataError
+from typednn.losses import L1, Huber
 from typednn.metrics import RegressionReport
 from typednn.recipes import evaluate_run, load_tables, predict, recipe_of_config, resume, train
 from typednn.recipes.plan import checksum_of, read_plan
@@ -192,11 +193,20 @@ def test_other_numbers_to_learn_are_refused_before_there_is_a_folder(files: Path
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(("name", "kind"), [("l1", L1), ("huber", Huber)])
+def test_losses_that_outliers_pull_less(files: Path, name: str, kind: type[Any]) -> None:
+    changed = recipe_of_config(files / "model.toml").changed({"task": "regression", "loss": name})
+    assert isinstance(changed.made_loss(), kind)
+    assert isinstance(changed.made_task(), Regression)
+
+
 def test_what_is_refused(files: Path) -> None:
     model = recipe_of_config(files / "model.toml")
-    with pytest.raises(ArgumentError, match="a regression has the loss mse, and no smoothing, got loss cross_entropy, smoothing 0"):
+    with pytest.raises(
+        ArgumentError, match="a regression has the loss mse, l1 or huber, and no smoothing, got loss cross_entropy, smoothing 0"
+    ):
         model.changed({"task": "regression", "loss": "cross_entropy"})
-    with pytest.raises(ArgumentError, match=r"a regression has the loss mse, and no smoothing, got loss mse, smoothing 0\.1"):
+    with pytest.raises(ArgumentError, match=r"a regression has the loss mse, l1 or huber, and no smoothing, got loss mse, smoothing 0\.1"):
         model.changed({"task": "regression", "smoothing": 0.1})
     with pytest.raises(ArgumentError, match="task must be one of 'classification', 'regression', got 'clustering'"):
         model.changed({"task": "clustering"})

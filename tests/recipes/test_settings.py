@@ -31,8 +31,9 @@ def _names(kind: type[Any]) -> list[str]:
 
 
 def _scheduled(optimizer: str, schedule: str) -> Recipe:
-    more = {"step_size": 2} if schedule == "StepLR" else {}
-    return PLAIN.changed({"optimizer": {"type": optimizer, "lr": {"type": schedule, "lr": 0.1, **more}}})
+    needed = {"StepLR": {"step_size": 2}, "ExponentialLR": {"gamma": 0.5}}.get(schedule, {})
+    rate = "max_lr" if schedule == "OneCycleLR" else "lr"
+    return PLAIN.changed({"validation": 0.2, "optimizer": {"type": optimizer, "lr": {"type": schedule, rate: 0.1, **needed}}})
 
 
 ODD = [

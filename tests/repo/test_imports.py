@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"PIL", "cupy", "google", "halide", "hypothesis", "matplotlib", "pandas", "scipy", "sklearn", "tensorboardX", "torch"}
+HEAVY = {"PIL", "cupy", "google", "halide", "hypothesis", "matplotlib", "pandas", "scipy", "sklearn", "tensorboardX", "tokenizers", "torch"}
 
 
 def _loaded_by(statement: str) -> set[str]:

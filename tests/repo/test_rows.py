@@ -13,7 +13,13 @@ FILES = {path.stem for path in (ROOT / "typednn" / "layers").glob("*.py") if pat
 
 
 def snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().replace("re_lu", "relu").replace("p_relu", "prelu")
+    return (
+        re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+        .lower()
+        .replace("re_lu", "relu")
+        .replace("p_relu", "prelu")
+        .replace("si_lu", "silu")
+    )
 
 
 def layer_classes() -> dict[str, type]:

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from sample_run import MODEL, metrics_lines, report_of, sample_arrays, sample_run, write_metrics
 
 from typednn.errors import DataError
+from typednn.files import write_whole
 from typednn.reports.html import write_report
 from typednn.reports.plots import write_plots
 from typednn.runs.recorded import LINE_LIMIT, read_metrics, read_scores
-from typednn.runs.run_files import write_whole
 
 HOSTILE = "</pre></title><script>alert(1)</script><img src=x onerror=alert(2)>\"'&<!--\x00\ud800"
 VOID = {"meta", "img"}

@@ -53,28 +53,26 @@ LENET = [conv(1, 6, 5), pool(2), conv(6, 16, 5), pool(2), FLATTEN]
 
 def residual(*inner: Step) -> Step:
     keeps = "batch *shape -> batch *shape"
-    return lambda flow: flow.through(
-        "Residual(...)", "batch *shape", "batch *shape", inner=[(keeps, lambda entering: run(inner, entering))]
-    )
+    return lambda flow: flow.through("Residual(...)", "batch *shape", "batch *shape", inner=[("inner", keeps, inner)])
 
 
 def per_position(inner: Step, label: str = "PerPosition(Linear(5, 3))") -> Step:
     rows = "batch*time features -> batch*time out_features"
-    return lambda flow: flow.through(label, "batch time features", "batch time out_features", inner=[(rows, inner)])
+    return lambda flow: flow.through(label, "batch time features", "batch time out_features", inner=[("inner", rows, [inner])])
 
 
 def bottleneck(down: Step, up: Step) -> Step:
-    inner = [("batch features -> batch hidden", down), ("batch hidden -> batch features", up)]
+    inner = [("down", "batch features -> batch hidden", [down]), ("up", "batch hidden -> batch features", [up])]
     return lambda flow: flow.through("Bottleneck", "batch features", "batch features+hidden", inner=inner)
 
 
 def branches(first: Step, second: Step) -> Step:
-    inner = [("batch *shape -> batch *shape", step) for step in (first, second)]
+    inner = [(name, "batch *shape -> batch *shape", [step]) for name, step in (("first", first), ("second", second))]
     return lambda flow: flow.through("Branches", "batch *shape", "batch *shape", inner=inner)
 
 
 def gated(value: Step, gate: Step) -> Step:
-    inner = [("batch features -> batch hidden", step) for step in (value, gate)]
+    inner = [(name, "batch features -> batch hidden", [step]) for name, step in (("value", value), ("gate", gate))]
     return lambda flow: flow.through("Gated", "batch features", "batch hidden", inner=inner)
 
 

@@ -42,7 +42,7 @@ class Residual:
     sizes: tuple[tuple[str, int], ...]
 
     def follow(self, flow: Flow) -> Flow:
-        keeps = ("batch *shape -> batch *shape", lambda entering: self.inner[1].follow(self.inner[0].follow(entering)))
+        keeps = ("inner", "batch *shape -> batch *shape", [part.follow for part in self.inner])
         return flow.through("Residual(...)", "batch *shape", "batch *shape", inner=[keeps])
 
     def compute(self, sample: Sample) -> Sample | None:
@@ -57,7 +57,7 @@ class PerPosition:
     sizes: tuple[tuple[str, int], ...]
 
     def follow(self, flow: Flow) -> Flow:
-        rows = ("batch*time features -> batch*time out_features", self.inner.follow)
+        rows = ("inner", "batch*time features -> batch*time out_features", [self.inner.follow])
         return flow.through(f"PerPosition({self.inner.label})", "batch time features", "batch time out_features", inner=[rows])
 
     def compute(self, sample: Sample) -> Sample | None:

@@ -78,7 +78,7 @@ def agree(
     """Assert that Halide ran ``op``, alike on one thread and two, and gave the reference's results, which are returned.
 
     Without ``magnitude`` to the bit (but for the sign of 0). With it, within ``ulps`` roundings of its size (magnitude takes
-    the arguments `widened`), and NaN and infinite exactly where the reference is.
+    the arguments `widened`; it may give one for each result), and NaN and infinite exactly where the reference is.
     """
     before = get_threads()
     found: list[tuple[Any, ...]] = []
@@ -93,7 +93,9 @@ def agree(
     with using("reference"):
         expected = _results(function(*arguments))
         exact = _results(function(*map(widened, arguments))) if magnitude else expected
-    for one, two, wanted, true in zip(*found, expected, exact, strict=True):
+    sizes = magnitude(*map(widened, arguments)) if magnitude else None
+    each = sizes if isinstance(sizes, tuple) else (sizes,) * len(expected)
+    for one, two, wanted, true, its_size in zip(*found, expected, exact, each, strict=True):
         assert one.dtype == wanted.dtype
         assert one.flags.c_contiguous
         assert not any(isinstance(argument, np.ndarray) and np.shares_memory(one, argument) for argument in arguments)
@@ -104,7 +106,7 @@ def agree(
             assert one.shape == wanted.shape
             finite = np.isfinite(wanted)
             np.testing.assert_array_equal(one[~finite], wanted[~finite])
-            bound = np.broadcast_to(ulps * np.finfo(one.dtype).eps * magnitude(*map(widened, arguments)) + least, one.shape)
+            bound = np.broadcast_to(ulps * np.finfo(one.dtype).eps * its_size + least, one.shape)
             excess = np.abs(one.astype(true.dtype) - true)[finite] - bound[finite]
             assert excess.max(initial=-1) <= 0, f"{excess.max()} over the bound"
     return found[0]

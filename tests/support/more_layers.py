@@ -1,43 +1,12 @@
-"""Layers that typednn itself has none of: integers in, and several inputs, one of them a mask that may be None."""
+"""Layers that typednn itself has none of: several inputs, one of them a mask that may be None. And tokens."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Integer
+from jaxtyping import Bool, Float
 
-from typednn import AnyArray, Array2, Array3, FirstLayer, Gradient, IntArray2, Kept, MultiInput, Parameter, S
-from typednn.arrays import namespace
-from typednn.random import Normal
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingGrad(Gradient):
-    input: None
-    weight: Float[Array2, "vocab features"]
-
-
-class Embedding(FirstLayer[IntArray2, Array3, EmbeddingGrad, S]):
-    """Each token becomes its row of weight."""
-
-    weight: Parameter[Float[Array2, "{self.vocab} {self.features}"]]
-    _tokens: Kept[Integer[IntArray2, "batch time"]]
-
-    def __init__(self, vocab: int, features: int) -> None:
-        self.vocab, self.features = vocab, features
-        self.initialise_with(weight=Normal(0.5))
-
-    def forward(self, x: Integer[IntArray2, "batch time"]) -> Float[Array3, "batch time {self.features}"]:
-        self._tokens = x
-        rows: Array3 = self.weight[x]
-        return rows
-
-    def backward(self, next_grad: Float[Array3, "batch time {self.features}"]) -> EmbeddingGrad:
-        xp = namespace(next_grad)
-        # A token may occur twice: the sum over all places at which it stands.
-        places = (self._tokens[..., None] == xp.arange(self.vocab)).astype(next_grad.dtype)
-        weight: Any = xp.einsum("btv,btf->vf", places, next_grad)
-        return EmbeddingGrad(None, weight)
+from typednn import AnyArray, Array2, Gradient, Kept, MultiInput, Parameter
 
 
 @dataclass(frozen=True, slots=True)

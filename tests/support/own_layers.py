@@ -36,20 +36,20 @@ Inner = TypeVar("Inner", covariant=True)
 
 @final
 @dataclass(frozen=True, slots=True)
-class RMSNormGrad(Gradient):
-    weight: Float[Array1, " features"]
+class ScaleNormGrad(Gradient):
+    weight: Float[Array1, "1"]
 
 
-@config.register("RMSNorm")
+@config.register("ScaleNorm")
 @final
-class RMSNorm(Elementwise[RMSNormGrad]):
-    """y = x·weight / √(mean(x²) + eps), over the last axis. Zhang and Sennrich 2019, eq 4."""
+class ScaleNorm(Elementwise[ScaleNormGrad]):
+    """y = weight·x / √(Σx² + eps), over the last axis. Nguyen and Salazar 2019, "Transformers without Tears"."""
 
-    weight: Parameter[Float[Array1, " {self.features}"]]
+    weight: Parameter[Float[Array1, "1"]]
     _x: Kept[Float[AnyArray, "*batch {self.features}"]]
 
     def __init__(self, features: int, eps: float = 1e-5) -> None:
-        self.features, self.eps = integer("RMSNorm", "features", features), eps
+        self.features, self.eps = integer("ScaleNorm", "features", features), eps
         self.initialise_with(weight="ones")
 
     def forward(self, x: Float[A, "*batch {self.features}"]) -> Float[A, "*batch {self.features}"]:
@@ -57,15 +57,15 @@ class RMSNorm(Elementwise[RMSNormGrad]):
         y: A = x * self._scale(x) * self.weight
         return y
 
-    def backward(self, next_grad: Float[A, "*batch {self.features}"]) -> ElementwiseGrad[A, RMSNormGrad]:
+    def backward(self, next_grad: Float[A, "*batch {self.features}"]) -> ElementwiseGrad[A, ScaleNormGrad]:
         scale = self._scale(self._x)
         normal, dnormal = self._x * scale, next_grad * self.weight
-        dx: Any = scale * (dnormal - normal * (dnormal * normal).mean(axis=-1, keepdims=True))
-        weight: Any = (next_grad * normal).reshape(-1, self.features).sum(axis=0)
-        return ElementwiseGrad(dx, RMSNormGrad(weight))
+        dx: Any = scale * (dnormal - normal * (dnormal * normal).sum(axis=-1, keepdims=True))
+        weight: Any = (next_grad * normal).sum().reshape(1)
+        return ElementwiseGrad(dx, ScaleNormGrad(weight))
 
     def _scale(self, x: Any) -> Any:
-        return 1.0 / namespace(x).sqrt((x * x).mean(axis=-1, keepdims=True) + self.eps)
+        return 1.0 / namespace(x).sqrt((x * x).sum(axis=-1, keepdims=True) + self.eps)
 
 
 # ------------------------------------------------------------------ on the last axis of rows and sequences, which it widens

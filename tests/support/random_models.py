@@ -25,9 +25,14 @@ Style = Literal["nested", "fresh", "rebound"]
 
 FORMS: tuple[Form, ...] = ("expression", "variables", "sequential", "class")
 STYLES: tuple[Style, ...] = ("nested", "fresh", "rebound")
-ELEMENTWISE = ("ReLU", "LeakyReLU", "PReLU", "Sigmoid", "Tanh", "Identity")
+ELEMENTWISE = ("ReLU", "GELU", "LeakyReLU", "PReLU", "Sigmoid", "Tanh", "Identity")
+OF_ANY_RANK = (*ELEMENTWISE, "LayerNorm")
+POOLS = ("MaxPool2d", "AvgPool2d")
 OWN = ("Widen", "Crop", "Tokens", "Mean")  # layers that the program itself defines
-KINDS = (*ELEMENTWISE, "Linear", "Conv2d", "MaxPool2d", "Pad2d", "Flatten", "Softmax", "Residual", "PerPosition", *OWN)
+KINDS = (
+    *OF_ANY_RANK, *POOLS, "Linear", "Conv2d", "BatchNorm2d", "GlobalAvgPool2d", "Pad2d", "Flatten", "Softmax", "Residual", "PerPosition",
+    *OWN,
+)  # fmt: skip
 IN_ORDER = (
     "in_features",
     "out_features",
@@ -39,10 +44,15 @@ IN_ORDER = (
     "negative_slope",
     "features",
     "margin",
+    "num_features",
+    "normalized_shape",
 )
 RANKS = {
     "Conv2d": (4, 4),
     "MaxPool2d": (4, 4),
+    "AvgPool2d": (4, 4),
+    "BatchNorm2d": (4, 4),
+    "GlobalAvgPool2d": (4, 2),
     "Pad2d": (4, 4),
     "Flatten": (4, 2),
     "Linear": (2, 2),
@@ -192,6 +202,9 @@ def after(part: Part, shape: Shape) -> Shape:
     if part.kind == "Residual":
         _need(through(part.inner, shape) == shape, "the inner layers change the shape")
         return shape
+    if part.kind == "LayerNorm":
+        _need(shape[-1] == part.size("normalized_shape"), f"{part.size('normalized_shape')} features, got {shape[-1]}")
+        return shape
     _need(len(shape) + 1 == RANKS[part.kind][0], f"{part.kind} on {len(shape) + 1} axes")
     if part.kind == "PerPosition":
         inner = through(part.inner, shape[1:])
@@ -210,6 +223,11 @@ def after(part: Part, shape: Shape) -> Shape:
     if part.kind == "Mean":
         return shape[1:]
     height, width, channels = shape
+    if part.kind == "GlobalAvgPool2d":
+        return (channels,)
+    if part.kind == "BatchNorm2d":
+        _need(channels == part.size("num_features"), f"{part.size('num_features')} channels, got {channels}")
+        return shape
     if part.kind == "Tokens":
         return height * width, channels
     if part.kind == "Crop":
@@ -224,8 +242,12 @@ def after(part: Part, shape: Shape) -> Shape:
         channels = part.size("out_channels")
     kernel, dilation = part.pair("kernel_size", 0), part.pair("dilation", 1)
     stride = part.pair("stride", 1) if part.kind == "Conv2d" or "stride" in dict(part.arguments) else kernel
+    zeros = part.pair("padding", 0)
+    if dict(part.arguments).get("padding") == "same":
+        return height, width, channels
     places = [
-        len(range(0, size - dilation[axis] * (kernel[axis] - 1), stride[axis])) for axis, size in enumerate((height, width))
+        len(range(0, size + 2 * zeros[axis] - dilation[axis] * (kernel[axis] - 1), stride[axis]))
+        for axis, size in enumerate((height, width))
     ]  # counted one by one
     _need(min(places) > 0, "the kernel does not fit")
     return places[0], places[1], channels
@@ -266,7 +288,8 @@ from jaxtyping import Float
 
 from typednn import Array2, Array3, Array4, Gradient, Input, Layer, S, Sequential
 from typednn.layers import (
-    Conv2d, Flatten, Identity, LeakyReLU, Linear, MaxPool2d, Pad2d, PerPosition, PReLU, ReLU, Residual, Sigmoid, Softmax, Tanh
+    GELU, AvgPool2d, BatchNorm2d, Conv2d, Flatten, GlobalAvgPool2d, Identity, LayerNorm, LeakyReLU, Linear, MaxPool2d, Pad2d,
+    PerPosition, PReLU, ReLU, Residual, Sigmoid, Softmax, Tanh
 )
 
 
@@ -343,7 +366,7 @@ def layer(part: Part) -> str:
     if part.inner:
         arguments = [chain(part.inner)]
     else:
-        by_order = () if part.by_name else IN_ORDER
+        by_order = () if part.by_name else IN_ORDER if part.kind == "Pad2d" else tuple(name for name in IN_ORDER if name != "padding")
         arguments = [_argument(value) if name in by_order else f"{name}={_argument(value)}" for name, value in part.arguments]
     named = f'.named("{part.name}")' if part.name else ""
     return f"{part.kind}({', '.join(arguments)}){named}"
@@ -457,7 +480,7 @@ def _rank_after(part: Part, rank: int) -> int:
         for inner in part.inner:
             rank = _rank_after(inner, rank)
         return rank
-    return rank if part.kind in ELEMENTWISE else RANKS[part.kind][1]
+    return rank if part.kind in OF_ANY_RANK else RANKS[part.kind][1]
 
 
 def program(models: Sequence[Model]) -> tuple[str, list[range]]:
@@ -571,6 +594,8 @@ class _Draw:
             return self.elementwise()
         if depth and random.random() < 0.2:
             return self.residual(shape, depth)
+        if random.random() < 0.06:
+            return Part("LayerNorm", (("normalized_shape", self.number(shape[-1])),))
         if len(shape) == 1:
             if random.random() < 0.1:
                 factor = (("factor", self.number(random.randint(1, 3))),) if random.random() < 0.5 else ()
@@ -585,9 +610,11 @@ class _Draw:
             return Part("Flatten")
         if chance < 0.24:
             return Part("Tokens")
+        if chance < 0.3:
+            return Part("GlobalAvgPool2d") if chance < 0.26 else Part("BatchNorm2d", (("num_features", self.number(shape[2])),))
         if chance > 0.94 and min(shape[:2]) > 2:
             return Part("Crop", (("margin", self.number(random.randint(1, (min(shape[:2]) - 1) // 2))),))
-        return self.pad() if chance < 0.35 else self.window(shape)
+        return self.pad() if chance < 0.4 else self.window(shape)
 
     def elementwise(self) -> Part:
         kind = self.random.choice(ELEMENTWISE)
@@ -619,8 +646,16 @@ class _Draw:
             options.append(("stride", self.sizes(*stride)))
         if random.random() < 0.3:
             options.append(("dilation", self.sizes(*dilation)))
+        pool = random.choice(POOLS) if random.random() < 0.4 else ""
+        if pool == "AvgPool2d":
+            options = [(name, value) for name, value in options if name != "dilation"]
         if random.random() < 0.35:
-            return Part("MaxPool2d", (("kernel_size", self.sizes(*kernel)), *options))
+            zeros = (random.randint(1, 2), random.randint(1, 2)) if not pool else (kernel[0] // 2, kernel[1] // 2)
+            same = not pool and random.random() < 0.3 and "stride" not in dict(options)
+            if same or min(zeros):
+                options.append(("padding", "same" if same else self.sizes(*zeros)))
+        if pool:
+            return Part(pool, (("kernel_size", self.sizes(*kernel)), *options))
         if random.random() < 0.2:
             options.append(("bias", True))
         reads, gives = self.number(shape[2]), self.number(random.randint(1, 4))
@@ -653,7 +688,7 @@ class _Draw:
                 except Misfit:  # a window that no image of this size takes
                     part = self.elementwise()
                 parts.append(replace(part, by_name=not part.inner and self.random.random() < 0.15))
-            if depth or any(part.kind not in ELEMENTWISE for part in parts):
+            if depth or any(part.kind not in OF_ANY_RANK for part in parts):
                 return tuple(parts), now
 
     def model(self) -> Model:
@@ -754,7 +789,7 @@ def _broken(model: Model, random: Random) -> Model:
     elif chance < 0.85 and parts[place].inner:  # a layer is missing inside another
         inner = list(parts[place].inner)
         del inner[random.randrange(len(inner))]
-        if any(part.kind not in ELEMENTWISE for part in inner):
+        if any(part.kind not in OF_ANY_RANK for part in inner):
             parts[place] = replace(parts[place], inner=tuple(inner))
     elif chance < 0.93:  # a layer in place of another, of any rank
         shape = random.choice([(random.randint(1, 6),), (2, random.randint(1, 6)), (4, 5, random.randint(1, 3))])
@@ -776,7 +811,16 @@ def _with_number(model: Model, chosen: int, more: int) -> Model:
             return literal(number.value + more)
         return Number(number.value + more, f"{number.text} {'+' if more > 0 else '-'} {abs(more)}")
 
-    return replace(model, parts=tuple(part.with_numbers(change) for part in model.parts))
+    changed = replace(model, parts=tuple(part.with_numbers(change) for part in model.parts))
+    return changed if _constructible(changed) else model
+
+
+def _constructible(model: Model) -> bool:
+    """Whether no constructor refuses its arguments for themselves: a pool's padding is at most half its window."""
+    others = () if model.otherwise is None else (model.otherwise[1],)
+    pools = [each for part in (*model.parts, *others) for each in part.everywhere() if each.kind in POOLS]
+    sides = [sides for pool in pools for sides in zip(pool.pair("kernel_size", 0), pool.pair("padding", 0), strict=True)]
+    return all(padding <= kernel // 2 for kernel, padding in sides)
 
 
 # ---------------------------------------------------------------------------------------------------- smaller
@@ -799,7 +843,11 @@ def without(model: Model, place: int) -> Model:
 
 def smaller(model: Model) -> list[Model]:
     """Models that are simpler in one respect, the simplest first."""
-    found = {candidate for candidate in _smaller(model) if candidate.weight() < model.weight() and candidate.parts and _fair(candidate)}
+    found = {
+        candidate
+        for candidate in _smaller(model)
+        if candidate.weight() < model.weight() and candidate.parts and _constructible(candidate) and _fair(candidate)
+    }
     return sorted(found, key=lambda candidate: (candidate.weight(), repr(candidate)))
 
 
@@ -856,7 +904,8 @@ def _simpler(part: Part) -> Iterator[Part]:
     """One layer with less in it."""
     yield replace(part, name="", by_name=False)
     yield part.with_numbers(lambda number: literal(number.value))
-    needed = {"Linear": 2, "Conv2d": 3, "MaxPool2d": 1, "Pad2d": 1, "Widen": 1, "Crop": 1}.get(part.kind, 0)
+    one = dict.fromkeys((*POOLS, "Pad2d", "Widen", "Crop", "BatchNorm2d", "LayerNorm"), 1)
+    needed = ({"Linear": 2, "Conv2d": 3} | one).get(part.kind, 0)
     for place, (name, argument) in enumerate(part.arguments):
         rest = part.arguments[:place], part.arguments[place + 1 :]
         if place >= needed:
@@ -864,7 +913,7 @@ def _simpler(part: Part) -> Iterator[Part]:
         if isinstance(argument, tuple):
             yield replace(part, arguments=(*rest[0], (name, argument[0]), *rest[1]))
     for place, inner in enumerate(part.inner):
-        if any(each.kind not in ELEMENTWISE for each in part.inner[:place] + part.inner[place + 1 :]):
+        if any(each.kind not in OF_ANY_RANK for each in part.inner[:place] + part.inner[place + 1 :]):
             yield replace(part, inner=part.inner[:place] + part.inner[place + 1 :])
         for other in (*_simpler(inner), *inner.inner[: len(inner.inner) == 1]):
             yield replace(part, inner=(*part.inner[:place], other, *part.inner[place + 1 :]))

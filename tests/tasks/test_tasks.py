@@ -7,8 +7,8 @@ import pytest
 
 from typednn import Input
 from typednn.data import Loader
-from typednn.layers import Linear
-from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
+from typednn.layers import Linear, SequenceLinear
+from typednn.losses import L1, MSE, NLL, BCEWithLogits, CrossEntropy, Huber, KLDiv, SoftmaxCrossEntropy
 from typednn.optim import SGD
 from typednn.random import PCG32
 from typednn.tasks import Classification, Regression, task_of
@@ -19,7 +19,7 @@ LABELS = (X[:, 0] > 0).astype(np.int64)
 SHARES = np.eye(2, dtype=np.float32)[LABELS]
 
 
-class Huber:
+class Own:
     """A loss of the reader's own."""
 
 
@@ -32,10 +32,15 @@ class Huber:
         (SoftmaxCrossEntropy(), None, Classification),
         (CrossEntropy(), Evaluation(X, SHARES), Classification),
         (SoftmaxCrossEntropy(), Evaluation(X, SHARES), Classification),
-        (Huber(), None, Classification),
-        (Huber(), Evaluation(X, LABELS), Classification),
+        (L1(), None, Regression),
         (Huber(), Evaluation(X, SHARES), Regression),
-        (Huber(), Evaluation(X, SHARES, LABELS), Classification),
+        (BCEWithLogits(), Evaluation(X, SHARES), Classification),
+        (KLDiv(), Evaluation(X, SHARES), Classification),
+        (NLL(), Evaluation(X, LABELS), Classification),
+        (Own(), None, Classification),
+        (Own(), Evaluation(X, LABELS), Classification),
+        (Own(), Evaluation(X, SHARES), Regression),
+        (Own(), Evaluation(X, SHARES, LABELS), Classification),
     ],
 )
 def test_the_task_of_a_loss(loss: object, validation: Any, task: type[Any]) -> None:
@@ -72,6 +77,22 @@ def test_what_is_measured() -> None:
     assert _metrics(MSE(), SHARES, LABELS) == {"accuracy"}
     assert _metrics(MSE(), SHARES, task=Classification()) == set()
     assert _metrics(MSE(), X[:, 1], task=Regression()) == {"mse", "mae", "r2"}
+
+
+def test_labels_of_each_token_and_those_that_are_ignored() -> None:
+    """A model of sequences trains and is measured; ignored labels don't count for the accuracy."""
+    x = np.random.default_rng(1).standard_normal((40, 5, 3), dtype=np.float32)
+    labels = (x[:, :, 0] > 0).astype(np.int64)
+    labels[:, 3:] = -100
+    model = (Input(5, 3) >> SequenceLinear(3, 2)).init(PCG32(0))
+    loader, loss = Loader(x, labels, batch_size=8, rng=PCG32(1)), SoftmaxCrossEntropy()
+    history = fit(model, loss, SGD(2.0), loader, epochs=30, validation=Evaluation(x, labels), progress=False)
+    right = (model.forward(x).argmax(axis=-1) == labels)[:, :3].mean()
+    assert history.evaluations[-1].metrics == {"accuracy": pytest.approx(right)}
+    assert right > 0.9
+    nothing = [(np.zeros((1, 5, 2), np.float32), np.full((1, 5), -100))]
+    assert Classification(ignore_index=-100).metrics(iter(nothing)) == {"accuracy": 0.0}
+    assert task_of(SoftmaxCrossEntropy(ignore_index=0)) == Classification(ignore_index=0)
 
 
 def test_a_task_of_ones_own() -> None:

@@ -34,9 +34,9 @@ def train(folder: Path, pause: float, slow: float) -> None:
 
     from typednn import Input
     from typednn.data.loader import Loader
-    from typednn.layers import Conv2d, Flatten, Linear, MaxPool2d, ReLU
+    from typednn.layers import BatchNorm1d, Conv2d, Dropout, Flatten, Linear, MaxPool2d, ReLU
     from typednn.losses import SoftmaxCrossEntropy
-    from typednn.optim import Adam, CosineLR
+    from typednn.optim import EMA, Adam, CosineLR, Group, ReduceLROnPlateau
     from typednn.random import PCG32
     from typednn.runs import Run
     from typednn.runs import checkpoint as checkpoint_module
@@ -59,8 +59,11 @@ def train(folder: Path, pause: float, slow: float) -> None:
     rng = np.random.default_rng(3)
     x = rng.standard_normal((230, 8, 8, 1), dtype=np.float32)
     y = (x[:, :4].sum(axis=(1, 2, 3)) > 0).astype(np.int64) + (x[:, 0, 0, 0] > 1)
-    model = (Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten() >> Linear(36, 3)).init(PCG32(5))
-    optimizer = Adam(CosineLR(1e-2, total_steps=48, warmup_steps=5)).bind(model)
+    images = Input(8, 8, 1) >> Conv2d(1, 4, 3) >> ReLU() >> MaxPool2d(2) >> Flatten()
+    model = (images >> Linear(36, 8) >> BatchNorm1d(8) >> ReLU() >> Dropout(0.2) >> Linear(8, 3)).init(PCG32(5))
+    rate = ReduceLROnPlateau(1e-2, factor=0.5, patience=0, threshold=0.2, cooldown=1)  # lowered several times in these 52 steps
+    groups = [Group("4.bias", frozen=True), Group("0.*", lr=CosineLR(1e-2, total_steps=48, warmup_steps=5))]
+    optimizer = Adam(rate, amsgrad=True, ema=EMA(0.9, warmup=True), groups=groups).bind(model)
     loader = Loader(x[:200], y[:200], batch_size=8, rng=np.random.default_rng(7))
     print("go", flush=True)
     begun = any((folder / name).is_file() for name in ("config.toml", "recipe.json"))

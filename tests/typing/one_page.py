@@ -237,7 +237,7 @@ Input(28) >> Positive() >> Images()  # type: ignore[operator]  # pyright: ignore
 Input(28, 28, 1) >> Tokens()  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 Input(1, 2, 3, 4)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 Input("28")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
-Residual(Flat())  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+Residual(Flat())  # type: ignore[misc]  # pyright: ignore[reportCallIssue, reportArgumentType]
 PerPosition(Images())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 # ------------------------------------------------------------------ refused: classes that break a Protocol's promise

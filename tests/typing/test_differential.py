@@ -381,7 +381,7 @@ def test_a_false_alarm_is_found_and_shrunk(tmp_path: Path) -> None:
     seeds = [seed for seed in range(80) if has(draw(seed), "Tanh") and not faulty(draw(seed))][:2]
     models = [draw(seed) for seed in seeds]
     told = "\n".join(complaints(zip(seeds, models, ask(models), strict=True), ask))
-    assert told.startswith("1 models: false alarm: static refuses what runs [shape] (")
+    assert re.match(r"[12] models: false alarm: static refuses what runs \[shape\] \(", told)
     smallest = r"        return Input\([1, ]+\) >> Tanh\(\)\n  on .*\n  static       invented  \[shape\]\n  definition   accepts\n"
     assert re.search(smallest, told), told
 
@@ -392,7 +392,7 @@ def test_a_miss_is_found_and_shrunk(tmp_path: Path) -> None:
     models = [draw(seed) for seed in seeds]
     told = "\n".join(complaints(zip(seeds, models, ask(models), strict=True), ask))
     assert "static and definition differ" in told
-    assert "        return Linear(1, 2) >> Linear(1, 1)\n" in told
+    assert re.search(r"        return (Linear\(1, 2\) >> Linear\(1, 1\)|Linear\(1, 1\) >> Linear\(2, 1\))\n", told), told  # the smallest
 
 
 def test_mypy_alone_misses_sizes_and_finds_ranks(tmp_path: Path) -> None:

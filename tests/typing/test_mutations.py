@@ -161,9 +161,30 @@ MUTATIONS = (
     Mutation(
         "the layers in a wrapper are unknown",
         "types.py",
-        "    known = takewhile(lambda field: field[1] is not None, fields)",
+        "    known = takewhile(lambda field: field[2] is not None, fields)",
         "    known = takewhile(lambda field: False, fields)",
         ("faulty/residual_padding_forgotten",),
+    ),
+    Mutation(
+        "functions that give layers are known by their types alone",
+        "features/helpers.py",
+        "    if not _gives_layers(function) or",
+        "    if True or not _gives_layers(function) or",
+        ("faulty/helper_of_layers",),
+    ),
+    Mutation(
+        "what two chains agree on is forgotten",
+        "values.py",
+        "if a.class_name == b.class_name and (contract := _common(a.contract, b.contract)) is not None:",
+        "if (contract := None) is not None:",
+        ("faulty/either_stem",),
+    ),
+    Mutation(
+        "a choice of two chains has the sizes of the first",
+        "values.py",
+        """    words = [one if one == other else "_" for one, other in zip(*ends, strict=True)]""",
+        "    words = ends[0]",
+        ("correct/helpers_of_layers",),
     ),
     Mutation(
         "contracts of fields are not read",
@@ -224,8 +245,8 @@ MUTATIONS = (
     Mutation(
         "what differs on two paths is the first's",
         "values.py",
-        "        case _:\n            return UNKNOWN\n\n\ndef either",
-        "        case _:\n            return a\n\n\ndef either",
+        "        case _:\n            return UNKNOWN\n\n\ndef _common",
+        "        case _:\n            return a\n\n\ndef _common",
         ("correct/decided_by_callers",),
     ),
     Mutation(

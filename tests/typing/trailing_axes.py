@@ -24,7 +24,7 @@ from typednn import (
     S,
 )
 from typednn.layer import Rows
-from typednn.layers import Conv2d, Conv2dGrad, Flatten, FlattenGrad, Linear, LinearGrad, ReLU
+from typednn.layers import Conv2d, Conv2dGrad, Flatten, FlattenGrad, Linear, LinearGrad, ReLU, Residual, ResidualGrad
 
 
 @final
@@ -78,6 +78,7 @@ class Swap(Layer[Array3, Array3, SwapGrad, S]):
 
 Map2 = ElementwiseGrad[Array2, MapGrad]
 Map3 = ElementwiseGrad[Array3, MapGrad]
+MapRelu3 = ElementwiseGrad[Array3, tuple[MapGrad, None]]
 None2 = ElementwiseGrad[Array2, None]
 None3 = ElementwiseGrad[Array3, None]
 
@@ -97,6 +98,7 @@ assert_type(
     Swap() >> (Map(4, 5) >> ReLU() >> Map(5, 6)),
     Chain[Array3, Array3, str, SwapGrad, ElementwiseGrad[Array3, tuple[MapGrad, None, MapGrad]]],
 )
+assert_type(Swap() >> Residual(Map(4, 4) >> ReLU()), Chain[Array3, Array3, str, SwapGrad, ResidualGrad[Array3, MapRelu3, None]])
 assert_type(Map(4, 5) >> ReLU() >> Linear(5, 2), Chain[Array2, Array2, str, ElementwiseGrad[Array2, tuple[MapGrad, None]], LinearGrad])
 assert_type(Input(4) >> Map(4, 5), Chain[Array2, Array2, str, Map2])
 assert_type(Input(7, 4) >> Map(4, 5) >> ReLU(), Chain[Array3, Array3, str, Map3, None3])
@@ -104,6 +106,7 @@ assert_type(Input(7, 4) >> ReLU() >> Map(4, 5), Chain[Array3, Array3, str, None3
 assert_type(Tokens() >> Map(4, 5), FirstChain[IntArray2, Array3, str, TokensGrad, Map3])
 assert_type(Input(7, dtype=int) >> Tokens() >> Map(4, 5) >> ReLU(), FirstChain[IntArray2, Array3, str, TokensGrad, Map3, None3])
 assert_type(Flatten() >> Map(4, 5), Chain[Array4, Array2, str, FlattenGrad, Map2])
+assert_type(Map(4, 5) >> Flatten(), Chain[Array3, Array2, str, Map3, FlattenGrad[Array3]])
 assert_type(Conv2d(1, 6, 5) >> Flatten() >> Map(4, 5), Chain[Array4, Array2, str, Conv2dGrad, FlattenGrad, Map2])
 
 
@@ -135,7 +138,7 @@ Input(28, 28, 1) >> (Map(1, 5) >> ReLU())  # type: ignore[operator]  # pyright: 
 Input(28, 28, 1) >> ReLU() >> Map(1, 5)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 Input(28, 28, 1) >> Conv2d(1, 6, 5) >> Map(6, 5)  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 Map(6, 5) >> Conv2d(5, 6, 5)  # type: ignore[type-var]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
-Map(6, 5) >> Flatten()  # type: ignore[type-var]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
+Map(6, 5) >> Flatten(1, 2)  # type: ignore[type-var]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 Map(6, 5) >> ReLU() >> Conv2d(5, 6, 5)  # type: ignore[type-var]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 Linear(6, 5) >> Map(5, 4) >> Swap()  # type: ignore[operator]  # pyright: ignore[reportOperatorIssue, reportUnusedExpression]
 # Read from the right, mypy lets a stack through that begins with a layer of several ranks; the plugin and the definition do not.

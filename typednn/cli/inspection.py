@@ -2,11 +2,14 @@
 
 import ast
 import inspect
+import math
 import os
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from typednn.cli.output import hint, say
 from typednn.config import load, loads
@@ -14,6 +17,7 @@ from typednn.config.registry import LAYERS
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.gradient_check import gradcheck as check_gradients
+from typednn.layer import FirstChain, FirstLayer
 from typednn.random import PCG32
 from typednn.recipes import Recipe, find
 from typednn.shapes import Flow
@@ -23,7 +27,7 @@ from typednn.static_checks import Finding, findings, python_files
 def summary(options: Namespace) -> int:
     """The model as a table, and the recipe's settings."""
     recipe = find(options.recipe, options.modules)
-    model = recipe.checked().model()
+    model = recipe.checked().built()
     say("\n".join([recipe.about, f"\n{model}\n", shapes_of(model), "", settings_of(recipe)]))
     return 0
 
@@ -44,7 +48,7 @@ def check(options: Namespace) -> int:
 def _is_refused(path: str, options: Namespace) -> bool:
     """Whether a config is faulty, after its model or its error is shown; the error of a single one is raised for `run`."""
     try:
-        model = load(path, imports=options.modules).model()
+        model = load(path, imports=options.modules).built()
     except ConfigError as error:
         if options.json:
             message = error.message.splitlines()[0].removeprefix(f"{path}: ")
@@ -74,14 +78,32 @@ def gradcheck(options: Namespace) -> int:
     rng = PCG32(options.seed)
     call = _call(options.subject)
     if call is None:
-        model = find(options.subject, options.modules).checked().model()
+        model = find(options.subject, options.modules).checked().built()
     else:
-        sizes = _sizes(options.input) if options.input else _guessed(call.func.id, [*map(_value, call.args[:1])])
-        model = loads(_layer_config(call, sizes), f"layer {options.subject}", imports=options.modules).model()
-    batch = rng.standard_normal((2, model.in_features))
+        model = _of_layer(call, [_sizes(options.input)] if options.input else _guessed(call), options)
+    batch = _batch(model, rng)
     say(str(check_gradients(model.init(rng), batch, seed=options.seed, most=200)))
     say("every derivative agrees with finite differences")
     return 0
+
+
+def _of_layer(call: Any, samples: Sequence[tuple[int, ...]], options: Namespace) -> Any:
+    """The model of that layer alone, for the first of ``samples`` that fits; else the first error, if possible not of a sample's axes."""
+    errors: list[ConfigError] = []
+    for sizes in samples:
+        try:
+            return loads(_layer_config(call, sizes), f"layer {options.subject}", imports=options.modules).built()
+        except ConfigError as error:
+            errors.append(error)
+    raise next((error for error in errors if " axes (" not in str(error)), errors[0])
+
+
+def _batch(model: Any, rng: PCG32) -> Any:
+    """Two samples: numbers, or the smallest tokens, which every vocabulary has."""
+    sizes = model.sample.sizes
+    if isinstance(model, FirstChain):
+        return np.arange(2 * math.prod(sizes)).reshape(2, *sizes) % 2
+    return rng.standard_normal((2, model.in_features))
 
 
 def _call(text: str) -> Any:
@@ -108,10 +130,11 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def _guessed(kind: str, first: Sequence[Any]) -> tuple[int, ...]:
-    if kind in ("Linear", "PReLU", "SequenceLinear", "Conv2d") and first and isinstance(first[0], int):
-        return (7, 8, first[0]) if kind == "Conv2d" else (first[0],)
-    return (6, 8, 2) if kind in ("MaxPool2d", "Pad2d", "Flatten") else (5,)
+def _guessed(call: Any) -> list[tuple[int, ...]]:
+    """Samples to try in turn: a row, a sequence, an image, each with as many features as an argument says, or a few."""
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    features = [value for value in map(_value, arguments) if type(value) is int and value > 0] or [5]
+    return [(*positions, size) for positions in ((), (7,), (7, 8)) for size in (*dict.fromkeys(features), 6)]
 
 
 def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
@@ -124,7 +147,8 @@ def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
     # The config's error about an unknown layer is the clearest.
     arguments = {**dict(zip(names, call.args, strict=False)), **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}}
     lines = [f"{key_written(key)} = {written(_value(value))}" for key, value in arguments.items()]
-    return "\n".join(["format = 1", f"input = {written(sizes)}", "[[layer]]", f"type = {written(kind)}", *lines, ""])
+    dtype = ['dtype = "int"'] * (kind in LAYERS and issubclass(LAYERS[kind], FirstLayer))
+    return "\n".join(["format = 1", f"input = {written(sizes)}", *dtype, "[[layer]]", f"type = {written(kind)}", *lines, ""])
 
 
 def shapes_of(model: Any) -> str:

@@ -35,7 +35,11 @@ def _argument(*names: str, **options: Any) -> Argument:
 
 
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
-_RECIPE = _argument("recipe", metavar="RECIPE_OR_CONFIG", help="lenet5, lenet5-paper, mlp, or a config file")
+_RECIPE = _argument(
+    "recipe",
+    metavar="RECIPE_OR_CONFIG",
+    help="lenet5, lenet5-paper, mlp, lstm, resnet18, resnet34, resnet50, vgg16, or a config file",
+)
 _IMPORT = _argument(
     "--import", metavar="MODULE", action="append", default=[], dest="modules", help="import a module that registers layers; may be repeated"
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 from typednn.cli.output import hint, say
 from typednn.errors import ArgumentError, explain
+from typednn.layer import FirstChain
 from typednn.recipes import Recipe, beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
@@ -77,7 +78,7 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
     if result.folder is not None and not options.quiet:
         if result.history.stopped:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")
-        file = "image.png" if len(result.plan.shape) == 3 else "rows.csv"
+        file = "text.txt" if isinstance(result.model, FirstChain) else "image.png" if len(result.plan.shape) == 3 else "rows.csv"
         hint(f"everything is in {result.folder}; next: typednn predict {result.folder} {file}, or typednn report {result.folder}")
     if result.folder is not None and options.report:
         from typednn.cli.report import write_page  # imports all that draws, which most trainings don't need

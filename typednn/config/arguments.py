@@ -14,17 +14,18 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 from beartype import BeartypeConf
 from beartype.roar import BeartypeException
 
-from typednn.config.registry import INITIALISERS, SCHEDULES
+from typednn.config.registry import AVERAGES, INITIALISERS, SCHEDULES
 from typednn.config.source import Item, Place, Source
 from typednn.config.values import written
 from typednn.contracts.checks import members
 from typednn.contracts.judgement import is_bearable
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
 from typednn.module.module import Module
-from typednn.optim import Schedule
+from typednn.optim import EMA, Schedule
 from typednn.random import Initialiser
 
 _LONGEST = 60  # characters of a value that a message shows
+_MOST = 24  # names that a message lists
 _WORDS: Final[Mapping[Any, str]] = {
     bool: "true or false",
     float: "a number",
@@ -32,6 +33,7 @@ _WORDS: Final[Mapping[Any, str]] = {
     str: "a string",
     Initialiser: '{ type = "Normal", ... }',
     Schedule: '{ type = "CosineLR", ... }',
+    EMA: '{ type = "EMA", ... }',
 }
 
 
@@ -55,12 +57,16 @@ class Arguments:
         self.table: dict[str, Item] = {key: item for key, item in (table.table or {}).items() if key not in reserved}
         self.head: Place = head or table.place
         function = constructor(factory)
+        self.hints: dict[str, Any] = hints_of(function)
         self.parameters: dict[str, inspect.Parameter] = {
             name: parameter
             for name, parameter in list(inspect.signature(function).parameters.items())[isinstance(factory, type) :]
-            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) and name != "rng"
+            if name != "rng"
+            and (
+                parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+                or (parameter.kind is parameter.VAR_POSITIONAL and name in self.hints)
+            )
         }
-        self.hints: dict[str, Any] = hints_of(function)
 
     @staticmethod
     def of_type(
@@ -97,7 +103,7 @@ class Arguments:
         """The value of ``key`` in its annotation's type: lists become tuples, tables the rule or schedule that they describe."""
         item, hint = self.table[key], self.hints.get(key)
         value = _plain(item)
-        for rule, choices in ((Schedule, SCHEDULES), (Initialiser, INITIALISERS)):
+        for rule, choices in ((Schedule, SCHEDULES), (Initialiser, INITIALISERS), (EMA, AVERAGES)):
             if item.table is not None and rule in members(hint):
                 value = Arguments.of_type(self.source, self.where, item, choices, "a rule").build()
         if hint is not None and not _fits(value, hint):
@@ -111,8 +117,10 @@ class Arguments:
 
     def call(self, values: Mapping[str, Any]) -> Any:
         """The constructor's result. An error points at the argument that it names."""
+        several = [name for name, parameter in self.parameters.items() if parameter.kind is parameter.VAR_POSITIONAL]
+        positional = [each for name in several for each in values[name]]
         try:
-            return self.factory(**values)
+            return self.factory(*positional, **{name: value for name, value in values.items() if name not in several})
         except StackError:
             raise
         # About its arguments. Any other error is a bug in the constructor, and keeps its traceback.
@@ -132,18 +140,27 @@ def constructor(factory: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a constructor; none where they cannot be resolved, as may be in a user's layer."""
+    """The annotations of a constructor; none where they cannot be resolved, as may be in a user's layer; of ``*layers`` a tuple's."""
     try:
-        return get_type_hints(function)
+        hints: dict[str, Any] = get_type_hints(function)
     except (NameError, TypeError, AttributeError):
         return {}
+    kinds: Any = tuple
+    several = [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.VAR_POSITIONAL]
+    return hints | {name: kinds[hints[name], ...] for name in several if name in hints}
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "there are") -> str:
-    """``did you mean 'in_features'?`` where a known word is close, ignoring case; else all known words."""
+    """``did you mean 'in_features'?`` where a known word is close, ignoring case; else the known words, of many the nearest."""
     lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word[:_LONGEST].lower(), lower, n=1)
-    return f"did you mean {lower[close[0]]!r}?" if close else f"{otherwise} {', '.join(lower.values()) or 'none'}"
+    start = word[:_LONGEST].lower()
+    close = difflib.get_close_matches(start, lower, n=1)
+    if close:
+        return f"did you mean {lower[close[0]]!r}?"
+    if len(lower) <= _MOST:
+        return f"{otherwise} {', '.join(lower.values()) or 'none'}"
+    nearest = difflib.get_close_matches(start, lower, n=8, cutoff=0.0)
+    return f"the nearest of {len(lower)} are {', '.join(lower[name] for name in nearest)}"
 
 
 def layers_expected(hint: Any) -> Literal["one", "many", "none"]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 from typednn.config.arguments import Arguments, layers_expected, shortened, suggestion
 from typednn.config.registry import LAYERS, RESERVED
 from typednn.config.source import MOST_LAYERS, Item, Place, Source
 from typednn.errors import ArgumentError, ConfigError, StackError, TypednnError
-from typednn.layer import Chain, Input
+from typednn.layer import Chain, FirstChain, FirstLayer, Input
 from typednn.shapes import Flow
 from typednn.stack import AnyLayer, Stack, known_sizes, stack_part, trace_part
+
+AnyModel: TypeAlias = Stack[Any] | FirstChain[Any, Any, str, *tuple[Any, ...]]
 
 
 @final
@@ -36,12 +38,13 @@ class Where:
         return f'{place} "{".".join(name or number for number, name in self.steps)}"' if named else place
 
 
-def build_stack(source: Source, tables: Sequence[Item], sample: Input[Any]) -> Stack:
-    """The model of the ``[[layer]]`` tables; allocates nothing."""
-    return Stack(_Builder(source).in_stack(tables, Where(), Flow.start(sample.sizes)), input=sample)
+def build_model(source: Source, tables: Sequence[Item], sample: Input[Any]) -> AnyModel:
+    """The model of the ``[[layer]]`` tables: a `Stack`, or a `FirstChain` where the input is integers. Allocates nothing."""
+    layers = _Builder(source, sample).in_stack(tables, Where(), sample.flow)
+    return Stack(layers, input=sample) if sample.dtype is float else FirstChain(layers, sample)
 
 
-def tie_shared(source: Source, item: Item, model: Stack) -> None:
+def tie_shared(source: Source, item: Item, model: AnyModel) -> None:
     """The parameters of each list in ``shared`` become one: ``shared = [["first.weight", "second.weight"]]``."""
     modules, known = dict(model.named_modules()), dict(model.parameter_shapes())
     for group in item.parts or [item]:
@@ -69,6 +72,7 @@ def tie_shared(source: Source, item: Item, model: Stack) -> None:
 @dataclass(slots=True)
 class _Builder:
     source: Source
+    sample: Input[Any]
     count: int = 0
     shapes: tuple[str, ...] = ()  # the trace up to the layer that is being built
     built: list[tuple[AnyLayer, Item, Where]] = field(default_factory=list[Any])  # every layer with its table and its place
@@ -82,12 +86,24 @@ class _Builder:
             self.shapes = flow.trace
             layer = self.layer(table, here, flow)
             try:
+                self.check_kind(layer, first=not layers and not where.steps)
                 flow = trace_part(layer, flow)
                 known_sizes(flow)
             except StackError as error:
                 raise self._misfit(error, table, here) from error
             layers.append(layer)
         return layers
+
+    def check_kind(self, layer: AnyLayer, *, first: bool) -> None:
+        """The first layer of a model of integers reads integers, and no other layer does."""
+        integers = first and self.sample.dtype is int
+        if isinstance(layer, FirstLayer) and not integers:
+            reason = 'declare dtype = "int" beside input' if first else "integers have no derivative; put it first"
+            raise StackError(f"{layer!r} reads integers; {reason}")
+        if integers and not isinstance(layer, FirstLayer):
+            raise StackError(
+                f"{layer!r} reads floats, and the input's dtype is int; put a layer that reads integers first, such as Embedding"
+            )
 
     def in_list(self, tables: Sequence[Item], where: Where) -> list[AnyLayer]:
         """Layers whose input is decided by the layer that contains them."""
@@ -136,7 +152,8 @@ class _Builder:
         try:
             for key in inside:
                 values[key] = self._inside(key, arguments, where, entering)
-            layer = stack_part(arguments.call(values))
+            made: Any = arguments.call(values)
+            layer: AnyLayer = made if FirstLayer in type(made).__mro__ else stack_part(made)
         except StackError as error:
             raise self._misfit(error, table, where, self.shapes) from error
         name = (table.table or {}).get("name")

@@ -6,24 +6,28 @@ from typing import Any
 
 from typednn.config.arguments import hints_of, layers_expected
 from typednn.config.model_config import FORMAT
-from typednn.config.registry import INITIALISERS, OPTIMIZERS, SCHEDULES, registered_name
+from typednn.config.registry import AVERAGES, INITIALISERS, OPTIMIZERS, SCHEDULES, registered_name
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, explain
-from typednn.layer import Chain, Input, Parts
+from typednn.layer import Chain, FirstChain, Input, Parts
 from typednn.module.module import Module
 from typednn.module.printing import constructor_arguments
 from typednn.optim import ConstantLR, GradientOptimizer
 from typednn.stack import Stack
 
-_RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES).items()}
+_RULES = {kind: name for name, kind in (INITIALISERS | SCHEDULES | AVERAGES).items()}
 
 
-def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Stack, optimizer: GradientOptimizer | None = None) -> str:
+def dumps(
+    model: Chain[Any, Any, str, *tuple[Any, ...]] | FirstChain[Any, Any, str, *tuple[Any, ...]] | Stack,
+    optimizer: GradientOptimizer | None = None,
+) -> str:
     """The TOML config of a model of registered layers, with its declared input, and of the optimizer if one is given.
 
     Layers, arguments, names, rules for initial weights and which parameters are shared are written; weights, dtype and device are not.
     """
-    lines = [f"format = {FORMAT}", f"input = {written(_declared_input(model).sizes)}"]
+    sample = _declared_input(model)
+    lines = [f"format = {FORMAT}", f"input = {written(sample.sizes)}", *['dtype = "int"'] * (sample.dtype is int)]
     for _, module in model.named_modules():
         if type(module).foreign:
             registered_name(module)
@@ -38,7 +42,7 @@ def dumps(model: Chain[Any, Any, str, *tuple[Any, ...]] | Stack, optimizer: Grad
 
 
 def _declared_input(model: Module) -> Input[Any]:
-    if not isinstance(model, Chain | Stack):
+    if not isinstance(model, Chain | FirstChain | Stack):
         raise ArgumentError(
             explain("dumps", "writes a Chain, a Sequential or a Stack", model.label(), "build one with >> or Sequential"), "model"
         )
@@ -91,7 +95,7 @@ def _argument(owner: object, key: str, value: Any) -> str:
     """``value`` as TOML; an initialiser or a schedule as the table that describes it."""
     form = value
     if type(value) in _RULES:
-        settings = [(field.name, getattr(value, field.name), field.default) for field in dataclasses.fields(value)]
+        settings = [(field.name, getattr(value, field.name), field.default) for field in dataclasses.fields(value) if field.init]
         form = {"type": _RULES[type(value)]} | {name: setting for name, setting, default in settings if setting != default}
     try:
         return written(form)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from typednn.config.arguments import shortened, suggestion
-from typednn.config.build import build_stack, tie_shared
+from typednn.config.build import AnyModel, build_model, tie_shared
 from typednn.config.paper_format import is_paper_format, read_paper_format
 from typednn.config.settings import build_optimizer, build_rng
 from typednn.config.source import Item, Place, Source, decoded, read
@@ -20,7 +20,7 @@ from typednn.stack import Stack
 
 FORMAT: Final = 1
 
-_KEYS = ("format", "input", "shared", "layer", "optimizer", "init")
+_KEYS = ("format", "input", "dtype", "shared", "layer", "optimizer", "init")
 
 
 @final
@@ -33,27 +33,35 @@ class ModelConfig:
     ``source`` is the config's name, ``input`` the declared sample, ``batch`` the size that the paper's format names, or None.
     """
 
-    def __init__(self, source: Source, tables: dict[str, Item], model: Stack | None = None) -> None:
+    def __init__(self, source: Source, tables: dict[str, Item], model: AnyModel | None = None) -> None:
         self._source = source
         self._tables = tables
         self.source: str = source.name
         self.batch: int | None = tables["batch"].value if "batch" in tables else None
-        self.input: Input[Any] = _input(source, tables.get("input"))
-        self._model: Stack | None = model
+        self.input: Input[Any] = _input(source, tables.get("input"), tables.get("dtype"))
+        self._model: AnyModel | None = model
         self._optimizer(self.checked)
         if "init" in tables:
             self.rng()
 
     def model(self) -> Stack:
-        """The model, its parameters not yet filled: ``config.model().init(config.rng())``."""
+        """The model, its parameters not yet filled: ``config.model().init(config.rng())``. Where the input is integers, call `built`."""
+        model = self.built()
+        if not isinstance(model, Stack):
+            cure = "call built(), which gives a chain"
+            raise ArgumentError(explain(self.source, "the rows of a Stack are floats", f"{self.input!r}", cure))
+        return model
+
+    def built(self) -> AnyModel:
+        """As `model`, whatever the input: a `FirstChain` where it is integers."""
         model, self._model = self.checked, None
         return model
 
     @property
-    def checked(self) -> Stack:
-        """The model that the next call of `model` gives, to look at."""
+    def checked(self) -> AnyModel:
+        """The model that the next call of `model` or `built` gives, to look at."""
         if self._model is None:
-            self._model = build_stack(self._source, _layers(self._source, self._tables.get("layer")), self.input)
+            self._model = build_model(self._source, _layers(self._source, self._tables.get("layer")), self.input)
             if "shared" in self._tables:
                 tie_shared(self._source, self._tables["shared"], self._model)
         return self._model
@@ -62,7 +70,7 @@ class ModelConfig:
         """The optimizer, bound to no model yet; None if the config names none."""
         return self._optimizer()
 
-    def _optimizer(self, model: Stack | None = None) -> GradientOptimizer | None:
+    def _optimizer(self, model: AnyModel | None = None) -> GradientOptimizer | None:
         table = self._table("optimizer")
         return None if table is None else build_optimizer(self._source, table, model)
 
@@ -94,7 +102,7 @@ def load(path: str | os.PathLike[str], imports: Sequence[str] = ()) -> ModelConf
     return _checked(read(path))
 
 
-def loads(text: str, name: str = "<config>", imports: Sequence[str] = (), model: Stack | None = None) -> ModelConfig:
+def loads(text: str, name: str = "<config>", imports: Sequence[str] = (), model: AnyModel | None = None) -> ModelConfig:
     """As `load`, from a text; ``name`` stands in error messages, and decides the format as a file's name does.
 
     ``model`` is what the text was written from, where that is at hand: it is not built again.
@@ -120,7 +128,7 @@ def _import(modules: Sequence[str]) -> None:
             raise ConfigError(printable(f"import {module}: {type(error).__name__}: {error}")) from error
 
 
-def _checked(source: Source, model: Stack | None = None) -> ModelConfig:
+def _checked(source: Source, model: AnyModel | None = None) -> ModelConfig:
     if Path(source.name).suffix.lower() != ".toml" and is_paper_format(source.text):
         return ModelConfig(source, read_paper_format(source), model)
     tables = read_toml(source)
@@ -137,7 +145,9 @@ def _checked(source: Source, model: Stack | None = None) -> ModelConfig:
     return ModelConfig(source, tables, model)
 
 
-def _input(source: Source, item: Item | None) -> Input[Any]:
+def _input(source: Source, item: Item | None, kind: Item | None) -> Input[Any]:
+    if kind is not None and kind.value not in ("float", "int"):
+        raise source.error(kind.place, f'dtype of the input is "float" or "int", got {shortened(kind)}; "int" is for tokens')
     if item is None:
         raise source.error(Place(1, 1), "input is missing; declare one sample's shape, such as input = [28, 28, 1]")
     sizes = item.parts or []
@@ -148,6 +158,10 @@ def _input(source: Source, item: Item | None) -> Input[Any]:
     for size in sizes:
         if type(size.value) is not int or size.value < 1:
             raise source.error(size.place, f"input: every size must be a positive integer, got {shortened(size)}; leave the batch out")
+    if kind is not None and kind.value == "int":
+        if len(sizes) > 1:
+            raise source.error(item.place, f"input of integers is one size, the number of tokens of one sample, got {shortened(item)}")
+        return Input(sizes[0].value, dtype=int)
     return Input(*(size.value for size in sizes))
 
 

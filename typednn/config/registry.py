@@ -16,8 +16,21 @@ import typednn.optim
 from typednn.contracts.protocols import DynLayer
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, ElementwiseChain, PositionwiseChain, Sequential
+from typednn.models.gpt2 import GPT2Block
+from typednn.models.resnet import BasicBlock, Bottleneck
 from typednn.module.module import Module
-from typednn.optim import ConstantLR, CosineLR, GradientOptimizer, StepLR
+from typednn.optim import (
+    EMA,
+    ConstantLR,
+    CosineLR,
+    ExponentialLR,
+    GradientOptimizer,
+    LinearLR,
+    OneCycleLR,
+    PolynomialLR,
+    ReduceLROnPlateau,
+    StepLR,
+)
 from typednn.random import (
     Constant,
     HeNormal,
@@ -47,11 +60,15 @@ def _public(module: Any, base: type, *left_out: type) -> dict[str, Any]:
 
 
 LAYERS: Final[dict[str, type[Module | DynLayer]]] = {
-    **_public(typednn.layers, Module),
+    **dict(sorted(_public(typednn.layers, Module).items())),
+    **{kind.__name__: kind for kind in (BasicBlock, Bottleneck, GPT2Block)},
     **{kind.__name__: kind for kind in (Chain, ElementwiseChain, PositionwiseChain, Sequential, Stack)},
 }
 OPTIMIZERS: Final[dict[str, type[GradientOptimizer]]] = _public(typednn.optim, GradientOptimizer, GradientOptimizer)
-SCHEDULES: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in (ConstantLR, CosineLR, StepLR)}
+SCHEDULES: Final[dict[str, type[Any]]] = {
+    kind.__name__: kind for kind in (ConstantLR, CosineLR, ExponentialLR, LinearLR, OneCycleLR, PolynomialLR, ReduceLROnPlateau, StepLR)
+}
+AVERAGES: Final[dict[str, type[Any]]] = {"EMA": EMA}
 INITIALISERS: Final[dict[str, type[Any]]] = {
     kind.__name__: kind
     for kind in (Constant, HeNormal, HeUniform, KaimingNormal, KaimingUniform, Normal, Ones, Uniform, XavierNormal, XavierUniform, Zeros)

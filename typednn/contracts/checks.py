@@ -33,9 +33,11 @@ from typednn.arrays import device_of, is_array, is_floating
 from typednn.contracts.judgement import is_bearable
 from typednn.errors import ArgumentError, CheckError, DefinitionError, DeviceError, DTypeError, ShapeError, explain
 from typednn.shapes.compiled import Scope, comparison, outcome
-from typednn.shapes.cures import rank_cure
+from typednn.shapes.cures import channels_cure, rank_cure
 
 Mode = Literal["full", "cached", "off"]
+# What to convert numbers to where an annotation names a kind of dtypes; integers to int64.
+_CONVERTED = {"float": "float32", "bool": "bool"}
 
 _MOST_KINDS = 16
 
@@ -129,9 +131,9 @@ def check_hint(where: str, hint: Any) -> Any:
 def check_rank(where: str, array_type: Any, axes: str, place: str) -> None:
     """`DefinitionError` where ``array_type`` promises another number of axes than the string ``axes`` names."""
     promised, written = getattr(array_type, "rank", None), shapes.rank(axes)
-    if None not in (promised, written) and promised != written:
-        rule, got = f"{array_type.__name__} promises {promised} axes", f"{written} axes in {place}"
-        raise DefinitionError(explain(where, rule, got, f"write Array{written} or name {promised} axes"))
+    if promised is not None and written is not None and promised != written:
+        promises, got = shapes.number_of_axes(promised), f"{shapes.number_of_axes(written)} in {place}"
+        raise DefinitionError(explain(where, f"{array_type.__name__} promises {promises}", got, f"write Array{written} or name {promises}"))
 
 
 def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
@@ -171,6 +173,7 @@ def judged_place(self: Any, hints: Sequence[Any], values: Sequence[Any]) -> int:
 def judge(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> None:
     """Raise the fitting `CheckError` unless every value fits its hint, all in one scope."""
     _refuse_disabled_jaxtyping()
+    names, hints, values = spread(names, hints, values)
     try:
         place = judged_place(instance, hints, values)
     except AnnotationError as error:
@@ -179,6 +182,18 @@ def judge(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any],
         ) from None
     if place >= 0:
         raise complaint(where, instance, names[: place + 1], hints[: place + 1], values[: place + 1])
+
+
+def spread(names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> tuple[list[str], list[Any], list[Any]]:
+    """The same with each tuple, where a tuple of as many is promised, as its parts: ``state`` as ``state[0]`` and ``state[1]``."""
+    found: tuple[list[str], list[Any], list[Any]] = ([], [], [])
+    for name, hint, value in zip(names, hints, values, strict=True):
+        promised = [get_args(option) for option in members(hint) if get_origin(option) is tuple]
+        fitting = [parts for parts in promised if value.__class__ is tuple and Ellipsis not in parts and 0 < len(parts) == len(value)]
+        inner = spread([f"{name}[{place}]" for place in range(len(value))], fitting[0], value) if fitting else ([name], [hint], [value])
+        for whole, parts in zip(found, inner, strict=True):
+            whole += parts
+    return found
 
 
 def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> CheckError:
@@ -191,8 +206,13 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
         kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
         return DeviceError(explain(where, f"{name} must be an array", kind, f"convert it with numpy.asarray({name})"), instance)
     if len(options) > 1:
-        options = [each for each in options if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) == len(value.shape)]
+        options = [
+            each for each in options if _fits_dtype(each.dtype, value.dtype) and shapes.rank(each.dim_str) in (None, len(value.shape))
+        ]
     got = f"{value.dtype} of shape {tuple(value.shape)}"
+    if name == "target" and len(value.shape) == 1 and is_floating(value.dtype) and "int" in (described := _described(hint)):
+        cure = "class labels are integers: target.astype(numpy.int64)"
+        return DTypeError(explain(where, f"target must be {described}", got, cure), instance)
     if len(options) != 1:
         return ShapeError(explain(where, f"{name} must be {_described(hint)}", got), instance)
     hint = options[0]
@@ -202,7 +222,7 @@ def complaint(where: str, instance: Any, names: Sequence[str], hints: Sequence[A
     if kind.startswith("float") and name == "target" and len(value.shape) == 1:
         cure = "class labels go through one_hot(labels, classes), or straight into SoftmaxCrossEntropy"
         return DTypeError(explain(where, f"target must be {_described(hint)}", got, cure), instance)
-    cure = f"convert it with {name}.astype(numpy.{'float32' if kind.startswith('float') else 'int64'})"
+    cure = f"convert it with {name}.astype(numpy.{kind if kind[-1].isdigit() else _CONVERTED.get(kind, 'int64')})"
     return DTypeError(explain(where, f"{name} must hold numbers of kind {kind}", str(value.dtype), cure), instance)
 
 
@@ -240,8 +260,11 @@ def _shape_complaint(where: str, instance: Any, names: Sequence[str], hints: Seq
     first = unifier.mismatches[0]
     if first.axis_index is None:
         cure = rank_cure(name, shapes.rank(hint.dim_str), len(value.shape))
-        return ShapeError(explain(where, rule, f"{got}: {len(value.shape)} axes", cure), instance)
-    cure = f"give {first.expected} {first.label}, or build the layer with {first.argument}={first.got}" if first.argument else ""
+        return ShapeError(explain(where, rule, f"{got}: {shapes.number_of_axes(len(value.shape))}", cure), instance)
+    cure = channels_cure(name, value.shape, first.expected) if first.axis_index == 3 else ""
+    if first.argument and not cure:
+        given = f"give {first.counted}" if first.counted else f"make it {first.expected}"
+        cure = f"{given}, or build the layer with {first.argument}={first.got}"
     return ShapeError(explain(where, rule, f"{got}: axis {first.axis_index} is {first.got}, not {first.expected}", cure), instance)
 
 
@@ -291,9 +314,12 @@ class Facts:
         self._decided: bool = True  # whether class, dtype and rank decide the member of each union
 
     def note(self, expression: str, value: Any, *parts: str) -> None:
-        """Require the present class of a value and dtype of an array, or those ``parts`` of it."""
-        for part in parts or (("__class__", "dtype") if is_array(value) else ("__class__",)):
+        """Require the present class of a value and dtype of an array, in tuples too, or those ``parts`` of it."""
+        is_tuple = value.__class__ is tuple and not parts
+        for part in parts or ("__class__", *(("dtype",) if is_array(value) else ("__len__()",) if is_tuple else ())):
             self._values[f"{expression}.{part}"] = len(value) if part == "__len__()" else getattr(value, part)
+        for place, part in enumerate(value if is_tuple else ()):
+            self.note(f"{expression}[{place}]", part)
 
     def scope(self, shapes_of: Sequence[str], hints: Sequence[Any], values: Sequence[Any]) -> None:
         """Require that the values' shapes fit the hints, all in one scope."""
@@ -390,38 +416,34 @@ class Contract:
     def check_result(self, instance: Any, values: Sequence[Any], result: Any) -> None:
         """Judge the result in the scope that the arguments bound."""
         for hints, promised in self.laws:
-            count, several = len(hints), _several(promised, result)
-            names = [f"result[{place}]" for place in range(len(several))] or ["the result"]
-            parts, results = (several, result) if several else ((promised,), (result,))
-            judge(self.described(instance), instance, [*self.names[:count], *names], [*hints, *parts], [*values[:count], *results])
+            count = len(hints)
+            name = "the result" if spread(["result"], [promised], [result])[0] == ["result"] else "result"
+            judge(self.described(instance), instance, [*self.names[:count], name], [*hints, promised], [*values[:count], result])
 
     def kind(self, instance: Any, values: Sequence[Any], result: Any, names: Sequence[str], before: Facts | None = None) -> Kind:
         """The kind of a call that was judged. ``names`` are the names of the arguments in ``x``; ``before`` has
         further conditions.
         """
-        known = [f"shapes[{place}]" for place in range(len(values))]
-        before, after = before or Facts("self, x"), Facts("self, shapes, y", known)
+        parts, _, inside = spread(names, self.hints, values)
+        shapes_of = {name: _shape_expression(name, value) for name, value in zip((*names, *parts), (*values, *inside), strict=True)}
+        known = {name: f"shapes[{place}]" for place, name in enumerate(shapes_of)}
+        before, after = before or Facts("self, x"), Facts("self, shapes, y", known.values())
         for name, value in zip(names, values, strict=True):
             before.note(name, value)
-        after.note("y", result, *(("__class__", "__len__()") if result.__class__ is tuple else ()))
-        shapes_of = [f"{name}.shape" if is_array(value) else "None" for name, value in zip(names, values, strict=True)]
+        after.note("y", result)
         for hints, promised in self.laws:
-            count = len(hints)
-            before.scope(shapes_of[:count], hints, values[:count])
-            several = _several(promised, result)
-            for place in range(len(several)):
-                after.note(f"y[{place}]", result[place])
-            outputs = [f"y[{place}].shape" if is_array(part) else "None" for place, part in enumerate(result)] if several else ["y.shape"]
-            parts, results = (several, result) if several else ((promised,), (result,))
-            after.scope([*known[:count], *outputs], [*hints, *parts], [*values[:count], *results])
-        fits, gives = (before.compiled(shapes_of or ["None"]), after.compiled()) if self.memorable else (_never, _never)
+            given, held, arrays = spread(names[: len(hints)], hints, values[: len(hints)])
+            before.scope([shapes_of[name] for name in given], held, arrays)
+            outputs, promises, results = spread(["y"], [promised], [result])
+            after.scope(
+                [*(known[name] for name in given), *map(_shape_expression, outputs, results)], [*held, *promises], [*arrays, *results]
+            )
+        fits, gives = (before.compiled([*shapes_of.values()] or ["None"]), after.compiled()) if self.memorable else (_never, _never)
         return Kind(fits, gives, tuple(map(_array_kind, values)), _array_kind(result))
 
 
-def _several(promised: Any, result: Any) -> tuple[Any, ...]:
-    """The annotations of the parts of a result, where a tuple of as many is promised; none where the result is judged as a whole."""
-    several = get_args(promised) if get_origin(promised) is tuple and result.__class__ is tuple else ()
-    return several if Ellipsis not in several and 0 < len(several) == len(result) else ()
+def _shape_expression(name: str, value: Any) -> str:
+    return f"{name}.shape" if is_array(value) else "None"
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -493,5 +515,9 @@ def is_open(hint: Any) -> bool:
 def is_memorable(hint: Any) -> bool:
     """Whether class, dtype and shape alone decide about a value; others are judged on every call."""
     return is_open(hint) or all(
-        is_array_hint(option) or option is None or (isinstance(option, type) and not get_args(option)) for option in members(hint)
+        is_array_hint(option)
+        or option is None
+        or (isinstance(option, type) and not get_args(option))
+        or (get_origin(option) is tuple and Ellipsis not in get_args(option) and all(map(is_memorable, get_args(option))))
+        for option in members(hint)
     )

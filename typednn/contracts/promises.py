@@ -121,6 +121,13 @@ def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
     """Raise where the Protocol names an array, and the implementer none, or one of another rank."""
     if not _is_law(promised):
         return
+    if get_origin(promised) is tuple:  # several results: each on its own
+        parts, several = get_args(hint), get_args(promised)
+        if get_origin(hint) is not tuple or len(parts) != len(several) or Ellipsis in parts:
+            raise DefinitionError(explain(where, f"is a tuple of {len(several)}", getattr(hint, "__name__", str(hint))))
+        for place, pair in enumerate(zip(parts, several, strict=True)):
+            _compare(f"{where}[{place}]", *pair, gives=gives)
+        return
     if not all(map(is_array_hint, get_args(hint) or (hint,))):  # an array with axes, or a choice between several
         got = getattr(hint, "__name__", str(hint))
         raise DefinitionError(explain(where, "is an array with named axes", got, 'such as Float[Array2, "batch features"]'))
@@ -129,7 +136,7 @@ def _compare(where: str, hint: Any, promised: Any, *, gives: bool) -> None:
     } - {None}
     written = {shapes.rank(array.dim_str) for array in array_hints(hint)}
     if ranks and not (written <= ranks if gives else ranks <= written):
-        rule = f"the Protocol promises {' or '.join(f'{rank} axes' for rank in sorted(ranks))}"
+        rule = f"the Protocol promises {' or '.join(map(shapes.number_of_axes, sorted(ranks)))}"
         got = " or ".join(repr(array.dim_str.strip()) for array in array_hints(hint))
         raise DefinitionError(explain(where, rule, got, "name as many, or change the type arguments of the base class"))
 

@@ -24,6 +24,7 @@ GradIn = TypeVar("GradIn", covariant=True)
 G = TypeVar("G", contravariant=True)
 Prediction = TypeVar("Prediction")
 Target = TypeVar("Target", contravariant=True)
+State = TypeVar("State")
 
 
 class Enforced(Protocol):
@@ -116,6 +117,21 @@ class Loss(Enforced, Protocol[Prediction, Target]):
         self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"], /
     ) -> Shaped[Prediction, "batch *features"]:
         """The loss's derivative by the prediction."""
+
+
+@runtime_checkable
+class Incremental(Enforced, Protocol[State]):
+    """A layer of sequences that can read them one position at a time, as generation does.
+
+    Law: from no state, steps over a sequence's positions give what ``forward`` gives in eval. A state is a value: a step writes into none
+    of its arguments, so that a state may be used twice. Nothing is kept for ``backward``.
+    """
+
+    @abstractmethod
+    def step(
+        self, x: Float[Array2, "batch in_features"], state: State | None = None, /
+    ) -> tuple[Float[Array2, "batch out_features"], State]:
+        """The output at the next position, and the state after it; no state before the first."""
 
 
 @runtime_checkable

@@ -15,6 +15,9 @@ from typednn.data.mnist import mnist, mnist_pixels
 from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, find_mnist, load, load_pixels
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
+from typednn.data.text import TextFolder, read_text, read_text_folder
+from typednn.data.token_files import read_token_table, read_tokens, write_token_table, write_tokens
+from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
 
 __all__ = [
     "DATASETS",
@@ -26,6 +29,8 @@ __all__ = [
     "NotANumber",
     "Pixels",
     "RowLength",
+    "TextFolder",
+    "Tokenizer",
     "batches",
     "cache_folder",
     "cifar10",
@@ -51,6 +56,14 @@ __all__ = [
     "read_npy",
     "read_npz",
     "read_optdigits",
+    "read_text",
+    "read_text_folder",
+    "read_token_table",
+    "read_tokenizer",
+    "read_tokens",
     "restore_generator",
     "spiral",
+    "train_tokenizer",
+    "write_token_table",
+    "write_tokens",
 ]

@@ -22,6 +22,7 @@ import numpy as np
 
 from typednn.arguments import integer, pair
 from typednn.arrays import Array3, Array4, IntArray1
+from typednn.data.class_folders import class_folders
 from typednn.errors import ArgumentError, DataError, explain, optional
 from typednn.files import allow, limit_of, opened, path_of
 
@@ -120,14 +121,7 @@ def read_image_folder(
     dot are skipped; any other file that is no PNG image is an error that names it. ``limit`` is how many bytes they may take together.
     """
     where = str(path_of("read_image_folder", folder))
-    classes = {place.name: _inside(place) for place in _inside(Path(where)) if place.is_dir()}
-    if not classes:
-        raise DataError(
-            explain(where, "must hold a folder of PNG images for each class", "no folder", "make one per class, named after it")
-        )
-    for name, inside in classes.items():
-        if not inside:
-            raise DataError(explain(where, "each class must have an image", f"none in {name!r}"))
+    classes = class_folders(where, "PNG images")
     paths = tuple(path for inside in classes.values() for path in inside)
     expected = image_size(paths[0]) if size is None else pair("read_image_folder", "size", size)
     shape = (len(paths), *expected, integer("read_image_folder", "channels", channels))
@@ -136,13 +130,6 @@ def read_image_folder(
     for row, path in enumerate(paths):
         images[row] = read_image(path, size=expected, resize=resize, channels=channels, invert=invert, limit=limit)[0]
     return ImageFolder(images, np.repeat(np.arange(len(classes)), [*map(len, classes.values())]), tuple(classes), paths)
-
-
-def _inside(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    except OSError as error:
-        raise DataError(explain(str(folder), "must be a readable folder", error.strerror or type(error).__name__)) from None
 
 
 def _pixels(pillow: Any, image: Any, channels: int) -> Array3:

@@ -3,6 +3,7 @@
 ==============================================================  ========
 [Pad2d with zeros] Conv2d [an activation] [MaxPool2d]           `conv2d`
 Linear, ReLU, LeakyReLU, Sigmoid or Tanh                        `linear`
+BatchNorm1d or BatchNorm2d, ReLU or LeakyReLU                   `batch_norm`
 in eval: these in a row, convolutions first                     `chain`
 any other part                                                  alone, as it is
 ==============================================================  ========
@@ -21,13 +22,15 @@ import numpy as np
 from typednn.arrays import namespace
 from typednn.backends import to_numpy
 from typednn.errors import StateError, explain
-from typednn.kernels import conv2d, linear
+from typednn.kernels import batch_norm, conv2d, linear
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.chain import MAPS, Layout, Map, chain
 from typednn.kernels.conv2d import Window
 from typednn.kernels.pointwise import scaled
 from typednn.kernels.reshape import reshape
 from typednn.layer import run
+from typednn.layers.batch_norm1d import BatchNorm1d, BatchNorm1dGrad
+from typednn.layers.batch_norm2d import BatchNorm2d
 from typednn.layers.conv2d import Conv2d
 from typednn.layers.flatten import Flatten
 from typednn.layers.leaky_relu import LeakyReLU
@@ -40,6 +43,7 @@ from typednn.layers.tanh import Tanh
 from typednn.module.calls import locate, take_part
 from typednn.module.gradients import ElementwiseGrad, deferred
 from typednn.module.module import Module
+from typednn.module.running_statistics import inferred, infers, normalised
 from typednn.module.state import Cell
 
 _ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activation("sigmoid"), Tanh: Activation("tanh")}
@@ -47,10 +51,12 @@ _ACTIVATIONS: dict[type, Activation] = {ReLU: Activation("relu"), Sigmoid: Activ
 
 # What these layers compute by, besides their parameters.
 _SETTINGS: dict[type, Callable[[Any], Any]] = {
-    Conv2d: attrgetter("stride", "dilation"),
+    Conv2d: attrgetter("stride", "dilation", "padding"),
     Pad2d: attrgetter("padding", "mode", "value"),
-    MaxPool2d: attrgetter("kernel_size", "stride", "dilation"),
+    MaxPool2d: attrgetter("kernel_size", "stride", "padding", "dilation"),
     LeakyReLU: attrgetter("negative_slope"),
+    BatchNorm1d: attrgetter("eps"),
+    BatchNorm2d: attrgetter("eps"),
 }
 
 
@@ -122,6 +128,14 @@ class OneOp(Segment, ABC):
     def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         """(dx, dweight, dbias); dx is None unless wanted."""
 
+    def own(self, dweight: Any, dbias: Any) -> dict[str, Any]:
+        """The fields of the layer's gradient, besides the input."""
+        return {"weight": dweight, "bias": dbias}
+
+    def again(self, kept: Any) -> Any:
+        """The y of what `run` kept, computed with x and the parameters of now; it changes nothing."""
+        return self.infer(kept[0])
+
     def infer(self, x: Any) -> Any:
         weight = self.layer.weight
         return self.forward(x, weight, False)[0] if _alike(x, weight) else super().infer(x)
@@ -137,7 +151,7 @@ class OneOp(Segment, ABC):
         if kept is None:
             return super().run_back(next_grad, kept, later, between)
         dx, dweight, dbias = self.derivatives(next_grad, kept, not later)
-        own = {"weight": dweight, "bias": None if self.layer.bias is None else dbias}
+        own = self.own(None if self.layer.weight is None else dweight, None if self.layer.bias is None else dbias)
         read = between.input_of
         gradients = [deferred(kind, partial(read, part), own if rest is None else rest) for part, kind, rest in self.gradients]
         if not later:
@@ -160,10 +174,10 @@ class OneOp(Segment, ABC):
             raise _unreadable(self.layer, "changed weights")
         if not self.settings.unchanged():
             raise _unreadable(self.layer, "layers that compute something else now")
-        x, y, _ = kept
+        y = kept[1]
         if y is None:
             return
-        before, now = to_numpy(y), to_numpy(self.infer(x))
+        before, now = to_numpy(y), to_numpy(self.again(kept))
         tolerance = math.sqrt(np.finfo(before.dtype).eps)
         scale = float(np.abs(before[np.isfinite(before)]).max(initial=0))
         if not np.allclose(now, before, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
@@ -195,19 +209,20 @@ def forward_is_gone(part: Any) -> StateError:
 
 
 class ConvActPool(OneOp):
-    """A convolution with zeros around the image before it, an activation, and pooling after it: those of them that are there."""
+    """A convolution with a `Pad2d` of zeros before it, an activation, and pooling after it: those of them that are there."""
 
     def __init__(self, pad: Pad2d[Any] | None, conv: Conv2d[Any], active: Any, pool: MaxPool2d[Any] | None) -> None:
         super().__init__(conv, active, [pad], [pool])
-        padding = (0, 0, 0, 0) if pad is None else pad.padding
-        self.window: Window = Window(conv.stride, conv.dilation, padding, None if pool is None else _pooling(pool))
+        self.window: Window = Window(conv.stride, conv.dilation, _padding(pad, conv), None if pool is None else _pooling(pool))
 
     def forward(self, x: Any, weight: Any, keeps: bool) -> tuple[Any, Any]:
         return conv2d.forward(x, weight, self.layer.bias, self.window, self.activation, keeps)
 
     def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
         x, y, winners = kept
-        return conv2d.backward(next_grad, x, self.layer.weight, self.window, self.activation, y, winners, wants_input)
+        return conv2d.backward(
+            next_grad, x, self.layer.weight, self.window, self.activation, y, winners, wants_input, self.layer.bias is not None
+        )
 
 
 class LinearAct(OneOp):
@@ -221,8 +236,47 @@ class LinearAct(OneOp):
         return linear.backward(next_grad, x, self.layer.weight, y, self.activation, wants_input)
 
 
+class BatchNormAct(OneOp):
+    """Normalisation by a batch, or by running statistics in eval, and an activation."""
+
+    def own(self, dweight: Any, dbias: Any) -> dict[str, Any]:
+        own = super().own(dweight, dbias)
+        return {"parameters": BatchNorm1dGrad(**own)} if type(self.layer) is BatchNorm1d else own
+
+    def forward(self, x: Any, weight: Any, keeps: bool) -> tuple[Any, Any]:
+        y, mean, variance = normalised(self.layer, x, self.activation)
+        return y, (mean, variance)
+
+    def derivatives(self, next_grad: Any, kept: Any, wants_input: bool) -> tuple[Any, Any, Any]:
+        x, _, (mean, variance) = kept
+        layer = self.layer
+        return batch_norm.backward(next_grad, x, mean, variance, layer.weight, layer.bias, layer.eps, self.activation)
+
+    def again(self, kept: Any) -> Any:
+        # By the mean and variance of then: an x that was moved or scaled has others, which would give the same y.
+        x, _, (mean, variance) = kept
+        return batch_norm.infer(x, mean, variance, self.layer.weight, self.layer.bias, self.layer.eps, self.activation)
+
+    def infer(self, x: Any) -> Any:
+        layer = self.layer
+        return inferred(layer, x, self.activation) if infers(layer) and _alike(x, layer.running_mean) else Segment.infer(self, x)
+
+    def run(self, x: Any) -> tuple[Any, Any]:
+        layer = self.layer
+        held = layer.weight if layer.running_mean is None else layer.running_mean
+        if held is None or not (_alike(x, held) and take_part(self.parts)):
+            return Segment.run(self, x)
+        y, statistics = self.forward(x, held, True)
+        return y, (x, y, statistics)
+
+    def inputs(self, next_grad: Any, kept: Any, moment: int) -> list[Any]:
+        # Not part by part: a second forward would move the running statistics.
+        self.refuse_changes(kept, moment)
+        return [self.derivatives(next_grad, kept, True)[0], self.activation.backward(next_grad, kept[1])]
+
+
 class Flattened(Segment):
-    """A `Flatten`, in eval."""
+    """A `Flatten` of all axes, in eval."""
 
     def infer(self, x: Any) -> Any:
         """It has nothing to compute, and its checks would take longer than it does."""
@@ -299,7 +353,7 @@ def _chained(computed: Sequence[Segment]) -> list[Segment]:
 
 
 def _is_flatten(segment: Segment) -> bool:
-    return type(segment.layer) is Flatten
+    return type(segment.layer) is Flatten and segment.layer.makes_rows
 
 
 def _is_affine(following: Sequence[Segment]) -> bool:
@@ -308,9 +362,11 @@ def _is_affine(following: Sequence[Segment]) -> bool:
 
 
 def _map(segment: Segment) -> tuple[Any, Activation, Window | None] | None:
-    """The affine map or the convolution that ``segment`` is, what follows it, and its window; None if it is neither."""
+    """The affine map or the convolution that ``segment`` is, what follows it, and its window; None if it is neither, or in groups."""
     layer = segment.layer
     match segment:
+        case Segment() if type(layer) is Conv2d and layer.groups > 1:
+            return None
         case LinearAct():
             return layer, segment.activation, None
         case ConvActPool():
@@ -318,7 +374,7 @@ def _map(segment: Segment) -> tuple[Any, Activation, Window | None] | None:
         case Segment() if type(layer) is Linear:
             return layer, IDENTITY, None
         case Segment() if type(layer) is Conv2d:
-            return layer, IDENTITY, Window(layer.stride, layer.dilation)
+            return layer, IDENTITY, Window(layer.stride, layer.dilation, layer.padding)
         case _:
             return None
 
@@ -330,11 +386,13 @@ def _segment_at(parts: Sequence[Module], place: int) -> Segment:
     layer, *after = following
     active = None if activation_of(after[0]) is None else after[0]
     if type(layer) is Conv2d:
-        pool = _side_by_side(after[0] if active is None else after[1])
+        pool = _side_by_side(after[0] if active is None else after[1]) if layer.groups == 1 else None
         if any(part is not None for part in (pad, active, pool)):
             return ConvActPool(pad, layer, active, pool)
     elif type(first) is Linear and active is not None:
         return LinearAct(first, active)
+    elif type(first) in (BatchNorm1d, BatchNorm2d) and type(active) in (ReLU, LeakyReLU):
+        return BatchNormAct(first, active)
     return Segment(first)
 
 
@@ -345,13 +403,20 @@ def activation_of(part: object) -> Activation | None:
 
 
 def _side_by_side(part: Any) -> Any:
-    """``part`` where it is a MaxPool2d whose windows the kernel takes in; else None."""
-    return part if type(part) is MaxPool2d and Window(pooling=_pooling(part)).side_by_side else None
+    """``part`` where it is a MaxPool2d without a border whose windows the kernel takes in; else None."""
+    fits = type(part) is MaxPool2d and part.padding == (0, 0) and Window(pooling=_pooling(part)).side_by_side
+    return part if fits else None
 
 
 def _pooling(pool: Any) -> Any:
     """Where the windows of a MaxPool2d lie."""
     return pool.kernel_size, pool.stride, pool.dilation
+
+
+def _padding(pad: Any, conv: Any) -> Any:
+    """All zeros around the image: those of the Pad2d, if there is one, and the convolution's own."""
+    own: tuple[int, int, int, int] = conv.padding
+    return own if pad is None else tuple(sum(sides) for sides in zip(pad.padding, own, strict=True))
 
 
 def _zeros_around(part: Any) -> Any:

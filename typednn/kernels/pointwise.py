@@ -12,20 +12,19 @@ add            x + other                               dy, by both
 scaled         x·factor
 add_scaled     x + factor·other
 shrunk         weights·factor, written over weights
-mse            (prediction - target)²                  2·(prediction - target)·scale
-cross_entropy  -target·log(max(prediction, eps))       -target / max(prediction, eps) · scale
 =============  ======================================  ==================================================
 
 An op is its lines in this file: the formula for arrays (``xp`` is NumPy or CuPy), the same for kernels (``hl`` is the module
-``halide``), and what the derivative reads. Any shape; the result has the same.
+``halide``), and what the derivative reads. Any shape; the result has the same. GELU and its kin have a table of
+their own, `typednn.kernels.linear_units`.
 
 A product with a slope that rounding makes 0 leaves an infinite dy as it is: the last digit of y must not decide between infinity and NaN.
 Write such a derivative with `sloped`. Where the derivative is exactly 0, write 0 and no product: 0·∞ would be NaN.
 
-Sources: "Deep Learning Implementation With Rust", eqs 30-33 and 40-43 (eq 43 with the target that it leaves out; below eps the loss is
-flat, yet its derivative stays -target/eps, so that a confident mistake can be unlearnt); leaky_relu: Maas, Hannun and Ng, "Rectifier
-Nonlinearities Improve Neural Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to
-2 units in the last place.
+The losses have a table of their own, `typednn.kernels.pointwise_losses`.
+
+Sources: "Deep Learning Implementation With Rust", eqs 30-33; leaky_relu: Maas, Hannun and Ng, "Rectifier Nonlinearities Improve Neural
+Network Acoustic Models", 2013; the polynomial of tanh is tanhf's of S. Moshier's Cephes library, exact to 2 units in the last place.
 """
 
 # Lambdas take the arguments of the op.
@@ -49,7 +48,6 @@ from typednn.kernels.elementwise import (
     PARALLEL_FROM,
     PARALLEL_FROM_EXP,
     SMALL,
-    constant,
     decay,
     is_positive,
     scheduled,
@@ -269,66 +267,3 @@ def _shrunk(weights: Any, factor: float) -> tuple[Any]:
 
 
 shrunk: Final = op("shrunk", _shrunk, flops=lambda weights, factor: weights.size, writes="weights")
-
-
-def _squared(square: Callable[[Any], Any], factor: Any, difference: Any) -> tuple[Any, Any]:
-    return square(difference), factor * difference
-
-
-mse: Final = Pointwise(
-    "mse",
-    Formula(
-        lambda xp, prediction, target: xp.square(prediction - target),
-        lambda hl, prediction, target: (prediction - target) * (prediction - target),
-        arrays=2,
-        flops=2,
-        least=SMALL + 1,
-    ),
-    Formula(
-        lambda xp, prediction, target, scale: (2 * scale) * (prediction - target),
-        lambda hl, prediction, target, scale: (2 * scale) * (prediction - target),
-        arrays=2,
-        flops=2,
-        least=SMALL + 1,
-    ),
-    keeps="prediction target",
-)
-
-mse_forward_and_backward: Final[Callable[..., tuple[Any, Any]]] = Formula(
-    lambda xp, prediction, target, scale: _squared(xp.square, 2 * scale, prediction - target),
-    lambda hl, prediction, target, scale: hl.Tuple(_squared(lambda difference: difference * difference, 2 * scale, prediction - target)),
-    arrays=2,
-    flops=3,
-    least=SMALL + 1,
-    results=2,
-).op("mse.forward_and_backward")
-
-
-def _log(hl: Any, p: Any, eps: Any) -> Any:
-    """log(max(p, eps)). Halide's logarithm handles neither infinity nor NaN; other numbers have smaller bits."""
-    bits = type_of(p).bits()
-    infinite = hl.reinterpret(hl.Int(bits), p) >= nan.infinity(hl, p)
-    largest = constant(hl, p, float(np.finfo(f"float{bits}").max))
-    return hl.select(infinite | nan.is_nan(hl, p), p, hl.log(hl.clamp(p, eps, largest)))
-
-
-cross_entropy: Final = Pointwise(
-    "cross_entropy",
-    Formula(
-        lambda xp, prediction, target, eps: -xp.log(xp.maximum(prediction, eps)) * target,
-        lambda hl, prediction, target, eps: -_log(hl, prediction, eps) * target,
-        arrays=2,
-        flops=3,
-        uses_exp=True,
-        # Smaller numbers may be denormal or 0: the reference takes their logarithms.
-        sizes=lambda prediction, target, eps: eps >= 1e-37,
-    ),
-    Formula(
-        lambda xp, prediction, target, eps, scale: -target / xp.maximum(prediction, eps) * scale,
-        lambda hl, prediction, target, eps, scale: -target / nan.maximum(hl, prediction, eps) * scale,
-        arrays=2,
-        flops=3,
-        sizes=lambda prediction, target, eps, scale: eps >= 1e-37,
-    ),
-    keeps="prediction target",
-)

@@ -2,8 +2,8 @@
 
 y = Σ x / divisor
 
-x any shape. Summed in double precision, as a float32 sum over a large batch loses digits. Over some axes y has x's dtype; over all of them,
-``axes`` None, it is a float64 of rank 0. One addition per number.
+x any shape; divisor a number, or an array of rank 0. Summed in double precision, as a float32 sum over a large batch loses digits. Over
+some axes y has x's dtype; over all of them, ``axes`` None, it is a float64 of rank 0. One addition per number.
 """
 
 # Lambdas take the arguments of the op.
@@ -17,7 +17,7 @@ from typednn.kernels import sums
 from typednn.kernels.op import op
 
 
-def _reference(x: Any, axes: tuple[int, ...] | None, divisor: int) -> Any:
+def _reference(x: Any, axes: tuple[int, ...] | None, divisor: Any) -> Any:
     """Σ x / divisor, over ``axes``."""
     return (x.reshape(-1).sum(dtype=np.float64) if axes is None else sums.over(x, axes)) / divisor
 

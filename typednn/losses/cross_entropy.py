@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 from typednn.arguments import number
 from typednn.arrays import AnyArray, Array2
 from typednn.contracts.protocols import Loss
-from typednn.kernels.pointwise import cross_entropy
+from typednn.kernels.pointwise_losses import cross_entropy
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
 
 Value = TypeVar("Value", default=float)

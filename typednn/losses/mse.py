@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from typednn.arrays import AnyArray
 from typednn.contracts.protocols import Loss
-from typednn.kernels.pointwise import mse, mse_forward_and_backward
+from typednn.kernels.pointwise_losses import mse, mse_forward_and_backward
 from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
 
 A = TypeVar("A", bound=AnyArray)

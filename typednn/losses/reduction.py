@@ -13,7 +13,8 @@ reduction       value                                shape                      
 "batchmean"     sum / batch                          a number                    batch
 ==============  ===================================  ==========================  ==================
 
-The gradient of a reduction that gives several numbers is that of their sum.
+The gradient of a reduction that gives several numbers is that of their sum. Losses with labels as targets count each label, and not each
+sample: `typednn.losses.labels`.
 Source: "Deep Learning Implementation With Rust", eqs 17-21; "batchmean" is PyTorch's name (torch.nn.KLDivLoss), and
 what torch.nn.CrossEntropyLoss calls its mean.
 """
@@ -38,18 +39,21 @@ def checked_reduction(where: str, reduction: Reduction) -> Reduction:
     return choice(where, "reduction", reduction, REDUCTIONS)
 
 
-def reduced(losses: AnyArray, reduction: Reduction) -> Any:
+def reduced(losses: AnyArray, reduction: Reduction, divisor: Any = None) -> Any:
     """The value: a Python float, which waits for a device, or an array for "none", "mean_batch" and "mean_feature"."""
-    value = reduced_array(losses, reduction)
+    value = reduced_array(losses, reduction, divisor)
     return value if reduction in get_args(ToArray) else to_number(value)
 
 
-def reduced_array(losses: AnyArray, reduction: Reduction) -> Any:
-    """The value as an array on the device of the losses, without waiting for it; one number is a float64 of rank 0."""
+def reduced_array(losses: AnyArray, reduction: Reduction, divisor: Any = None) -> Any:
+    """The value as an array on the device of the losses, without waiting for it; one number is a float64 of rank 0.
+
+    ``divisor`` is alpha where the losses' shape does not tell it: a number, or an array of rank 0.
+    """
     if reduction == "none":
         return losses
     axes = {"mean_batch": (0,), "mean_feature": tuple(range(1, len(losses.shape)))}.get(reduction)
-    return reduce(losses, axes, alpha(losses.shape, reduction))
+    return reduce(losses, axes, alpha(losses.shape, reduction) if divisor is None else divisor)
 
 
 def alpha(shape: tuple[int, ...], reduction: Reduction) -> int:

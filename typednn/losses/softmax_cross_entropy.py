@@ -1,12 +1,14 @@
 """SoftmaxCrossEntropy: cross entropy straight from scores.
 
-loss[b,c] = -target[b,c] log softmax(prediction)[b,c]       dprediction = (softmax(prediction) Σ target - target)/alpha
+loss[…,c] = -q[…,c] log softmax(prediction)[…,c]       dprediction = (softmax(prediction) Σ q - q)/alpha
+q[…,c] = weight[c] ((1 - label_smoothing) target[…,c] + label_smoothing/classes)
 
-prediction (batch, classes): scores, any size, never overflowing.   target: class labels (batch) of integers, or
-(batch, classes) of probabilities. alpha as in `typednn.losses.reduction`; the default "batchmean" is the mean over
-samples, as torch.nn.CrossEntropyLoss has it. A label that is no class is refused by ``loss``, and by ``loss_grad`` on the CPU. On
-a device the check would wait at each step: there the row of such a label has a gradient of zeros.
-Source: "Deep Learning Implementation With Rust", eqs 34 and 42 in one; gpt.c, CrossEntropyLoss.
+prediction (batch, *positions, classes): scores of samples, of each token of a sequence, of each pixel; any size, never overflowing.
+target: class labels (batch, *positions) of integers, or probabilities shaped as the prediction. A label that is ``ignore_index`` has loss
+and gradient 0 and does not count. alpha as in `typednn.losses.labels`: the default "batchmean" is the mean over all labels that count, as
+torch.nn.CrossEntropyLoss has it. Another label that is no class is refused by ``loss``, and by ``loss_grad`` on the CPU. On a device the
+check would wait at each step: there the row of such a label has a gradient of zeros.
+Source: "Deep Learning Implementation With Rust", eqs 34 and 42 in one; gpt.c, CrossEntropyLoss; torch.nn.CrossEntropyLoss.
 """
 
 from typing import Any, Generic, final, overload
@@ -15,66 +17,133 @@ import numpy as np
 from jaxtyping import Float, Integer
 from typing_extensions import TypeVar
 
-from typednn.arrays import AnyArray, Array2, IntArray1
-from typednn.backends import to_numpy
-from typednn.contracts.checks import switch
+from typednn.arguments import number
+from typednn.arrays import AnyArray, AnyIntArray, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
 from typednn.contracts.protocols import Loss
-from typednn.errors import ArgumentError, explain
 from typednn.kernels import softmax_cross_entropy
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, alpha, checked_reduction, reduced, reduced_array
+from typednn.losses.labels import as_rows, as_shaped, as_shown, check_labels, checked_ignore_index, divisors, index_of
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, checked_reduction, reduced, reduced_array
+from typednn.losses.weights import Weight, checked_weight, weights_for
 
 Value = TypeVar("Value", default=float)
+A = TypeVar("A", bound=AnyArray)
+NAME = "SoftmaxCrossEntropy"
 
 
 @final
-class SoftmaxCrossEntropy(Loss[Array2, IntArray1 | Array2], Generic[Value]):
+class SoftmaxCrossEntropy(Loss[AnyArray, AnyIntArray | AnyArray], Generic[Value]):
     """On scores (logits): leave the model's last `Softmax` out."""
 
     @overload
-    def __init__(self: "SoftmaxCrossEntropy[float]", reduction: ToNumber = "batchmean") -> None: ...
+    def __init__(
+        self: "SoftmaxCrossEntropy[float]",
+        reduction: ToNumber = "batchmean",
+        *,
+        weight: Weight = None,
+        ignore_index: int | None = -100,
+        label_smoothing: float = 0.0,
+    ) -> None: ...
     @overload
-    def __init__(self: "SoftmaxCrossEntropy[AnyArray]", reduction: ToArray) -> None: ...
-    def __init__(self, reduction: Reduction = "batchmean") -> None:
-        self.reduction: Reduction = checked_reduction("SoftmaxCrossEntropy", reduction)
+    def __init__(
+        self: "SoftmaxCrossEntropy[AnyArray]",
+        reduction: ToArray,
+        *,
+        weight: Weight = None,
+        ignore_index: int | None = -100,
+        label_smoothing: float = 0.0,
+    ) -> None: ...
+    def __init__(
+        self,
+        reduction: Reduction = "batchmean",
+        *,
+        weight: Weight = None,
+        ignore_index: int | None = -100,
+        label_smoothing: float = 0.0,
+    ) -> None:
+        self.reduction: Reduction = checked_reduction(NAME, reduction)
+        self.weight: tuple[float, ...] | None = checked_weight(NAME, weight)
+        self.ignore_index: int | None = checked_ignore_index(NAME, ignore_index)
+        self.label_smoothing: float = number(NAME, "label_smoothing", label_smoothing, least=0.0, below=1.0)
 
+    @overload
+    def loss(self, prediction: Array2, target: IntArray1 | Array2) -> Value: ...
+    @overload
+    def loss(self, prediction: Array3, target: IntArray2 | Array3) -> Value: ...
+    @overload
+    def loss(self, prediction: Array4, target: IntArray3 | Array4) -> Value: ...
     def loss(
-        self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
+        self,
+        prediction: Float[AnyArray, "batch *positions classes"],
+        target: Integer[AnyIntArray, "batch *positions"] | Float[AnyArray, "batch *positions classes"],
     ) -> Value:
-        self.check_target(target, prediction.shape[1])
-        value: Value = reduced(softmax_cross_entropy.forward(prediction, target), self.reduction)
+        may_ignore = check_labels(NAME, target, prediction.shape[-1], self.ignore_index)
+        weight, divisor, _ = self._alpha(prediction, target, may_ignore)
+        value: Value = reduced(self._forward(prediction, target, weight), self.reduction, divisor)
         return value
 
     def loss_array(
-        self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
+        self,
+        prediction: Float[AnyArray, "batch *positions classes"],
+        target: Integer[AnyIntArray, "batch *positions"] | Float[AnyArray, "batch *positions classes"],
     ) -> Any:
         """`loss` as an array on the device of the prediction, without waiting for it."""
-        return reduced_array(softmax_cross_entropy.forward(prediction, target), self.reduction)
+        weight, divisor, _ = self._alpha(prediction, target, self.ignore_index is not None)
+        return reduced_array(self._forward(prediction, target, weight), self.reduction, divisor)
 
+    @overload
+    def loss_grad(self, prediction: Array2, target: IntArray1 | Array2) -> Array2: ...
+    @overload
+    def loss_grad(self, prediction: Array3, target: IntArray2 | Array3) -> Array3: ...
+    @overload
+    def loss_grad(self, prediction: Array4, target: IntArray3 | Array4) -> Array4: ...
     def loss_grad(
-        self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
-    ) -> Float[Array2, "batch classes"]:
+        self,
+        prediction: Float[A, "batch *positions classes"],
+        target: Integer[AnyIntArray, "batch *positions"] | Float[A, "batch *positions classes"],
+    ) -> Float[A, "batch *positions classes"]:
+        may_ignore = self.ignore_index is not None
         if type(target) is np.ndarray:
-            self.check_target(target, prediction.shape[1])
-        return softmax_cross_entropy.backward(prediction, target, 1.0 / alpha(prediction.shape, self.reduction))
+            may_ignore = check_labels(NAME, target, prediction.shape[-1], self.ignore_index)
+        weight, _, scale = self._alpha(prediction, target, may_ignore)
+        rows, targets = as_rows(prediction, target)
+        gradient = softmax_cross_entropy.backward(rows, targets, scale, weight, self.label_smoothing, index_of(self.ignore_index))
+        shaped: A = as_shaped(gradient, prediction)
+        return shaped
 
+    @overload
+    def loss_and_grad(self, prediction: Array2, target: IntArray1 | Array2) -> tuple[Value, Array2]: ...
+    @overload
+    def loss_and_grad(self, prediction: Array3, target: IntArray2 | Array3) -> tuple[Value, Array3]: ...
+    @overload
+    def loss_and_grad(self, prediction: Array4, target: IntArray3 | Array4) -> tuple[Value, Array4]: ...
     def loss_and_grad(
-        self, prediction: Float[Array2, "batch classes"], target: Integer[IntArray1, " batch"] | Float[Array2, "batch classes"]
-    ) -> tuple[Value, Float[Array2, "batch classes"]]:
+        self,
+        prediction: Float[A, "batch *positions classes"],
+        target: Integer[AnyIntArray, "batch *positions"] | Float[A, "batch *positions classes"],
+    ) -> tuple[Value, Float[A, "batch *positions classes"]]:
         """`loss` and `loss_grad`, in one pass over the scores."""
-        self.check_target(target, prediction.shape[1])
-        scale = 1.0 / alpha(prediction.shape, self.reduction)
-        losses, gradient = softmax_cross_entropy.forward_and_backward(prediction, target, scale)
-        value: Value = reduced(losses, self.reduction)
-        return value, gradient
+        may_ignore = check_labels(NAME, target, prediction.shape[-1], self.ignore_index)
+        weight, divisor, scale = self._alpha(prediction, target, may_ignore)
+        rows, targets = as_rows(prediction, target)
+        losses, gradient = softmax_cross_entropy.forward_and_backward(
+            rows, targets, scale, weight, self.label_smoothing, index_of(self.ignore_index)
+        )
+        value: Value = reduced(as_shaped(losses, prediction), self.reduction, divisor)
+        return value, as_shaped(gradient, prediction)
 
     def check_target(self, target: Any, classes: int) -> None:
-        """Refuse labels that are no class, with their row. This waits for a device, so `fit` calls it while labels are on the host."""
-        if len(target.shape) == 1 and switch.mode != "off":
-            outside = to_numpy((target < 0) | (target >= classes))
-            if outside.any():
-                row = int(outside.argmax())
-                got = f"{int(to_numpy(target)[row])} in row {row}"
-                raise ArgumentError(explain("SoftmaxCrossEntropy", f"labels are 0 to {classes - 1}", got), "target")
+        """Refuse labels that are no class, with their place. This waits for a device, so `fit` calls it while labels are on the host."""
+        check_labels(NAME, target, classes, self.ignore_index)
+
+    def _alpha(self, prediction: Any, target: Any, may_ignore: bool) -> tuple[Any, Any, Any]:
+        """The weights of the classes, alpha and its reciprocal."""
+        weight = weights_for(NAME, self.weight, prediction)
+        return weight, *divisors(target, weight, self.ignore_index, may_ignore, self.reduction, prediction)
+
+    def _forward(self, prediction: Any, target: Any, weight: Any) -> Any:
+        rows, targets = as_rows(prediction, target)
+        losses = softmax_cross_entropy.forward(rows, targets, weight, self.label_smoothing, index_of(self.ignore_index))
+        return as_shaped(losses, prediction)
 
     def __repr__(self) -> str:
-        return f"SoftmaxCrossEntropy(reduction={self.reduction!r})"
+        return as_shown(self, weight=None, ignore_index=-100, label_smoothing=0.0)

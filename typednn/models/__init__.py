@@ -1,5 +1,33 @@
 """Whole models, written out: each file reads like the figure in its paper."""
 
+from typednn.models.generation import generate, stream
+from typednn.models.gpt2 import GPT2, GPT2Block
+from typednn.models.gpt2_weights import load_gpt2, save_gpt2
+from typednn.models.gpt_c import read_gpt_c, write_gpt_c
 from typednn.models.lenet5 import LeNet5, LeNet5Grad, lenet5
+from typednn.models.lstm_classifier import lstm_classifier
+from typednn.models.resnet import BasicBlock, Bottleneck, resnet18, resnet34, resnet50
+from typednn.models.unet import unet
+from typednn.models.vgg import vgg16
 
-__all__ = ["LeNet5", "LeNet5Grad", "lenet5"]
+__all__ = [
+    "BasicBlock",
+    "Bottleneck",
+    "GPT2",
+    "GPT2Block",
+    "LeNet5",
+    "LeNet5Grad",
+    "generate",
+    "lenet5",
+    "load_gpt2",
+    "lstm_classifier",
+    "read_gpt_c",
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "save_gpt2",
+    "stream",
+    "unet",
+    "vgg16",
+    "write_gpt_c",
+]

@@ -6,7 +6,9 @@
 ``inner: Layer[Array2, Array2, G, Literal["batch n -> batch n"]]``               a layer inside, and how ``forward`` uses it
 
 Left of the arrow stands what the inner layer reads, in names that the annotations of ``forward`` bind; right of it what it must
-give. ``tuple[Layer[…], ...]`` and ``list[Layer[…]]`` hold several, each reading what the one before gave. What is assigned is checked.
+give. ``tuple[Layer[…], ...]`` and ``list[Layer[…]]`` hold several, each reading what the one before gave; with ``+`` before an axis,
+``"batch *input -> batch *image +channels"``, all read the same, and that axis of the output is the sum. ``Layer[…] | None`` may hold none:
+then what it would read is passed on. What is assigned is checked.
 
 A type checker sees the array alone. At run time each becomes a descriptor: reading a parameter that was never
 filled, or a kept value that no forward left, raises the error that says so. Parameters and buffers live in
@@ -18,6 +20,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin
 
@@ -151,16 +154,17 @@ def not_forwarded(layer: Stateful) -> NotForwarded:
 class InnerField:
     """A layer inside this one, or several one after another, and what of ``forward`` it reads and must give."""
 
-    def __init__(self, where: str, hint: Any, contract: str, *, many: bool) -> None:
+    def __init__(self, where: str, hint: Any, contract: str, *, many: bool, optional: bool) -> None:
         self.where = where
         self.name: str = where.rpartition(".")[2]
         self.hint: Any = hint
         self.contract = contract
         self.many = many
+        self.optional = optional
 
     def define(self, bound: set[str]) -> None:
         """`DefinitionError` unless the contract can be read; ``bound`` are the names so far, and gets those that it brings."""
-        reads, gives, _ = shapes.split_contract(self.contract)
+        reads, gives, _ = shapes.split_contract(shapes.side_by_side(self.contract)[0])
         if not gives:
             rule, cure = "a layer inside says what it reads and what it must give", 'such as "batch *shape -> batch *shape"'
             raise DefinitionError(explain(self.where, rule, repr(self.contract), cure))
@@ -173,12 +177,11 @@ class InnerField:
                     rule = "its names are bound by forward, or by a layer inside that is declared before"
                     raise DefinitionError(explain(self.where, rule, f"{min(unbound)!r} in {self.contract!r}"))
 
-    def trace(self, layer: Stateful, flow: shapes.Flow) -> shapes.Flow:
-        """The shapes after the layers that ``layer`` holds here."""
-        parts = vars(layer)[self.name]
-        for part in parts if self.many else (parts,):
-            flow = part.trace(flow)
-        return flow
+    def use(self, layer: Stateful) -> tuple[str, str, list[Callable[[shapes.Flow], shapes.Flow]]]:
+        """The name, the contract, and how shapes go through each layer that ``layer`` holds here."""
+        value = vars(layer)[self.name]
+        parts = value if self.many else [] if value is None else [value]
+        return self.name, self.contract, [part.trace for part in parts]
 
     def __get__(self, layer: Stateful | None, owner: type) -> Any:
         if layer is None:
@@ -193,7 +196,8 @@ class InnerField:
     def __set__(self, layer: Stateful, value: Any) -> None:
         if self.many and not isinstance(value, list | tuple):
             raise StackError(explain(self.where, "holds a list or tuple of layers", type(value).__name__))
-        parts: list[Any] = get_origin(self.hint).adopt(value if self.many else [value])
+        none = self.optional and value is None
+        parts: list[Any] = [None] if none else get_origin(self.hint).adopt(value if self.many else [value])
         vars(layer)[self.name] = (tuple(parts) if isinstance(value, tuple) else parts) if self.many else parts[0]
         layer.trace(shapes.Flow.start())
 
@@ -234,11 +238,14 @@ def _declared_field(cls: type, name: str, hint: Any) -> Field | None:
 
 
 def _inner_field(where: str, hint: Any) -> InnerField | None:
-    """The field of ``Layer[…, Literal["batch n -> batch m"]]``, or of a tuple or list of such; None for any other annotation."""
+    """The field of ``Layer[…, Literal["batch n -> batch m"]]``, or None, or of a tuple or list of such; None for any other annotation."""
+    optional = get_origin(hint) in (typing.Union, types.UnionType) and len(get_args(hint)) == 2 and type(None) in get_args(hint)
+    if optional:
+        hint = next(each for each in get_args(hint) if each is not type(None))
     many = get_origin(hint) in (list, tuple) and get_args(hint)[1:] in ((), (Ellipsis,))
     layer = next(iter(get_args(hint)), None) if many else hint
     kind: Any = get_origin(layer)
     contract = next((get_args(argument)[0] for argument in get_args(layer) if get_origin(argument) is Literal), None)
     if contract is None or not isinstance(kind, type) or "adopt" not in vars(kind):  # what layers derive from, not one of them
         return None
-    return InnerField(where, layer, str(contract), many=many)
+    return InnerField(where, layer, str(contract), many=many, optional=optional)

@@ -23,7 +23,7 @@ from typednn.arrays import AnyArray, Precision, is_floating, out_of_memory, refu
 from typednn.backends import select, to_device, to_numpy
 from typednn.contracts.checks import enforced
 from typednn.contracts.protocols import Enforced
-from typednn.errors import ArgumentError, LocatedError, StateDictError, explain
+from typednn.errors import ArgumentError, LocatedError, StateDictError, explain, listed
 from typednn.module import calls, delegation, printing, sharing, updates
 from typednn.module.fields import StoredField
 from typednn.module.state import CallState, Cell, Placement, Storage
@@ -196,7 +196,7 @@ class Module(Node, Enforced):
             raise StateDictError(explain("load_state_dict", "takes arrays by name, or a list of them in order", got))
         elif len(state) != len(stored):
             raise StateDictError(
-                explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", f"in this order: {', '.join(stored)}")
+                explain("load_state_dict", f"expects {len(stored)} arrays", f"{len(state)}", f"in this order: {listed(list(stored))}")
             )
         else:
             state = dict(zip(stored, state, strict=True))
@@ -218,7 +218,7 @@ class Module(Node, Enforced):
                 elif array.dtype != dtype:
                     problems.append(f"{name} is {array.dtype}, the model {dtype} (astype converts either)")
         if problems:
-            raise StateDictError(explain("load_state_dict", "state must belong to this model", "; ".join(problems)))
+            raise StateDictError(explain("load_state_dict", "state must belong to this model", listed(problems, "; ")))
         delegation.load(foreign_states)
         for path, array in arrays.items():
             module, _, cell = stored[path]

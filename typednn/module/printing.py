@@ -27,7 +27,9 @@ def arguments(module: Stateful) -> Iterator[str]:
     parameters = _constructor(type(module).__init__).parameters
     for name, value in constructor_arguments(module).items():
         default = parameters[name].default
-        if default is inspect.Parameter.empty:
+        if parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+            yield from map(repr, value)
+        elif default is inspect.Parameter.empty:
             yield repr(value)
         elif value != default and not name.endswith("_init"):
             yield f"{name}={value!r}"

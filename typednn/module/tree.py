@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, TypeAlias, cast
 
 from typednn.arrays import AnyArray, is_array
@@ -18,7 +17,8 @@ from typednn.kernels.pointwise import add
 from typednn.module.fields import Field, InnerField, StoredField, declared_fields
 from typednn.module.gradients import named_leaves
 from typednn.module.state import CallState, Cell, Stateful, Storage
-from typednn.shapes import Flow, parse
+from typednn.shapes import Flow, parse, rank, split_contract
+from typednn.shapes.compiled import outcome
 
 # One use of a parameter: its dotted name, its cell, the derivative, and the layer that holds it.
 Use: TypeAlias = "tuple[str, Cell, AnyArray, Node]"
@@ -38,6 +38,9 @@ class Node(Stateful):
     gradient_prefix: ClassVar[str] = ""
     foreign: ClassVar[bool] = False  # whether it keeps its parameters to itself
 
+    # What forward does to shapes where its annotations cannot say it, ``batch time features -> batch time*features``: one for each
+    # rank that it reads. A constructor sets them, with constant texts, which the mypy plugin can evaluate.
+    shape_contracts: tuple[str, ...] = ()
     forward: Callable[..., Any]
     backward: Callable[..., Any]
     update: Callable[..., None]
@@ -190,8 +193,10 @@ class Node(Stateful):
 
     def flow_after(self, flow: Flow) -> Flow:
         """What `trace` gives; derive it where a layer's own annotations do not say how the layers inside it use theirs."""
+        if self.shape_contracts:
+            return flow.through_one(self.label(), self.shape_contracts, attribute_lookup(self))
         contract: Any = contract_of(type(self), "forward")
-        inner = [(field.contract, partial(field.trace, self)) for field in type(self).inside if field.name in vars(self)]
+        inner = [field.use(self) for field in type(self).inside if field.name in vars(self)]
         return flow.through(self.label(), contract.hints[0].dim_str, contract.result.dim_str, attribute_lookup(self), inner=inner)
 
     def shape_after(self, shape: Sequence[int]) -> tuple[int, ...] | None:
@@ -199,7 +204,11 @@ class Node(Stateful):
         contract = contract_of(type(self), "forward")
         if contract is None or type(self).flow_after is not Node.flow_after or type(self).inside:
             return None
-        return contract.outcome(self, shape)
+        for text in self.shape_contracts:
+            inputs, output, where = split_contract(text)
+            if rank(inputs) == len(shape):
+                return outcome(inputs, output, where)(self, shape)
+        return None if self.shape_contracts else contract.outcome(self, shape)
 
     def check_sizes(self, inputs: Sequence[Any]) -> None:
         """Called with inputs of sizes other than the last call's, ahead of any arithmetic; stacks look through to their parts."""

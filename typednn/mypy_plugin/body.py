@@ -41,7 +41,7 @@ class Body(Names):
     """A scope that mypy is checking. ``binder`` is mypy's own record of that check, new for each."""
 
     def __init__(self, api: Any, module: "Body | None", cache: ConstructionCache, *, report_unknown: bool) -> None:
-        super().__init__(api, api.tree.fullname, cache)
+        super().__init__(api, api.tree.fullname, cache, follows=True)
         self.outer = module  # the statements of the module, for the values of its names
         self.binder: Any = api.binder
         self.report_unknown = report_unknown

@@ -22,7 +22,7 @@ class Context(ABC):
 
     scope: Names
     names: frozenset[str] = frozenset()
-    under: tuple[Hashable, ...] = ()  # the classes that are being constructed
+    under: tuple[Hashable, ...] = ()  # the classes that are being constructed, the functions that are called
     own: Layer | None = None  # self, in a method of a layer
     base: TypeInfo | None = None  # the class whose constructor this body is
     of: TypeInfo | None = None  # the class of the instance it works on
@@ -40,8 +40,12 @@ class Context(ABC):
         """The environment after a whole body, whichever return it left by."""
 
     @abstractmethod
+    def returned(self, statements: Sequence[ast.stmt], env: Environment) -> Value:
+        """What a whole body returns, as far as all of its returns agree."""
+
+    @abstractmethod
     def inside(self, module: str, under: Hashable) -> "Context":
-        """The context of a constructor of another module, silent, with what constructors share."""
+        """The context of a constructor or a function that is called, silent, with what constructors share."""
 
     def cached(self, key: Hashable, operands: tuple[object, ...], compute: Callable[[], Result]) -> Result:
         """The last result for ``key`` if the operands are identical, else a new one: a body is evaluated many times."""

@@ -12,7 +12,7 @@ from mypy import nodes
 
 from typednn.mypy_plugin import python, syntax
 from typednn.mypy_plugin.context import Call, Context, mutated
-from typednn.mypy_plugin.features import EFFECTS, TABLE, functions
+from typednn.mypy_plugin.features import EFFECTS, TABLE, functions, helpers
 from typednn.mypy_plugin.features.constructors import constants
 from typednn.mypy_plugin.sizes import stored
 from typednn.mypy_plugin.values import (
@@ -114,11 +114,18 @@ class Evaluator(Context):
                 return TABLE[name](Call(self, name, node, env, arguments=operands)) if name in TABLE else UNKNOWN
             case ast.UnaryOp(op=op, operand=operand):
                 return python.unary(op, self.peek(operand, env))
-            case ast.BoolOp(values=conditions):
-                self.evaluate(conditions[0], env)
-                for condition in conditions[1:]:  # may not be evaluated
-                    self._evaluate_conditionally(condition, env)
-                return UNKNOWN
+            case ast.BoolOp(op=op, values=conditions):
+                value = self.evaluate(conditions[0], env)
+                for place, condition in enumerate(conditions[1:], 1):
+                    decided = python.truth(value)
+                    if decided is None:
+                        for each in conditions[place:]:  # may not be evaluated
+                            self._evaluate_conditionally(each, env)
+                        return UNKNOWN
+                    if decided == isinstance(op, ast.Or):
+                        return value
+                    value = self.evaluate(condition, env)
+                return value
             case ast.Compare(left=left, ops=[comparison, *_], comparators=others):
                 values = [self.peek(each, env) for each in (left, *others)]
                 return python.compared(comparison, *values) if len(values) == 2 else UNKNOWN
@@ -209,9 +216,14 @@ class Evaluator(Context):
         names = tuple(self._names(node.func, receiver, env))
         known = next((name for name in names if name in TABLE), "")
         read = self.peek if (known and not known.endswith(")")) or _READERS.intersection(names) else self.evaluate
-        arguments = [read(each.value if isinstance(each, ast.Starred) else each, env) for each in node.args]
+        arguments: list[Value] = []
         keywords = {each.arg or "**": read(each.value, env) for each in node.keywords}
-        spread = any(isinstance(each, ast.Starred) for each in node.args) or "**" in keywords
+        spread = "**" in keywords
+        for each in node.args:
+            value = read(each.value if isinstance(each, ast.Starred) else each, env)
+            known_items = isinstance(each, ast.Starred) and isinstance(value, Pack) and not value.keys
+            spread |= isinstance(each, ast.Starred) and not known_items
+            arguments += value.items if known_items and isinstance(value, Pack) else (value,)
         self._forget_fields(node, names, env)
         call = Call(self, known, node, env, receiver, arguments, keywords, spread)
         if known:
@@ -223,6 +235,8 @@ class Evaluator(Context):
                 entries = (info.fullname, *(f"({base.fullname})" for base in info.mro))  # this class itself, or a base
                 known = next((name for name in entries if name in TABLE), "")
                 return TABLE[known](replace(call, name=known, receiver=function)) if known else UNKNOWN
+            case Reference(node=nodes.FuncDef() as called) if self.scope.at_hand(called.fullname):
+                return known_layers if (known_layers := helpers.followed(call, called)) is not UNKNOWN else functions.called(call)
             case _:
                 return functions.called(call)
 

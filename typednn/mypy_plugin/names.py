@@ -40,6 +40,11 @@ class Names:
     api: Any
     module: str
     cache: ConstructionCache
+    follows: bool = False  # whether it is of the module that mypy checks, reached from there by its own functions and constructors alone
+
+    def at_hand(self, fullname: str) -> bool:
+        """Whether a function's body can be followed: it stands in the module that mypy checks, read as it is now."""
+        return self.follows and fullname.rpartition(".")[0] == self.api.tree.fullname
 
     def resolve(self, name: str, node: ast.expr | None = None) -> Value:
         """The value of a name."""
@@ -62,6 +67,7 @@ class Names:
 
     def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:
         """The result of ``compute``, which runs once; what is checked now depends on every name that it looked up."""
+        key = (key, self.api.tree.fullname if self.follows else "")
         if key in self.cache.results:
             for name in self.cache.results[key][1]:
                 self.depend(name)
@@ -80,7 +86,7 @@ class Names:
 
     def inside(self, module: str) -> "Names":
         """The names of another module."""
-        return Names(self.api, module, self.cache)
+        return Names(self.api, module, self.cache, self.follows and module == self.api.tree.fullname)
 
     def typed(self, node: ast.expr) -> Value:
         """What the type alone says of an expression."""

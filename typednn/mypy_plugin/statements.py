@@ -12,7 +12,7 @@ from functools import reduce
 from typednn.mypy_plugin import python
 from typednn.mypy_plugin.evaluator import Evaluator
 from typednn.mypy_plugin.syntax import changed
-from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either, unshared
+from typednn.mypy_plugin.values import UNKNOWN, Constant, Environment, Pack, Value, either, join, unshared
 
 
 @dataclass(eq=False)
@@ -29,6 +29,13 @@ class Statements(Evaluator):
     def outcome(self, statements: Sequence[ast.stmt], env: Environment) -> Environment:
         after = self.run(statements, env)
         return reduce(either, self._exits, after) or {}
+
+    def returned(self, statements: Sequence[ast.stmt], env: Environment) -> Value:
+        values: list[Value] = []
+        self.returns = lambda value, _: values.append(value)
+        if self.run(statements, env) is not None:
+            values.append(Constant(None))
+        return reduce(join, values) if values else UNKNOWN
 
     def run(self, statements: Sequence[ast.stmt], env: Environment) -> Environment | None:
         """The environment afterwards; None where nothing comes after."""

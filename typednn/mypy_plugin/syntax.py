@@ -126,7 +126,7 @@ _EXPRESSIONS: dict[type[nodes.Expression], Callable[[Any], ast.expr]] = {
     nodes.AssignmentExpr: lambda node: ast.NamedExpr(target=_name(node.target.name), value=expression(node.value)),
     nodes.ListComprehension: lambda node: ast.ListComp(elt=expression(node.generator.left_expr), generators=_generators(node.generator)),
     nodes.GeneratorExpr: lambda node: ast.GeneratorExp(elt=expression(node.left_expr), generators=_generators(node)),
-    nodes.LambdaExpr: lambda node: ast.Lambda(args=_parameters(node.arguments), body=_unknown()),
+    nodes.LambdaExpr: lambda node: ast.Lambda(args=parameters(node.arguments), body=_unknown()),
 }
 
 
@@ -229,7 +229,8 @@ _STATEMENTS: dict[type[nodes.Statement], Callable[[Any], list[ast.stmt]]] = {
 # ------------------------------------------------------------------ functions
 
 
-def _parameters(arguments: list[nodes.Argument]) -> ast.arguments:
+def parameters(arguments: list[nodes.Argument]) -> ast.arguments:
+    """The parameters of a function, with their defaults."""
     positional = [each for each in arguments if each.kind in (nodes.ARG_POS, nodes.ARG_OPT)]
     keyword = [each for each in arguments if each.kind in (nodes.ARG_NAMED, nodes.ARG_NAMED_OPT)]
     starred = {each.kind: ast.arg(arg=each.variable.name) for each in arguments if each.kind.is_star()}
@@ -257,13 +258,14 @@ def constructor(function: nodes.FuncDef) -> str:
 
 def _function(function: nodes.FuncDef) -> ast.FunctionDef:
     body = block(function.body.body) or [ast.Pass()]
-    arguments = _parameters(function.arguments)
+    arguments = parameters(function.arguments)
     return ast.FunctionDef(name=function.name, args=arguments, body=body, decorator_list=[], **_NO_TYPE_PARAMETERS)
 
 
 def functions(body: nodes.Block) -> dict[str, nodes.FuncDef]:
     """The functions that a class body defines; of overloaded ones the implementation."""
-    implementations = [each.impl if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
+    # Before mypy has analysed a class, the implementation is the last of the overloads.
+    implementations = [each.impl or each.items[-1] if isinstance(each, nodes.OverloadedFuncDef) else each for each in body.body]
     undecorated = [each.func if isinstance(each, nodes.Decorator) else each for each in implementations]
     return {each.name: each for each in undecorated if isinstance(each, nodes.FuncDef)}
 
@@ -418,7 +420,7 @@ def inner_contract(declared: Type | None) -> str:
     match declared:
         case UnboundType(args=[*_, UnboundType(args=[literal]) as last]) if word(last) == "Literal" and " -> " in (text_of(literal) or ""):
             return text_of(literal) or ""
-        case UnboundType(args=[UnboundType() as first, *_]):
+        case UnboundType(args=[UnboundType() as first, *_]) | UnionType(items=[UnboundType() as first, UnboundType(name="None")]):
             return inner_contract(first)
         case _:
             return ""

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from mypy.expandtype import expand_type
 from mypy.maptype import map_instance_to_supertype
-from mypy.nodes import TypeInfo
+from mypy.nodes import ARG_OPT, TypeInfo
 from mypy.types import AnyType, CallableType, Instance, LiteralType, TupleType, Type, TypeOfAny, TypeVarType, get_proper_type
 from mypy.typevars import fill_typevars
 
@@ -81,7 +81,7 @@ def layer_of(instance: Instance) -> Layer:
     if contract is None:
         return own
     layer = of_contract(f"{info.name} ({contract})", info.fullname, contract)
-    if len(own.inputs) != 1:
+    if len(own.inputs) != 1 or layer.contracts:
         return layer
     # The class's own axis names with the contract's numbers: "expects 256 features", not "expects axis 1 to be 256".
     pairs = list(zip_longest(own.inputs[0].split(), layer.inputs[0].split(), fillvalue=""))
@@ -96,10 +96,20 @@ def of_class(info: TypeInfo, label: str = "", attributes: dict[str, Value] | Non
     forward = classes.method(info, "forward") or classes.Signature(parameters=[], result=[])
     places = [alternatives for name, alternatives in forward["parameters"][1:] if not name.startswith(("*", "="))]
     inputs = tuple(alternatives[0][1] if len(alternatives) == 1 else "..." for alternatives in places)
+    inputs = inputs[:1] if _further_are_optional(info) else inputs  # in a stack it runs without them
     outputs = forward["result"]
     output = outputs[0][0][1] if len(outputs) == 1 and len(outputs[0]) == 1 else ""
     inner = _inner(info, attributes or {})
-    return Layer(label or info.name, info.fullname, inputs, output, attributes or {}, ranks=_ranks(info), inner=inner)
+    told = (attributes or {}).get("shape_contracts", UNKNOWN)
+    contracts = tuple(str(each.value) for each in told.items if isinstance(each, Constant)) if isinstance(told, Pack) else ()
+    return Layer(label or info.name, info.fullname, inputs, output, attributes or {}, ranks=_ranks(info), inner=inner, contracts=contracts)
+
+
+def _further_are_optional(info: TypeInfo) -> bool:
+    """Whether forward has a default for every array but the first, such as an LSTM's lengths."""
+    forward = info.get("forward")
+    declared = get_proper_type(forward.type) if forward is not None else None
+    return isinstance(declared, CallableType) and all(kind == ARG_OPT for kind in declared.arg_kinds[2:])
 
 
 def _ranks(info: TypeInfo) -> tuple[int, ...]:
@@ -118,8 +128,8 @@ def rank_of(declared: Type | None) -> int | None:
     return len(sizes.items) if isinstance(sizes, TupleType) else None
 
 
-def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, Layer], ...]:
+def _inner(info: TypeInfo, attributes: Mapping[str, Value]) -> tuple[tuple[str, str, tuple[Layer, ...]], ...]:
     """The layers in a wrapper's fields, each with its contract, up to the first unknown one."""
-    fields = [(contract, layers_of(attributes.get(name, UNKNOWN))) for name, contract in classes.inner(info).items()]
-    known = takewhile(lambda field: field[1] is not None, fields)
-    return tuple((contract, Layer("", "", parts=layers)) for contract, layers in known)
+    fields = [(name, contract, layers_of(attributes.get(name, UNKNOWN))) for name, contract in classes.inner(info).items()]
+    known = takewhile(lambda field: field[2] is not None, fields)
+    return tuple((name, contract, layers or ()) for name, contract, layers in known)

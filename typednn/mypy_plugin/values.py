@@ -23,6 +23,7 @@ from typednn.errors import ShapeError, StackError
 from typednn.shapes import Dim, Flow, Lookup, same, split_contract
 
 DOT = "·"
+EITHER = " | "  # between the contracts of a layer that reads several ranks
 OWN = "ˈ"  # suffix of a layer's own axis names while they are unified with the caller's
 
 
@@ -100,8 +101,9 @@ class Layer:
     where: tuple[str, ...] = ()
     parts: tuple[Layer, ...] | None = None  # of a chain
     ranks: tuple[int, ...] = ()  # the ranks that it reads, where its annotation allows several
-    inner: tuple[tuple[str, Layer], ...] = ()  # of a wrapper: the contract for each field's layers, and the layers
+    inner: tuple[tuple[str, str, tuple[Layer, ...]], ...] = ()  # of a wrapper: each field's name, the contract for its layers, and they
     sample: tuple[int, ...] | None = None  # of a chain: the sizes that `Input` declares
+    contracts: tuple[str, ...] = ()  # of a layer whose annotations cannot say what it does to shapes: one for each rank that it reads
     traced: Flow | None = field(default=None, compare=False)  # of a stack: its shape flow from input to output
 
     @property
@@ -118,20 +120,23 @@ class Layer:
             for part in self.parts:
                 flow = part.trace(flow)
             return flow
+        if self.contracts:
+            return flow.through_one(self.label, self.contracts, lookup(self.attributes))
         if len(self.inputs) != 1 or not self.output:
             return replace(Flow.start(None), untouched=False)
         if self.ranks and flow.shape is not None and len(flow.shape) not in self.ranks:
             raise flow.wrong_rank(self.label, self.ranks)
-        inner = [(contract, layer.trace) for contract, layer in self.inner]
+        inner = [(name, contract, [layer.trace for layer in layers]) for name, contract, layers in self.inner]
         return flow.through(self.label, self.inputs[0], self.output, lookup(self.attributes), self.where, inner)
 
     @property
     def contract(self) -> str | None:
         """``batch 784 -> batch 10``; None where nothing is known."""
-        if self.parts is None and (len(self.inputs) != 1 or not self.output):
+        if self.parts is None and not self.contracts and (len(self.inputs) != 1 or not self.output):
             return None
         try:
-            return written_contract(self.trace(Flow.start(None)))
+            each = [replace(self, contracts=(text,)) for text in self.contracts] or [self]
+            return EITHER.join(written_contract(one.trace(Flow.start(None))) for one in each)
         except (StackError, ShapeError):
             return None
 
@@ -156,8 +161,8 @@ def integer_of(value: Value) -> int | None:
 
 
 def layers_of(value: Value) -> tuple[Layer, ...] | None:
-    """A layer, or the layers of a list; None where one of them is not known."""
-    items = value.items if isinstance(value, Pack) else (value,)
+    """A layer, the layers of a list, or no layer for None; None where one of them is not known."""
+    items = () if value == Constant(None) else value.items if isinstance(value, Pack) else (value,)
     layers = tuple(each for each in items if isinstance(each, Layer))
     return layers if len(layers) == len(items) else None
 
@@ -220,8 +225,19 @@ def join(a: Value, b: Value) -> Value:
             return a
         case Layer(), Layer() if a.contract is not None and a.contract == b.contract:
             return of_contract(a.shown, a.class_name, a.contract)
+        case Layer(), Layer() if a.class_name == b.class_name and (contract := _common(a.contract, b.contract)) is not None:
+            return of_contract(f"{a.class_name.rpartition('.')[2]} ({contract})", a.class_name, contract)
         case _:
             return UNKNOWN
+
+
+def _common(a: str | None, b: str | None) -> str | None:
+    """What two contracts agree on, axis by axis: ``batch height width 3 -> batch _ _ 64``; None where the numbers of axes differ."""
+    ends = [contract.partition(" if ")[0].split() for contract in (a, b) if contract is not None]
+    if len(ends) != 2 or len(ends[0]) != len(ends[1]) or any(word[0] == "*" or word == "..." for end in ends for word in end):
+        return None
+    words = [one if one == other else "_" for one, other in zip(*ends, strict=True)]
+    return " ".join(words) if "->" in words else None
 
 
 def either(a: Environment | None, b: Environment | None) -> Environment | None:
@@ -233,6 +249,8 @@ def either(a: Environment | None, b: Environment | None) -> Environment | None:
 
 def of_contract(shown: str, class_name: str, contract: str) -> Layer:
     """A layer of which only the contract in its type is known."""
+    if EITHER in contract:
+        return Layer(shown, class_name, contracts=tuple(contract.split(EITHER)))
     inputs, output, where = split_contract(contract)
     return Layer(shown, class_name, (inputs,), output, {}, where)
 

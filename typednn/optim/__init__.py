@@ -1,23 +1,42 @@
-"""Optimizers, driven through each layer's ``update``; schedules; and functions of gradients."""
+"""Optimizers, driven through each layer's ``update``; schedules; averages of weights; and functions of gradients."""
 
+from typednn.optim.adadelta import Adadelta
+from typednn.optim.adagrad import Adagrad
 from typednn.optim.adam import Adam
 from typednn.optim.adamw import AdamW
 from typednn.optim.clipping import accumulate, clip_grad_norm
-from typednn.optim.optimizer import GradientOptimizer, Group
+from typednn.optim.ema import EMA
+from typednn.optim.lion import Lion
+from typednn.optim.one_cycle import OneCycleLR
+from typednn.optim.optimizer import GradientOptimizer
 from typednn.optim.penalty import l2_penalty
-from typednn.optim.schedule import ConstantLR, CosineLR, Schedule, StepLR
+from typednn.optim.plateau import ReduceLROnPlateau
+from typednn.optim.rmsprop import RMSprop
+from typednn.optim.schedule import ConstantLR, CosineLR, ExponentialLR, LinearLR, PolynomialLR, Schedule, StepLR, Watching
+from typednn.optim.settings import Group
 from typednn.optim.sgd import SGD
 
 __all__ = [
+    "EMA",
     "SGD",
+    "Adadelta",
+    "Adagrad",
     "Adam",
     "AdamW",
     "ConstantLR",
     "CosineLR",
+    "ExponentialLR",
     "GradientOptimizer",
     "Group",
+    "LinearLR",
+    "Lion",
+    "OneCycleLR",
+    "PolynomialLR",
+    "RMSprop",
+    "ReduceLROnPlateau",
     "Schedule",
     "StepLR",
+    "Watching",
     "accumulate",
     "clip_grad_norm",
     "l2_penalty",

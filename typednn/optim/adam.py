@@ -3,24 +3,31 @@
 m ← beta1·m + (1 - beta1)·g       v ← beta2·v + (1 - beta2)·g²       t counts from 1
 w ← w - lr/(1 - beta1ᵗ) · m/(sqrt(v)/sqrt(1 - beta2ᵗ) + eps)
 
-Keeps m and v per parameter. Source: Kingma and Ba 2015; the order of operations is torch.optim.Adam's.
+Keeps m and v per parameter. With ``amsgrad`` it divides by the largest v so far, ``largest``, a third array.
+Source: Kingma and Ba 2015; amsgrad: Reddi, Kale and Kumar 2018; the order of operations is torch.optim.Adam's.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from typednn.arguments import number
 from typednn.arrays import AnyArray, namespace
 from typednn.errors import ArgumentError, explain
-from typednn.kernels import adam
-from typednn.optim.optimizer import GradientOptimizer, Group, ParameterState
+from typednn.kernels import adam, update_rules
+from typednn.optim.ema import EMA
+from typednn.optim.optimizer import GradientOptimizer, ParameterState
 from typednn.optim.schedule import Schedule
+from typednn.optim.settings import Group
 
 
 class Adam(GradientOptimizer):
     """Arguments and rule are torch.optim.Adam's: its ``weight_decay`` is added to the gradient; `AdamW` decouples it."""
 
     folds_decay = True
+    limits: ClassVar[Mapping[str, float]] = {"eps": math.inf}
+    switches: ClassVar[frozenset[str]] = GradientOptimizer.switches | {"amsgrad"}
+    fixed: ClassVar[frozenset[str]] = frozenset({"amsgrad"})
 
     def __init__(
         self,
@@ -28,29 +35,28 @@ class Adam(GradientOptimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        amsgrad: bool = False,
         *,
+        maximize: bool = False,
         l2: float = 0.0,
         decay: float = 0.0,
+        ema: float | EMA | None = None,
         groups: Sequence[Group] = (),
     ) -> None:
-        super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, groups=groups)
+        super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, maximize=maximize, ema=ema, groups=groups)
         self.betas: tuple[float, float] = betas
         self.eps: float = eps
+        self.amsgrad: bool = amsgrad
 
     def checked(self, name: str, value: Any) -> Any:
-        where = type(self).__name__
-        if name == "eps":
-            return number(where, name, value, least=0.0)
-        if name != "betas":
-            return super().checked(name, value)
-        pair: Sequence[Any] = value
-        if not isinstance(value, list | tuple) or len(pair) != 2:
-            raise ArgumentError(explain(where, "betas are two numbers", repr(pair), "such as (0.9, 0.999)"), "betas")
-        return tuple(number(where, f"beta{place}", beta, least=0.0, below=1.0, argument=name) for place, beta in enumerate(pair, 1))
+        return pair_of_betas(type(self).__name__, value) if name == "betas" else super().checked(name, value)
 
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
         if not state.arrays:
-            state.arrays = {name: namespace(state.weights).zeros_like(state.weights) for name in ("m", "v")}
+            state.arrays = {name: namespace(state.weights).zeros_like(state.weights) for name in self.array_names()}
+        if self.amsgrad:
+            self._amsgrad(state, grad, lr)
+            return
         adam.step(
             state.weights,
             grad,
@@ -64,5 +70,32 @@ class Adam(GradientOptimizer):
             state.shrink,
         )
 
+    def _amsgrad(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
+        (beta1, beta2), t = self.betas, state.step + 1
+        update_rules.amsgrad.step(
+            state.weights,
+            grad,
+            state.arrays["m"],
+            state.arrays["v"],
+            state.arrays["largest"],
+            lr / (1 - beta1**t),
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            math.sqrt(1 - beta2**t),
+            self.eps,
+            state.coupled,
+            state.shrink,
+        )
+
     def array_names(self) -> tuple[str, ...]:
-        return ("m", "v")
+        return ("m", "v", "largest") if self.amsgrad else ("m", "v")
+
+
+def pair_of_betas(where: str, betas: Any) -> tuple[float, float]:
+    """Two numbers from 0, below 1."""
+    pair: Sequence[Any] = betas
+    if not isinstance(betas, list | tuple) or len(pair) != 2:
+        raise ArgumentError(explain(where, "betas are two numbers", repr(pair), "such as (0.9, 0.999)"), "betas")
+    beta1, beta2 = (number(where, f"beta{place}", beta, least=0.0, below=1.0, argument="betas") for place, beta in enumerate(pair, 1))
+    return beta1, beta2

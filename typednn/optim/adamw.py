@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import final
 
 from typednn.optim.adam import Adam
-from typednn.optim.optimizer import Group, Settings
+from typednn.optim.ema import EMA
 from typednn.optim.schedule import Schedule
+from typednn.optim.settings import Group, Settings
 
 
 @final
@@ -23,14 +24,17 @@ class AdamW(Adam):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float | None = None,
+        amsgrad: bool = False,
         *,
+        maximize: bool = False,
         l2: float = 0.0,
         decay: float = 0.0,
+        ema: float | EMA | None = None,
         groups: Sequence[Group] = (),
     ) -> None:
         if weight_decay is None:
             weight_decay = 0.0 if l2 or decay else 1e-2
-        super().__init__(lr, betas, eps, weight_decay, l2=l2, decay=decay, groups=groups)
+        super().__init__(lr, betas, eps, weight_decay, amsgrad, maximize=maximize, l2=l2, decay=decay, ema=ema, groups=groups)
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
         return 2.0 * settings.l2, 1.0 - settings.decay - lr * settings.weight_decay

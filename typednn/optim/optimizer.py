@@ -10,73 +10,36 @@ the same model, with moments of its own. A copy refuses to step parameters of an
 =============  ======================================  ========================================
 l2             eq 46: g + 2·l2·w                       the loss has l2·Σw² added
 decay          eq 47: w·(1 - decay) before the step    whatever the learning rate
-weight_decay   PyTorch's                               SGD, Adam: g + weight_decay·w;
-                                                       AdamW: w·(1 - lr·weight_decay)
+weight_decay   PyTorch's                               g + weight_decay·w;
+                                                       AdamW, Lion: w·(1 - lr·weight_decay)
 =============  ======================================  ========================================
 """
 
 import copy
 import functools
+import inspect
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-import numpy as np
 from jaxtyping import Float
 
-from typednn.arguments import integer, number
-from typednn.arrays import AnyArray, device_of, is_floating
-from typednn.backends import to_device, to_numpy
+from typednn.arguments import number
+from typednn.arrays import AnyArray, device_of, namespace
+from typednn.backends import to_device
 from typednn.contracts.checks import switch
 from typednn.contracts.protocols import Optimizer
-from typednn.errors import ArgumentError, LocatedError, StateDictError, StateError, explain
-from typednn.kernels.pointwise import add_scaled, shrunk
+from typednn.errors import ArgumentError, StateDictError, StateError, explain, listed
+from typednn.kernels.pointwise import add_scaled, scaled, shrunk
 from typednn.module.module import Module
-from typednn.optim.schedule import ConstantLR, Schedule, schedule
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What may differ between groups of parameters."""
-
-    lr: Schedule
-    l2: float
-    decay: float
-    weight_decay: float
-
-    def check(self, where: str) -> "Settings":
-        names = [name for name in ("l2", "decay", "weight_decay") if number(where, name, getattr(self, name), least=0.0)]
-        if len(names) > 1:  # the error names l2 or decay, as AdamW has a weight_decay by default
-            raise ArgumentError(
-                explain(
-                    where, "takes one meaning of weight decay", " and ".join(names), "l2 is eq 46, decay eq 47, weight_decay PyTorch's"
-                ),
-                min(names),
-            )
-        return self
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Other settings for the parameters whose dotted name matches ``names``, where ``*`` stands for anything.
-
-    ``Group("*.bias", weight_decay=0.0)``; None means the common setting.
-    """
-
-    names: str
-    lr: float | Schedule | None = None
-    l2: float | None = None
-    decay: float | None = None
-    weight_decay: float | None = None
-
-    def settings(self, where: str, common: Settings) -> Settings:
-        """The common settings with this group's own in their place."""
-        overrides = {name: getattr(self, name) for name in ("l2", "decay", "weight_decay") if getattr(self, name) is not None}
-        lr = common.lr if self.lr is None else schedule(where, self.lr)
-        return replace(common, lr=lr, **overrides).check(f"{where}, group {self.names!r}")
+from typednn.optim import saved
+from typednn.optim.ema import EMA, average, averaging, put
+from typednn.optim.schedule import ConstantLR, Schedule, Watching, schedule
+from typednn.optim.settings import Group, Settings
 
 
 @dataclass(slots=True)
@@ -93,12 +56,25 @@ class ParameterState:
     coupled: float = 0.0
     shrink: float = 1.0
 
+    def array(self, name: str, start: float = 0.0) -> Any:
+        """The optimizer's array of this name; at the first step one like the weights, filled with ``start``."""
+        if name not in self.arrays:
+            self.arrays[name] = namespace(self.weights).full_like(self.weights, start)
+        return self.arrays[name]
+
 
 class GradientOptimizer(Optimizer):
     """Base of the optimizers: derive and write `apply`."""
 
     # Whether `apply` does the weight decay itself, in the same pass over memory: g + state.coupled·w, then w·state.shrink.
+    # With ``maximize`` it then gets lr and state.coupled negated. As the step for -g is that for g turned round, with running means of
+    # the other sign, this is the step for -g to the bit.
     folds_decay: ClassVar[bool] = False
+    # Settings of a derived class that are numbers from 0, each below this one; those that are True or False; and those that are said
+    # when the optimizer is built, as groups are.
+    limits: ClassVar[Mapping[str, float]] = {}
+    switches: ClassVar[frozenset[str]] = frozenset({"maximize"})
+    fixed: ClassVar[frozenset[str]] = frozenset()
 
     settings: Settings  # of every parameter that is in no group
     groups: tuple[tuple[str, Settings], ...]
@@ -116,16 +92,23 @@ class GradientOptimizer(Optimizer):
         l2: float = 0.0,
         decay: float = 0.0,
         weight_decay: float = 0.0,
+        maximize: bool = False,
+        ema: float | EMA | None = None,
         groups: Sequence[Group] = (),
     ) -> None:
         where = type(self).__name__
         common = Settings(schedule(where, lr), l2, decay, weight_decay).check(where)
-        for group in cast("Sequence[object]", groups):
-            if not isinstance(group, Group):
-                cure = 'such as Group("*.bias", weight_decay=0.0)'
-                raise ArgumentError(explain(where, "groups are Group(names, ...)", repr(group), cure), "groups")
+        given: object = groups
+        wrong = [each for each in given if not isinstance(each, Group)] if isinstance(given, Sequence) else [given]
+        if wrong:
+            cure = 'such as [Group("*.bias", weight_decay=0.0)]'
+            raise ArgumentError(explain(where, "groups are a list of Group(names, ...)", repr(wrong[0]), cure), "groups")
         self._groups: tuple[Group, ...] = tuple(groups)
+        self.maximize: bool = maximize
+        self.ema: float | EMA | None = ema
+        self._ema: EMA | None = averaging(where, ema)
         self._rated: int = -1  # the step whose learning rates have been checked
+        self._set: set[str] = set()  # the arguments that were set after construction
         self._states: dict[int, ParameterState] = {}
         self._model: Module | None = None
         self._named: dict[str, ParameterState] = {}
@@ -163,10 +146,14 @@ class GradientOptimizer(Optimizer):
 
         Derive to check the settings of your own optimizer.
         """
+        where = type(self).__name__
+        if name in self.limits:
+            value = number(where, name, value, least=0.0, below=self.limits[name])
+        if name in self.switches and not isinstance(value, bool):
+            raise ArgumentError(explain(where, f"{name} is True or False", repr(value)), name)
         if "_complete" not in vars(self) or name.startswith("_"):
             return value
-        where = type(self).__name__
-        if name in _FIXED:
+        if name in _FIXED | self.fixed:
             raise ArgumentError(
                 explain(where, f"{name} is said when the optimizer is built", "a value set later", f"build another {where}; lr can be set"),
                 name,
@@ -174,7 +161,7 @@ class GradientOptimizer(Optimizer):
         member = getattr(type(self), name, None)
         replaced = isinstance(member, property) or (member is not None and callable(member) == callable(value))
         if name not in vars(self) and not replaced:
-            known = sorted({"lr", *(name for name in vars(self) if not name.startswith("_"))} - _FIXED)
+            known = sorted({"lr", *(name for name in vars(self) if not name.startswith("_"))} - _FIXED - self.fixed)
             raise ArgumentError(explain(where, f"what can be set is {', '.join(known)}", repr(name)))
         return value
 
@@ -182,6 +169,8 @@ class GradientOptimizer(Optimizer):
 
         def __setattr__(self, name, value):
             object.__setattr__(self, name, self.checked(name, value))
+            if "_complete" in self.__dict__:
+                self._set.add(name)
 
     @abstractmethod
     def apply(self, state: ParameterState, grad: AnyArray, lr: float) -> None:
@@ -210,23 +199,31 @@ class GradientOptimizer(Optimizer):
 
     def _step_all(self, pairs: Sequence[tuple[Any, Any]]) -> None:
         """Each step in order; rate and decay are computed once for equal settings and steps."""
-        settings, step, lr, coupled, shrink = None, -1, 0.0, 0.0, 1.0
+        settings, step, lr, coupled, shrink, ema = None, -1, 0.0, 0.0, 1.0, self._ema
         for weights, grad in pairs:
             state = self._states.get(id(weights)) or self._new_state(weights)
             if state.settings is not settings or state.step != step:
+                if state.settings.frozen:
+                    continue
                 settings, step = state.settings, state.step
                 if step != self._rated:
                     self._rate(step)
                 lr = float(settings.lr(step))
                 coupled, shrink = self.decay(settings, lr) if settings.l2 or settings.decay or settings.weight_decay else (0.0, 1.0)
+                if self.maximize and self.folds_decay:
+                    lr, coupled = -lr, -coupled
             if self.folds_decay:
                 state.coupled, state.shrink = coupled, shrink
             else:
+                if self.maximize:
+                    grad = scaled(grad, -1.0)
                 if coupled:
                     grad = add_scaled(grad, weights, coupled)
                 if shrink != 1:
                     shrunk(weights, shrink)
             self.apply(state, grad, lr)
+            if ema is not None:
+                average(state.arrays, weights, ema(state.step))
             state.step += 1
 
     def _rate(self, step: int) -> None:
@@ -236,6 +233,42 @@ class GradientOptimizer(Optimizer):
             if lr.__class__ is not float or not 0.0 <= lr < math.inf:
                 number(f"{type(self).__name__}, step {step}", "the schedule's learning rate", lr, least=0.0, argument="lr")
         self.__dict__["_rated"] = step  # not through `checked`, as this runs at every step
+
+    def _watching(self) -> dict[str, Watching]:
+        """The schedules that watch a metric, by their key in saved state."""
+        rates: dict[str, Schedule] = {"lr": self.settings.lr}
+        rates |= {f"groups.{place}.lr": own.lr for place, (_, own) in enumerate(self.groups) if own.lr is not self.settings.lr}
+        return {key: rate for key, rate in rates.items() if isinstance(rate, Watching)}
+
+    def watched(self) -> list[str]:
+        """The metrics that schedules watch."""
+        return list(dict.fromkeys(rate.metric for rate in self._watching().values()))
+
+    def observe(self, metrics: Mapping[str, float]) -> None:
+        """Tell the schedules that watch a metric its newest value, as `fit` does after each evaluation: ``observe({"loss": 0.1})``."""
+        for rate in {id(each): each for each in self._watching().values()}.values():
+            if rate.metric not in metrics:
+                rule = f"{type(rate).__name__} watches one of {', '.join(map(repr, metrics)) or 'no metrics'}"
+                raise ArgumentError(explain(f"{type(self).__name__}.observe", rule, repr(rate.metric)), "metric")
+            rate.observe(metrics[rate.metric])
+
+    def averages(self) -> dict[str, Any]:
+        """With ``ema``, the average of each parameter that was stepped, by name and by reference."""
+        if self._model is None:
+            where = f"{type(self).__name__}.averages"
+            raise StateError(explain(where, "averages go by name", "an optimizer bound to no model", "call bind(model) first"))
+        self._follow(self._model)
+        return {name: state.arrays["ema"] for name, state in self._named.items() if "ema" in state.arrays}
+
+    @contextmanager
+    def averaged(self) -> Generator[None]:
+        """In this block the model has the averaged weights: ``with optimizer.averaged(): evaluate(model, x)``."""
+        averages = self.averages()
+        before = put(cast("Module", self._model), averages)
+        try:
+            yield
+        finally:
+            put(cast("Module", self._model), before)
 
     def decay(self, settings: Settings, lr: float) -> tuple[float, float]:
         """This step's weight decay: the factor of the weights in the gradient, and the factor that weights are multiplied by."""
@@ -253,7 +286,7 @@ class GradientOptimizer(Optimizer):
                         f"{type(self).__name__}.bind",
                         f"group {pattern!r} must match a parameter",
                         "none that does",
-                        f"there are {', '.join(names)}",
+                        f"there are {listed(names)}",
                     ),
                     "names",
                 )
@@ -352,7 +385,7 @@ class GradientOptimizer(Optimizer):
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """The whole state, under ``parameter.key``: arrays by reference, ``parameter.step`` as an int."""
+        """The whole state, under ``parameter.key``: arrays by reference, ``parameter.step`` as an int; then settings that were changed."""
         if self._model is None:
             raise StateError(
                 explain(
@@ -366,7 +399,12 @@ class GradientOptimizer(Optimizer):
         for name, parameter in self._named.items():
             state[f"{name}.step"] = parameter.step
             state |= {f"{name}.{key}": array for key, array in parameter.arrays.items()}
-        return state
+        changed = {name: getattr(self, name) for name in sorted(self._set & self._arguments())}
+        return state | saved.settings(changed) | saved.rates(self._watching())
+
+    def _arguments(self) -> set[str]:
+        """The constructor's arguments that can be set later."""
+        return set(inspect.signature(type(self).__init__).parameters) - _FIXED - self.fixed
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Copy saved state in; on any misfit nothing is changed."""
@@ -376,43 +414,33 @@ class GradientOptimizer(Optimizer):
         if not isinstance(cast("object", state), Mapping):
             raise StateDictError(explain(where, "takes what state_dict gives", type(state).__name__))
         shapes = self._model.parameter_shapes()
-        kinds = self.array_names()
+        kinds = (*self.array_names(), *(("ema",) if self._ema is not None else ()))
         problems: list[str] = []
-        steps: dict[str, int] = {}
-        arrays: dict[str, dict[str, Any]] = {name: {} for name in shapes}
-        for key, value in state.items():
-            name, _, part = str(key).rpartition(".")
-            try:
-                if name not in shapes or part not in ("step", *kinds):
-                    problems.append(f"unexpected {key!r}")
-                elif part == "step":
-                    steps[name] = integer(where, key, value, least=0)
-                else:
-                    arrays[name][part] = np.array(to_numpy(value))
-            except ArgumentError:
-                problems.append(f"{key!r} is {value!r}, not a number of steps")
-            except LocatedError:
-                problems.append(f"{key!r} is a {type(value).__name__}, not an array")
-        for name, shape in shapes.items():
-            needed = ("step", *(kinds if steps.get(name) or any(f"{name}.{part}" in state for part in kinds) else ()))
-            problems += [f"missing {f'{name}.{part}'!r}" for part in needed if f"{name}.{part}" not in state]
-            for part, array in arrays[name].items():
-                if array.shape != shape:
-                    problems.append(f"{f'{name}.{part}'!r} has shape {array.shape}, the parameter {shape}")
-                elif not is_floating(array.dtype):
-                    problems.append(f"{f'{name}.{part}'!r} holds {array.dtype}, not floats")
+        trial = type(self).__new__(type(self))  # the same settings, of no parameter
+        vars(trial).update(vars(self), _states={}, _named={}, _set=set())
+        settings = saved.read_settings(
+            where, state, {name: getattr(self, name) for name in self._arguments() if hasattr(self, name)}, trial, problems
+        )
+        rates = saved.read_rates(where, state, trial._watching(), problems)
+        others = {*settings, *(f"{key}.{name}" for key, values in rates.items() for name in values)}
+        state = {key: value for key, value in state.items() if key not in others}
+        steps, arrays = saved.read_arrays(where, state, shapes, kinds, problems)
         if problems:
-            raise StateDictError(explain(where, "state must belong to this optimizer and model", "; ".join(problems)))
+            raise StateDictError(explain(where, "state must belong to this optimizer and model", listed(problems, "; ")))
         self._states = {}
         self._named = {name: ParameterState(None, self._settings_of(name), steps[name], arrays[name]) for name in shapes}
+        for name, value in settings.items():
+            setattr(self, name, value)
+        for key, rate in self._watching().items():
+            rate.load_state_dict(rates[key])
 
     def array_names(self) -> tuple[str, ...]:
-        """The names of the arrays this optimizer keeps for each parameter, from its first step on."""
+        """The names of the arrays this optimizer keeps for each parameter, from its first step on; ``ema`` is the weights' average."""
         return ()
 
 
 # What only the constructor takes: groups start from the common settings.
-_FIXED = frozenset({"settings", "groups", "l2", "decay", "weight_decay"})
+_FIXED = frozenset({"settings", "groups", "l2", "decay", "weight_decay", "maximize", "ema"})
 
 
 def _completing(init: Callable[..., None]) -> Callable[..., None]:

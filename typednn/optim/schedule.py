@@ -1,16 +1,21 @@
 """Schedules: a learning rate for every step, as a plain function of the step's number.
 
-==========  =====================================================================================
-ConstantLR  lr
-StepLR      lr·gamma^(step // step_size)
-CosineLR    warm-up: lr·(step+1)/warmup_steps, then eta_min + (lr - eta_min)(1 + cos(pi·t))/2,
-            t from 0 to 1 over the remaining steps of total_steps; eta_min afterwards
-==========  =====================================================================================
+=============  =====================================================================================
+ConstantLR     lr
+StepLR         lr·gamma^(step // step_size)
+ExponentialLR  lr·gamma^step
+LinearLR       lr·(start_factor + (end_factor - start_factor)·t), t from 0 to 1 in total_iters steps
+PolynomialLR   lr·(1 - t)^power, t from 0 to 1 in total_iters steps
+CosineLR       warm-up: lr·(step+1)/warmup_steps, then eta_min + (lr - eta_min)(1 + cos(pi·t))/2,
+               t from 0 to 1 over the remaining steps of total_steps; eta_min afterwards
+=============  =====================================================================================
 
-Steps count from 0. Source: torch.optim.lr_scheduler.StepLR and CosineAnnealingLR, there per scheduler step.
+`OneCycleLR` and `ReduceLROnPlateau` are in files of their own. Steps count from 0.
+Source: the schedulers of the same names in torch.optim.lr_scheduler, CosineLR's CosineAnnealingLR; there per scheduler step.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -22,6 +27,28 @@ class Schedule(Protocol):
     """Any function from a step's number to its learning rate."""
 
     def __call__(self, step: int, /) -> float: ...
+
+
+@runtime_checkable
+class Watching(Schedule, Protocol):
+    """A schedule that is told a measured value, which `fit` does after each evaluation. Its state is saved with the optimizer's."""
+
+    @property
+    def metric(self) -> str:
+        """What is watched: ``"loss"``, or a metric of the task."""
+        ...
+
+    def observe(self, value: float, /) -> None:
+        """The newest value of the metric."""
+        ...
+
+    def state_dict(self) -> dict[str, float]:
+        """The numbers that `observe` changes, by the same names at all times."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, float], /) -> None:
+        """Continue from a `state_dict`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +79,56 @@ class StepLR:
 
     def __call__(self, step: int) -> float:
         return self.lr * self.gamma ** (step // self.step_size)
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialLR:
+    """A factor ``gamma`` every step."""
+
+    lr: float
+    gamma: float
+
+    def __post_init__(self) -> None:
+        number("ExponentialLR", "lr", self.lr, least=0.0)
+        number("ExponentialLR", "gamma", self.gamma, least=0.0)
+
+    def __call__(self, step: int) -> float:
+        return self.lr * self.gamma**step
+
+
+@dataclass(frozen=True, slots=True)
+class LinearLR:
+    """A factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` steps, and stays: a warm-up."""
+
+    lr: float
+    start_factor: float = 1.0 / 3
+    end_factor: float = 1.0
+    total_iters: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("lr", "start_factor", "end_factor"):
+            number("LinearLR", name, getattr(self, name), least=0.0)
+        integer("LinearLR", "total_iters", self.total_iters)
+
+    def __call__(self, step: int) -> float:
+        return self.lr * (self.start_factor + (self.end_factor - self.start_factor) * min(1.0, step / self.total_iters))
+
+
+@dataclass(frozen=True, slots=True)
+class PolynomialLR:
+    """Down to 0 at ``total_iters`` steps, in a line with ``power`` 1."""
+
+    lr: float
+    total_iters: int = 5
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        number("PolynomialLR", "lr", self.lr, least=0.0)
+        integer("PolynomialLR", "total_iters", self.total_iters)
+        number("PolynomialLR", "power", self.power, least=0.0)
+
+    def __call__(self, step: int) -> float:
+        return self.lr * math.pow(1.0 - min(1.0, step / self.total_iters), self.power)
 
 
 @dataclass(frozen=True, slots=True)

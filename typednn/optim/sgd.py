@@ -15,8 +15,10 @@ from typednn.arguments import number
 from typednn.arrays import AnyArray, namespace
 from typednn.errors import ArgumentError, explain
 from typednn.kernels import sgd
-from typednn.optim.optimizer import GradientOptimizer, Group, ParameterState
+from typednn.optim.ema import EMA
+from typednn.optim.optimizer import GradientOptimizer, ParameterState
 from typednn.optim.schedule import Schedule
+from typednn.optim.settings import Group
 
 
 @final
@@ -33,11 +35,13 @@ class SGD(GradientOptimizer):
         weight_decay: float = 0.0,
         nesterov: bool = False,
         *,
+        maximize: bool = False,
         l2: float = 0.0,
         decay: float = 0.0,
+        ema: float | EMA | None = None,
         groups: Sequence[Group] = (),
     ) -> None:
-        super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, groups=groups)
+        super().__init__(lr, l2=l2, decay=decay, weight_decay=weight_decay, maximize=maximize, ema=ema, groups=groups)
         self.momentum: float = momentum
         self.dampening: float = dampening
         self.nesterov: bool = nesterov

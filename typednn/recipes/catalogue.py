@@ -4,11 +4,13 @@
 lenet5        61,706 parameters; Nesterov momentum under a cosine, from scores; at least 99 % of MNIST's test images
 lenet5-paper  as "Deep Learning Implementation With Rust" trains it (section XI), number for number
 mlp           one hidden layer of 128; a few seconds per epoch
+lstm          for texts: a folder per class, a .txt file per text
+resnet18      for images of any size and colour, and any number of classes; resnet34, resnet50 and vgg16 likewise
 ============  =====================================================================================
 """
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,7 @@ from typednn.config.arguments import suggestion
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Input
 from typednn.layers import Flatten, Linear, ReLU, Softmax
-from typednn.models import lenet5
+from typednn.models import lenet5, lstm_classifier, resnet18, resnet34, resnet50, vgg16
 from typednn.recipes.recipe import AnyModel, Recipe
 
 
@@ -29,6 +31,16 @@ def _mlp() -> AnyModel:
 
 
 _MODERN = {"type": "SGD", "lr": {"type": "CosineLR", "lr": 0.05, "warmup_steps": 100}, "momentum": 0.9, "nesterov": True}
+
+
+def _deep(name: str, model: Callable[..., AnyModel], about: str, lr: float = 0.1) -> Recipe:
+    """A recipe for photographs, or any other images."""
+    optimizer = {**_MODERN, "lr": {"type": "CosineLR", "lr": lr, "warmup_steps": 200}, "weight_decay": 5e-4}
+    small = partial(model, classes=10, image=(32, 32, 3))
+    return Recipe(
+        name, small, optimizer, about, "cifar-10", epochs=30, least_steps=500, batch_size=128, validation=0.05, adapts=("classes", "image")
+    )
+
 
 RECIPES: dict[str, Recipe] = {
     each.name: each
@@ -64,6 +76,21 @@ RECIPES: dict[str, Recipe] = {
             least_steps=700,
             validation=0.05,
         ),
+        Recipe(
+            "lstm",
+            partial(lstm_classifier, classes=2),
+            {"type": "Adam", "lr": {"type": "CosineLR", "lr": 2e-3, "warmup_steps": 50}},
+            about="an LSTM that classifies texts by their last 128 bytes; --data names a folder of texts",
+            data="texts",
+            epochs=10,
+            least_steps=500,
+            clip_grad_norm=1.0,
+            adapts=("classes",),
+        ),
+        _deep("resnet18", resnet18, "ResNet-18 on images of any size: 11 million parameters"),
+        _deep("resnet34", resnet34, "ResNet-34 on images of any size: 21 million parameters"),
+        _deep("resnet50", resnet50, "ResNet-50 on images of any size: 24 million parameters"),
+        _deep("vgg16", vgg16, "VGG16 on images of at least 32x32: 34 million parameters and more", 0.01),
     )
 }
 
@@ -92,7 +119,7 @@ def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
     last = list(model.children())[-1][1]
     return Recipe(
         Path(path).stem,
-        config.model,
+        config.built,
         table,
         about=f"the model of {Path(path).name}",
         batch_size=config.batch or 64,

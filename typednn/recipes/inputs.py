@@ -1,7 +1,8 @@
 """Inputs for a trained model: images and rows from files, in the form of the training data.
 
 For a model of images `typednn.data.read_inputs` reads PNG (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows
-NPY and CSV hold an input per row. Numbers have the range of the training data: 0 to 255 for images.
+NPY and CSV hold an input per row; for one of tokens a ``.txt`` file holds a text. Numbers have the range of the training data: 0 to 255 for
+images.
 """
 
 from pathlib import Path
@@ -11,15 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arrays import is_number
-from typednn.data import read_inputs, read_npy
+from typednn.data import read_inputs, read_npy, read_text
 from typednn.errors import DataError, explain
 from typednn.files import path_of
 from typednn.recipes.samples import Floats, read_numbers, without_words
 
 
-def inputs_of(path: str | Path, shape: tuple[int, ...], *, invert: bool = False) -> tuple[Floats, str]:
+def inputs_of(path: str | Path, shape: tuple[int, ...], *, tokens: bool = False, invert: bool = False) -> tuple[npt.NDArray[Any], str]:
     """Inputs (n, *shape) of a file, and a remark where an image looks unlike the training data; `DataError` where they do not fit."""
     path = path_of("inputs_of", path)
+    if tokens:
+        if path.suffix.lower() != ".txt":
+            rule = "a model of texts reads files whose names end in .txt"
+            raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
+        return read_text(path, shape[0]), ""
     inputs: Floats = np.asarray(_images(path, shape, invert) if len(shape) == 3 else _rows(path, shape), np.float32)
     if not np.isfinite(inputs).all():
         raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))

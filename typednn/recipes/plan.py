@@ -8,7 +8,8 @@ import json
 import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -16,10 +17,12 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.config.model_config import ModelConfig
-from typednn.errors import ConfigError, DataError, explain
+from typednn.data.text import TOKENS
+from typednn.errors import ArgumentError, ConfigError, DataError, explain
+from typednn.files import parsed
 from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import AnyTask, Samples, Scaling, load_data, load_tables
-from typednn.runs.run_files import parsed, read_bytes
+from typednn.runs.run_files import read_bytes
 
 FORMAT = 3  # format 1 has no ``fuse``, which was off; before 3 every task was a classification
 FILE = "recipe.json"
@@ -75,11 +78,13 @@ class Plan:
 
 def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     """The plan of training ``recipe`` on ``samples``, which ``data`` describes how to find again."""
+    if recipe.adapts:
+        recipe = replace(recipe, model=partial(recipe.model, **_decided(recipe, samples)))
     rows = len(samples.x) - samples.held_back(recipe.validation)
     settled = recipe.changed({"epochs": recipe.epochs_for(rows)})
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)
-        scaling = Scaling.of(samples.x) if recipe.standardise else Scaling()
+        scaling = Scaling.of(samples.x) if recipe.standardise and samples.x.dtype != TOKENS else Scaling()
     batches = -(-rows // settled.batch_size)
     return Plan(
         settled,
@@ -90,6 +95,15 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         samples.x.shape[1:],
         samples.names,
     )
+
+
+def _decided(recipe: Recipe, samples: Samples) -> dict[str, Any]:
+    """The arguments of the recipe's model that the data decide."""
+    if "image" in recipe.adapts and samples.x.ndim != 4:
+        got = "texts" if samples.x.dtype == TOKENS else f"rows of {samples.x.shape[1]} numbers"
+        raise ArgumentError(explain(f"data {samples.name!r}", f"{recipe.name} reads images", got, "choose other data or another model"))
+    known: dict[str, Any] = {"classes": samples.classes, "image": samples.x.shape[1:]}
+    return {name: known[name] for name in recipe.adapts}
 
 
 def read_plan(folder: Path) -> Plan:

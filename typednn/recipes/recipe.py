@@ -19,12 +19,12 @@ from typednn.config.arguments import suggestion
 from typednn.config.model_config import ModelConfig
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
-from typednn.losses import MSE, CrossEntropy, SoftmaxCrossEntropy
+from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
 from typednn.tasks import Classification, Regression
 
 AnyModel: TypeAlias = Any  # a Chain, Sequential or Stack of registered layers: what `typednn.config.dumps` writes
-AnyLoss: TypeAlias = CrossEntropy[float] | MSE[float] | SoftmaxCrossEntropy[float]
-LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse"]
+AnyLoss: TypeAlias = CrossEntropy[float] | Huber[float] | L1[float] | MSE[float] | SoftmaxCrossEntropy[float]
+LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse", "l1", "huber"]
 GeneratorName: TypeAlias = Literal["numpy", "pcg32"]
 TaskName: TypeAlias = Literal["classification", "regression"]
 
@@ -36,9 +36,10 @@ class Recipe:
 
     ================  ============================================================================================================
     model             builds it, its parameters not yet filled; of layers that configs know, with its input declared
+    adapts            the arguments of ``model`` that the data decide: ``classes``, their number, and ``image``, the shape of one
     optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
     data              a name or a folder, as `typednn.recipes.load_data` takes it
-    task              ``classification`` of labels, or ``regression`` of numbers, whose loss is ``mse``
+    task              ``classification`` of labels, or ``regression`` of numbers, whose loss is ``mse``, ``l1`` or ``huber``
     least_steps       small data get more than ``epochs`` epochs, until there are this many steps; 0 for never
     smoothing         the share of each target that is spread over all classes: 0.1 over ten classes gives 0.91 and 0.01
     standardise       whether inputs get the training data's mean 0 and deviation 1
@@ -53,7 +54,7 @@ class Recipe:
     """
 
     name: str
-    model: Callable[[], AnyModel]
+    model: Callable[..., AnyModel]
     optimizer: Mapping[str, Any]
     about: str = ""
     data: str = "auto"
@@ -74,6 +75,7 @@ class Recipe:
     evaluate_every: int | None = None
     checkpoint_every: int | None = None
     fuse: bool = True
+    adapts: tuple[Literal["classes", "image"], ...] = ()
     imports: tuple[str, ...] = ()
     described: ModelConfig | None = field(default=None, compare=False, repr=False)
 
@@ -86,10 +88,9 @@ class Recipe:
                 integer(where, name, getattr(self, name))
         for name, choices in (("loss", LossName), ("generator", GeneratorName), ("task", TaskName)):
             choice(where, name, getattr(self, name), get_args(choices))
-        if self.task == "regression" and (self.loss != "mse" or self.smoothing):
-            raise ArgumentError(
-                explain(where, "a regression has the loss mse, and no smoothing", f"loss {self.loss}, smoothing {self.smoothing:g}"), "loss"
-            )
+        if self.task == "regression" and (self.loss not in ("mse", "l1", "huber") or self.smoothing):
+            rule, got = "a regression has the loss mse, l1 or huber, and no smoothing", f"loss {self.loss}, smoothing {self.smoothing:g}"
+            raise ArgumentError(explain(where, rule, got), "loss")
         for name in ("smoothing", "validation"):
             number(where, name, getattr(self, name), least=0.0, below=1.0)
         if self.patience is not None and not self.validation:
@@ -108,7 +109,7 @@ class Recipe:
         """The model, the optimizer for a training of ``steps`` steps, and the generator, as a TOML config."""
         table = dict(self.optimizer)
         schedule = _table(table.get("lr"))
-        if schedule is not None and schedule.get("type") == "CosineLR" and "total_steps" not in schedule:
+        if schedule is not None and schedule.get("type") in ("CosineLR", "OneCycleLR") and "total_steps" not in schedule:
             warmup = schedule.get("warmup_steps", 0)
             if type(warmup) is int and warmup > 0:
                 schedule["warmup_steps"] = min(warmup, steps // 2)
@@ -139,15 +140,21 @@ class Recipe:
     @property
     def _described(self) -> ModelConfig | None:
         """The config that the model is read from; None where ``model`` was replaced."""
-        return self.described if self.described is not None and self.model == self.described.model else None
+        return self.described if self.described is not None and self.model == self.described.built else None
 
     def read(self, config: str, name: str) -> ModelConfig:
         """What `config` has written."""
-        return loads(config, name, self.imports, self._described.model() if self._described else None)
+        return loads(config, name, self.imports, self._described.built() if self._described else None)
 
     def made_loss(self) -> AnyLoss:
         """The loss. Cross entropy of probabilities is averaged over samples and classes, as the paper does; of scores, over samples."""
-        losses: dict[LossName, AnyLoss] = {"mse": MSE(), "cross_entropy": CrossEntropy(), "softmax_cross_entropy": SoftmaxCrossEntropy()}
+        losses: dict[LossName, AnyLoss] = {
+            "softmax_cross_entropy": SoftmaxCrossEntropy(),
+            "cross_entropy": CrossEntropy(),
+            "mse": MSE(),
+            "l1": L1(),
+            "huber": Huber(),
+        }
         return losses[self.loss]
 
     def made_task(self, names: tuple[str, ...] = ()) -> Classification | Regression:
@@ -209,7 +216,7 @@ class Recipe:
 
 
 CHANGEABLE: tuple[str, ...] = tuple(
-    each.name for each in fields(Recipe) if each.name not in ("name", "about", "model", "optimizer", "imports", "described")
+    each.name for each in fields(Recipe) if each.name not in ("name", "about", "model", "adapts", "optimizer", "imports", "described")
 )
 
 
@@ -218,7 +225,7 @@ def from_json(saved: Mapping[str, Any], config: str) -> Recipe:
     imports = tuple(map(str, saved["imports"]))
     described = loads(config, "config.toml", imports=imports)
     name, about = str(saved["name"]), str(saved["about"])
-    recipe = Recipe(name, described.model, dict(saved["optimizer"]), about=about, imports=imports, described=described)
+    recipe = Recipe(name, described.built, dict(saved["optimizer"]), about=about, imports=imports, described=described)
     return recipe.changed({name: saved[name] for name in CHANGEABLE})
 
 

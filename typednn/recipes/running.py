@@ -9,21 +9,25 @@ training data (``validation``). Without such a share, the test set is measured d
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
+from typednn.config.build import AnyModel
 from typednn.config.model_config import ModelConfig
 from typednn.data import Loader
 from typednn.errors import ArgumentError, explain
+from typednn.files import write_whole
+from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport, RegressionReport
 from typednn.module.foreign import Foreign
 from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by, load_data
 from typednn.runs import Run
-from typednn.runs.run_files import read_bytes, write_whole
+from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
 from typednn.stack import Stack
 from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
@@ -67,7 +71,7 @@ def train(
         samples = data
     plan = plan_for(recipe, samples, source or {"name": samples.name})
     config = plan.model_config()
-    model = config.model()
+    model = config.built()
     _check(plan, samples, model)
     if run is None:
         return _trained(plan, config, model, samples, None, progress, time_limit, callbacks)
@@ -88,13 +92,13 @@ def resume(
     with Run.open(run) as opened:
         _restore_config(opened, plan)
         config = plan.model_config()
-        return _trained(plan, config, config.model(), plan.samples(), opened, progress, time_limit, callbacks)
+        return _trained(plan, config, config.built(), plan.samples(), opened, progress, time_limit, callbacks)
 
 
 def _trained(
     plan: Plan,
     config: ModelConfig,
-    model: Stack[Any],
+    model: AnyModel,
     samples: Samples,
     run: Run | None,
     progress: bool | Literal["auto"],
@@ -142,14 +146,23 @@ def _trained(
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder)
 
 
-def computed(model: Stack[Any], *, fused: bool) -> tuple[Any, tuple[int, ...]]:
+def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
     """The model that is run for ``model``, and the shape of its samples: the layers as a chain, which fuses, or the stack itself and a row.
 
     A stack within the stack reshapes its rows, which a chain can't: then nothing is fused.
     """
+    if isinstance(model, FirstChain):
+        sample: Any = model.sample
+        return model.fuse(fused), sample.sizes
     if not fused or any(isinstance(layer, Stack | Foreign) for layer in model.parts):
         return model, (model.in_features,)
     return model.as_chain(), model.sample_shape
+
+
+def outputs_of(model: AnyModel) -> int:
+    """How many numbers the model gives for a sample."""
+    sample: Any = model.sample
+    return math.prod(model.trace(sample.flow).sizes() or ()) if isinstance(model, FirstChain) else model.out_features
 
 
 def _restore_config(run: Run, plan: Plan) -> None:
@@ -176,10 +189,11 @@ def which(recipe: Recipe) -> Literal["best", "latest"]:
     return "best" if recipe.validation and recipe.patience is not None else "latest"
 
 
-def _check(plan: Plan, samples: Samples, model: Stack[Any]) -> None:
+def _check(plan: Plan, samples: Samples, model: AnyModel) -> None:
     """Refuse data that don't fit the model, before a folder is made."""
-    samples.shaped(model.in_features)
+    sample: Any = model.sample
+    samples.shaped(*sample.sizes)
     for y in (samples.y, samples.test_y):
-        plan.task.check(f"data {samples.name!r}", y, model.out_features)
+        plan.task.check(f"data {samples.name!r}", y, outputs_of(model))
     if plan.recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))

@@ -26,15 +26,17 @@ from typednn.data import (
     mnist_pixels,
     read_csv,
     read_image_folder,
+    read_text_folder,
 )
 from typednn.data.dataset import moments
+from typednn.data.text import TOKENS, padded
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
 from typednn.tasks import Classification, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
-Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
+Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32]
 
 AnyTask: TypeAlias = Classification | Regression
 Numbers = TypeVar("Numbers")
@@ -47,7 +49,7 @@ _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spira
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Inputs (n, ...) in float32, or bytes as in their files, and labels (n) or float32 targets; ``where`` describes the source."""
+    """Inputs (n, ...) in float32, bytes as in their files, or tokens; and labels (n) or float32 targets. ``where`` describes the source."""
 
     name: str
     where: str
@@ -58,8 +60,15 @@ class Samples:
     names: tuple[str, ...] = ()
     """The classes' names; their numbers where there are none."""
 
+    @property
+    def classes(self) -> int:
+        """How many there are: those that have names, or up to the largest label."""
+        return len(self.names) or int(self.y.max()) + 1
+
     def shaped(self, *sizes: int) -> Samples:
-        """Each input as an array of ``sizes``, the shape of one sample in the model."""
+        """Each input as an array of ``sizes``, the shape of one sample in the model; texts are cut or padded to it."""
+        if self.x.dtype == TOKENS and len(sizes) == 1:
+            return replace(self, x=padded(self.x, sizes[0]), test_x=padded(self.test_x, sizes[0]))
         features = math.prod(sizes)
         for part, x in (("train", self.x), ("test", self.test_x)):
             if math.prod(x.shape[1:]) != features:
@@ -110,8 +119,10 @@ class Scaling:
             )
         return cls(mean, deviation)
 
-    def __call__(self, x: npt.NDArray[Any]) -> Floats:
-        """``x`` scaled, as a new array."""
+    def __call__(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """``x`` scaled, as a new array; tokens as they are."""
+        if x.dtype == TOKENS:
+            return x
         scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
         scaled /= np.float32(self.deviation)
         return scaled
@@ -121,7 +132,8 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
     """The data set of that name, or the one in that folder; ``"auto"`` is MNIST where it is found, else scikit-learn's digits.
 
     A set that is not on this machine is downloaded (`typednn.data.load`), after a call of ``announce``. A folder holds the
-    files of MNIST, of a set in its format or of CIFAR-10, or ``train`` and ``test``, each with a folder of PNG images per class.
+    files of MNIST, of a set in its format or of CIFAR-10, or ``train`` and ``test``, each with a folder of PNG images, or of texts, per
+    class.
     """
     if name == "auto":
         name = "digits" if find_mnist() is None else "mnist"
@@ -140,7 +152,7 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
     if not folder.is_dir():
         raise ArgumentError(explain("--data", "expects a data set's name or a folder that exists", repr(name), suggestion(name, NAMES)))
     if (folder / "train").is_dir() and (folder / "test").is_dir():
-        return _of_images(folder)
+        return _of_texts(folder) if _holds(folder, "train/*/*.txt") else _of_images(folder)
     try:
         data = cifar10_pixels(folder) if _holds(folder, "*.bin", "*.tar.gz") else mnist_pixels(folder)
     except DataError as error:
@@ -149,7 +161,7 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
         raise DataError(
             explain(
                 str(folder),
-                "must hold the files of MNIST or CIFAR-10, or train and test with a folder of PNG images per class",
+                "must hold the files of MNIST or CIFAR-10, or train and test with a folder of PNG images or texts per class",
                 "none of these",
             )
         ) from error
@@ -167,14 +179,23 @@ def _holds(folder: Path, *patterns: str) -> bool:
 
 def _of_images(folder: Path) -> Samples:
     train, test = read_image_folder(folder / "train"), read_image_folder(folder / "test")
-    if train.names != test.names:
-        raise DataError(
-            explain(
-                str(folder), "train and test must have folders of the same names", f"{', '.join(train.names)} and {', '.join(test.names)}"
-            )
-        )
+    _same_classes(folder, train.names, test.names)
     (x, y), (test_x, test_y) = ((np.asarray(part.images, np.float32), np.asarray(part.labels, np.int64)) for part in (train, test))
     return Samples(folder.resolve().name, f"PNG images in {folder}", x, y, test_x, test_y, train.names)
+
+
+def _of_texts(folder: Path) -> Samples:
+    train, test = read_text_folder(folder / "train"), read_text_folder(folder / "test")
+    _same_classes(folder, train.names, test.names)
+    parts: Any = (train.tokens, train.labels, test.tokens, test.labels)
+    x, y, test_x, test_y = parts
+    return Samples(folder.resolve().name, f"texts in {folder}", x, y, test_x, test_y, train.names)
+
+
+def _same_classes(folder: Path, train: tuple[str, ...], test: tuple[str, ...]) -> None:
+    if train != test:
+        got = f"{', '.join(train)} and {', '.join(test)}"
+        raise DataError(explain(str(folder), "train and test must have folders of the same names", got))
 
 
 def load_tables(train: str | Path, test: str | Path, task: AnyTask = _LABELS) -> Samples:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from typednn.layer import FirstChain
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import Plan, read_plan
-from typednn.recipes.running import Report, computed, which, write_results
+from typednn.recipes.running import Report, computed, outputs_of, which, write_results
 from typednn.recipes.samples import AnyTask, Samples, load_data, read_table
 from typednn.runs import Run
 from typednn.tasks import Answer, Estimate
@@ -21,7 +22,7 @@ from typednn.training import evaluate
 def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[Plan, Any]:
     """The plan of a run, and its model with the weights of `typednn.recipes.running.which`, or others. Needs no lock."""
     plan = read_plan(Path(run))
-    model: Any = plan.model_config().model()
+    model: Any = plan.model_config().built()
     Run.open(run, lock=False).load_weights(model, weights or which(plan.recipe))
     return plan, model
 
@@ -32,7 +33,7 @@ def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["bes
     samples = plan.samples() if data is None else _others(data, plan.task)
     running, sizes = computed(model, fused=plan.recipe.fuse)
     shaped = samples.shaped(*sizes)
-    plan.task.check(f"data {samples.name!r}", samples.test_y, int(model.out_features))
+    plan.task.check(f"data {samples.name!r}", samples.test_y, outputs_of(model))
     scores = evaluate(running, shaped.test_x, transform=plan.scaling)
     report = plan.task.report(scores, samples.test_y)
     if data is None:
@@ -52,8 +53,11 @@ def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = Fals
     """The predictions of the run's model for all inputs in the files: PNG, NPY, CSV without labels, IDX."""
     plan, model = opened(run)
     answers: list[Answer | Estimate] = []
+    sample: Any = model.sample
+    tokens = isinstance(model, FirstChain)
+    shape = sample.sizes if tokens else plan.shape
     for file in files:
-        inputs, remark = inputs_of(file, plan.shape, invert=invert)
+        inputs, remark = inputs_of(file, shape, tokens=tokens, invert=invert)
         answers.extend(plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark))
     return answers
 

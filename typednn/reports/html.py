@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from typednn.errors import DataError, MissingExtra, explain
+from typednn.files import as_object, write_whole
 from typednn.reports.plots import write_plots
 from typednn.runs.recorded import Metrics, RegressionScores, Scores, read_metrics, read_scores
-from typednn.runs.run_files import as_list, as_object, attempted, existing_run, read_bytes, read_json, read_text, write_whole
+from typednn.runs.run_files import as_list, attempted, existing_run, read_bytes, read_json, read_text
 
 _PICTURES = {
     "curves.png": ("Curves", "Loss of every training step, smoothed, with each evaluation"),

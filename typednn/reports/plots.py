@@ -19,12 +19,13 @@ from typing import Any
 import numpy.typing as npt
 
 from typednn.errors import ArgumentError, DataError, explain
+from typednn.files import write_whole
 from typednn.reports.canvas import matplotlib
 from typednn.reports.curves import accuracy_curve, gradient_norm_curves, loss_curve
 from typednn.reports.grids import confusion_picture, filter_picture, worst_picture
 from typednn.reports.residuals import residual_picture
 from typednn.runs.recorded import Scores, read_metrics, read_scores
-from typednn.runs.run_files import attempted, existing_run, write_whole
+from typednn.runs.run_files import attempted, existing_run
 from typednn.runs.shown import Mistakes, Residuals, read_shown, worst_mistakes
 
 

@@ -30,8 +30,7 @@ import safetensors.numpy
 
 from typednn.backends import to_numpy
 from typednn.errors import CheckpointError, explain
-from typednn.files import sync_folder
-from typednn.runs.run_files import parsed, reason, write_file
+from typednn.files import parsed, reason, sync_folder, write_file
 from typednn.runs.state import Json, TrainingState, count, inner, items, word
 
 FORMAT = "typednn checkpoint"

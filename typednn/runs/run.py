@@ -24,14 +24,14 @@ import numpy as np
 
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, CheckpointError, StateDictError, StateError, explain
-from typednn.files import sync_folder
+from typednn.files import reason, replace_file, sync_folder
 from typednn.layer import Parts
 from typednn.module.module import Module
 from typednn.module.printing import rows
 from typednn.runs.checkpoint import Checkpoint, checkpoints, clean, read_checkpoint, rotate, storing, write_checkpoint
 from typednn.runs.environment import environment
 from typednn.runs.history import Best
-from typednn.runs.run_files import read_bytes, reason, replace_file
+from typednn.runs.run_files import read_bytes
 from typednn.runs.state import Json, TrainingState, generator_states, restore_generators
 
 Which: TypeAlias = Literal["latest", "best"]
@@ -366,11 +366,15 @@ def _lines(model: list[list[str]] | str) -> list[str]:
     ]
 
 
-def load_weights(checkpoint: Checkpoint, model: Module) -> None:
-    """Fill ``model``; a `CheckpointError` says how a checkpoint of another model differs."""
+def load_weights(checkpoint: Checkpoint, model: Module, *, averaged: bool = True) -> None:
+    """Fill ``model``; a `CheckpointError` says how a checkpoint of another model differs.
+
+    Where the optimizer averaged the weights, these are the averages, which were evaluated; to train on, ``averaged=False``.
+    """
     check_model(checkpoint, model)
+    averages = {name: checkpoint.optimizer[f"{name}.ema"] for name in checkpoint.weights if f"{name}.ema" in checkpoint.optimizer}
     try:
-        model.load_state_dict(checkpoint.weights)
+        model.load_state_dict(checkpoint.weights | averages if averaged else checkpoint.weights)
     except StateDictError as error:
         raise CheckpointError(f"{checkpoint.folder}: of another model: {error}") from None
 
@@ -389,7 +393,7 @@ def restore(checkpoint: Checkpoint, model: Module, optimizer: Any, loader: Any) 
         optimizer.load_state_dict(checkpoint.optimizer)
         loader.load_state_dict(checkpoint.state.loader)
         restore_generators(where, model, checkpoint.state.generators)
-        load_weights(checkpoint, model)
+        load_weights(checkpoint, model, averaged=False)
     except (StateDictError, CheckpointError) as error:
         optimizer.load_state_dict(before)
         loader.load_state_dict(position)

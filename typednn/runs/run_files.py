@@ -1,18 +1,16 @@
-"""The files of a run folder: reading tolerates missing files, writing is atomic.
+"""The files of a run folder: reading tolerates missing files.
 
 A killed or running run can be read. No reader follows a link out of the run folder, takes more than
 `FILE_LIMIT` bytes of a file, or runs anything; what cannot be read is a `DataError` that names the file.
 """
 
-import contextlib
-import json
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from typednn.errors import DataError, explain
-from typednn.files import path_of, sync_folder
+from typednn.files import parsed, path_of, reason
 
 T = TypeVar("T")
 
@@ -63,50 +61,6 @@ def read_json(run_folder: Path, name: str) -> dict[str, Any] | None:
     return table
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """A new file with that content, on the disk when this returns."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(handle, view) :]
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace the file's content, or leave it unchanged; on the disk when this returns."""
-    new = path.with_name(f".new-{path.name}")
-    new.unlink(missing_ok=True)
-    try:
-        write_file(new, content)
-        os.rename(new, path)
-    except OSError:
-        with contextlib.suppress(OSError):  # the next start removes it
-            new.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """As `replace_file`, in a folder that is made where it is missing; a `DataError` where it cannot be written."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, content)
-
-
-@contextlib.contextmanager
-def writing(path: Path, what: str = "") -> Generator[None]:
-    """Errors of writing to ``path`` in this block become a `DataError`; ``what`` describes the content."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(
-            explain(str(path), f"{what} must be writable".lstrip(), reason(error), "make room, or make the folder writable, and try again")
-        ) from None
-
-
 def attempted(remarks: list[str], read: Callable[..., T], *arguments: Any) -> T | None:
     """The result of ``read`` for the run; None, and a remark, where it is damaged."""
     try:
@@ -126,24 +80,6 @@ def is_inside(run_folder: Path, path: Path) -> bool:
     if not path.resolve().is_relative_to(run_folder.resolve()):
         raise DataError(explain(name, "must lie in the run folder", "a link out of it", "put a copy in its place"))
     return True
-
-
-def reason(error: Exception) -> str:
-    """The system's message for an error."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-
-
-def parsed(line: bytes) -> dict[str, Any] | None:
-    """The JSON object in ``line``, None where it is not one."""
-    try:
-        return as_object(json.loads(line))
-    except (ValueError, RecursionError):
-        return None
-
-
-def as_object(value: Any) -> dict[str, Any] | None:
-    """A value from JSON if it is an object."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def as_list(value: Any) -> list[object] | None:

@@ -20,7 +20,8 @@ import safetensors.numpy
 from typednn.arguments import integer
 from typednn.arrays import described, is_integer, is_number
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.runs.run_files import existing_run, read_bytes, write_whole
+from typednn.files import write_whole
+from typednn.runs.run_files import existing_run, read_bytes
 
 AnyNumbers: TypeAlias = npt.NDArray[Any]
 Numbers: TypeAlias = npt.NDArray[np.float64]

@@ -16,8 +16,7 @@ from typing import Any, BinaryIO, final
 
 from typednn.arguments import integer
 from typednn.errors import ArgumentError, StateError, explain, optional
-from typednn.files import sync_folder
-from typednn.runs.run_files import writing
+from typednn.files import sync_folder, writing
 
 _PREFIX = "events.out.tfevents."
 _LENGTH = struct.Struct("<Q")

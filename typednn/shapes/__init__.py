@@ -14,10 +14,10 @@ Three answers are kept apart: *same* (whatever the sizes are), *differ* (whateve
 what differs is refused; what is open is decided by the first array. So nothing that could run is ever refused.
 """
 
-from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, label, parse, rank, sizes
+from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, label, number_of_axes, parse, rank, sizes
 from typednn.shapes.dims import Dim, differ, same, solve
 from typednn.shapes.expressions import Lookup, evaluate, operation, unknown, write
-from typednn.shapes.flow import Axis, Constraint, Flow, split_contract
+from typednn.shapes.flow import Axis, Constraint, Flow, side_by_side, split_contract
 
 __all__ = [
     "Axis",
@@ -32,12 +32,14 @@ __all__ = [
     "differ",
     "evaluate",
     "label",
+    "number_of_axes",
     "operation",
     "parse",
     "rank",
     "same",
     "sizes",
     "solve",
+    "side_by_side",
     "split_contract",
     "unknown",
     "write",

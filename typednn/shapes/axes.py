@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
 from typednn.errors import DefinitionError
 from typednn.shapes.dims import Dim, differ, same, solve
-from typednn.shapes.expressions import Lookup, evaluate, unknown
+from typednn.shapes.expressions import Lookup, evaluate, unknown, write
 
 Shape: TypeAlias = "Sequence[Dim | None]"
 
@@ -79,6 +79,7 @@ class Mismatch:
     expected: str
     got: str
     source: str  # the word of the annotation
+    how: str = ""  # of a condition: its arithmetic, ``10*13*6``
 
     @property
     def argument(self) -> str:
@@ -86,11 +87,16 @@ class Mismatch:
         attribute = re.fullmatch(r"(?:\w+=)?\{self\.(\w+)\}", self.source)
         return attribute[1] if attribute else ""
 
+    @property
+    def counted(self) -> str:
+        """``256 features``, ``1 feature``; empty where the axis is not called after what it counts."""
+        if not self.label.isidentifier() or not self.label.endswith("s"):
+            return ""
+        return f"{self.expected} {self.label[:-1] if self.expected == '1' and not self.label.endswith('ss') else self.label}"
+
     def sentence(self, why: str = "") -> str:
         """``expects 256 features, gets 400``, with ``why`` after it."""
-        expected = f"{self.label} to be {self.expected}" if self.label else self.expected
-        if self.label.isidentifier() and self.label.endswith("s"):
-            expected = f"{self.expected} {self.label[:-1] if self.expected == '1' and not self.label.endswith('ss') else self.label}"
+        expected = self.counted or (f"{self.label} to be {self.expected}" if self.label else self.expected)
         return f"expects {expected}, gets {self.got}{why}"
 
 
@@ -131,8 +137,8 @@ def _slot(word: str) -> Slot:
 
 
 def label(name: str) -> str:
-    """What people call an axis: ``in_features`` is "features" in a sentence about two layers."""
-    return re.sub(r"^(in|out)_(?=\w+$)", "", name)
+    """What people call an axis: ``in_features`` and ``num_features`` are "features" in a sentence about two layers."""
+    return re.sub(r"^(in|out|num)_(?=\w+$)", "", name)
 
 
 def rank(annotation: str) -> int | None:
@@ -163,9 +169,14 @@ def align(slots: Sequence[Slot], count: int) -> list[Slot] | None:
     return [axis for slot in slots for axis in [slot] * (extra if slot.variadic else 1)]
 
 
+def number_of_axes(count: int) -> str:
+    """``2 axes``."""
+    return f"{count} {'axis' if count == 1 else 'axes'}"
+
+
 def count_axes(axes: Sequence[str]) -> str:
     """``2 axes (batch, 10)``."""
-    return f"{len(axes)} {'axis' if len(axes) == 1 else 'axes'} ({', '.join(axes)})"
+    return f"{number_of_axes(len(axes))} ({', '.join(axes)})"
 
 
 class Unifier:
@@ -231,8 +242,13 @@ class Unifier:
         """Demand ``left==right`` of sizes that are bound."""
         left, right = condition.split("==")
         actual, expected = evaluate(left, self.lookup, self.attributes), evaluate(right, self.lookup, self.attributes)
-        if actual is not None and expected is not None:
-            self._settle(None, left, expected, actual, condition)
+        if actual is None or expected is None:
+            return
+        size = re.fullmatch(r"\{self\.(\w+)\}", right)  # of the layer: it says what the other side counts
+        earlier = len(self.mismatches)
+        self._settle(None, size[1] if size else left, expected, actual, right if size else condition)
+        if size and len(self.mismatches) > earlier:
+            self.mismatches[-1] = replace(self.mismatches[-1], how=write(left, self.lookup, self.attributes))
 
     def _axis(self, index: int, slot: Slot, actual: Dim | None) -> Dim | None:
         if slot.broadcast and (actual is None or actual.value in (None, 1)):

@@ -50,13 +50,18 @@ def comparison(
 
 
 @lru_cache(maxsize=1024)
-def outcome(inputs: str, output: str) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
-    """The function of a layer and its input's shape that gives its output's; None where it doesn't fit, or only jaxtyping can tell."""
+def outcome(inputs: str, output: str, where: tuple[str, ...] = ()) -> Callable[[Any, Sequence[int]], tuple[int, ...] | None]:
+    """The function of a layer and its input's shape that gives its output's; None where it doesn't fit, or only jaxtyping can tell.
+
+    ``where`` holds conditions between sizes, ``height*width==400``.
+    """
     shapes = _Shapes(frozenset())
     names = _Names(shapes)
     try:
         names.bind("shape", inputs)
         sizes = "".join(f"{names.result(slot)}, " for slot in parse(output))
+        for condition in where:
+            shapes.conditions[" == ".join(map(names.value, condition.split("==")))] = None
     except _Inexpressible:
         return lambda layer, shape: None
     shapes.conditions[f"min(result := ({sizes})) > 0"] = None
@@ -154,10 +159,10 @@ class _Names:
             return f"*{self.groups[slot.text]}"
         if not slot.text or slot.variadic or slot.broadcast:
             raise _Inexpressible
-        return self._value(slot)
+        return self.value(slot.text)
 
     def _axis(self, size: str, slot: Slot) -> Iterator[str]:
-        earlier = self.sizes.get(slot.text) if slot.is_name else self._value(slot)
+        earlier = self.sizes.get(slot.text) if slot.is_name else self.value(slot.text)
         if earlier is not None:
             yield f"({size} == 1 or {size} == {earlier})" if slot.broadcast else f"{size} == {earlier}"
         elif slot.broadcast:
@@ -165,9 +170,9 @@ class _Names:
         else:
             self.sizes[slot.text] = size
 
-    def _value(self, slot: Slot) -> str:
+    def value(self, text: str) -> str:
         """A name or an expression, with each name written as the place where it was bound."""
-        return f"({ast.unparse(self._python(parse_expression(slot.text)))})"
+        return f"({ast.unparse(self._python(parse_expression(text)))})"
 
     def _python(self, node: ast.expr) -> ast.expr:
         """An axis expression as Python; a new tree, as the parsed one is cached."""

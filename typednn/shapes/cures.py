@@ -1,4 +1,6 @@
-"""What to write where the number of axes does not fit: the one place that knows, below the layers, which of them helps."""
+"""What to write where the number of axes does not fit, or their order: the one place that knows, below the layers, what helps."""
+
+from collections.abc import Sequence
 
 # By the number of axes that is expected and that of the array: what to do with the array.
 _ARRAYS = {
@@ -18,3 +20,9 @@ def between(expected: int | None, got: int) -> str:
 def rank_cure(name: str, expected: int | None, got: int) -> str:
     """What to do about the array ``name``, where that can be guessed."""
     return _ARRAYS.get((expected or 0, got), "").format(name=name)
+
+
+def channels_cure(name: str, shape: Sequence[int], expected: str) -> str:
+    """What to do about images whose channels stand first, as PyTorch has them."""
+    first = len(shape) == 4 and str(shape[1]) == expected != str(shape[3])
+    return f"channels stand last: {name}.transpose(0, 2, 3, 1)" if first else ""

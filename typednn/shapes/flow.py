@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
+from typing import TypeAlias
 
 from typednn.errors import StackError
 from typednn.shapes.axes import Mismatch, Shape, Slot, Unifier, align, count_axes, parse, product, rank, written
@@ -60,6 +61,10 @@ class Constraint:
 
     def __str__(self) -> str:
         return f"{self.left}=={self.right}"
+
+
+# A wrapper's field: its name, the contract for the layers in it, and how a shape goes through each.
+Field: TypeAlias = "tuple[str, str, Sequence[Callable[[Flow], Flow]]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +131,16 @@ class Flow:
         output: str,
         attributes: Lookup = unknown,
         where: Sequence[str] = (),
-        inner: Sequence[tuple[str, Callable[[Flow], Flow]]] = (),
+        inner: Sequence[Field] = (),
     ) -> Flow:
         """The shape after one layer, given its two annotations.
 
         ``where`` holds conditions between its sizes, ``height*width==400``: the open constraints of a stack that
-        is used as one layer. ``inner`` says how a wrapper uses the layers inside it, one after another:
-        ``("batch*time in_features -> batch*time out_features", layer.trace)``. Left of the arrow is what that
-        layer reads, in names bound before; right of it what it must give, which binds new names.
+        is used as one layer. ``inner`` says how a wrapper uses the layers of each of its fields:
+        ``("inner", "batch*time in_features -> batch*time out_features", [layer.trace])``. Left of the arrow is what
+        they read, in names bound before; right of it what they must give, which binds new names (see `uses`).
         """
+        output, used = uses(output, inner)
         flow = self._opened(inputs, attributes)
         unifier = Unifier(attributes)
         known = unifier.bind(inputs, flow.shape)
@@ -145,8 +151,14 @@ class Flow:
         if flow.axes is not None and known is not None:
             flow = replace(flow, axes=tuple(map(Axis.sized, flow.axes, known)))
         named = _named(inputs, flow.axes)
-        for contract, run in inner:
-            flow, outputs = flow._around(label, inputs, contract, run, unifier, named)
+        if flow.axes is None and any(use.branch for use in used):  # what all branches read may be decided by a later one
+            opened = flow
+            for use in used:
+                opened, _ = opened._around(label, inputs, use, unifier, _named(inputs, opened.axes))
+            flow = replace(opened, trace=flow.trace)
+            named = _named(inputs, flow.axes)
+        for use in used:
+            flow, outputs = flow._around(label, inputs, use, unifier, named)
             named = _named(inputs, flow.axes) | outputs | named
         kept = inputs.split() == output.split() and all(slot.text and not slot.broadcast for slot in parse(inputs))
         after = (flow if kept and flow.axes is not None else flow._outcome(label, output, unifier, named))._settled(label, unifier)
@@ -160,13 +172,28 @@ class Flow:
             untouched=flow.untouched and kept,
         )
 
+    def through_one(self, label: str, contracts: Sequence[str], attributes: Lookup = unknown) -> Flow:
+        """`through` the contract that reads as many axes as there are; where that is not known, what all of them give."""
+        known = list(map(split_contract, contracts))
+        if self.axes is None and len(known) > 1:
+            outputs = {output for _, output, _ in known}
+            ranks = {rank(output) for output in outputs}
+            shared = next(iter(outputs)) if len(outputs) == 1 else "batch" + " _" * (min(map(len, map(str.split, outputs))) - 1)
+            return self.through(label, "batch *sample", shared if len(ranks) == 1 else "batch *output", attributes)
+        fitting = [each for each in known if self.axes is None or rank(each[0]) == len(self.axes)]
+        if not fitting and len(known) > 1:
+            raise self.wrong_rank(label, [len(parse(inputs)) for inputs, _, _ in known])
+        inputs, output, where = (fitting or known)[0]
+        return self.through(label, inputs, output, attributes, where)
+
     def _around(
-        self, label: str, inputs: str, contract: str, run: Callable[[Flow], Flow], unifier: Unifier, named: Mapping[str, tuple[Axis, ...]]
+        self, label: str, inputs: str, use: Use, unifier: Unifier, named: Mapping[str, tuple[Axis, ...]]
     ) -> tuple[Flow, dict[str, tuple[Axis, ...]]]:
-        """This flow after a layer inside a wrapper, which may decide names; and the axes that the layer gives."""
-        reads, gives, _ = split_contract(contract)
-        entering = self._outcome(label, reads, unifier, named)._settled(label, unifier)
-        after = run(entering)
+        """This flow after layers inside a wrapper, which may decide names; and the axes that they give."""
+        reads, gives, _ = split_contract(use.contract)
+        after = entering = self._outcome(label, reads, unifier, named)._settled(label, unifier)
+        for run in use.layers:
+            after = run(after)
         unifier.refined |= {name: dim for name, dim in after.symbols.items() if dim != Dim.named(name)}
         axes, began = self.axes, after.began
         if entering.axes is None and self.untouched:  # the inner layer decides what the wrapper reads
@@ -175,7 +202,7 @@ class Flow:
             axes, began = (None, None) if opened is None else (tuple(map(Axis, opened)), tuple(opened))
         unifier.bind(gives, after.shape)
         if unifier.mismatches:
-            raise _inner_misfit(label, reads, gives, unifier, after)
+            raise _inner_misfit(label, use, unifier, after)
         outside = replace(after, axes=axes, began=began, previous=self.previous, origin=self.origin, untouched=self.untouched)
         return outside, _named(gives, after.axes)
 
@@ -225,6 +252,8 @@ class Flow:
 
     def _misfit(self, label: str, mismatch: Mismatch) -> StackError:
         why = self.axes[mismatch.axis_index].why if self.axes is not None and mismatch.axis_index is not None else ""
+        if mismatch.how:
+            why = f" (= {', '.join(part for part in (mismatch.how, self.origin) if part)})"
         if not mismatch.label and (cure := between(rank(mismatch.source), len(self.axes or ()))):
             why = f"; {cure}"
         return StackError(
@@ -266,8 +295,64 @@ class Flow:
 
     def wrong_rank(self, label: str, ranks: Sequence[int]) -> StackError:
         """The error of a layer that reads only the numbers of axes in ``ranks``."""
-        expected, got = f"{' or '.join(map(str, ranks))} axes", count_axes(list(map(written, self.shape or ())))
+        *others, last = map(str, ranks)
+        expected, got = f"{', '.join(others)}{' or ' * bool(others)}{last} axes", count_axes(list(map(written, self.shape or ())))
         return self._misfit(label, Mismatch(None, "", expected, got, " ".join("_" * ranks[0])))
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Layers inside a wrapper, one after another: what the first reads and the last must give."""
+
+    name: str
+    contract: str
+    layers: Sequence[Callable[[Flow], Flow]]
+    like: str = ""  # the name of the first one that must give the same
+    branch: bool = False  # whether it is one of several side by side
+
+
+def uses(output: str, inner: Sequence[Field]) -> tuple[str, list[Use]]:
+    """What a wrapper gives, and how it uses the layers of each of its fields, given as in `Flow.through`.
+
+    Several layers of a field stand one after another. ``batch *input -> batch *image +channels`` puts them side by side: each reads
+    the same, and the output's ``channels`` is the sum of what each gives. A field without a layer passes on what it would have read.
+    """
+    passed: dict[str, str] = {}
+    for _, contract, layers in inner:
+        reads, gives, _ = split_contract(contract)
+        if not layers and len(reads.split()) == len(gives.split()):
+            pairs = zip(parse(gives), parse(reads), strict=True)
+            passed |= {new.key: old.key for new, old in pairs if new.key and old.key and new.variadic == old.variadic}
+
+    def renamed(text: str) -> str:
+        names = r"(?<!\S)\*\w+|(?<![\w.])[A-Za-z_]\w*"
+        return re.sub(names, lambda name: passed.get(name[0], name[0]), text) if passed else text
+
+    output, used, first = renamed(output), list[Use](), dict[str, str]()
+    for own, contract, layers in inner:
+        plain, added = side_by_side(renamed(contract))
+        if not added:
+            used.append(Use(own, plain, layers, first.get(plain, "")))
+            first.setdefault(plain, own)
+            continue
+        reads, gives, _ = split_contract(plain)
+        names = [f"{added}_{place}" for place in range(len(layers))]
+        used += [
+            Use(f"{own}.{place}", f"{reads} -> {_put(gives, added, name)}", [layer], f"{own}.0" * (place > 0), branch=True)
+            for place, (name, layer) in enumerate(zip(names, layers, strict=True))
+        ]
+        output = _put(output, added, "+".join(names))
+    return output, used
+
+
+def side_by_side(contract: str) -> tuple[str, str]:
+    """A contract without its ``+``, and the name of the axis that had it; empty where the layers stand one after another."""
+    added = re.search(r"(?<!\S)\+([A-Za-z_]\w*)", contract)
+    return (contract, "") if added is None else (contract.replace(added[0], added[1]), added[1])
+
+
+def _put(annotation: str, name: str, text: str) -> str:
+    return " ".join(text if word == name else word for word in annotation.split())
 
 
 def split_contract(contract: str) -> tuple[str, str, tuple[str, ...]]:
@@ -306,9 +391,17 @@ def _sample(axes: tuple[Axis, ...] | None) -> str:
     return "..." if axes is None else product([axis.size for axis in axes[1:]])
 
 
-def _inner_misfit(label: str, reads: str, gives: str, unifier: Unifier, after: Flow) -> StackError:
+def _arithmetic(gives: str, axis: str, after: Flow) -> str:
+    """`` (= 10-4 x 10-4, from Input(10, 10, 1))`` of the axes that a name stands for in what a layer gives, or nothing."""
+    axes = _named(gives, after.axes).get(axis, ())
+    origin = next((each.origin for each in axes if each.how), None)
+    how = " x ".join(each.how or written(each.size) for each in axes)
+    return "" if origin is None else f" (= {', '.join(part for part in (how, origin) if part)})"
+
+
+def _inner_misfit(label: str, use: Use, unifier: Unifier, after: Flow) -> StackError:
     """The error of a wrapper that cannot use what the layer inside it gives."""
-    mismatch = unifier.mismatches[0]
+    mismatch, (reads, gives, _) = unifier.mismatches[0], split_contract(use.contract)
     inputs, outputs = unifier.result(reads), after.shape
     if reads.split() == gives.split() and inputs is not None and outputs is not None:
         start = int(product(inputs[1:]) != product(outputs[1:]))  # the batch is written only where nothing else differs
@@ -316,5 +409,9 @@ def _inner_misfit(label: str, reads: str, gives: str, unifier: Unifier, after: F
         message = f"{label}: the inner layer must keep the shape: gets {expected}, gives {got}"
         return StackError(message, "shape", expected=expected, got=got, trace=after.trace)
     expected, got, axis = mismatch.expected, mismatch.got, mismatch.label
-    message = f"{label}: the inner layer must give {f'{axis}={expected}' if axis else expected}, gives {got}"
+    wanted = f"{axis}={expected}" if axis and not axis.startswith("*") else expected
+    message = f"{label}: the inner layer must give {wanted}, gives {got}"
+    if use.like:
+        before = " before the last axis" if use.branch else ""
+        message = f"{label}: {use.name} must give {wanted}{before}, as {use.like} does, gives {got}{_arithmetic(gives, axis, after)}"
     return StackError(message, "size" if axis else "rank", axis=axis, expected=expected, got=got, trace=after.trace)

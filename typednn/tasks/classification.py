@@ -41,13 +41,15 @@ class Answer:
 class Classification(RecipeTask[ClassificationReport, Answer]):
     """``names`` are the classes'. ``rows``: whether targets are rows of probabilities, smoothed by ``smoothing``.
 
-    ``scores``: whether outputs are logits, which a softmax turns into probabilities.
+    ``scores``: whether outputs are logits, which a softmax turns into probabilities. ``ignore_index``: a label that does not count for
+    the accuracy. In training, each position of a sequence or an image may have a label.
     """
 
     names: tuple[str, ...] = ()
     rows: bool = False
     smoothing: float = 0.0
     scores: bool = True
+    ignore_index: int | None = None
 
     def targets(self, y: Any, prediction: Any) -> Any:
         if not self.rows:
@@ -56,14 +58,16 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         return one_hot(y, prediction.shape[1], 1.0 - self.smoothing + off, off)
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
-        """The accuracy: the share of rows whose largest score is at the label. Empty where ``y`` holds no labels."""
+        """The accuracy: the share of labels that have the largest score. Empty where ``y`` holds no labels, 0 where none counts."""
         right = total = 0
         for scores, labels in batches:
-            if not is_integer(labels.dtype) or labels.ndim != 1:
+            if not is_integer(labels.dtype) or labels.shape != scores.shape[:-1]:
                 return {}
-            right += int((to_numpy(scores).argmax(axis=1) == to_numpy(labels)).sum())
-            total += len(labels)
-        return {"accuracy": right / total}
+            wanted = to_numpy(labels)
+            counts = np.ones(wanted.shape, np.bool_) if self.ignore_index is None else wanted != self.ignore_index
+            right += int(((to_numpy(scores).argmax(axis=-1) == wanted) & counts).sum())
+            total += int(counts.sum())
+        return {"accuracy": right / max(total, 1)}
 
     def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         return whole_numbers(

@@ -10,6 +10,7 @@ import numpy as np
 from typednn.contracts.protocols import Optimizer
 from typednn.errors import ArgumentError, explain
 from typednn.layers import Linear
+from typednn.module.module import Module
 from typednn.testing.subject import broken, check_laws, locked, same, unwritten, values
 
 _SHAPES = ((3, 2), (4,), (1,))
@@ -109,7 +110,7 @@ OPTIMIZER_LAWS: Final[Mapping[str, Callable[[Any], None]]] = {
 
 def check_optimizer(optimizer: Any, *, laws: Iterable[str] | None = None) -> None:
     """Check the laws of an optimizer without steps, on copies of it; `LawBroken` if a law is broken."""
-    if isinstance(optimizer, type) or not isinstance(optimizer, Optimizer):
+    if isinstance(optimizer, type | Module) or not isinstance(optimizer, Optimizer):  # layers of sequences have another ``step``
         raise ArgumentError(explain("check_optimizer", "takes an optimizer, with a step(weights, grad)", repr(optimizer)), "optimizer")
     check_laws(OPTIMIZER_LAWS, laws, type(optimizer).__name__, optimizer, f"repeat it with check_optimizer({type(optimizer).__name__}(...)")
 

@@ -72,7 +72,7 @@ class Evaluation(Generic[In, Target]):
             )
 
     def measure(self, model: Layer[In, Out, Any], loss: Callable[[Out, Target], float], task: Task) -> tuple[float, dict[str, float]]:
-        """The mean loss and the task's metrics; the model keeps its mode."""
+        """The mean of the batches' losses, each weighted by its rows, and the task's metrics; the model keeps its mode."""
         summed = 0.0
 
         def batches() -> Iterator[tuple[Any, Any]]:

@@ -22,6 +22,7 @@ from typednn.layer import Layer
 from typednn.module.delegation import foreign_parts
 from typednn.module.foreign import adopted, missing_methods
 from typednn.module.module import Module
+from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.history import History
 from typednn.runs.run import Run
 from typednn.runs.state import TrainingState
@@ -81,6 +82,9 @@ def fit(
     as they were, but the weights are those of the later step. Ctrl-C and SIGTERM finish the step, save, and then raise
     `KeyboardInterrupt` or ``SystemExit(143)``; a second one acts at once, and so does the first one before this call's first step is
     done. At the end, arrays that layers kept are dropped.
+
+    Where the optimizer averages the weights (``ema``), evaluations measure the average, and the model has it at the end. Schedules that
+    watch a metric, such as `typednn.optim.ReduceLROnPlateau`, are told it after each evaluation.
     """
     trained: Layer[Any, Any, Any] = adopted(model)  # an object that derives from nothing is wrapped, and has the same methods
     if not isinstance(trained, Module):
@@ -92,6 +96,10 @@ def fit(
             ),
             "model",
         )
+    for role, passed, method in (("loss", loss, "loss_grad"), ("optimizer", optimizer, "step")):
+        if not hasattr(passed, method):
+            rule = f"takes model, loss, optimizer, loader in this order, the {role} with {method}"
+            raise ArgumentError(explain("fit", rule, type(passed).__name__), role)
     if run is not None:
         for _, part in foreign_parts(trained):
             part.require("state_dict")
@@ -99,6 +107,12 @@ def fit(
     if early_stopping is not None and validation is None:
         raise ArgumentError(
             explain("fit", "early stopping watches an evaluation", "no validation", "pass validation=Evaluation(x, y)"), "validation"
+        )
+    if validation is None and isinstance(optimizer, GradientOptimizer) and optimizer.watched():
+        watched = ", ".join(map(repr, optimizer.watched()))
+        raise ArgumentError(
+            explain("fit", f"a schedule watches {watched} of an evaluation", "no validation", "pass validation=Evaluation(x, y)"),
+            "validation",
         )
     for name, value in (("clip_grad_norm", clip_grad_norm), ("time_limit", time_limit)):
         if value is not None:

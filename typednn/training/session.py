@@ -5,7 +5,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, final
 
@@ -15,17 +15,18 @@ from typednn.backends import read_together, to_device, to_numpy
 from typednn.contracts.protocols import Optimizer
 from typednn.engines.halide.rehearsal import expecting
 from typednn.errors import ArgumentError, MissingExtra, StateError, explain
+from typednn.files import parsed
 from typednn.layer import Layer
 from typednn.module.gradients import Gradient
 from typednn.module.module import Module
 from typednn.module.rehearsal import copied, is_known
 from typednn.module.updates import update_if
 from typednn.optim import clip_grad_norm
+from typednn.optim.ema import put
 from typednn.optim.optimizer import GradientOptimizer
 from typednn.runs.environment import differences
 from typednn.runs.history import RECORD, Best, Epoch, History, Measured, Step
 from typednn.runs.run import Run, restore
-from typednn.runs.run_files import parsed
 from typednn.runs.state import Json, TrainingState
 from typednn.tasks import Task
 from typednn.training.batches import Batches, ValuedLoss, one_pass
@@ -109,6 +110,8 @@ class Session:
         """Go on from the run's checkpoint, if it has one, until the end or until something stops it."""
         if self.run is not None:
             self._resume(self.run)
+        if self.averages or (isinstance(self.optimizer, GradientOptimizer) and self.optimizer.groups):
+            bind(self.optimizer, self.model)
         if isinstance(self.optimizer, GradientOptimizer):
             self.steps_before = self.optimizer.steps - self.state.step
         steps = -(-self.loader.steps_per_epoch // self.accumulate)
@@ -155,7 +158,7 @@ class Session:
         prediction = self.model.forward(x)
         y = self.task.targets(y, prediction)
         if self.loss_array is not None and self.check_target is not None:
-            self.check_target(y, prediction.shape[1])  # while the labels are on the host: on the device this would wait
+            self.check_target(y, prediction.shape[-1])  # while the labels are on the host: on the device this would wait
         y = to_device(y, self.model.device)
         if self.loss_array is not None:
             value, derivative = self.loss_array(prediction, y), self.loss.loss_grad(prediction, y)
@@ -286,6 +289,11 @@ class Session:
             self._diverged(done.step, "the gradient", "NaN or infinity", f'in the gradient of "{broken[-1]}"')
 
     @property
+    def averages(self) -> bool:
+        """Whether the optimizer averages the weights; then evaluations, and the model at the end, have the average."""
+        return isinstance(self.optimizer, GradientOptimizer) and self.optimizer.ema is not None
+
+    @property
     def number(self) -> int:
         """The current epoch, from 1."""
         return len(self.state.epochs) + 1
@@ -352,7 +360,8 @@ class Session:
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
         self._report()
         state, early = self.state, self.early_stopping
-        value, metrics = validation.measure(self.model, self.loss.loss, self.task)
+        with self._averaged():
+            value, metrics = validation.measure(self.model, self.loss.loss, self.task)
         if not math.isfinite(value):
             self._diverged(
                 state.step + 1,
@@ -376,6 +385,8 @@ class Session:
         state.evaluations.append(measured)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
+        if isinstance(self.optimizer, GradientOptimizer):
+            self.optimizer.observe({"loss": value, **metrics})
         self._call("on_evaluation", measured)
         if early is not None:
             improved = state.watched is None or worth > state.watched + early.min_delta
@@ -383,8 +394,13 @@ class Session:
         if state.best is None or worth > state.best.value:
             state.best = Best(state.step, metric, worth)
             if self.run is None and early is not None and early.restore_best_weights:
-                self.best_weights = {name: array.copy() for name, array in self.model.state_dict().items()}
+                with self._averaged():
+                    self.best_weights = {name: array.copy() for name, array in self.model.state_dict().items()}
         return measured
+
+    def _averaged(self) -> AbstractContextManager[None]:
+        optimizer: Any = self.optimizer
+        return optimizer.averaged() if self.averages else nullcontext()
 
     def _ends(self) -> bool:
         """Whether training should end now; then ``reason`` says why."""
@@ -401,7 +417,7 @@ class Session:
         return self.reason is not None
 
     def _finish(self) -> None:
-        """Save where training ends early, and report it; then load the best weights into the model, if they are wanted.
+        """Save where training ends early, and report it; then give the model the best weights, if they are wanted, or the average.
 
         The last weights, and the optimizer that belongs to them, are in the last checkpoint.
         """
@@ -412,12 +428,15 @@ class Session:
         if self.reason:
             saved = "" if self.run is None else f"; saved, resume it from {self.run.folder}"
             self.display.note(f"stopped by {self.reason} after step {step}{saved}")
-        restores = early is not None and early.restore_best_weights and self.stop.signal is None
-        if restores and best is not None and best.step != step:
+        if self.stop.signal is not None:
+            return
+        if early is not None and early.restore_best_weights and best is not None and best.step != step:
             if self.run is not None:
                 self.run.load_weights(self.model, "best")
             elif self.best_weights is not None:
                 self.model.load_state_dict(self.best_weights)
+        elif self.averages and isinstance(self.optimizer, GradientOptimizer):
+            put(self.model, self.optimizer.averages())
 
     # ------------------------------------------------------------------ saving and resuming
 
@@ -453,7 +472,7 @@ class Session:
 
 
 def bind(optimizer: object, model: Module) -> None:
-    """Bind the optimizer to the model, which saving needs, unless it is bound."""
+    """Bind the optimizer to the model, which saving, groups and averages need, unless it is bound."""
     if not isinstance(optimizer, GradientOptimizer):
         raise StateError(
             explain(

@@ -159,7 +159,8 @@ def test_what_does_not_fit_is_left_to_the_reference(gpu):
         conv2d.forward(there[0].astype(np.float16), there[1].astype(np.float16), None, Window())
         conv2d.forward(there[0], there[1].astype(np.float64), None, Window())
         conv2d.forward(there[0][:, ::-1], there[1], there[2], Window())
-        for wrong in ((there[0], there[1], there[2][:3]), (there[0], gpu.put(weight[..., :1]), None)):
+        more = gpu.put(np.concatenate([weight, weight[..., :1]], axis=-1))  # channels than x has
+        for wrong in ((there[0], there[1], there[2][:3]), (there[0], more, None)):
             with pytest.raises(ValueError, match=r"."):
                 conv2d.forward(*wrong, Window())
         with pytest.raises(ValueError, match=r"."):

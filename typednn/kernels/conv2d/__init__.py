@@ -8,7 +8,7 @@ from typing import Final
 
 from typednn.arrays import Array4
 from typednn.engines.cuda import on_gpu
-from typednn.kernels.conv2d import cpu, cuda, reference
+from typednn.kernels.conv2d import cpu, cuda, reference, winograd
 from typednn.kernels.conv2d.geometry import Window
 from typednn.kernels.op import Engine, op
 
@@ -17,14 +17,18 @@ _ARRAYS, _WINNERS = "next_grad x weight y", {"winners": "uint8"}
 backward: Final = op(
     "conv2d.backward",
     reference.backward,
+    Engine("winograd", winograd.backward, _ARRAYS, others=_WINNERS, plan=winograd.plan_backward),
     Engine("halide", cpu.backward, _ARRAYS, others=_WINNERS, plan=cpu.plan_backward),
     Engine("blas", cpu.backward_by_products, _ARRAYS, others=_WINNERS, plan=cpu.plan_by_products),
     Engine("cuda", cuda.backward, _ARRAYS, others={"winners": "uint8 uint32"}, sizes=cuda.covers_backward, on=on_gpu),
-    flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input: (1 + wants_input) * _flops(x, weight, window),
+    flops=lambda next_grad, x, weight, window, activation, y, winners, wants_input, wants_bias: (
+        (1 + wants_input) * _flops(x, weight, window)
+    ),
 )
 forward: Final = op(
     "conv2d.forward",
     reference.forward,
+    Engine("winograd", winograd.forward, "x weight bias", plan=winograd.plan),
     Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
     Engine("cuda", cuda.forward, "x weight bias", sizes=cuda.covers, on=on_gpu),
     flops=lambda x, weight, bias, window, activation, keeps: _flops(x, weight, window),

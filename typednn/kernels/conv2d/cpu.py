@@ -7,16 +7,20 @@
   would be NaN, so infinite weights and other strides are computed differently: dz in memory, a matrix product, then for each pixel the
   sum of the products of all windows that contain it.
 - dweight, dbias: a fixed number of partial sums over the batch (`dweight`).
+- Groups: lanes lie along the output channels of a group, as many as divide them, so that the lanes of a vector read the same pixels.
+  Nothing is multiplied by zeros to fill up vectors. `_fast` says where this pays.
+- Groups of one input channel each, all three: `depthwise`.
 
 NaN: numbers in no pooling window are not read. The reference multiplies them by 0, so that a NaN or infinity among them reaches dweight
 and dx; here it does not.
 
-2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels flops forward, twice that backward; copies of
+2·batch·out_height·out_width·out_channels·kernel_height·kernel_width·in_channels/groups flops forward, twice that backward; copies of
 images take two images per thread, partial sums eight times the weights, products at most PRODUCTS numbers or one image.
 Source: the formulas of `reference.py`, eqs 25-31 and 38-39.
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -25,27 +29,42 @@ import numpy as np
 from typednn.engines import Array, Cpu, Kernel, empty, gemm, kernel, processor, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY, Activation
-from typednn.kernels.conv2d import direct, dweight
+from typednn.kernels.conv2d import depthwise, direct, dweight
 from typednn.kernels.conv2d.geometry import Geometry, Window, power
 from typednn.kernels.conv2d.reference import derivative
 from typednn.kernels.max_pool2d import cpu as max_pool2d
 
+Build = Callable[..., Any]
 PRODUCTS = 2 * 1024 * 1024
+# Channels of a group, in and out, that have kernels: multiples of _VECTOR, or at most _VECTORS vectors of as many lanes as divide both.
+_VECTOR, _VECTORS = 16, 8
 
 _UINT8 = np.dtype(np.uint8)
 
 
 @lru_cache
-def _covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) -> bool:
-    """Whether ranks and channels fit, at least one window fits, and kernels include this pooling."""
-    if len(image) != 3 or len(weight) != 4 or image[2] != weight[3] or not window.side_by_side:
+def covered(image: tuple[int, ...], weight: tuple[int, ...], window: Window) -> bool:
+    """Whether ranks and channels fit, at least one window fits, and kernels include this pooling and these groups."""
+    if len(image) != 3 or len(weight) != 4 or not window.side_by_side:
+        return False
+    groups, rest = divmod(image[2], weight[3])
+    if rest or weight[0] % groups or (groups > 1 and (window.pooling or not _fast(weight, groups))):
         return False
     return min(window.out(image[:2], weight[1:3])) >= 1
 
 
+def _fast(weight: tuple[int, ...], groups: int) -> bool:
+    """Whether kernels for these groups are faster than the reference's matrix products: not if much of each vector is idle."""
+    out_channels, height, width, in_channels = weight
+    if in_channels == 1:
+        return height * width <= depthwise.TAPS
+    lanes = math.gcd(_VECTOR, in_channels, out_channels // groups)
+    return lanes == _VECTOR or max(in_channels, out_channels // groups) <= _VECTORS * lanes
+
+
 def geometry_of(image: tuple[int, int, int], weight: tuple[int, int, int, int], window: Window) -> Geometry:
     """The sizes of such a convolution."""
-    return Geometry(image[:2], image[2], weight[0], weight[1:3], window)
+    return Geometry(image[:2], image[2], weight[0], weight[1:3], window, image[2] // weight[3])
 
 
 def plan(x: Any, weight: Any, bias: Any, window: Window, activation: Activation, keeps: bool) -> Any:
@@ -80,7 +99,7 @@ def _forward(
     dtype: Any = FLOAT32,
 ) -> tuple[Kernel, tuple[int, int, int], bool] | None:
     """The kernel, the shape of y without the batch, and whether there are winners; None where there is no kernel."""
-    if not _covered(image, weight, window):
+    if not covered(image, weight, window):
         return None
     geometry = geometry_of(image, weight, window)
     pools = keeps and geometry.pool > 1
@@ -96,14 +115,13 @@ class Planned(NamedTuple):
 
 
 def plan_backward(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
 ) -> Planned | None:
     """The kernels of `backward`; None where there are none, or dx is wanted and `backward` can't compute it."""
-    planned = _backward[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), x.dtype]
+    planned = _backward[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), wants_bias, x.dtype]
     if planned is None or not wants_input:
         return planned
-    # With an infinity or NaN among the weights, their sum is not finite.
-    if planned.dx is None or (planned.finite and not math.isfinite(np.add.reduce(weight, None))):
+    if planned.dx is None or (planned.finite and not _is_finite(weight)):
         return None
     return planned
 
@@ -118,18 +136,36 @@ def backward(
     y: Any,
     winners: Any,
     wants_input: bool,
+    wants_bias: bool,
 ) -> tuple[Any, Any, Any]:
-    """(dx, dweight, dbias); dx is None unless wanted."""
+    """(dx, dweight, dbias); dx and dbias are None unless wanted."""
     kept = () if activation == IDENTITY else (y,)
     if winners is not None:
         kept = (*kept, winners)
-    of_weight, dbias = empty(weight.shape, x.dtype), empty(weight.shape[:1], x.dtype)
-    planned.dweight.call(x, next_grad, *kept, of_weight, dbias)
+    of_weight, dbias = empty(weight.shape, x.dtype), empty(weight.shape[:1], x.dtype) if wants_bias else None
+    planned.dweight.call(x, next_grad, *kept, of_weight, *(() if dbias is None else (dbias,)))
     if not wants_input or planned.dx is None:
         return None, of_weight, dbias
-    dx = empty(x.shape, x.dtype)
-    planned.dx.call(next_grad, weight, *kept, dx)
-    return dx, of_weight, dbias
+    return dx(planned, next_grad, weight, x.shape, kept), of_weight, dbias
+
+
+def plan_dx(dz: Any, weight: Any, window: Window, shape: tuple[int, ...]) -> Planned | None:
+    """The kernels for `dx` of ``shape`` alone; None where there are none."""
+    planned = _backward[shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype]
+    return None if planned is None or planned.dx is None or (planned.finite and not _is_finite(weight)) else planned
+
+
+def dx(planned: Planned, next_grad: Any, weight: Any, shape: tuple[int, ...], kept: tuple[Any, ...] = ()) -> Any:
+    """dx, of ``shape``."""
+    assert planned.dx is not None
+    found = empty(shape, weight.dtype)
+    planned.dx.call(next_grad, weight, *kept, found)
+    return found
+
+
+def _is_finite(weight: Any) -> bool:
+    """Whether all weights are finite: with an infinity or NaN among them, their sum is not."""
+    return math.isfinite(np.add.reduce(weight, None))
 
 
 @specialised("conv2d", "image sizes")
@@ -139,16 +175,17 @@ def _backward(
     window: Window,
     activation: Activation,
     images: dweight.Images,
+    biased: bool,
     dtype: Any = FLOAT32,
 ) -> Planned | None:
-    if not _covered(image, weight, window):
+    if not covered(image, weight, window):
         return None
     geometry = geometry_of(image, weight, window)
     # Not toolchain.host(), which loads the compiler.
     lanes_along = direct.dx_lanes(processor.for_schedules(processor.host()).of(dtype.name), geometry)
-    finite = geometry.reach() != (0, 0) and lanes_along != "taps"
-    dx = dx_kernel(geometry, activation, dtype) if window.stride == (1, 1) else None
-    return Planned(dweight_kernel(geometry, activation, images, dtype), dx, finite)
+    finite = not geometry.depthwise and geometry.reach() != (0, 0) and lanes_along != "taps"
+    dx = dx_kernel(geometry, activation, dtype) if window.stride == (1, 1) or geometry.depthwise else None
+    return Planned(dweight_kernel(geometry, activation, images, dtype, biased), dx, finite)
 
 
 class PlannedProducts(NamedTuple):
@@ -161,10 +198,10 @@ class PlannedProducts(NamedTuple):
 
 
 def plan_by_products(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
 ) -> PlannedProducts | None:
     """The kernels of `backward_by_products`; None where there are none."""
-    return _by_products[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), x.dtype]
+    return _by_products[x.shape[1:], weight.shape, window, activation, dweight.images_of(x.shape[0], weight.size), wants_bias, x.dtype]
 
 
 @specialised("conv2d", "image sizes")
@@ -174,12 +211,15 @@ def _by_products(
     window: Window,
     activation: Activation,
     images: dweight.Images,
+    biased: bool,
     dtype: Any = FLOAT32,
 ) -> PlannedProducts | None:
-    parameters = _backward[image, weight, window, activation, images, dtype]
+    parameters = _backward[image, weight, window, activation, images, biased, dtype]
     if parameters is None:
         return None
     geometry, pool = geometry_of(image, weight, window), None
+    if geometry.depthwise:
+        return None
     if window.pooling is not None:
         pooling = max_pool2d.kernels[geometry.convolved(), weight[0], *window.pooling, dtype]
         if pooling is None:
@@ -198,62 +238,87 @@ def backward_by_products(
     y: Any,
     winners: Any,
     wants_input: bool,
+    wants_bias: bool,
 ) -> tuple[Any, Any, Any]:
     """As `backward`; dx for some images at a time: each pixel's dz times the weights, then for each pixel the sum over its windows."""
-    parameters, gather, pool, geometry = planned
-    _, of_weight, dbias = backward(parameters, next_grad, x, weight, window, activation, y, winners, False)
-    (height, width), out_channels, batch, dx = geometry.convolved(), len(weight), len(x), empty(x.shape, x.dtype)
-    dz = derivative(next_grad, y, winners, (batch, height, width, out_channels), window, activation, pool)
-    weights = weight.reshape(out_channels, -1)
-    images = min(batch, max(1, PRODUCTS // (height * width * weights.shape[1])))
+    _, of_weight, dbias = backward(planned.parameters, next_grad, x, weight, window, activation, y, winners, False, wants_bias)
+    shape = len(x), *planned.geometry.convolved(), len(weight)
+    dz = derivative(next_grad, y, winners, shape, window, activation, planned.pool)
+    return dx_by_products(planned, dz, weight, x.shape), of_weight, dbias
+
+
+def plan_dx_by_products(dz: Any, weight: Any, window: Window, shape: tuple[int, ...]) -> PlannedProducts | None:
+    """The kernels for `dx_by_products` of ``shape`` alone; None where there are none."""
+    return _by_products[shape[1:], weight.shape, window, IDENTITY, dweight.images_of(shape[0], weight.size), False, dz.dtype]
+
+
+def dx_by_products(planned: PlannedProducts, dz: Any, weight: Any, shape: tuple[int, ...]) -> Any:
+    """dx, of ``shape``, for some images at a time."""
+    (batch, height, width, out_channels), dx = dz.shape, empty(shape, dz.dtype)
+    groups, weights = planned.geometry.groups, weight.reshape(out_channels, -1)
+    of_group, taps = out_channels // groups, weights.shape[1]
+    images = min(batch, max(1, PRODUCTS // (height * width * groups * taps)))
     for first in range(0, batch, images):
-        group = dz[first : first + images]
-        products = empty((*group.shape[:3], weights.shape[1]), x.dtype)
-        gemm(group.reshape(-1, out_channels), weights, products.reshape(-1, weights.shape[1]))
-        gather.call(products, dx[first : first + images])
-    return dx, of_weight, dbias
+        some = dz[first : first + images]
+        products = empty((*some.shape[:3], groups * taps), dz.dtype)
+        rows, of_rows = some.reshape(-1, out_channels), products.reshape(-1, groups * taps)
+        for group in range(groups):
+            own = slice(group * of_group, (group + 1) * of_group)
+            gemm(rows[:, own], weights[own], of_rows[:, group * taps : (group + 1) * taps])
+        planned.gather.call(products, dx[first : first + images])
+    return dx
 
 
 def _arrays(geometry: Geometry) -> tuple[Array, Array, Array, Array, tuple[Array, ...]]:
     """x, weight, bias, y, and the winners if there are any; each has the same description as its derivative."""
     out = ("batch", *geometry.out(), geometry.out_channels)
     winners = (Array(*out, dtype="uint8"),) if geometry.pool > 1 else ()
-    weight = Array(geometry.out_channels, *geometry.kernel_size, geometry.in_channels, parameter=True)
+    weight = Array(geometry.out_channels, *geometry.kernel_size, geometry.in_channels // geometry.groups, parameter=True)
     return Array("batch", *geometry.size, geometry.in_channels), weight, Array(geometry.out_channels, parameter=True), Array(*out), winners
 
 
-def forward_kernel(geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True, dtype: Any = FLOAT32) -> Kernel:
-    """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward."""
+def forward_kernel(
+    geometry: Geometry, biased: bool, activation: Activation, keeps: bool = True, dtype: Any = FLOAT32, build: Build = direct.build_forward
+) -> Kernel:
+    """x, weight, and bias if there is one; y, and winners if it pools and ``keeps`` them for backward. ``build`` unless depthwise."""
     x, weight, bias, y, winners = _arrays(geometry)
     return kernel(
         "conv2d.forward",
-        direct.build_forward,
+        depthwise.build_forward if geometry.depthwise else build,
         inputs=(x, weight, bias) if biased else (x, weight),
         outputs=(y, *winners) if keeps else (y,),
-        options={"geometry": geometry, "activation": activation, "keeps": keeps},
+        options={"geometry": geometry, "activation": activation} | ({} if geometry.depthwise else {"keeps": keeps}),
         dtype=dtype,
     )
 
 
-def dweight_kernel(geometry: Geometry, activation: Activation, images: dweight.Images = "few", dtype: Any = FLOAT32) -> Kernel:
-    """x, dy, y unless the activation is the identity, winners if it pools; dweight, dbias."""
+def dweight_kernel(
+    geometry: Geometry,
+    activation: Activation,
+    images: dweight.Images = "few",
+    dtype: Any = FLOAT32,
+    biased: bool = True,
+    build: Build = dweight.build_dweight,
+) -> Kernel:
+    """x, dy, y unless the activation is the identity, winners if it pools; dweight, and dbias if ``biased``."""
     x, weight, bias, y, winners = _arrays(geometry)
     return kernel(
         "conv2d.dweight",
-        dweight.build_dweight,
+        depthwise.build_dweight if geometry.depthwise else build,
         inputs=(x, y, *[y] * (activation != IDENTITY), *winners),
-        outputs=(weight, bias),
-        options={"geometry": geometry, "activation": activation, "images": images},
+        outputs=(weight, bias)[: 1 + biased],
+        options={"geometry": geometry, "activation": activation, "images": images, "biased": biased},
         dtype=dtype,
     )
 
 
-def dx_kernel(geometry: Geometry, activation: Activation, dtype: Any = FLOAT32) -> Kernel:
+def dx_kernel(geometry: Geometry, activation: Activation, dtype: Any = FLOAT32, build: Build = direct.build_dx) -> Kernel:
     """dy, then weight, then y and winners as `dweight_kernel` takes them; dx."""
     x, weight, _, y, winners = _arrays(geometry)
     inputs = (y, weight, *[y] * (activation != IDENTITY), *winners)
     options = {"geometry": geometry, "activation": activation}
-    return kernel("conv2d.dx", direct.build_dx, inputs=inputs, outputs=(x,), options=options, dtype=dtype)
+    build = depthwise.build_dx if geometry.depthwise else build
+    return kernel("conv2d.dx", build, inputs=inputs, outputs=(x,), options=options, dtype=dtype)
 
 
 def gather_kernel(geometry: Geometry, dtype: Any = FLOAT32) -> Kernel:
@@ -264,8 +329,11 @@ def gather_kernel(geometry: Geometry, dtype: Any = FLOAT32) -> Kernel:
 
 
 def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any:
-    """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels whose window contains the pixel (x, y)."""
-    (taps_down, taps_across), channels = geometry.kernel_size, geometry.in_channels
+    """dx[c, x, y, n]: the sum of products[tap·in_channels + c] over the taps and output pixels whose window contains the pixel (x, y).
+
+    With groups, their products follow one another.
+    """
+    (taps_down, taps_across), channels, of_group = geometry.kernel_size, geometry.in_channels, geometry.of_group[0]
     (stride_down, stride), (dilation_down, dilation), (out_height, out_width) = (
         geometry.window.stride,
         geometry.window.dilation,
@@ -277,14 +345,19 @@ def build_gather(hl: Any, cpu: Cpu, products: Any, *, geometry: Geometry) -> Any
     taps.where((above >= 0) & (above % stride_down == 0) & (above / stride_down < out_height))
     taps.where((left >= 0) & (left % stride == 0) & (left / stride < out_width))
     sums, dx = hl.Func("sums"), hl.Func("dx")
+    lanes, tap = min(cpu.lanes, power(channels)), taps.y * taps_across + taps.x
+    place = tap * channels + c
+    if geometry.groups > 1:
+        lanes = math.gcd(cpu.lanes, of_group)
+        place = (c / of_group * taps_down * taps_across + tap) * of_group + c % of_group
     sums[c, x, y, n] += products[
-        (taps.y * taps_across + taps.x) * channels + c,
+        place,
         hl.clamp(left / stride, 0, out_width - 1),
         hl.clamp(above / stride_down, 0, out_height - 1),
         n,
     ]
     dx[c, x, y, n] = sums[c, x, y, n]
-    lanes, guard = min(cpu.lanes, power(channels)), hl.TailStrategy.GuardWithIf
+    guard = hl.TailStrategy.GuardWithIf
     dx.bound(c, 0, channels).vectorize(c, lanes, guard)
     direct.parallel(hl, dx, n, 2 * taps_down * taps_across * channels * geometry.size[0] * geometry.size[1])
     sums.compute_at(dx, x).store_in(hl.MemoryType.Stack).vectorize(c, lanes, guard)

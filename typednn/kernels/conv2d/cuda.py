@@ -73,7 +73,7 @@ def covers(x: Any, weight: Any, bias: Any, window: Window, *_: Any) -> bool:
 
 
 def covers_backward(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
 ) -> bool:
     """Whether `backward` may run."""
     shape = len(x), *window.out(x.shape[1:3], weight.shape[1:3]), len(weight)
@@ -88,15 +88,15 @@ def forward(x: Any, weight: Any, bias: Any, window: Window, activation: Activati
 
 
 def backward(
-    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool
+    next_grad: Any, x: Any, weight: Any, window: Window, activation: Activation, y: Any, winners: Any, wants_input: bool, wants_bias: bool
 ) -> tuple[Any, Any, Any]:
-    """(dx, dweight, dbias); dx is None unless wanted."""
+    """(dx, dweight, dbias); dx and dbias are None unless wanted."""
     kernel_size = weight.shape[1:3]
     out = window.convolved(x.shape[1:3], kernel_size)
     dz = derivative(next_grad, y, winners, (len(x), *out, len(weight)), window, activation, max_pool2d.backward)
     rows: Array2 = dz.reshape(-1, len(weight))
     dweight: Array4 = (rows.T @ _patches(x, kernel_size, window)).reshape(weight.shape)
-    dbias = dz.sum(axis=(1, 2)).sum(axis=0)
+    dbias = dz.sum(axis=(1, 2)).sum(axis=0) if wants_bias else None
     if not wants_input:
         return None, dweight, dbias
     dpatches: Any = rows @ weight.reshape(len(weight), -1)

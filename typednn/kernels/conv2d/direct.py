@@ -3,6 +3,7 @@
 Accumulators of a tile of outputs stay in registers while the whole kernel window passes over them. Lanes lie along the output channels,
 whose weights are packed for that at each call, or along a row of pixels where channels are few and would leave lanes idle; for dx, with
 few channels as well, along the weights of a row of the window: products of kernels at neighbouring pixels overlap, and are added up.
+With groups, lanes lie along the output channels, as many as divide those of a group.
 
 Halide's axes run backwards: channels c, columns x, rows y, images n. Of a window: k across, l down, r its channels.
 """
@@ -24,11 +25,12 @@ from typednn.kernels.conv2d.geometry import (
     round_up,
     tile,
     tile_of_channels,
+    within_group,
 )
 from typednn.kernels.conv2d.images import Derivative, Image, bordered, filled_up, planes, store
 
-_Weights = Callable[[Any, Any, Any, Any], Any]
-_Finish = Callable[[Sequence[Any]], Any]
+Weights = Callable[[Any, Any, Any, Any], Any]
+Finish = Callable[[Sequence[Any]], list[Any]]
 TASK = 1 << 20
 SHARED = 1 << 22  # operations for an image from which several threads pay
 
@@ -54,15 +56,14 @@ def forward(
 ) -> Any:
     """As `build_forward`. Without ``batch``, the number of images, one thread computes image after image, within another kernel."""
 
-    def finish(sums: Sequence[Any]) -> Any:
-        return activation.expression(hl, sums[0]) if len(sums) == 1 else _largest(hl, sums, activation, keeps)
-
     def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
         return weight[r, k, l, c]
 
-    if cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels):
-        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finish, batch, bias)
-    return _by_pixels(hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, finish, batch, bias)
+    if geometry.groups > 1 or cost_by_channels(cpu, geometry.out_channels) <= cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels):
+        return _by_channels(hl, cpu, geometry, bordered(hl, cpu, x, geometry), weights, finishing(hl, activation, keeps), batch, bias)
+    return _by_pixels(
+        hl, cpu, geometry, planes(hl, cpu, x, geometry, _computed(cpu, geometry)), weights, finishing(hl, activation, keeps), batch, bias
+    )
 
 
 def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geometry, activation: Activation) -> Any:
@@ -72,18 +73,23 @@ def build_dx(hl: Any, cpu: Cpu, dy: Any, weight: Any, *kept: Any, geometry: Geom
     if lanes_along == "taps":
         return _by_taps(hl, cpu, geometry, derivative, weight)
     transposed, (taps_down, taps_across) = geometry.transposed(), geometry.kernel_size
+    inward, outward = geometry.of_group
 
     def weights(c: Any, r: Any, k: Any, l: Any) -> Any:  # noqa: E741
+        if geometry.groups > 1:
+            c, r = c % inward, c / inward * outward + r
         return weight[c, taps_across - 1 - k, taps_down - 1 - l, r]
 
     if lanes_along == "channels":
-        return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, lambda sums: sums[0], dy.dim(3).extent())
+        return _by_channels(hl, cpu, transposed, derivative.bordered(cpu), weights, list, dy.dim(3).extent())
     images = derivative.planes(cpu, _computed(cpu, transposed))
-    return _by_pixels(hl, cpu, transposed, images, weights, lambda sums: sums[0], dy.dim(3).extent())
+    return _by_pixels(hl, cpu, transposed, images, weights, list, dy.dim(3).extent())
 
 
 def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
     """The axis of the lanes in dx's kernel: "channels", "pixels" or "taps". Only "taps" multiplies no weights by the zeros around dz."""
+    if geometry.groups > 1:
+        return "channels"
     costs = {
         "channels": cost_by_channels(cpu, geometry.in_channels),
         "pixels": cost_by_pixels(cpu, geometry.size[1], geometry.out_channels),
@@ -93,12 +99,13 @@ def dx_lanes(cpu: Cpu, geometry: Geometry) -> str:
 
 
 def _by_channels(
-    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, batch: Any, bias: Any = None
+    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: Weights, finish: Finish, batch: Any, bias: Any = None
 ) -> Any:
-    (height, width), lanes, channels, pool = geometry.out(), cpu.lanes, geometry.out_channels, geometry.pool
-    (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
-    vectors, columns, rows = tile_of_channels(cpu, channels, width, height, pool)
-    block = vectors * lanes
+    (height, width), channels, pool = geometry.out(), geometry.out_channels, geometry.pool
+    (taps_down, taps_across), (in_channels, of_group) = geometry.kernel_size, geometry.of_group
+    cpu = within_group(cpu, of_group, geometry.groups)
+    vectors, columns, rows = tile_of_channels(cpu, of_group, width, height, pool, geometry.groups)
+    lanes, block = cpu.lanes, vectors * cpu.lanes
 
     c, r, k, l, o, x, y, n = (hl.Var(name) for name in "crkloxyn")  # noqa: E741
     xo, yo, guard, inwards = hl.Var("xo"), hl.Var("yo"), hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
@@ -112,12 +119,14 @@ def _by_channels(
         else filled_up(hl, lambda channel: bias[channel], o * block + c, channels, block)
     )
     sums[c, x, y, n, o] += packed[c, window.x, window.y, window.z, o] * image.at(
-        window.x,
+        window.x if geometry.groups == 1 else o / (of_group // block) * in_channels + window.x,
         x * geometry.window.stride[1] + window.y * geometry.window.dilation[1],
         y * geometry.window.stride[0] + window.z * geometry.window.dilation[0],
         n,
     )
-    out[c, x, y, n] = finish([sums[c % block, pool * x + i, pool * y + j, n, c / block] for j in range(pool) for i in range(pool)])
+    out[c, x, y, n] = together(
+        hl, finish([sums[c % block, pool * x + i, pool * y + j, n, c / block] for j in range(pool) for i in range(pool)])
+    )
 
     (
         out.bound(c, 0, channels)
@@ -148,9 +157,7 @@ def _by_channels(
     return out
 
 
-def _by_pixels(
-    hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: _Weights, finish: _Finish, batch: Any, bias: Any = None
-) -> Any:
+def _by_pixels(hl: Any, cpu: Cpu, geometry: Geometry, image: Image, weights: Weights, finish: Finish, batch: Any, bias: Any = None) -> Any:
     (height, width), channels, pool, lanes = geometry.out(), geometry.out_channels, geometry.pool, cpu.lanes
     (taps_down, taps_across), in_channels = geometry.kernel_size, geometry.in_channels
     (stride_down, stride), (dilation_down, dilation) = geometry.window.stride, geometry.window.dilation
@@ -165,7 +172,7 @@ def _by_pixels(
     row = (pool * y + j) * stride_down + window.z * dilation_down
     sums[x, i, j, c, y, n] += weights(c, window.x, window.y, window.z) * image.at(window.x, (x, i * stride + window.y * dilation), row, n)
     # Rows of whole vectors on the stack first: their channels are shuffled together there, as scattered stores would take longer.
-    planar[c, x, y, n] = finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)])
+    planar[c, x, y, n] = together(hl, finish([sums[x, across, down, c, y, n] for down in range(pool) for across in range(pool)]))
     one = planar[c, x, y, n]
     out[c, x, y, n] = hl.Tuple([one[0], one[1]]) if planar.outputs() > 1 else one
 
@@ -247,7 +254,21 @@ def _by_taps(hl: Any, cpu: Cpu, geometry: Geometry, derivative: Derivative, weig
     return dx
 
 
-def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> Any:
+def finishing(hl: Any, activation: Activation, keeps: bool) -> Finish:
+    """y, or y and the winner, from the z of one pooling window."""
+
+    def finish(z: Sequence[Any]) -> list[Any]:
+        return [activation.expression(hl, z[0])] if len(z) == 1 else _largest(hl, z, activation, keeps)
+
+    return finish
+
+
+def together(hl: Any, values: list[Any]) -> Any:
+    """What a Func is defined by: one value, or a Tuple of several."""
+    return values[0] if len(values) == 1 else hl.Tuple(values)
+
+
+def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> list[Any]:
     """(y, which one it came from), or y alone: NaN never wins, the first of equals does; -∞ and 0 if all are NaN."""
     lowest = type_of(z[0]).min()
     only_nan = nan.is_nan(hl, z[0])
@@ -258,7 +279,7 @@ def _largest(hl: Any, z: Sequence[Any], activation: Activation, keeps: bool) -> 
         which = hl.select(candidate > best, hl.i32(number), which)
         best = hl.max(best, candidate)
     y = hl.select(only_nan, lowest, activation.expression(hl, best))
-    return hl.Tuple([y, hl.cast(hl.UInt(8), which)]) if keeps else y
+    return [y, hl.cast(hl.UInt(8), which)] if keeps else [y]
 
 
 def parallel(hl: Any, function: Any, n: Any, flops: int) -> None:

@@ -22,6 +22,7 @@ from typednn.kernels.conv2d.geometry import (
     power,
     round_up,
     tile_of_weights,
+    within_group,
 )
 from typednn.kernels.conv2d.images import Derivative, Image, blocked, bordered, pixels, planes, store
 
@@ -30,6 +31,7 @@ FEW_ADDED = _PARTS // 2 * sums.FEW
 _LARGE = 1 << 14  # weights of which writing several partial sums takes as long as summing them over an image
 _TASK = 1 << 21
 _SHARES = 8  # of the weights, for the threads that share an image
+_WHOLE = 1 << 21  # weights from which partial sums take longer to write than the batch takes to copy
 
 # How many images a kernel is for: so few that threads share each; up to `FEW_ADDED`; or more, which are added in double precision.
 Images: TypeAlias = Literal["single", "few", "many"]
@@ -45,18 +47,23 @@ def images_of(batch: int, weights: int) -> Images:
 _FIRST = 24 * 1024  # bytes of the innermost loop's vectors, for the first cache
 
 
-def build_dweight(hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, images: Images) -> list[Any]:
-    """dweight[r, k, l, c] = Σ_xyn dz[c, x, y, n] x[r, x·stride + k·dilation, y·stride + l·dilation, n], and dbias[c] = Σ_xyn dz.
+def build_dweight(
+    hl: Any, cpu: Cpu, x: Any, dy: Any, *kept: Any, geometry: Geometry, activation: Activation, images: Images, biased: bool
+) -> list[Any]:
+    """dweight[r, k, l, c] = Σ_xyn dz[c, x, y, n] x[r, x·stride + k·dilation, y·stride + l·dilation, n].
 
-    Sums over many images are added up in double precision, which costs time where there are many weights.
+    If ``biased``, dbias[c] = Σ_xyn dz as well. Sums over many images are added up in double precision, which costs time where there are
+    many weights.
     """
     derivative = Derivative(hl, dy, kept, geometry, activation)
     build = {"pixels": _by_pixels, "in_channels": _by_in_channels, "out_channels": _by_out_channels}[lanes_of(cpu, geometry)]
-    return [build(hl, cpu, x, derivative, geometry, images), _dbias(hl, cpu, derivative, geometry)]
+    return [build(hl, cpu, x, derivative, geometry, images), *([build_dbias(hl, cpu, derivative, geometry)] if biased else ())]
 
 
 def lanes_of(cpu: Cpu, geometry: Geometry) -> str:
     """The axis of the lanes in dweight's kernel: "pixels", "in_channels" or "out_channels"."""
+    if geometry.groups > 1:
+        return "out_channels"
     latency = max(1, LATENCY / math.prod(_tile_by_out_channels(cpu, geometry)))
     costs = {
         "pixels": 1.04 * cost_by_pixels(cpu, geometry.out()[1], geometry.in_channels),
@@ -68,32 +75,39 @@ def lanes_of(cpu: Cpu, geometry: Geometry) -> str:
 
 def _tile_by_out_channels(cpu: Cpu, geometry: Geometry) -> tuple[int, int]:
     """Vectors of output channels and taps of a tile: whole pixels, or whole parts of one."""
-    in_channels = geometry.in_channels
+    in_channels, out_channels = geometry.of_group
     taps = geometry.kernel_size[1] * in_channels
 
     def fits(count: int) -> bool:
         return taps % count == 0 and (in_channels % count == 0 or count % in_channels == 0)
 
-    return tile_of_weights(cpu, geometry.out_channels, taps, fits)
+    return tile_of_weights(cpu, out_channels, taps, fits, geometry.groups)
 
 
-def _accumulated(hl: Any, x: Any, images: Images) -> Any:
+def type_of_part(hl: Any, x: Any, images: Images) -> Any:
     """The type of a partial sum."""
     return hl.Float(64) if images == "many" else x.type()
 
 
-class _Batch:
+def _weights(geometry: Geometry) -> int:
+    return geometry.out_channels * geometry.kernel_size[0] * geometry.kernel_size[1] * geometry.of_group[0]
+
+
+class Batch:
     """The images in ``parts`` partial sums; those of part ``p`` in turn, ``group`` of them at a time.
 
     There are at least as many parts as common thread counts; half of them where they would take too much memory; one where threads share
     each image.
     """
 
-    def __init__(self, hl: Any, size: Any, geometry: Geometry, images: Images, p: Any, group: int = 1) -> None:
-        weights = geometry.out_channels * geometry.kernel_size[0] * geometry.kernel_size[1] * geometry.in_channels
-        self.parts = 1 if images == "single" else _PARTS if _PARTS * weights <= _SUMS else _PARTS // 2
-        self.hl, self.size, self.p, self.group = hl, size, p, group
-        self.groups = (size + self.parts * group - 1) / (self.parts * group)
+    def __init__(self, hl: Any, size: Any, geometry: Geometry, images: Images, p: Any, group: int = 1, whole: bool = False) -> None:
+        weights = _weights(geometry)
+        self.parts: int = 1 if images == "single" or whole else _PARTS if _PARTS * weights <= _SUMS else _PARTS // 2
+        self.hl: Any = hl
+        self.size: Any = size
+        self.p: Any = p
+        self.group: Any = group
+        self.groups: Any = (size + self.parts * group - 1) / (self.parts * group)
 
     def images(self, *before: tuple[int, int]) -> Any:
         """A reduction domain over a part's groups, after the axes ``before``."""
@@ -118,13 +132,13 @@ class _Batch:
         return (self.p * self.groups + group) * self.group
 
 
-def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any:
+def build_dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any:
     """The sum of dy through the activation: each number of y has one winner."""
     (height, width), channels = geometry.out(), geometry.out_channels
     f, c, n, p = (hl.Var(name) for name in "fcnp")
     guard, lanes = hl.TailStrategy.GuardWithIf, min(cpu.lanes, power(width * channels))
     image, part, row, total, dbias = (hl.Func(name) for name in ("image_bias", "part_bias", "row", "total_bias", "dbias"))
-    batch = _Batch(hl, derivative.dy.dim(3).extent(), geometry, "few", p)
+    batch = Batch(hl, derivative.dy.dim(3).extent(), geometry, "few", p)
     rows, images, across = hl.RDom([(0, height)]), batch.images(), hl.RDom([(0, width)])
     image[f, n] += derivative.vjp(f % channels, f / channels, rows, n)
     part[f, p] += hl.cast(hl.Float(64), image[f, batch.number(images.x)])
@@ -142,9 +156,11 @@ def _dbias(hl: Any, cpu: Cpu, derivative: Derivative, geometry: Geometry) -> Any
 
 def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
     """Lanes are output channels; the accumulators of a tile are some taps of a row of the window."""
-    lanes, channels, in_channels = cpu.lanes, geometry.out_channels, geometry.in_channels
+    channels, in_channels, of_group = geometry.out_channels, geometry.in_channels, geometry.of_group[0]
+    cpu = within_group(cpu, geometry.of_group[1], geometry.groups)
+    lanes = cpu.lanes
     vectors, tile_taps = _tile_by_out_channels(cpu, geometry)
-    taps = geometry.kernel_size[1] * in_channels
+    taps = geometry.kernel_size[1] * of_group
     dz = blocked(hl, cpu, derivative.at, (*geometry.pooled_extent(), channels), vectors * lanes)
     if in_channels % lanes == 0 and in_channels > 2 * lanes:
         image = blocked(hl, cpu, pixels(x), (*geometry.size, in_channels), lanes, geometry.window.padding)
@@ -154,8 +170,8 @@ def _by_out_channels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry
     r, k, l, c, t, co = (hl.Var(name) for name in ("r", "k", "l", "c", "t", "co"))  # noqa: E741
     bank, dweight, guard = hl.Func("bank"), hl.Func("dweight"), hl.TailStrategy.GuardWithIf
     bank[c, t, l] = total(c, t, l)
-    dweight[r, k, l, c] = bank[c, k * in_channels + r, l]
-    dweight.bound(c, 0, channels).split(c, co, c, lanes, guard).vectorize(r, min(lanes, power(in_channels)), guard)
+    dweight[r, k, l, c] = bank[c, k * of_group + r, l]
+    dweight.bound(c, 0, channels).split(c, co, c, lanes, guard).vectorize(r, min(lanes, power(of_group)), guard)
     bank.compute_at(dweight, co).vectorize(c, lanes, hl.TailStrategy.RoundUp)
     if channels * taps >= 1 << 13:
         dweight.parallel(co)
@@ -188,7 +204,8 @@ def _totals(
     ``by_out``: lanes are output channels. A tile takes ``block`` of them, and ``tile_taps``.
     """
     (height, width), (kernel_height, kernel_width) = geometry.pooled_extent(), geometry.kernel_size
-    lane_channels, tap_channels = (geometry.out_channels, geometry.in_channels)[:: 1 if by_out else -1]
+    inward, outward = geometry.of_group
+    lane_channels, tap_channels = (geometry.out_channels, inward) if by_out else (inward, geometry.out_channels)
     c, t, l, y, n, p, o, to, within = (hl.Var(name) for name in ("c", "t", "l", "y", "n", "p", "o", "to", "within"))  # noqa: E741
     all_lanes = round_up(lane_channels, block)
     weights = all_lanes * kernel_width * tap_channels * kernel_height
@@ -196,13 +213,19 @@ def _totals(
     size = height * width if weights <= 4096 else max(_FIRST // (x.type().bytes() * block), 1)
     rows = divisor(height, size // width)
     group = max(1, min(size // (height * width), 8))
+    # So many weights that they should be written once: threads share them, and a tile stays in registers over many images.
+    whole = images != "single" and weights >= _WHOLE
+    if whole:
+        rows, group = divisor(height, sums.FEW // width), max(1, sums.FEW // (height * width))
 
     def product(column: Any, row: Any, n: Any) -> Any:
         of_dz, of_x = (c, t % tap_channels) if by_out else (t % tap_channels, c)
+        if geometry.groups > 1:  # by_out; the lanes of a vector are of one group
+            of_x += c / cpu.lanes / (outward // cpu.lanes) * inward
         across = column * geometry.window.stride[1] + (t / tap_channels) * geometry.window.dilation[1]
         return dz.at(of_dz, column, row, n) * image.at(of_x, across, row * geometry.window.stride[0] + l * geometry.window.dilation[0], n)
 
-    batch, accumulated = _Batch(hl, x.dim(3).extent(), geometry, images, p, group), _accumulated(hl, x, images)
+    batch, accumulated = Batch(hl, x.dim(3).extent(), geometry, images, p, group, whole), type_of_part(hl, x, images)
     place, of_part = hl.RDom([(0, width), (0, rows), (0, group)]), batch.images((0, height // rows))
     if group > 1:
         place.where(n + place.z < batch.size)
@@ -226,19 +249,33 @@ def _totals(
         update.split(to, to, within, -(-(kernel_width * tap_channels // tile_taps) // shares), hl.TailStrategy.GuardWithIf)
         update.fuse(to, o, o).parallel(o)
         parts.parallel(t, tile_taps, hl.TailStrategy.GuardWithIf)
+    elif whole:
+        update.reorder(c, t, of_part.x, of_part.y, l, to, o, p).fuse(to, o, o).parallel(o)
+        parts.parallel(t, tile_taps, hl.TailStrategy.GuardWithIf)
     else:
         batch.parallel(update, geometry.flops())
         if weights > 4096:
             parts.parallel(p)
-    tile.compute_at(parts, l).store_in(hl.MemoryType.Stack).vectorize(c, cpu.lanes).unroll(c).unroll(t)
+    tile.compute_at(parts, of_part.x if whole else l).store_in(hl.MemoryType.Stack).vectorize(c, cpu.lanes).unroll(c).unroll(t)
     tile.update().reorder(c, t, place.x, place.y, place.z, l).vectorize(c, cpu.lanes).unroll(c).unroll(t)
     if group > 1:
         tile.update().never_partition_all()
     for stage in (*dz.stages, *image.stages):
+        if whole:
+            in_parallel(hl, stage)
+            continue
         stage.compute_at(parts, of_part.y)
         if group > 1:  # the last group may be smaller, and what lies on the stack has one size
             stage.store_in(hl.MemoryType.Heap)
     return lambda c, t, down: hl.cast(x.type(), batch.total(lambda number: parts[c, t, down, number]))
+
+
+def in_parallel(hl: Any, stage: Any) -> None:
+    """Compute the copy of the whole batch, an image in a thread."""
+    image = stage.args()[-1]
+    stage.compute_root().store_in(hl.MemoryType.Heap).parallel(image)
+    for number in range(stage.num_update_definitions()):
+        stage.update(number).parallel(image)
 
 
 def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geometry, images: Images) -> Any:
@@ -277,9 +314,9 @@ def _by_pixels(hl: Any, cpu: Cpu, x: Any, derivative: Derivative, geometry: Geom
         first = width // lanes * lanes
         tile[i, c, k, r, l, n] += product(i, first, end.z, end.x, end.y, lambda pixel: hl.select(first + i < width, pixel, 0))
 
-    batch = _Batch(hl, x.dim(3).extent(), geometry, images, p)
+    batch = Batch(hl, x.dim(3).extent(), geometry, images, p)
     of_part = batch.images()
-    parts[i, c, k, r, l, p] += hl.cast(_accumulated(hl, x, images), tile[i, c, k, r, l, batch.number(of_part.x)])
+    parts[i, c, k, r, l, p] += hl.cast(type_of_part(hl, x, images), tile[i, c, k, r, l, batch.number(of_part.x)])
     over_parts[i, c, k, r, l] = hl.cast(x.type(), batch.total(lambda number: parts[i, c, k, r, l, number]))
     dweight[r, k, l, c] = _tree([over_parts[lane, c, k, r, l] for lane in range(min(lanes, width))])  # lanes beyond a row are left out
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from typednn.engines import Cpu
@@ -48,11 +50,22 @@ class Geometry(NamedTuple):
     out_channels: int
     kernel_size: Pair
     window: Window = Window()
+    groups: int = 1  # output channels of a group read input channels of that group only
 
     @property
     def pool(self) -> int:
         """The windows that are pooled are ``pool`` x ``pool``, side by side; 1 for no pooling."""
         return 1 if self.window.pooling is None else self.window.pooling[0][0]
+
+    @property
+    def of_group(self) -> Pair:
+        """The input and the output channels of a group."""
+        return self.in_channels // self.groups, self.out_channels // self.groups
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether there are groups, and each reads one channel."""
+        return 1 < self.groups == self.in_channels
 
     def convolved(self) -> Pair:
         """Height and width of what the convolution makes."""
@@ -74,12 +87,17 @@ class Geometry(NamedTuple):
     def flops(self) -> int:
         """Operations for one image."""
         height, width = self.pooled_extent()
-        return 2 * height * width * self.kernel_size[0] * self.kernel_size[1] * self.in_channels * self.out_channels
+        return 2 * height * width * self.kernel_size[0] * self.kernel_size[1] * self.in_channels * self.out_channels // self.groups
 
     def transposed(self) -> Geometry:
         """The convolution that dx is at stride 1: of dy with a border around it, with the reversed weights."""
         size = self.size[0] + self.reach()[0], self.size[1] + self.reach()[1]
-        return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, Window(dilation=self.window.dilation))
+        return Geometry(size, self.out_channels, self.in_channels, self.kernel_size, Window(dilation=self.window.dilation), self.groups)
+
+
+def within_group(cpu: Cpu, channels: int, groups: int) -> Cpu:
+    """``cpu``, with so many lanes as divide the ``channels`` of each group, so that those of a vector read the same channels."""
+    return cpu if groups == 1 else replace(cpu, lanes=math.gcd(cpu.lanes, channels))
 
 
 def cost_by_channels(cpu: Cpu, channels: int) -> float:
@@ -121,8 +139,13 @@ def tile(width: int, height: int, most: int, vectors: int, pool: int = 1) -> tup
     return columns, rows, cost(columns, rows)
 
 
-def tile_of_channels(cpu: Cpu, channels: int, width: int, height: int, pool: int) -> tuple[int, int, int]:
-    """Vectors of channels, columns and rows of a tile, with the least work for an image.
+def _vectors(cpu: Cpu, channels: int, groups: int, most: int = 4) -> list[int]:
+    """How many vectors of a group's ``channels`` a tile may have: at most ``most``, and no tile lies in two groups."""
+    return [each for each in range(1, min(4, most, -(-channels // cpu.lanes)) + 1) if groups == 1 or channels // cpu.lanes % each == 0]
+
+
+def tile_of_channels(cpu: Cpu, channels: int, width: int, height: int, pool: int, groups: int = 1) -> tuple[int, int, int]:
+    """Vectors of a group's ``channels``, columns and rows of a tile, with the least work for an image.
 
     Sums, one vector of weights for each vector of sums, and a pixel stay in registers.
     """
@@ -131,13 +154,16 @@ def tile_of_channels(cpu: Cpu, channels: int, width: int, height: int, pool: int
         return -(-channels // (vectors * cpu.lanes)) * tile(width, height, rows_of_tile(cpu, vectors), vectors, pool)[2], vectors
 
     most = max(accumulators(cpu) // pool**2, 1)
-    vectors = min(range(1, min(4, most, -(-channels // cpu.lanes)) + 1), key=work)
+    vectors = min(_vectors(cpu, channels, groups, most), key=work)
     columns, rows, _ = tile(width, height, rows_of_tile(cpu, vectors), vectors, pool)
     return vectors, columns, rows
 
 
-def tile_of_weights(cpu: Cpu, channels: int, others: int, fits: Callable[[int], bool]) -> tuple[int, int]:
-    """Vectors of channels, and how many of the ``others`` they are multiplied with, in a tile of dweight; ``fits`` says which may be."""
+def tile_of_weights(cpu: Cpu, channels: int, others: int, fits: Callable[[int], bool], groups: int = 1) -> tuple[int, int]:
+    """Vectors of a group's ``channels``, and how many of the ``others`` they are multiplied with, in a tile of dweight.
+
+    ``fits`` says which numbers of them may be.
+    """
 
     def work(tile: tuple[int, int]) -> tuple[float, int]:
         vectors, count = tile
@@ -147,7 +173,7 @@ def tile_of_weights(cpu: Cpu, channels: int, others: int, fits: Callable[[int], 
 
     tiles = (
         (vectors, max(count for count in range(1, rows_of_tile(cpu, vectors) + 1) if fits(count)))
-        for vectors in range(1, min(4, -(-channels // cpu.lanes)) + 1)
+        for vectors in _vectors(cpu, channels, groups)
     )
     return min(tiles, key=work)
 

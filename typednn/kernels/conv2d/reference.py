@@ -5,10 +5,11 @@ y = act(z), or y, winners = max_pool2d(act(z))
 dz = dy through the activation at y; with pooling, at the winner of each window, 0 elsewhere
 
 x (batch, height, width, in_channels)                y, winners (batch, out_height, out_width, out_channels)
-weight (out_channels, kernel_height, kernel_width, in_channels)      bias (out_channels)
+weight (out_channels, kernel_height, kernel_width, in_channels/groups)      bias (out_channels)
+With groups, output channel o reads the input channels of its group only, k counts those.
 z's height = (height with its padding - dilation·(kernel_height - 1) - 1) // stride + 1, the width likewise.
 
-One matrix product: ``patches`` holds, for each weight of a kernel, the pixels that it is multiplied by, one for every pixel of z:
+One matrix product for each group: ``patches`` holds, for each weight of a kernel and each pixel of z, the pixel it is multiplied by:
     z = patchesᵀ weightᵀ + bias      dweight = (patches dz)ᵀ     dpatches = weightᵀ dzᵀ      dbias = Σ_batch,row,column dz
 and dx sums dpatches over the places that one pixel was copied to. Pixels in no window (right, bottom) get 0.
 This is eq 27 without its zeros: there dy is dilated and padded.
@@ -16,7 +17,7 @@ This is eq 27 without its zeros: there dy is dilated and padded.
 Only activations that are ``monotone``, as the compiled kernels pool first. Numbers that the activation makes equal then have any of them
 as winner; the activation's derivative is 0 there.
 
-2·batch·z's height·z's width·out_channels·kernel_height·kernel_width·in_channels flops forward, twice that backward;
+2·batch·z's height·z's width·out_channels·kernel_height·kernel_width·in_channels/groups flops forward, twice that backward;
 patches take kernel_height·kernel_width/stride² times the memory of x while a call lasts.
 Source: "Deep Learning Implementation With Rust", eqs 25-31 and 38-39; bias and dilation added.
 """
@@ -25,7 +26,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from typednn.arrays import AnyIntArray, Array1, Array2, Array4, namespace
+from typednn.arrays import AnyIntArray, Array1, Array3, Array4, namespace
 from typednn.kernels import sums
 from typednn.kernels.activations import IDENTITY, Activation
 from typednn.kernels.conv2d.geometry import Window
@@ -38,8 +39,9 @@ def forward(
     x: Array4, weight: Array4, bias: Array1 | None, window: Window, activation: Activation = IDENTITY, keeps: bool = True
 ) -> tuple[Array4, AnyIntArray | None]:
     """(y, winners), both (batch, out_height, out_width, out_channels); no winners without pooling, or unless ``keeps``."""
-    rows: Array2 = _patches(x, weight.shape[1:3], window).T @ weight.reshape(len(weight), -1).T
-    z: Array4 = rows.reshape(len(x), *window.convolved(x.shape[1:3], weight.shape[1:3]), len(weight))
+    banks = _by_group(weight, _groups(x.shape[3], weight))
+    rows: Array3 = _patches(x, weight.shape[1:3], window, len(banks)).transpose(0, 2, 1) @ banks.transpose(0, 2, 1)
+    z: Array4 = rows.transpose(1, 0, 2).reshape(len(x), *window.convolved(x.shape[1:3], weight.shape[1:3]), len(weight))
     return finished(z, bias, window, activation, keeps, max_pool2d.forward)
 
 
@@ -79,33 +81,52 @@ def backward(
     y: Array4 | None = None,
     winners: AnyIntArray | None = None,
     wants_input: bool = True,
-) -> tuple[Any, Array4, Array1]:
-    """(dx, dweight, dbias), shaped like x, weight and bias; dx is None unless wanted.
+    wants_bias: bool = True,
+) -> tuple[Any, Array4, Any]:
+    """(dx, dweight, dbias), shaped like x, weight and bias; dx and dbias are None unless wanted.
 
     ``y`` and ``winners`` are what `forward` gave: needed with an activation, and with pooling.
     """
-    xp = namespace(x)
-    (batch, height, width, in_channels), kernel_size = x.shape, weight.shape[1:3]
-    size, windows = window.padded((height, width)), window.convolved((height, width), kernel_size)
-    dz: Array4 = derivative(next_grad, y, winners, (batch, *windows, len(weight)), window, activation, max_pool2d.backward)
-    rows: Array2 = dz.reshape(-1, len(weight))
+    kernel_size, groups = weight.shape[1:3], _groups(x.shape[3], weight)
+    shape = len(x), *window.convolved(x.shape[1:3], kernel_size), len(weight)
+    dz: Array4 = derivative(next_grad, y, winners, shape, window, activation, max_pool2d.backward)
+    rows: Array3 = dz.reshape(-1, groups, len(weight) // groups).transpose(1, 0, 2)
 
-    # Not rows.T @ patches.T, which is equal: in that form OpenBLAS's threads wait for each other, for seconds on a busy machine.
-    dweight: Array4 = (_patches(x, kernel_size, window) @ rows).T.reshape(weight.shape)
-    dbias: Array1 = sums.over(dz, (0, 1, 2))
-    if not wants_input:
-        return None, dweight, dbias
+    # Not rowsᵀ patchesᵀ, which is equal: in that form OpenBLAS's threads wait for each other, for seconds on a busy machine.
+    dweight: Array4 = (_patches(x, kernel_size, window, groups) @ rows).transpose(0, 2, 1).reshape(weight.shape)
+    dbias: Array1 | None = sums.over(dz, (0, 1, 2)) if wants_bias else None
+    return transposed(dz, weight, window, x.shape) if wants_input else None, dweight, dbias
 
-    dpatches = (weight.reshape(len(weight), -1).T @ rows.T).reshape(math.prod(kernel_size), in_channels, batch, *windows)
-    planes = xp.zeros((in_channels, batch, *size), dtype=x.dtype)
+
+def transposed(dz: Array4, weight: Array4, window: Window, shape: tuple[int, ...]) -> Array4:
+    """dx, of ``shape``, from dz."""
+    xp, kernel_size, (batch, height, width, in_channels) = namespace(dz), weight.shape[1:3], shape
+    size, windows, groups = window.padded((height, width)), dz.shape[1:3], _groups(in_channels, weight)
+    banks = _by_group(weight, groups)
+    rows: Array3 = dz.reshape(-1, groups, len(weight) // groups).transpose(1, 0, 2)
+    of_group = in_channels // groups
+    dpatches = (banks.transpose(0, 2, 1) @ rows.transpose(0, 2, 1)).reshape(groups, math.prod(kernel_size), of_group, batch, *windows)
+    planes = xp.zeros((groups, of_group, batch, *size), dtype=dz.dtype)
     for tap, (tap_rows, tap_columns) in enumerate(taps(size, kernel_size, window.stride, window.dilation)):
-        planes[:, :, tap_rows, tap_columns] += dpatches[tap]
-    dx: Array4 = xp.ascontiguousarray(pad2d.backward(planes.transpose(1, 2, 3, 0), window.padding, "constant"))
-    return dx, dweight, dbias
+        planes[..., tap_rows, tap_columns] += dpatches[:, tap]
+    images = planes.reshape(in_channels, batch, *size).transpose(1, 2, 3, 0)
+    dx: Array4 = xp.ascontiguousarray(pad2d.backward(images, window.padding, "constant"))
+    return dx
 
 
-def _patches(x: Array4, kernel_size: Pair, window: Window) -> Array2:
-    """(kernel_height · kernel_width · in_channels, batch · rows · columns of z): the pixels that each weight is multiplied by.
+def _groups(in_channels: int, weight: Array4) -> int:
+    """How many groups; 1 where the sizes contradict each other, about which NumPy complains."""
+    return in_channels // weight.shape[3] or 1
+
+
+def _by_group(weight: Array4, groups: int) -> Array3:
+    """(groups, out_channels/groups, kernel_height · kernel_width · in_channels/groups): the weights of each group, as a matrix."""
+    banks: Array3 = weight.reshape(groups, len(weight) // groups, -1)
+    return banks
+
+
+def _patches(x: Array4, kernel_size: Pair, window: Window, groups: int) -> Array3:
+    """(groups, kernel_height · kernel_width · in_channels/groups, batch · rows · columns of z): the pixels each weight is multiplied by.
 
     Channels go first, so that runs of pixels are copied and not one pixel's few channels at a time: 2 to 5 times faster.
     """
@@ -113,9 +134,9 @@ def _patches(x: Array4, kernel_size: Pair, window: Window) -> Array2:
     batch, height, width, in_channels = x.shape
     windows = window.convolved((height, width), kernel_size)
     padded = pad2d.forward(x, window.padding, "constant", 0.0) if any(window.padding) else x
-    planes = xp.ascontiguousarray(padded.transpose(3, 0, 1, 2))
-    patches = xp.empty((math.prod(kernel_size), in_channels, batch, *windows), dtype=x.dtype)
-    for tap, (rows, columns) in enumerate(taps(planes.shape[2:], kernel_size, window.stride, window.dilation)):
-        patches[tap] = planes[:, :, rows, columns]
-    flat: Array2 = patches.reshape(math.prod(kernel_size) * in_channels, batch * math.prod(windows))
+    planes = xp.ascontiguousarray(padded.transpose(3, 0, 1, 2)).reshape(groups, in_channels // groups, batch, *padded.shape[1:3])
+    patches = xp.empty((groups, math.prod(kernel_size), in_channels // groups, batch, *windows), dtype=x.dtype)
+    for tap, (rows, columns) in enumerate(taps(padded.shape[1:3], kernel_size, window.stride, window.dilation)):
+        patches[:, tap] = planes[..., rows, columns]
+    flat: Array3 = patches.reshape(groups, math.prod(kernel_size) * (in_channels // groups), batch * math.prod(windows))
     return flat

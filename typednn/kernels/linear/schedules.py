@@ -70,7 +70,7 @@ def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, 
     """y[o, b] = activation(bias[o] + Σ_i x[i, b]·packed[o, i]), where packed is weight with its axes exchanged."""
     o, i, inner_o, inner_i, packed = hl.Var("o"), hl.Var("i"), hl.Var("oi"), hl.Var("ii"), hl.Func("packed")
     packed[o, i] = weight[i, o]
-    y = _product(
+    y = tiled_product(
         hl,
         cpu,
         "y",
@@ -104,12 +104,12 @@ def backward(
     if not wants_input and in_features < cpu.registers * 3 // 4:
         return _narrow_backward(hl, cpu, dy, y, x, batch, few, in_features, out_features, activation)
     dz = dy if y is None else _masked(hl, cpu, dy, y, batch, out_features, activation)
-    dweight = _product(hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], batch, few, in_features, out_features)
+    dweight = tiled_product(hl, cpu, "dweight", lambda n, k: dz[n, k], lambda k, c: x[c, k], batch, few, in_features, out_features)
     dweight.specialize(batch >= max(1, PARALLEL // size)).parallel(hl.Var("outer_n"))
-    outputs = [dweight, _column_sums(hl, cpu, dz, batch, few, out_features)]
+    outputs = [dweight, column_sums(hl, cpu, dz, batch, few, out_features)]
     if wants_input:
         short = out_features <= sums.FEW
-        dx = _product(hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[0][c, k], out_features, short, in_features)
+        dx = tiled_product(hl, cpu, "dx", lambda n, k: dz[k, n], lambda k, c: weight[0][c, k], out_features, short, in_features)
         dx.specialize(batch >= max(16, PARALLEL // size)).parallel(hl.Var("outer_n"))
         outputs.insert(0, dx)
     return outputs
@@ -157,7 +157,7 @@ def bias_activation_backward(hl: Any, cpu: Cpu, dy: Any, *y: Any, out_features: 
     """dz[o, b], where there is an activation, and dbias[o] = Σ_b dz[o, b]: before the matrix products by BLAS."""
     batch = dy.dim(1).extent()
     dz = _masked(hl, cpu, dy, y[0], batch, out_features, activation) if y else dy
-    dbias = _column_sums(hl, cpu, dz, batch, False, out_features)
+    dbias = column_sums(hl, cpu, dz, batch, False, out_features)
     return [dz, dbias] if y else [dbias]
 
 
@@ -169,7 +169,7 @@ def _masked(hl: Any, cpu: Cpu, dy: Any, y: Any, batch: Any, out_features: int, a
     return _by_rows(hl, dz, b, batch, out_features)
 
 
-def _column_sums(hl: Any, cpu: Cpu, dz: Any, batch: Any, few: bool, out_features: int) -> Any:
+def column_sums(hl: Any, cpu: Cpu, dz: Any, batch: Any, few: bool, out_features: int) -> Any:
     """dbias[o] = Σ_b dz[o, b]: whole rows of vectors at a time."""
     lanes, vectors, _ = _tile(cpu, out_features)
     o, outer, dbias = hl.Var("o"), hl.Var("outer"), hl.Func("dbias")
@@ -188,7 +188,7 @@ def _by_rows(hl: Any, out: Any, b: Any, batch: Any, features: int) -> Any:
     return out
 
 
-def _product(
+def tiled_product(
     hl: Any,
     cpu: Cpu,
     name: str,

@@ -16,14 +16,14 @@ backward: Final = op(
     reference.backward,
     Engine("halide", cpu.backward, "next_grad", others=_INDEX, plan=cpu.plan_backward),
     Engine("cuda", cuda.backward, "next_grad", others=_INDEX, sizes=cuda.covers_backward, on=on_gpu),
-    flops=lambda next_grad, index, input_shape, kernel_size, stride, dilation: next_grad.size,
+    flops=lambda next_grad, index, input_shape, kernel_size, stride, dilation, padding=(0, 0): next_grad.size,
 )
 forward: Final = op(
     "max_pool2d.forward",
     reference.forward,
     Engine("halide", cpu.forward, "x", plan=cpu.plan),
     Engine("cuda", cuda.forward, "x", sizes=cuda.covers, on=on_gpu),
-    flops=lambda x, kernel_size, stride, dilation: x.size * kernel_size[0] * kernel_size[1] // (stride[0] * stride[1]),
+    flops=lambda x, kernel_size, stride, dilation, padding=(0, 0): x.size * kernel_size[0] * kernel_size[1] // (stride[0] * stride[1]),
     keeps="index",
     backward=backward,
 )

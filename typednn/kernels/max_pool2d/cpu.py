@@ -23,7 +23,7 @@ _PARALLEL_FROM = 1 << 15
 Planned: TypeAlias = tuple[Kernel, Kernel, tuple[int, int, int]]
 
 
-def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: tuple[int, int, int], batch: Any, side: int = 1) -> Any:
+def scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size: tuple[int, int, int], batch: Any, side: int = 1) -> Any:
     """``y``, whose lanes are channels or columns, and by images in parallel; returns the axis of the lanes.
 
     ``side`` columns share what they are computed from.
@@ -49,7 +49,7 @@ def _scheduled(hl: Any, cpu: Cpu, y: Any, axes: tuple[Any, Any, Any, Any], size:
     return lanes
 
 
-def _over_taps(
+def over_taps(
     hl: Any,
     cpu: Cpu,
     y: Any,
@@ -61,7 +61,7 @@ def _over_taps(
     kernel_size: Pair,
 ) -> Any:
     """``y``, whose vectors are computed in ``each``, which goes over the taps of a window."""
-    lanes = _scheduled(hl, cpu, y, axes, size, batch)
+    lanes = scheduled(hl, cpu, y, axes, size, batch)
     extent = min(cpu.lanes, size[2] if lanes is axes[0] else size[1])
     each.compute_at(y, lanes).vectorize(lanes, extent)
     update = each.update().reorder(lanes, tap.x, tap.y).vectorize(lanes, extent)
@@ -70,23 +70,60 @@ def _over_taps(
     return y
 
 
-def _build_forward(hl: Any, cpu: Cpu, x: Any, kernel_size: Pair, stride: Pair, dilation: Pair, size: tuple[int, int, int]) -> Any:
+def nearest(hl: Any, at: tuple[Any, Any, Any, Any], image: Pair) -> tuple[tuple[Any, Any, Any, Any], Any]:
+    """The pixel of the image nearest to (channel, column, row, image), and whether that is the one."""
+    c, column, row, n = at
+    inside = (row >= 0) & (row < image[0]) & (column >= 0) & (column < image[1])
+    return (c, hl.clamp(column, 0, image[1] - 1), hl.clamp(row, 0, image[0] - 1), n), inside
+
+
+def pixel(hl: Any, x: Any, at: tuple[Any, Any, Any, Any], outside: Any, image: Pair, padding: Pair) -> Any:
+    """``x`` at (channel, column, row, image), or ``outside``; no test where no window reaches there."""
+    if padding == (0, 0):
+        return x[at]
+    place, inside = nearest(hl, at, image)
+    return hl.select(inside, x[place], outside)
+
+
+def _compared(hl: Any, x: Any, at: tuple[Any, Any, Any, Any], image: Pair, padding: Pair) -> tuple[list[Any], list[Any], Any]:
+    """What a window starts with, what its pixel at ``at`` has, and whether that one may win. First what is compared, last what y is."""
+    if padding == (0, 0):
+        lowest = x.type().min()
+        # NaN is never larger than the lowest number, so it never wins.
+        return [lowest], [hl.select(nan.is_nan(hl, x[at]), lowest, x[at])], hl.cast(hl.Bool(), 1)
+    # Compiled comparisons of floats may assume that none is infinite. In windows of -inf, NaN and border alone another pixel would win.
+    # So the floats' bits are compared, as integers in the order of the floats: those of both zeros are 0, NaN's beyond infinity's.
+    at, inside = nearest(hl, at, image)
+    infinity, kind = nan.infinity(hl, x[at]), hl.Int(x.type().bits())
+    number = hl.reinterpret(kind, x[at])
+    ordered = hl.select(number < 0, kind.min() - number, number)
+    return [-infinity, kind.min() + infinity], [ordered, number], (ordered <= infinity) & inside
+
+
+def _build_forward(
+    hl: Any,
+    cpu: Cpu,
+    x: Any,
+    kernel_size: Pair,
+    stride: Pair,
+    dilation: Pair,
+    padding: Pair,
+    image: Pair,
+    size: tuple[int, int, int],
+) -> Any:
     c, s, r, n = (hl.Var(name) for name in "csrn")
-    y, best, lowest = hl.Func("y"), hl.Func("best"), x.type().min()
+    y, best = hl.Func("y"), hl.Func("best")
     index, tap = hl.UInt(8 * index_dtype(kernel_size).itemsize), hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
-    candidate = x[c, s * stride[1] + tap.x * dilation[1], r * stride[0] + tap.y * dilation[0], n]
-    # NaN is never larger than the lowest number, so it never wins.
-    candidate = hl.select(nan.is_nan(hl, candidate), lowest, candidate)
-    best[c, s, r, n] = hl.Tuple([lowest, hl.cast(index, 0)])
-    wins = candidate > best[c, s, r, n][0]
-    best[c, s, r, n] = hl.Tuple(
-        [
-            hl.select(wins, candidate, best[c, s, r, n][0]),
-            hl.select(wins, hl.cast(index, tap.y * kernel_size[1] + tap.x), best[c, s, r, n][1]),
-        ]
-    )
-    y[c, s, r, n] = hl.Tuple([best[c, s, r, n][0], best[c, s, r, n][1]])
-    return _over_taps(hl, cpu, y, best, tap, (c, s, r, n), size, x.dim(3).extent(), kernel_size)
+    column, row = s * stride[1] + tap.x * dilation[1] - padding[1], r * stride[0] + tap.y * dilation[0] - padding[0]
+    lowest, candidate, may_win = _compared(hl, x, (c, column, row, n), image, padding)
+    best[c, s, r, n] = hl.Tuple([*lowest, hl.cast(index, 0)])
+    before = [best[c, s, r, n][number] for number in range(len(lowest) + 1)]
+    wins = (candidate[0] > before[0]) & may_win
+    after = [*candidate, hl.cast(index, tap.y * kernel_size[1] + tap.x)]
+    best[c, s, r, n] = hl.Tuple([hl.select(wins, new, old) for new, old in zip(after, before, strict=True)])
+    *_, largest, winner = before
+    y[c, s, r, n] = hl.Tuple([hl.reinterpret(x.type(), largest), winner])
+    return over_taps(hl, cpu, y, best, tap, (c, s, r, n), size, x.dim(3).extent(), kernel_size)
 
 
 def _build_backward(
@@ -97,6 +134,7 @@ def _build_backward(
     kernel_size: Pair,
     stride: Pair,
     dilation: Pair,
+    padding: Pair,
     size: tuple[int, int, int],
     windows: Pair,
 ) -> Any:
@@ -110,27 +148,39 @@ def _build_backward(
         return hl.select(inside & (index[c, s, r, n] == hl.cast(kind, tap)), next_grad[c, s, r, n], 0)
 
     if dilation == (1, 1) and kernel_size[0] <= stride[0] and kernel_size[1] <= stride[1]:  # windows are disjoint
-        i, j = h % stride[0], w % stride[1]
-        dx[c, w, h, n] = gradient_if_won(h / stride[0], w / stride[1], i * kernel_size[1] + j, (i < kernel_size[0]) & (j < kernel_size[1]))
-        _scheduled(hl, cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent(), stride[1])
+        down, across = h + padding[0], w + padding[1]
+        i, j = down % stride[0], across % stride[1]
+        dx[c, w, h, n] = gradient_if_won(
+            down / stride[0], across / stride[1], i * kernel_size[1] + j, (i < kernel_size[0]) & (j < kernel_size[1])
+        )
+        scheduled(hl, cpu, dx, (c, w, h, n), size, next_grad.dim(3).extent(), stride[1])
         return dx
     tap = hl.RDom([(0, kernel_size[1]), (0, kernel_size[0])])
-    row, column = h - tap.y * dilation[0], w - tap.x * dilation[1]
+    row, column = h + padding[0] - tap.y * dilation[0], w + padding[1] - tap.x * dilation[1]
     on_grid = (row % stride[0] == 0) & (column % stride[1] == 0)
     summed[c, w, h, n] += gradient_if_won(row / stride[0], column / stride[1], tap.y * kernel_size[1] + tap.x, on_grid)
     dx[c, w, h, n] = summed[c, w, h, n]
-    return _over_taps(hl, cpu, dx, summed, tap, (c, w, h, n), size, next_grad.dim(3).extent(), kernel_size)
+    return over_taps(hl, cpu, dx, summed, tap, (c, w, h, n), size, next_grad.dim(3).extent(), kernel_size)
 
 
 @specialised("max_pool2d", "image sizes")
-def kernels(image: Pair, channels: int, kernel_size: Pair, stride: Pair, dilation: Pair, dtype: Any = FLOAT32) -> Planned:
+def kernels(
+    image: Pair, channels: int, kernel_size: Pair, stride: Pair, dilation: Pair, dtype: Any = FLOAT32, padding: Pair = (0, 0)
+) -> Planned:
     """What `forward` and `backward` run."""
-    windows = output_sizes(image, kernel_size, stride, dilation)
+    windows = output_sizes(image, kernel_size, stride, dilation, padding)
     size, images = (*windows, channels), Array("batch", *image, channels)
     outputs = Array("batch", *size), Array("batch", *size, dtype=index_dtype(kernel_size).name)
-    options = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation}
+    options = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation, "padding": padding}
     return (
-        kernel("max_pool2d.forward", _build_forward, inputs=(images,), outputs=outputs, options={**options, "size": size}, dtype=dtype),
+        kernel(
+            "max_pool2d.forward",
+            _build_forward,
+            inputs=(images,),
+            outputs=outputs,
+            options={**options, "image": image, "size": size},
+            dtype=dtype,
+        ),
         kernel(
             "max_pool2d.backward",
             _build_backward,
@@ -143,23 +193,29 @@ def kernels(image: Pair, channels: int, kernel_size: Pair, stride: Pair, dilatio
     )
 
 
-def plan(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> Planned | None:
+def plan(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair) -> Planned | None:
     """The kernels for images of this size; None where there are none."""
-    return kernels[x.shape[1:3], x.shape[3], kernel_size, stride, dilation, x.dtype]
+    return kernels[x.shape[1:3], x.shape[3], kernel_size, stride, dilation, x.dtype, padding]
 
 
 def plan_backward(
-    next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
+    next_grad: Array4,
+    index: AnyIntArray,
+    input_shape: tuple[int, ...],
+    kernel_size: Pair,
+    stride: Pair,
+    dilation: Pair,
+    padding: Pair,
 ) -> Planned | None:
     """As `plan`, where the index is what `forward` gives."""
     if index.dtype != index_dtype(kernel_size):
         return None
-    return kernels[input_shape[1:3], input_shape[3], kernel_size, stride, dilation, next_grad.dtype]
+    return kernels[input_shape[1:3], input_shape[3], kernel_size, stride, dilation, next_grad.dtype, padding]
 
 
-def forward(planned: Planned, x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
+def forward(planned: Planned, x: Array4, kernel_size: Pair, *_: object) -> tuple[Array4, AnyIntArray]:
     """(y, index), both (batch, out_height, out_width, channels)."""
-    run, _, size = planned
+    run, size = planned[0], planned[2]
     y: Array4 = empty((len(x), *size), x.dtype)
     index: AnyIntArray = empty(y.shape, index_dtype(kernel_size))
     run.call(x, y, index)

@@ -66,21 +66,29 @@ _forward = CudaKernel("max_pool2d_forward", _CODE)
 _backward = CudaKernel("max_pool2d_backward", _CODE)
 
 
-def covers(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> bool:
-    """Whether `forward` may run."""
-    return min(output_sizes(x.shape[1:3], kernel_size, stride, dilation)) > 0
+def covers(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair) -> bool:
+    """Whether `forward` may run: without a border."""
+    return padding == (0, 0) and min(output_sizes(x.shape[1:3], kernel_size, stride, dilation)) > 0
 
 
 def covers_backward(
-    next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
+    next_grad: Array4,
+    index: AnyIntArray,
+    input_shape: tuple[int, ...],
+    kernel_size: Pair,
+    stride: Pair,
+    dilation: Pair,
+    padding: Pair,
 ) -> bool:
-    """Whether `backward` may run: the sizes fit together, and the index is what `forward` gives."""
+    """Whether `backward` may run: there is no border, the sizes fit together, and the index is what `forward` gives."""
+    if padding != (0, 0):
+        return False
     batch, height, width, channels = input_shape
     fitting = next_grad.shape == index.shape == (batch, *output_sizes((height, width), kernel_size, stride, dilation), channels)
     return fitting and index.dtype == index_dtype(kernel_size) and math.prod(input_shape) < LIMIT
 
 
-def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple[Array4, AnyIntArray]:
+def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair = (0, 0)) -> tuple[Array4, AnyIntArray]:
     """(y, index), both (batch, out_height, out_width, channels)."""
     xp = namespace(x)
     batch, height, width, channels = x.shape
@@ -92,7 +100,13 @@ def forward(x: Array4, kernel_size: Pair, stride: Pair, dilation: Pair) -> tuple
 
 
 def backward(
-    next_grad: Array4, index: AnyIntArray, input_shape: tuple[int, ...], kernel_size: Pair, stride: Pair, dilation: Pair
+    next_grad: Array4,
+    index: AnyIntArray,
+    input_shape: tuple[int, ...],
+    kernel_size: Pair,
+    stride: Pair,
+    dilation: Pair,
+    padding: Pair = (0, 0),
 ) -> Array4:
     """dx, shaped ``input_shape``; ``index`` is what `forward` gave."""
     dx: Array4 = namespace(next_grad).empty(input_shape, dtype=next_grad.dtype)

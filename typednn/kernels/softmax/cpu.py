@@ -4,11 +4,11 @@ The formulas are those of reference.py. Numbers whose exponential is below the s
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from typednn.arrays import Array2
 from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised, type_of
-from typednn.engines.dispatch import FLOAT32
+from typednn.engines.sizes import Specialised
 from typednn.kernels import sums
 from typednn.kernels.elementwise import decay
 
@@ -18,6 +18,8 @@ _PIECE = 4096
 _FEW = 256
 # A row of one feature is left to the reference: the compiler folds x - x to 0, which loses NaN and infinity.
 LEAST_FEATURES = 2
+
+Pair: TypeAlias = tuple[Kernel, Kernel]  # forward and backward
 
 
 def across(hl: Any, cpu: Cpu, y: Any, f: Any, features: int) -> Any:
@@ -87,6 +89,45 @@ def exponentials(hl: Any, cpu: Cpu, x: Any, features: int, y: Any, f: Any, b: An
     return exps, total(hl, cpu, "sum", lambda at, row: exps[at, row], features, y, b), top
 
 
+def kernels_by_rows(op: str, build_forward: Callable[..., Any], build_backward: Callable[..., Any]) -> Specialised[Pair]:
+    """The kernels, by numbers of features, of an op whose derivative needs its result alone; None where there are none."""
+
+    @specialised(op, "numbers of features")
+    def by_features(features: int, dtype: Any) -> Pair | None:
+        if features < LEAST_FEATURES:
+            return None
+        rows, options = Array("batch", features), {"features": features}
+        return (
+            kernel(f"{op}.forward", build_forward, inputs=(rows,), outputs=(rows,), options=options, dtype=dtype),
+            kernel(f"{op}.backward", build_backward, inputs=(rows, rows), outputs=(rows,), options=options, dtype=dtype),
+        )
+
+    return by_features
+
+
+def planned(kernels: Specialised[Pair]) -> Callable[..., Pair | None]:
+    """The plan of such an op."""
+
+    def plan(x: Array2, *_: object) -> Pair | None:
+        return kernels[x.shape[1], x.dtype]
+
+    return plan
+
+
+def forward(planned: Pair, x: Array2) -> Array2:
+    """y (batch, features)."""
+    y: Array2 = empty(x.shape, x.dtype)
+    planned[0].call(x, y)
+    return y
+
+
+def backward(planned: Pair, next_grad: Array2, y: Array2) -> Array2:
+    """dx, from what `forward` gave."""
+    dx: Array2 = empty(y.shape, y.dtype)
+    planned[1].call(next_grad, y, dx)
+    return dx
+
+
 def _build_forward(hl: Any, cpu: Cpu, x: Any, features: int) -> Any:
     f, b, y = hl.Var("f"), hl.Var("b"), hl.Func("y")
     exps, row_sum, _ = exponentials(hl, cpu, x, features, y, f, b)
@@ -101,32 +142,5 @@ def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, y: Any, features: int) ->
     return by_rows(hl, cpu, dx, f, b, y.dim(1).extent(), features)
 
 
-@specialised("softmax", "numbers of features")
-def _kernels(features: int, dtype: Any = FLOAT32) -> tuple[Kernel, Kernel] | None:
-    """Forward and backward."""
-    if features < LEAST_FEATURES:
-        return None
-    rows, options = Array("batch", features), {"features": features}
-    return (
-        kernel("softmax.forward", _build_forward, inputs=(rows,), outputs=(rows,), options=options, dtype=dtype),
-        kernel("softmax.backward", _build_backward, inputs=(rows, rows), outputs=(rows,), options=options, dtype=dtype),
-    )
-
-
-def plan(x: Array2, *_: object) -> tuple[Kernel, Kernel] | None:
-    """The kernels for so many features; None where there are none."""
-    return _kernels[x.shape[1], x.dtype]
-
-
-def forward(planned: tuple[Kernel, Kernel], x: Array2) -> Array2:
-    """y (batch, features)."""
-    y: Array2 = empty(x.shape, x.dtype)
-    planned[0].call(x, y)
-    return y
-
-
-def backward(planned: tuple[Kernel, Kernel], next_grad: Array2, y: Array2) -> Array2:
-    """dx, from what `forward` gave."""
-    dx: Array2 = empty(y.shape, y.dtype)
-    planned[1].call(next_grad, y, dx)
-    return dx
+kernels: Final = kernels_by_rows("softmax", _build_forward, _build_backward)
+plan: Final = planned(kernels)

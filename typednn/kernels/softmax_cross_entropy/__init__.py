@@ -1,4 +1,4 @@
-"""Cross entropy of logits, before its reduction; the target is a label for each sample, or a probability for each class."""
+"""Cross entropy of logits, before its reduction; the target is a label for each row, or a probability for each class."""
 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -6,34 +6,34 @@
 from typing import Final
 
 from typednn.engines.cuda import on_gpu
+from typednn.kernels.class_targets import one_hot
 from typednn.kernels.op import Engine, op
 from typednn.kernels.softmax_cross_entropy import cpu, cuda, reference
-from typednn.kernels.softmax_cross_entropy.reference import one_hot
 
 _TARGET = {"target": "float32 float64 int64"}  # probabilities, or labels
 
 backward: Final = op(
     "softmax_cross_entropy.backward",
     reference.backward,
-    Engine("halide", cpu.backward, "logits", others=_TARGET, plan=cpu.plan),
-    Engine("cuda", cuda.backward, "logits", sizes=cuda.covers, on=on_gpu),
-    flops=lambda logits, target, scale: 8 * logits.size,
+    Engine("halide", cpu.backward, "logits weight", others=_TARGET, plan=cpu.plan_with_scale),
+    Engine("cuda", cuda.backward, "logits weight", sizes=cuda.covers, on=on_gpu),
+    flops=lambda logits, target, scale, *_: 8 * logits.size,
 )
 forward: Final = op(
     "softmax_cross_entropy.forward",
     reference.forward,
-    Engine("halide", cpu.forward, "logits", others=_TARGET, plan=cpu.plan),
-    Engine("cuda", cuda.forward, "logits", sizes=cuda.covers, on=on_gpu),
-    flops=lambda logits, target: 8 * logits.size,
-    keeps="logits target",
+    Engine("halide", cpu.forward, "logits weight", others=_TARGET, plan=cpu.plan),
+    Engine("cuda", cuda.forward, "logits weight", sizes=cuda.covers, on=on_gpu),
+    flops=lambda logits, target, *_: 8 * logits.size,
+    keeps="logits target weight",
     backward=backward,
 )
 forward_and_backward: Final = op(
     "softmax_cross_entropy.forward_and_backward",
     reference.forward_and_backward,
-    Engine("halide", cpu.forward_and_backward, "logits", others=_TARGET, plan=cpu.plan),
-    Engine("cuda", cuda.forward_and_backward, "logits", sizes=cuda.covers, on=on_gpu),
-    flops=lambda logits, target, scale: 10 * logits.size,
+    Engine("halide", cpu.forward_and_backward, "logits weight", others=_TARGET, plan=cpu.plan_with_scale),
+    Engine("cuda", cuda.forward_and_backward, "logits weight", sizes=cuda.covers, on=on_gpu),
+    flops=lambda logits, target, scale, *_: 10 * logits.size,
 )
 
 __all__ = ["backward", "forward", "forward_and_backward", "one_hot"]

@@ -1,7 +1,7 @@
 """Cross entropy of logits in Halide: each row is read once, for the loss and its gradient.
 
 The formulas are those of reference.py. A label stands for a row of probabilities that is never written. Numbers whose exponential is
-below float32's smallest normal one, 1.2e-38, count as 0 there.
+below float32's smallest normal one, 1.2e-38, count as 0 there. Weights, smoothing and a class that is ignored have a kernel of their own.
 """
 
 from collections.abc import Callable
@@ -12,30 +12,73 @@ import numpy as np
 from typednn.arrays import Array2, IntArray1
 from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, nan, specialised
 from typednn.engines.dispatch import FLOAT32
+from typednn.kernels.class_targets import NONE
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
+Planned = tuple[Kernel, tuple[Any, ...]]
 
-def plan(logits: Array2, target: Array2 | IntArray1, *_: object) -> Kernel | None:
-    """The kernel, where the target is a label for each row, or a row of probabilities."""
-    labelled = len(target.shape) == 1
+
+def plan(logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: float, ignore_index: int) -> Planned | None:
+    """The kernel and its arguments but the arrays written, where the target is a label for each row, or a row of probabilities."""
+    classes, labelled = logits.shape[1], len(target.shape) == 1
     if target.shape != logits.shape[: len(target.shape)] or target.dtype != (np.int64 if labelled else logits.dtype):
         return None
-    return _kernel[logits.shape[1], labelled, logits.dtype]
+    ignored = ignore_index if labelled and 0 <= ignore_index < classes else NONE
+    if weight is None and not smoothing and ignored == NONE:
+        made = _kernel[classes, labelled, logits.dtype]
+        return None if made is None else (made, (logits, target))
+    if weight is None:
+        weight = np.ones(classes, logits.dtype)
+    made = _kernel[classes, labelled, logits.dtype, True, ignored] if weight.shape == (classes,) else None
+    return None if made is None else (made, (logits, target, weight, smoothing))
 
 
-def _probability(hl: Any, target: Any, classes: int, labelled: bool, real: Any) -> Callable[[Any, Any], Any]:
+def plan_with_scale(
+    logits: Array2, target: Array2 | IntArray1, scale: float, weight: Any, smoothing: float, ignore_index: int
+) -> Planned | None:
+    """`plan` of the ops that scale the derivative."""
+    return plan(logits, target, weight, smoothing, ignore_index)
+
+
+Probability = Callable[[Any, Any], Any]
+
+
+def _probability(hl: Any, target: Any, classes: int, labelled: bool, real: Any) -> Probability:
     """The target of class c and sample b; 0 for every class where the label is out of range."""
     if not labelled:
         return lambda c, b: target[c, b]
 
     def at(c: Any, b: Any) -> Any:
-        label = hl.cast(hl.Int(32), hl.clamp(target[b], hl.i64(-1), hl.i64(classes)))
-        return hl.select(c == label, hl.cast(real, 1), 0)
+        return hl.select(c == _label(hl, target, b, classes), hl.cast(real, 1), 0)
 
     return at
 
 
-def _build(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int, labelled: bool) -> Any:
+def _label(hl: Any, target: Any, b: Any, classes: int) -> Any:
+    """The label of sample b, as 32 bits: -1 or ``classes`` where it is out of range."""
+    return hl.cast(hl.Int(32), hl.clamp(target[b], hl.i64(-1), hl.i64(classes)))
+
+
+def _weighted(
+    hl: Any, plain: Probability, target: Any, settings: tuple[Any, Any], classes: int, labelled: bool, ignored: int
+) -> Probability:
+    """``plain`` smoothed and weighted, and 0 where the label is ``ignored``."""
+    weight, smoothing = settings
+
+    def at(c: Any, b: Any) -> Any:
+        smoothed = (plain(c, b) * (1 - smoothing) + smoothing / classes) * weight[c]
+        if not labelled:
+            return smoothed
+        label = _label(hl, target, b, classes)
+        return hl.select((label >= 0) & (label < classes) & (label != ignored), smoothed, 0)
+
+    return at
+
+
+def _build(
+    hl: Any, cpu: Cpu, logits: Any, target: Any, *numbers: Any, classes: int, labelled: bool, weighted: bool = False, ignored: int = NONE
+) -> Any:
+    scale = numbers[-1]
     c, b, both, log = hl.Var("c"), hl.Var("b"), hl.Func("both"), hl.Func("log")
     exps, row_sum, top = exponentials(hl, cpu, logits, classes, both, c, b)
     # Between 1 and the number of classes, or NaN, which Halide's logarithm doesn't handle.
@@ -44,6 +87,8 @@ def _build(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int
     # Strictly in this order: top + log loses the logarithm where logits are large.
     log_softmax = hl.strict_float(logits[c, b] - top[b] - log[b])
     probability = _probability(hl, target, classes, labelled, logits.type())
+    if weighted:
+        probability = _weighted(hl, probability, target, (numbers[0], numbers[1]), classes, labelled, ignored)
     target_sum = total(hl, cpu, "target_sum", probability, classes, both, b)
     loss = hl.select(probability(c, b) == 0, 0, log_softmax) * -probability(c, b)
     both[c, b] = hl.Tuple([loss, (exps[c, b] / row_sum[b] * target_sum[b] - probability(c, b)) * scale])
@@ -51,27 +96,33 @@ def _build(hl: Any, cpu: Cpu, logits: Any, target: Any, scale: Any, classes: int
 
 
 @specialised("softmax_cross_entropy", "numbers of classes")
-def _kernel(classes: int, labelled: bool, dtype: Any = FLOAT32) -> Kernel | None:
+def _kernel(classes: int, labelled: bool, dtype: Any = FLOAT32, weighted: bool = False, ignored: int = NONE) -> Kernel | None:
     if classes < LEAST_FEATURES:
         return None
     rows, options = Array("batch", classes), {"classes": classes, "labelled": labelled}
-    inputs = rows, Array("batch", dtype="int64") if labelled else rows, Scalar()
+    if weighted:
+        options |= {"weighted": True, "ignored": ignored}
+    settings = (Array(classes), Scalar()) if weighted else ()
+    inputs = rows, Array("batch", dtype="int64") if labelled else rows, *settings, Scalar()
     return kernel("softmax_cross_entropy", _build, inputs=inputs, outputs=(rows, rows), options=options, dtype=dtype)
 
 
-def forward_and_backward(planned: Kernel, logits: Array2, target: Array2 | IntArray1, scale: float) -> tuple[Array2, Array2]:
+def forward_and_backward(
+    planned: Planned, logits: Array2, target: Array2 | IntArray1, scale: float, weight: Any, smoothing: float, ignore_index: int
+) -> tuple[Array2, Array2]:
     """The loss of each sample and class, 0 where the target is 0, even for a logit of -inf; and the scaled loss by each logit."""
+    made, inputs = planned
     loss: Array2 = empty(logits.shape, logits.dtype)
     grad: Array2 = empty(logits.shape, logits.dtype)
-    planned.call(logits, target, scale, loss, grad)
+    made.call(*inputs, scale, loss, grad)
     return loss, grad
 
 
-def forward(planned: Kernel, logits: Array2, target: Array2 | IntArray1) -> Array2:
+def forward(planned: Planned, logits: Array2, target: Array2 | IntArray1, *settings: Any) -> Array2:
     """The loss alone, by the same kernel: two would take twice as long to compile, and may round differently."""
-    return forward_and_backward(planned, logits, target, 1.0)[0]
+    return forward_and_backward(planned, logits, target, 1.0, *settings)[0]
 
 
-def backward(planned: Kernel, logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
+def backward(planned: Planned, logits: Array2, target: Array2 | IntArray1, scale: float, *settings: Any) -> Array2:
     """The derivative alone."""
-    return forward_and_backward(planned, logits, target, scale)[1]
+    return forward_and_backward(planned, logits, target, scale, *settings)[1]

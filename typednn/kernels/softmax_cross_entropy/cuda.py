@@ -4,9 +4,11 @@ The formulas are those of reference.py. A thread takes every THREADS-th class; a
 sum's order depends on the number of classes alone.
 """
 
-from typednn.arrays import Array2, IntArray1, namespace
+from typing import Any
+
+from typednn.arrays import Array2, IntArray1, is_array, namespace
 from typednn.engines.cuda import CudaKernel, on_gpu
-from typednn.kernels.softmax_cross_entropy.reference import probabilities
+from typednn.kernels.class_targets import probabilities
 
 _CODE = """
 struct Larger { __device__ REAL operator()(REAL a, REAL b) { return a < b ? b : a; } };
@@ -81,20 +83,23 @@ def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
     return (labelled or on_gpu(logits, target)) and target.shape == logits.shape[: len(target.shape)]
 
 
-def forward(logits: Array2, target: Array2 | IntArray1) -> Array2:
+def forward(logits: Array2, target: Array2 | IntArray1, *settings: Any) -> Array2:
     """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
     loss: Array2 = namespace(logits).empty(logits.shape, dtype=logits.dtype)
-    _forward.rows(*logits.shape, logits, probabilities(logits, target), loss)
+    _forward.rows(*logits.shape, logits, probabilities(logits, target, *settings), loss)
     return loss
 
 
-def backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> Array2:
+def backward(logits: Array2, target: Array2 | IntArray1, scale: Any, *settings: Any) -> Array2:
     """The scaled loss by each logit."""
     grad: Array2 = namespace(logits).empty(logits.shape, dtype=logits.dtype)
-    _backward.rows(*logits.shape, logits, probabilities(logits, target), grad, float(scale))
+    q = probabilities(logits, target, *settings)
+    if is_array(scale):  # reading it would wait; the derivative is proportional to q
+        q, scale = q * scale, 1.0
+    _backward.rows(*logits.shape, logits, q, grad, float(scale))
     return grad
 
 
-def forward_and_backward(logits: Array2, target: Array2 | IntArray1, scale: float) -> tuple[Array2, Array2]:
+def forward_and_backward(logits: Array2, target: Array2 | IntArray1, scale: Any, *settings: Any) -> tuple[Array2, Array2]:
     """Both, in two launches."""
-    return forward(logits, target), backward(logits, target, scale)
+    return forward(logits, target, *settings), backward(logits, target, scale, *settings)

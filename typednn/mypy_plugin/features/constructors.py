@@ -69,7 +69,7 @@ def _run(context: Context, owner: TypeInfo | None, info: TypeInfo, call: Call | 
     function = _function(facts["constructor"])
     inner = context.inside(facts["module"], info.fullname)
     inner.base, inner.of, inner.hidden = owner, info, classes.named(info, "assigned")
-    env = _bound(inner, function.args, call, classes.positive(info))
+    env = bound(inner, function.args, call, classes.positive(info))
     env |= {f"self.{name}": value for name, value in constants(context, info).items()}
     after = {name[5:]: value for name, value in inner.outcome(function.body, env).items() if name.startswith("self.")}
     shared = classes.named(info, "passed_on")
@@ -109,16 +109,16 @@ def constants(context: Context, info: TypeInfo) -> dict[str, Value]:
 
 
 def _defaults(parameters: ast.arguments) -> dict[str, ast.expr]:
-    """The parameters after ``self`` that have a default, in order."""
+    """The parameters that have a default, in order."""
     last = parameters.args[len(parameters.args) - len(parameters.defaults) :]
     pairs = zip([*last, *parameters.kwonlyargs], [*parameters.defaults, *parameters.kw_defaults], strict=True)
     return {each.arg: value for each, value in pairs if value is not None}
 
 
-def _bound(context: Context, parameters: ast.arguments, call: Call | None, positive: set[str]) -> Environment:
-    """The parameters of a constructor, from one call's arguments; without a call its integers are symbols."""
-    names = [each.arg for each in parameters.args[1:]]
-    declared = [*parameters.args[1:], *parameters.kwonlyargs]
+def bound(context: Context, parameters: ast.arguments, call: Call | None, positive: set[str]) -> Environment:
+    """The parameters of a constructor or a function, from one call's arguments; without a call its integers are symbols."""
+    names = [each.arg for each in parameters.args]
+    declared = [*parameters.args, *parameters.kwonlyargs]
     env: Environment = {each.arg: UNKNOWN for each in (*declared, parameters.vararg, parameters.kwarg) if each is not None}
     if call is None:
         return env | {
@@ -139,9 +139,10 @@ def _shown(info: TypeInfo, call: Call) -> str:
     if facts is None or not facts["constructor"] or call.spread:
         return f"{info.name}({', '.join(map(show, call.arguments))})"
     parameters = _function(facts["constructor"]).args
-    names, defaults = [each.arg for each in parameters.args[1:]], _defaults(parameters)
+    names, defaults = [each.arg for each in parameters.args], _defaults(parameters)
     values = dict(zip(names, call.arguments, strict=False)) | dict(call.keywords)
     parts = [show(values.get(name, UNKNOWN)) for name in names if name not in defaults]
+    parts += map(show, call.arguments[len(names) :])
     shown = {name: show(values[name]) for name in defaults.keys() & values.keys() if name != "rng" and not name.endswith("_init")}
     parts += [f"{name}={shown[name]}" for name in defaults if name in shown and shown[name] not in (ast.unparse(defaults[name]), "_")]
     return f"{info.name}({', '.join(parts)})"
@@ -149,7 +150,10 @@ def _shown(info: TypeInfo, call: Call) -> str:
 
 @lru_cache(maxsize=1024)
 def _function(text: str) -> ast.FunctionDef:
-    return cast("ast.FunctionDef", ast.parse(text).body[0])
+    """A constructor, without ``self`` among its parameters."""
+    function = cast("ast.FunctionDef", ast.parse(text).body[0])
+    del function.args.args[:1]
+    return function
 
 
 TABLE: dict[str, Analysis] = {"(typednn.module.module.Module)": constructed}

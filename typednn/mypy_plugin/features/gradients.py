@@ -7,7 +7,7 @@ from mypy.nodes import TypeInfo
 from typednn.mypy_plugin import classes
 from typednn.mypy_plugin.context import Analysis, Call, Context
 from typednn.mypy_plugin.sizes import array, class_of, fits, misfit, stored
-from typednn.mypy_plugin.values import OWN, UNKNOWN, Array, Constant, Gradient, Layer, Pack, Value, lookup, written_shape
+from typednn.mypy_plugin.values import OWN, UNKNOWN, Array, Constant, Gradient, Layer, Pack, Value, layers_of, lookup, written_shape
 from typednn.shapes import Dim, Lookup, Shape, Unifier, differ, parse, unknown
 
 
@@ -58,7 +58,12 @@ def _gradient_of(context: Context, layer: Layer) -> Gradient:
     info = class_of(context, layer)
     parameters = [] if info is None else [name for name, (word, _) in classes.fields(info).items() if word == "Parameter"]
     arrays = {name: stored(context, layer, name) for name in parameters}
-    layers = {name: gradient_of(context, value) for name, value in layer.attributes.items() if isinstance(value, Layer)}
+    layers: dict[str, Value] = {}
+    for name, value in layer.attributes.items():
+        found = layers_of(value) if isinstance(value, Layer | Pack) else None
+        gradients = tuple(gradient_of(context, each) for each in found or ())
+        if gradients:
+            layers[name] = Pack(gradients, frozen=True) if isinstance(value, Pack) else gradients[0]
     return Gradient(layer.label, {**arrays, **layers})
 
 

@@ -1,0 +1,253 @@
+"""Byte-pair encoding: GPT-2's vocabulary and the published ids, an implementation by definition, round trips, training, damaged files.
+
+The published numbers need GPT-2's files and Tiny Shakespeare: ``gpt2-bpe`` and ``tinyshakespeare`` in TYPEDNN_DATA, or in ../shared/data.
+"""
+
+import hashlib
+import json
+import os
+import re
+import unicodedata
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn.data import Tokenizer, read_tokenizer, train_tokenizer
+from typednn.data.tokenizer import BYTES
+from typednn.errors import ArgumentError, DataError, MissingExtra
+
+pytest.importorskip("tokenizers", reason="needs tokenizers")
+
+TEXT = ["the cat sat on the mat, the cat ate the rat", "that hat is flat; thé naïve café 12 123"]
+Unicode = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def _given(name: str) -> Path:
+    places = [Path(os.environ.get("TYPEDNN_DATA", "nowhere")), Path(__file__).parents[3] / "shared" / "data"]
+    for place in places:
+        if (place / name).exists():
+            return place / name
+    pytest.skip(f"needs {name}; set TYPEDNN_DATA")
+
+
+@pytest.fixture(scope="module")
+def gpt2() -> Tokenizer:
+    return read_tokenizer(_given("gpt2-bpe"))
+
+
+@pytest.fixture(scope="module")
+def own() -> Tokenizer:
+    return train_tokenizer(TEXT, 280, special=("<|endoftext|>", "<pad>"), min_frequency=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("GPT2 was created by OpenAI", [38, 11571, 17, 373, 2727, 416, 4946, 20185]),
+        ("GPT2 is a model developed by OpenAI", [38, 11571, 17, 318, 257, 2746, 4166, 416, 4946, 20185]),
+        ("snake_case __init__", [16184, 539, 62, 7442, 11593, 15003, 834]),
+        ("café naïve", [66, 1878, 2634, 41492]),
+        (" The", [383]),
+        ("The", [464]),
+        ("the", [1169]),
+        ("!", [0]),
+        ('"', [1]),
+        ("~", [93]),
+        ("", []),
+    ],
+)
+def test_published_ids(gpt2: Tokenizer, text: str, ids: list[int]) -> None:
+    """C-D1, C-D7, C-D10, C-D11, C-R1; C-D3 by the words that the other pattern breaks."""
+    encoded = gpt2.encode(text)
+    assert encoded.tolist() == ids
+    assert encoded.dtype == np.dtype(np.int32)
+    assert gpt2.decode(ids) == text
+
+
+def test_published_counts(gpt2: Tokenizer) -> None:
+    """C-D4, C-D5, C-R1: a merge's number is 256 and its place."""
+    assert (len(gpt2), len(gpt2.merges), gpt2.vocab["Twitter"], gpt2.vocab["Bitcoin"]) == (50257, 50000, 14254, 22614)
+    assert [gpt2.vocab["".join(pair)] for pair in gpt2.merges] == list(range(256, 50256))
+
+
+def test_special_tokens_only_where_allowed(gpt2: Tokenizer) -> None:
+    """C-D10."""
+    text = "<|endoftext|>ANTONIO"
+    assert gpt2.encode(text, ["<|endoftext|>"]).tolist() == [50256, 8643, 1340, 9399]
+    assert 50256 not in gpt2.encode(text)
+    assert gpt2.decode(gpt2.encode(text)) == gpt2.decode([50256, 8643, 1340, 9399]) == text
+
+
+def test_the_seeds_pattern() -> None:
+    """C-D2: it drops underscores and reads bytes; ids of the specification."""
+    seed = read_tokenizer(_given("gpt2-bpe"), pattern="seed")
+    assert seed.encode("snake_case __init__").tolist() == [16184, 539, 7442, 220, 15003]
+    assert seed.encode("café naïve").tolist() == [66, 1878, 2634, 12385, 26884, 303]
+    assert seed.encode("GPT2 was created by OpenAI").tolist() == [38, 11571, 17, 373, 2727, 416, 4946, 20185]
+
+
+def test_tiny_shakespeare(gpt2: Tokenizer) -> None:
+    """C-D1, G-D21: the published count, and the bytes of both published files."""
+    text = (_given("tinyshakespeare") / "input.txt").read_text(encoding="utf-8")
+    assert len(gpt2.encode(text)) == 338_025
+    tokens = gpt2.encode("<|endoftext|>" + text.replace("\n\n", "\n\n<|endoftext|>"), ["<|endoftext|>"])
+    assert tokens[:8].tolist() == [50256, 5962, 22307, 25, 198, 8421, 356, 5120]
+    sums = [hashlib.sha256(part.astype("<i4").tobytes()).hexdigest() for part in (tokens[32_768:], tokens[:32_768])]
+    assert sums == [
+        "fe4dddf0265c5cf586e0684534932890dab01a74c358b8378f1a3d41cbdba429",
+        "5dcd79e2f05f2f6cbc3a440565105367c12f148c4e01a3283a4307921f5f9945",
+    ]
+
+
+def test_ninas_vocabulary() -> None:
+    """Z-D8, Z-N2, Z-N3: trained on Tiny Shakespeare, line by line, to the published merges and special tokens."""
+    text = unicodedata.normalize("NFKC", (_given("tinyshakespeare") / "input.txt").read_text(encoding="utf-8"))
+    text = re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+", " ", text)).strip()
+    assert hashlib.sha256(text.encode()).hexdigest() == "54d56f660b76d10f46d854a0925d2b9b3a9ee67d3003189214a51f124d337bfe"
+    named = ("user", "bot", "action", "emotion", "thought", "narration", "location", "info")
+    special = ["<|endoftext|>", "<pad>", "<unk>", *(f"<{end}{name}>" for name in named for end in ("", "/"))]
+    nina = train_tokenizer(text.splitlines(keepends=True), 30_000, special=special)
+    assert (len(nina), len(nina.merges), [nina.vocab[name] for name in special]) == (12_729, 12_454, list(range(19)))
+    lines = "\n".join(map(" ".join, nina.merges))
+    assert hashlib.sha256(lines.encode()).hexdigest() == "ef3c52d0704e2b40e0c5d736509d00e91f47e57ae6507a42999b6b2434f5501b"
+
+
+def test_bytes_as_characters() -> None:
+    """C-D6."""
+    assert len(set(BYTES.values())) == 256
+    assert sum(ord(character) != byte for byte, character in BYTES.items()) == 68
+    assert [BYTES[byte] for byte in (ord("A"), ord(" "), ord("\n"), 173)] == ["A", "Ġ", "Ċ", "\u0143"]
+
+
+def by_definition(tokenizer: Tokenizer, chunk: str) -> list[int]:
+    """The pair of the lowest rank merges everywhere, from left to right, until no pair is known."""
+    ranks = {pair: rank for rank, pair in enumerate(tokenizer.merges)}
+    parts = [BYTES[byte] for byte in chunk.encode()]
+    while True:
+        known = [pair for pair in pairwise(parts) if pair in ranks]
+        if not known:
+            return [tokenizer.vocab[part] for part in parts]
+        first, second = min(known, key=ranks.__getitem__)
+        merged: list[str] = []
+        for part in parts:
+            if merged and part == second and merged[-1] == first:
+                merged[-1] = first + second
+            else:
+                merged.append(part)
+        parts = merged
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("aehtcmrfl é", max_size=20))
+def test_merging_by_definition(own: Tokenizer, text: str) -> None:
+    """C-D8."""
+    chunks = re.findall(r" ?[^\s]+|\s+(?!\S)|\s+", text)
+    assert own.encode(text).tolist() == [token for chunk in chunks for token in by_definition(own, chunk)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(Unicode)
+def test_any_text_comes_back(own: Tokenizer, text: str) -> None:
+    """C-D9."""
+    tokens = own.encode(text)
+    assert own.decode(tokens) == text
+    assert b"".join(own.bytes_of(int(token)) for token in tokens).decode() == text
+    assert own.decode(own.encode(f"{text}<pad>{text}", ["<pad>"])) == f"{text}<pad>{text}"
+
+
+def test_tokens_as_they_stand(own: Tokenizer) -> None:
+    """C-D9."""
+    assert own.tokens(own.encode(" the")) == ["Ġthe"]
+    assert own.decode(own.encode("ü")[:1]) == "\ufffd"
+
+
+def test_saved_and_read_again(own: Tokenizer, tmp_path: Path) -> None:
+    """Z-D8."""
+    own.save(tmp_path)
+    again = read_tokenizer(tmp_path)
+    assert (again.vocab, again.merges) == (own.vocab, own.merges)
+    first = (tmp_path / "merges.txt").read_bytes()
+    again.save(tmp_path)
+    assert (tmp_path / "merges.txt").read_bytes() == first
+
+
+def test_training_stops_where_pairs_are_rare() -> None:
+    assert len(train_tokenizer(["abcd"], 300, special=())) == 256
+    assert train_tokenizer(["ab ab"], 300, special=()).merges[0] == ("a", "b")
+    assert len(train_tokenizer(TEXT, 259)) == 259
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("vocab.json", b"[]", "vocab.json: must be a JSON object of tokens and their numbers"),
+        ("vocab.json", b'{"a": "b"}', "vocab.json: must be a JSON object of tokens and their numbers"),
+        ("vocab.json", b'{"a": true}', "vocab.json: must be a JSON object of tokens and their numbers"),
+        ("vocab.json", b'{"a": 7}', "vocab must number its tokens 0, 1, 2"),
+        ("vocab.json", b'{"a": 0}', "must have a token for each of the 256 bytes"),
+        ("vocab.json", b"\xff", r"vocab\.json: must be UTF-8, got another byte at 0"),
+        ("merges.txt", b"#version: 0.2\nt h\nth e x\n", r"merges\.txt, line 3: must be two tokens with a space between, got 'th e x'"),
+        ("merges.txt", b"t\n", r"merges\.txt, line 1: must be two tokens"),
+        ("merges.txt", b"z q\n", "merge 'z q' needs its tokens in vocab, got 'zq'"),
+    ],
+)
+def test_damaged_files(own: Tokenizer, tmp_path: Path, file: str, content: bytes, says: str) -> None:
+    own.save(tmp_path)
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(DataError, match=says) as caught:
+        read_tokenizer(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_missing_files(own: Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"vocab\.json"):
+        read_tokenizer(tmp_path)
+    (tmp_path / "vocab.json").write_text(json.dumps(own.vocab))
+    with pytest.raises(DataError, match=r"merges\.txt"):
+        read_tokenizer(tmp_path)
+
+
+def test_an_empty_line_ends_the_merges(own: Tokenizer, tmp_path: Path) -> None:
+    """C-D4."""
+    own.save(tmp_path)
+    path = tmp_path / "merges.txt"
+    path.write_bytes(path.read_bytes() + b"\nnot read\n")
+    assert read_tokenizer(tmp_path).merges == own.merges
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda own: own.encode(3), "text is a str, got int"),
+        (lambda own: own.encode("a\ud800b"), "half of a surrogate pair at 1"),
+        (lambda own: own.encode("a", ["<none>"]), "allowed_special names tokens of the vocabulary, got '<none>'"),
+        (lambda own: own.decode([0, 300]), "tokens are 0 to 279, got 300"),
+        (lambda own: own.decode([-1]), "tokens are 0 to 279, got -1"),
+        (lambda own: own.decode([1.0]), "tokens are integers, got float64"),
+        (lambda own: read_tokenizer("", pattern="gpt2"), "must be the name of a file or folder"),
+        (lambda own: train_tokenizer("text", 300), "texts are several, got a str"),
+        (lambda own: train_tokenizer(["text"], 256), "vocab_size"),
+    ],
+)
+def test_mistakes_are_told(own: Tokenizer, call: Any, says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        call(own)
+
+
+def test_another_pattern_is_refused(own: Tokenizer, tmp_path: Path) -> None:
+    own.save(tmp_path)
+    other: Any = "gpt4"
+    with pytest.raises(ArgumentError, match="pattern"):
+        read_tokenizer(tmp_path, pattern=other)
+
+
+def test_without_the_extra(own: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own.save(tmp_path)
+    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
+    with pytest.raises(MissingExtra, match=r"pip install typednn\[text\]"):
+        read_tokenizer(tmp_path)

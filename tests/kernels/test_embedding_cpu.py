@@ -1,0 +1,53 @@
+"""Embedding's derivative in Halide against the reference."""
+
+import numpy as np
+import pytest
+from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn.engines import counting
+from typednn.kernels import embedding
+from typednn.kernels.embedding import cpu
+
+pytestmark = [needs_halide, quiet]
+
+
+def tokens(seed, vocab, *shape):
+    return np.random.default_rng(seed).integers(0, vocab, shape)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    sizes=st.sampled_from([(1, 1, None), (7, 5, 3), (1000, 35, None)]),
+    shape=st.tuples(st.integers(1, 4), st.sampled_from([1, 3, 64, 1500])),
+    special=st.booleans(),
+    seed=seeds,
+    dtype=floats,
+)
+def test_backward(sizes, shape, special, seed, dtype):
+    """G-L2: of few and many tokens, with NaN and infinities in the gradient: both add the same doubles in one order."""
+    vocab, features, padding = sizes
+    next_grad = numbers(seed, *shape, features, special=special, dtype=dtype)
+    agree("embedding.backward", embedding.backward, next_grad, tokens(seed, vocab, *shape), vocab, padding)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int16", "uint8"])
+def test_tokens_of_few_bits(dtype):
+    """Tokens are often int32: they run the same kernel."""
+    next_grad, read = numbers(0, 2, 3, 5), tokens(0, 7, 2, 3)
+    with counting() as ran:
+        found = embedding.backward(next_grad, read.astype(dtype), 7, 3)
+    assert dict(ran) == {("embedding.backward", "halide"): 1}
+    np.testing.assert_array_equal(found, embedding.backward(next_grad, read, 7, 3))
+
+
+def test_other_integers_are_left_to_the_reference():
+    with counting() as ran:
+        embedding.backward(numbers(0, 2, 3, 5), tokens(0, 7, 2, 3).astype(np.uint64), 7, 3)
+    assert dict(ran) == {("embedding.backward", "reference"): 1}
+
+
+def test_every_target(tmp_path):
+    given = (numbers(0, 4500, 35), tokens(0, 1000, 4500))
+    every_target(cpu._backward[1000, 35, None], given, [((1000, 35), np.float32)], tmp_path)

@@ -1,0 +1,64 @@
+"""Log-softmax in Halide against the reference."""
+
+import numpy as np
+import pytest
+from fast_ops import agree, batches, every_target, floats, needs_halide, numbers, quiet, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn.engines import counting
+from typednn.kernels import log_softmax
+from typednn.kernels.log_softmax import cpu
+
+pytestmark = [needs_halide, quiet]
+
+features = st.one_of(st.integers(2, 70), st.sampled_from([255, 257, 1023]))
+
+
+def error(x):
+    """A rounding of the difference from the largest, and of the logarithm of the sum."""
+    return np.nan_to_num(abs(x - x.max(axis=1, keepdims=True))) + 1 + np.log(x.shape[1])
+
+
+def error_backward(next_grad, y):
+    return abs(next_grad) + np.exp(y) * abs(next_grad).sum(axis=1, keepdims=True) * (4 + abs(y))
+
+
+@settings(max_examples=40, deadline=None)
+@given(batch=batches, features=features, special=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds, dtype=floats)
+def test_forward(batch, features, special, scale, seed, dtype):
+    x = numbers(seed, batch, features, special=special, scale=scale, dtype=dtype)
+    agree("log_softmax.forward", log_softmax.forward, x, magnitude=error)
+
+
+@settings(max_examples=40, deadline=None)
+@given(batch=batches, features=features, seed=seeds, dtype=floats)
+def test_backward(batch, features, seed, dtype):
+    next_grad = numbers(seed, batch, features, dtype=dtype)
+    y = -abs(numbers(seed + 1, batch, features, dtype=dtype))
+    agree("log_softmax.backward", log_softmax.backward, next_grad, y, magnitude=error_backward)
+
+
+@pytest.mark.parametrize("features", [2, 5, 17, 64, 700])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, 1e30])
+def test_each_place(features, special):
+    """One special number at each place of a row, and a row of nothing else; forth and back."""
+    x = numbers(0, features + 1, features).copy()
+    x[-1] = special
+    np.fill_diagonal(x, special)
+    agree("log_softmax.forward", log_softmax.forward, x, magnitude=error)
+    y = log_softmax.forward(x)
+    agree("log_softmax.backward", log_softmax.backward, numbers(1, *x.shape), y, magnitude=lambda next_grad, y: np.full(y.shape, 1e3))
+
+
+def test_a_row_of_one_is_left_to_the_reference():
+    with counting() as counts:
+        np.testing.assert_array_equal(log_softmax.forward(np.array([[3], [np.nan], [np.inf]], np.float32)), [[0], [np.nan], [np.nan]])
+    assert dict(counts) == {("log_softmax.forward", "reference"): 1}
+
+
+@pytest.mark.parametrize("features", [3, 37])
+def test_on_every_target(features, tmp_path):
+    x, other, shapes = numbers(0, 9, features), numbers(1, 9, features), [((9, features), np.float32)]
+    every_target(cpu.plan(x)[0], (x,), shapes, tmp_path)
+    every_target(cpu.plan(x)[1], (other, -abs(x)), shapes, tmp_path, rtol=1e-4)

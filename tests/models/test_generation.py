@@ -1,0 +1,123 @@
+"""Generation (G-C4, G-C5): with the cache as without it, beyond the positions too; what is drawn, and from how many tokens."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn.errors import ArgumentError
+from typednn.models import GPT2, generate, stream
+from typednn.models.generation import _choice
+
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
+
+def model_of(seed: int) -> GPT2:
+    rng = np.random.default_rng(seed)
+    model: GPT2 = GPT2(11, 6, 8, 2, 2, rng=rng)
+    for array in model.parameters():
+        array += rng.normal(0.0, 0.5, array.shape).astype(array.dtype)
+    return model
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 99), batch=st.integers(1, 3), time=st.integers(1, 9), count=st.integers(0, 14))
+def test_the_cache_changes_nothing(seed: int, batch: int, time: int, count: int) -> None:
+    """G-C4, C-R5: greedy text is that of forward on the last 6 tokens, also of prompts and texts longer than that."""
+    model = model_of(seed)
+    prompt = np.random.default_rng([seed, 1]).integers(0, 11, (batch, time))
+    expected = prompt
+    model.eval()
+    for _ in range(count):
+        expected = np.concatenate([expected, model.forward(expected[:, -6:])[:, -1:].argmax(axis=2)], axis=1)
+    model.train()
+    np.testing.assert_array_equal(generate(model, prompt, count, temperature=0), expected)
+    assert model.training
+
+
+def test_top_1_is_greedy() -> None:
+    """G-C5."""
+    model, prompt = model_of(0), np.array([[1, 2]])
+    greedy = generate(model, prompt, 9, temperature=0)
+    np.testing.assert_array_equal(generate(model, prompt, 9, top_k=1, rng=np.random.default_rng(0)), greedy)
+    np.testing.assert_array_equal(generate(model, prompt, 9, top_p=0.0, rng=np.random.default_rng(0)), greedy)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p", "expected"),
+    [
+        (1.0, None, None, [0.1, 0.2, 0.3, 0.4]),
+        (0.5, None, None, [1 / 30, 4 / 30, 9 / 30, 16 / 30]),
+        (1.0, 2, None, [0, 0, 3 / 7, 4 / 7]),
+        (1.0, 9, None, [0.1, 0.2, 0.3, 0.4]),
+        (1.0, None, 0.65, [0, 0, 3 / 7, 4 / 7]),
+        (1.0, None, 0.75, [0, 2 / 9, 3 / 9, 4 / 9]),
+        (1.0, None, 1.0, [0.1, 0.2, 0.3, 0.4]),
+        (1.0, 3, 0.5, [0, 0, 3 / 7, 4 / 7]),
+    ],
+)
+def test_what_is_drawn(temperature: float, top_k: int | None, top_p: float | None, expected: list[float]) -> None:
+    """By shares of 40,000 draws, whose deviation is 0.0025 at most; what is excluded is never drawn."""
+    scores = np.log(np.tile([0.1, 0.2, 0.3, 0.4], (40_000, 1)))
+    drawn = _choice(scores, temperature=temperature, top_k=top_k, top_p=top_p, rng=np.random.default_rng(3))
+    shares = np.bincount(drawn, minlength=4) / len(drawn)
+    np.testing.assert_allclose(shares, expected, atol=0.0125)
+    assert not shares[np.array(expected) == 0].any()
+
+
+def test_scores_of_any_size() -> None:
+    scores = np.array([[1e4, -1e4, 0.0], [-1e30, -1e30, 1e30]], np.float32)
+    np.testing.assert_array_equal(_choice(scores, temperature=0.01, top_k=None, top_p=None, rng=np.random.default_rng(0)), [0, 2])
+
+
+def test_a_seed_repeats() -> None:
+    model, prompt = model_of(1), np.array([[1, 2], [3, 4]])
+    first, second, other = (generate(model, prompt, 20, rng=np.random.default_rng(seed)) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).any()
+
+
+def test_a_text_ends_with_a_stop_token() -> None:
+    model, prompt = model_of(2), np.array([[1], [5], [7]])
+    whole = generate(model, prompt, 12, rng=np.random.default_rng(0))
+    stop = int(whole[1, 3])
+    ended = generate(model, prompt[1:2], 12, stop=[int(generate(model, prompt[1:2], 12, temperature=0)[0, 3])], temperature=0)
+    assert ended.shape[1] <= 4
+    drawn = generate(model, prompt, 12, stop=[stop], rng=np.random.default_rng(0))
+    for row in drawn[:, 1:]:
+        if stop in row:
+            first = list(row).index(stop)
+            assert (row[first:] == stop).all()
+
+
+def test_streaming_gives_each_token_at_once() -> None:
+    model, prompt = model_of(3), np.array([[1, 2]])
+    tokens: Iterator[Any] = stream(model, prompt, 8, temperature=0)
+    first = [next(tokens), next(tokens)]
+    assert not model.training
+    tokens.close()  # type: ignore[attr-defined]
+    assert model.training
+    np.testing.assert_array_equal(np.concatenate(first), generate(model, prompt, 2, temperature=0)[0, 2:])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options", "says"),
+    [
+        ([[1, 11]], {"temperature": 0}, "prompt's tokens must be 0 to 10, got 11"),
+        ([[-1]], {"temperature": 0}, "prompt's tokens must be 0 to 10, got -1"),
+        ([1, 2], {"temperature": 0}, r"prompt is integers \(batch, time\)"),
+        ([[]], {"temperature": 0}, "one token at least"),
+        ([[1.0]], {"temperature": 0}, "prompt is integers"),
+        ([[1]], {}, "drawing needs rng"),
+        ([[1]], {"temperature": -1.0}, "temperature"),
+        ([[1]], {"top_k": 0, "temperature": 0}, "top_k"),
+        ([[1]], {"top_p": 1.5, "temperature": 0}, "top_p"),
+        ([[1]], {"stop": [-1], "temperature": 0}, "stop"),
+    ],
+)
+def test_mistakes_are_told_at_the_call(prompt: Any, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        stream(model_of(0), np.array(prompt), 3, **options)

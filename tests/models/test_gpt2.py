@@ -1,0 +1,145 @@
+"""GPT-2: sizes, order, derivatives, causality, the tied head, dropout, and reading token by token."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from typednn import gradcheck
+from typednn.errors import ArgumentError, CheckError, StateError
+from typednn.losses import SoftmaxCrossEntropy
+from typednn.models import GPT2, GPT2Block
+from typednn.optim import SGD, AdamW
+
+pytestmark = pytest.mark.usefixtures("on_the_reference")
+
+
+def small(dropout: float = 0.0, **sizes: int) -> Any:
+    return GPT2(**{"vocab_size": 11, "n_positions": 6, "n_embd": 8, "n_layer": 2, "n_head": 2, **sizes}, dropout=dropout)
+
+
+@pytest.mark.parametrize(
+    ("n_layer", "n_head", "n_embd", "count"),
+    [(12, 12, 768, 124_439_808), (24, 16, 1024, 354_823_168), (36, 20, 1280, 774_030_080), (48, 25, 1600, 1_557_611_200)],
+)
+def test_published_counts(n_layer: int, n_head: int, n_embd: int, count: int) -> None:
+    """G-L11: nothing is allocated to count them."""
+    model: GPT2 = GPT2(n_embd=n_embd, n_layer=n_layer, n_head=n_head)
+    assert model.num_parameters() == count
+    assert len(model.parameter_shapes()) == 12 * n_layer + 4
+    with pytest.raises(StateError):
+        model.parameters()
+
+
+def test_gpt_c_example_count() -> None:
+    """G-L11: ``--block-size=128 --layers=2 --heads=12 --embd=128`` would not divide; with 4 heads the count is the document's."""
+    assert GPT2(n_positions=128, n_embd=128, n_layer=2, n_head=4).num_parameters() == 6_846_080
+
+
+def test_order_of_parameters() -> None:
+    """G-L12."""
+    names = list(small(n_layer=1).parameter_shapes())
+    block = ["ln_1.weight", "ln_1.bias", "attn.in_proj_weight", "attn.in_proj_bias", "attn.out_proj_weight", "attn.out_proj_bias"]
+    block += ["ln_2.weight", "ln_2.bias", "c_fc.weight", "c_fc.bias", "c_proj.weight", "c_proj.bias"]
+    assert names == ["wte.weight", "wpe.weight", *(f"h.copies.0.{name}" for name in block), "ln_f.weight", "ln_f.bias"]
+
+
+@settings(max_examples=8, deadline=None)
+@given(heads=st.integers(1, 3), features=st.integers(1, 3), layers=st.integers(1, 2), time=st.integers(1, 5), batch=st.integers(1, 3))
+def test_derivatives(heads: int, features: int, layers: int, time: int, batch: int) -> None:
+    """G-L8, G-L9, G-L10: through both uses of wte, by differences; weights far from their small initial values."""
+    rng = np.random.default_rng([heads, features, layers, time, batch])
+    model = small(n_embd=heads * features, n_head=heads, n_layer=layers, vocab_size=5, n_positions=5).init(rng)
+    for array in model.parameters():
+        array += rng.normal(0.0, 0.3, array.shape).astype(array.dtype)
+    assert gradcheck(model, rng.integers(0, 5, (batch, time)), most=12).error < 1e-5
+
+
+def test_no_token_sees_a_later_one() -> None:
+    """G-L7."""
+    model = small().init(np.random.default_rng(0)).eval()
+    tokens = np.random.default_rng(1).integers(0, 11, (2, 6))
+    changed = tokens.copy()
+    changed[:, 4:] = (changed[:, 4:] + 1) % 11
+    before, after = model.forward(tokens), model.forward(changed)
+    np.testing.assert_array_equal(before[:, :4], after[:, :4])
+    assert np.abs(before[:, 4:] - after[:, 4:]).min() > 0
+
+
+def test_the_head_is_the_embedding() -> None:
+    """G-L10: one array, stepped once with the sum of both uses."""
+    model = small().init(np.random.default_rng(0))
+    assert model.lm_head.weight is model.wte.weight
+    tokens = np.random.default_rng(1).integers(0, 11, (2, 5))
+    gradient = model.backward(np.random.default_rng(2).normal(size=model.forward(tokens).shape).astype(np.float32))
+    expected = model.wte.weight - 0.5 * (gradient.wte.weight + gradient.lm_head.parameters.weight)
+    model.update(SGD(lr=0.5), gradient)
+    np.testing.assert_allclose(model.wte.weight, expected, rtol=1e-6, atol=1e-7)
+    assert model.lm_head.weight is model.wte.weight
+
+
+def test_initial_values() -> None:
+    model = GPT2(500, 200, 64, 8, 4, rng=np.random.default_rng(0))
+    for array, spread in (
+        (model.wte.weight, 0.02),
+        (model.wpe.weight, 0.02),
+        (model.h.copies[3].attn.in_proj_weight, 0.02),
+        (model.h.copies[3].c_fc.weight, 0.02),
+        (model.h.copies[3].attn.out_proj_weight, 0.02 / 4),
+        (model.h.copies[7].c_proj.weight, 0.02 / 4),
+    ):
+        assert array is not None
+        assert array.std() == pytest.approx(spread, rel=0.06)
+        assert abs(array.mean()) < spread / 10
+    assert not model.h.copies[0].c_fc.bias.any()
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_steps_are_forward(batch: int) -> None:
+    model = small().init(np.random.default_rng(0)).eval()
+    tokens = np.random.default_rng(1).integers(0, 11, (batch, 6))
+    scores, state = model.forward(tokens), ()
+    for place in range(6):
+        given_state = state
+        one, state = model.step(tokens[:, place], given_state)
+        np.testing.assert_allclose(one, scores[:, place], rtol=1e-4, atol=1e-7)
+        np.testing.assert_array_equal(model.step(tokens[:, place], given_state)[0], one)
+    with pytest.raises(CheckError, match="knows 6 positions, got a sequence of 7"):
+        model.step(tokens[:, 0], state)
+
+
+def test_dropout_in_training_only() -> None:
+    model = small(0.5).init(np.random.default_rng(0))
+    tokens = np.random.default_rng(1).integers(0, 11, (2, 6))
+    assert np.abs(model.forward(tokens) - model.forward(tokens)).max() > 0
+    model.eval()
+    np.testing.assert_array_equal(model.forward(tokens), model.forward(tokens))
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(ArgumentError, match="num_heads"):
+        GPT2(11, 6, 8, 2, 3)
+    with pytest.raises(ArgumentError, match=r"GPT2: n_layer"):
+        GPT2(n_layer=0)
+    model = small().init(np.random.default_rng(0))
+    with pytest.raises(CheckError, match="tokens"):
+        model.forward(np.array([[3, 11]]))
+    with pytest.raises(CheckError, match="knows 6 positions, got a sequence of 7"):
+        model.forward(np.zeros((1, 7), int))
+    with pytest.raises(StateError, match=r"reads a token in eval, got a model in training. Cure: call eval\(\) first|call eval\(\) first"):
+        model.step(np.array([1]))
+    with pytest.raises(StateError, match=r"call eval\(\) first"):
+        GPT2Block(8, 2, rng=np.random.default_rng(0)).step(np.zeros((1, 8), np.float32))
+
+
+def test_it_learns_to_count() -> None:
+    """The next token is the last plus 1, modulo 7."""
+    rng = np.random.default_rng(0)
+    model, loss, optimizer = small(vocab_size=7, n_embd=16).init(rng), SoftmaxCrossEntropy(), AdamW(lr=0.01)
+    tokens = (np.arange(7) + rng.integers(0, 7, (16, 1))) % 7
+    for _ in range(80):
+        value, next_grad = loss.loss_and_grad(model.forward(tokens[:, :-1]), tokens[:, 1:])
+        model.update(optimizer, model.backward(next_grad))
+    assert value < 0.05

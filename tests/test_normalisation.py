@@ -1,0 +1,254 @@
+"""What normalisation and dropout do beyond the laws of every layer: running statistics, masks and their generators, chains, resuming."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn import Input
+from typednn.data import Loader
+from typednn.engines import counting
+from typednn.errors import ArgumentError, ShapeError, StackError, StateError
+from typednn.layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    Conv2d,
+    Dropout,
+    Dropout2d,
+    Flatten,
+    GroupNorm,
+    LayerNorm,
+    LeakyReLU,
+    Linear,
+    ReLU,
+    RMSNorm,
+)
+from typednn.losses import SoftmaxCrossEntropy
+from typednn.optim import SGD
+from typednn.random import PCG32
+from typednn.runs import Run
+from typednn.training import fit
+from typednn.training.callbacks import Callback
+
+X = np.random.default_rng(0).standard_normal((6, 5, 4, 3), dtype=np.float32) * 2 + 5
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+# ---------------------------------------------------------------------------------------------------- running statistics
+
+
+def test_running_statistics_by_hand() -> None:
+    """Z-F3: decay 0.9, the variance with m/(m - 1); eval uses them and changes nothing."""
+    layer: BatchNorm2d = BatchNorm2d(3, eps=2e-5, momentum=0.1, rng=rng())
+    mean, variance = np.zeros(3), np.ones(3)
+    for factor in (1.0, 2.0):
+        x = (X * factor).astype(np.float64)
+        layer.forward(x.astype(np.float32))
+        mean = 0.9 * mean + 0.1 * x.mean((0, 1, 2))
+        variance = 0.9 * variance + 0.1 * x.var((0, 1, 2), ddof=1)
+    np.testing.assert_allclose(layer.running_mean, mean, rtol=1e-6)
+    np.testing.assert_allclose(layer.running_var, variance, rtol=1e-6)
+    assert layer.num_batches_tracked.tolist() == 2
+    before = {name: array.copy() for name, array in layer.state_dict().items()}
+    np.testing.assert_allclose(layer.eval().forward(X), (X - mean) / np.sqrt(variance + 2e-5), rtol=1e-4, atol=1e-5)
+    for name, array in layer.state_dict().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def test_statistics_are_no_parameters() -> None:
+    layer: BatchNorm2d = BatchNorm2d(3)
+    assert layer.num_parameters() == 6
+    assert list(layer.init(rng()).state_dict()) == ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
+    assert BatchNorm1d(3, affine=False, track_running_stats=False).num_parameters() == 0
+
+
+def test_without_running_statistics_eval_normalises_by_its_batch() -> None:
+    layer: BatchNorm2d = BatchNorm2d(3, track_running_stats=False, rng=rng())
+    y = layer.forward(X)
+    np.testing.assert_array_equal(layer.eval().forward(X), y)
+
+
+@pytest.mark.parametrize(
+    "layer", [LayerNorm(3, 1e-5), RMSNorm(3, 1e-5), GroupNorm(1, 3), BatchNorm2d(3)], ids=lambda layer: type(layer).__name__
+)
+def test_float16_has_room_for_numbers_whose_squares_it_lacks(layer: Any) -> None:
+    """Deviations of about 600: their squares are beyond float16's 65,504."""
+    x, next_grad = (300 * X).astype(np.float16), np.random.default_rng(1).standard_normal(X.shape).astype(np.float16)
+    y = layer.init(rng()).astype("float16").forward(x)
+    dx = layer.backward(next_grad).input
+    exact = layer.astype("float64").forward(x.astype(np.float64))
+    assert (y.dtype, dx.dtype) == (np.float16, np.float16)
+    np.testing.assert_allclose(y, exact, rtol=4e-3, atol=4e-3)
+    exact_dx = layer.backward(next_grad.astype(np.float64)).input
+    np.testing.assert_allclose(dx, exact_dx, rtol=0, atol=4e-3 * abs(exact_dx).max())
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_one_number_in_a_channel_is_refused(fused: bool) -> None:
+    model = (Linear(3, 4) >> BatchNorm1d(4) >> ReLU()).init(rng()).fuse(fused)
+    one = np.ones((1, 3), np.float32)
+    with pytest.raises(
+        ShapeError, match=r"at least two numbers for each channel, got shape \(1, 4\); use a larger batch, or call eval\(\)"
+    ):
+        model.forward(one)
+    assert model.eval().forward(one).shape == (1, 4)
+    images: BatchNorm2d = BatchNorm2d(3, rng=rng())
+    assert np.isfinite(images.forward(X[:1])).all()  # one image has many pixels
+
+
+# ---------------------------------------------------------------------------------------------------- arguments and sizes
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: BatchNorm2d(0), "BatchNorm2d: num_features must be an integer of at least 1, got 0"),
+        (lambda: BatchNorm1d(3, momentum=1.5), "BatchNorm1d: momentum must be a finite number with 0 <= momentum <= 1, got 1.5"),
+        (lambda: BatchNorm1d(3, eps=-1), "BatchNorm1d: eps must be a finite number with 0 <= eps < inf, got -1"),
+        (lambda: LayerNorm(2.0), "LayerNorm: normalized_shape must be an integer of at least 1, got 2.0"),  # type: ignore[arg-type]
+        (lambda: RMSNorm((3, 4)), r"RMSNorm: normalized_shape must be an integer of at least 1, got \(3, 4\)"),  # type: ignore[arg-type]
+        (lambda: GroupNorm(2, 5), "GroupNorm: num_groups must divide num_channels, got num_groups=2, num_channels=5"),
+        (lambda: Dropout(1.5), "Dropout: p must be a finite number with 0 <= p <= 1, got 1.5"),
+        (lambda: Dropout2d(float("nan")), "Dropout2d: p must be a finite number with 0 <= p <= 1, got nan"),
+    ],
+)
+def test_arguments(build: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        build()
+
+
+def test_sizes_are_followed() -> None:
+    """Where stacked, before any arithmetic."""
+    with pytest.raises(StackError, match=r"BatchNorm2d\(8\) cannot follow .*Conv2d\(3, 6, 3\).*expects 8 .*gets 6"):
+        Input(8, 8, 3) >> Conv2d(3, 6, 3) >> BatchNorm2d(8)
+    with pytest.raises(StackError, match=r"LayerNorm\(5\) cannot follow .*expects normalized_shape to be 5, gets 4"):
+        Input(7, 4) >> LayerNorm(5)
+    with pytest.raises(StackError, match="BatchNorm1d"):
+        Input(8, 8, 3) >> BatchNorm1d(3)
+
+
+# ---------------------------------------------------------------------------------------------------- dropout
+
+
+def test_nothing_is_dropped_in_eval() -> None:
+    """Z-F4: the same array."""
+    for layer in (Dropout(0.5, rng=rng()), Dropout2d(0.5, rng=rng())):
+        assert layer.eval().forward(X) is X
+        assert layer.seed[1] == 0
+
+
+def test_each_forward_and_each_layer_has_a_mask_of_its_own() -> None:
+    model = (Dropout(0.5) >> Dropout(0.5)).init(rng())
+    first, second = model.parts
+    masks = [first.forward(X) != 0, first.forward(X) != 0, second.forward(X) != 0]
+    for place, one in enumerate(masks):
+        for other in masks[:place]:
+            assert 0.3 < (one == other).mean() < 0.7
+
+
+def test_backward_has_the_mask_of_its_forward() -> None:
+    for layer in (Dropout(0.3, rng=rng()), Dropout2d(0.3, rng=rng())):
+        layer.forward(X)
+        y, ones = layer.forward(X), np.ones_like(X)
+        np.testing.assert_allclose(layer.backward(ones).input * X, y, rtol=1e-6)
+
+
+def test_copies_go_on_alike_and_shared_layers_do_not() -> None:
+    layer = Dropout(0.5, rng=rng())
+    twin, shared = copy.deepcopy(layer), layer.shared()
+    y = layer.forward(X)
+    np.testing.assert_array_equal(twin.forward(X), y)
+    assert (shared.forward(X) != y).any()
+    assert (layer.seed.tolist(), twin.seed[1]) == (shared.seed.tolist(), 1)
+
+
+# ---------------------------------------------------------------------------------------------------- chains
+
+
+CHAINS = {
+    "images": lambda: Input(5, 4, 3) >> BatchNorm2d(3) >> ReLU() >> Conv2d(3, 2, 2) >> BatchNorm2d(2) >> LeakyReLU(0.1) >> Flatten(),
+    "no parameters": lambda: BatchNorm2d(3, affine=False) >> ReLU(),
+    "no statistics": lambda: BatchNorm2d(3, track_running_stats=False) >> ReLU(),
+    "neither": lambda: BatchNorm2d(3, affine=False, track_running_stats=False) >> ReLU(),
+    "rows": lambda: Input(5, 4, 3) >> Flatten() >> Linear(60, 4) >> BatchNorm1d(4) >> ReLU() >> Linear(4, 2),
+}
+
+
+@pytest.mark.parametrize("build", CHAINS.values(), ids=CHAINS)
+def test_a_chain_runs_them_as_one_op(build: Any) -> None:
+    """With the results of each layer alone: outputs, gradients, those between the layers, running statistics, eval."""
+    fused = build().init(rng())
+    alone = copy.deepcopy(fused).fuse(False)
+    next_grad = None
+    for _ in range(2):
+        with counting() as counts:
+            y = fused.forward(X)
+        assert ("relu.forward" in {op for op, _ in counts}) == (build is CHAINS["neither"])
+        expected = alone.forward(X)
+        np.testing.assert_allclose(y, expected, atol=1e-5)
+        next_grad = np.random.default_rng(1).standard_normal(y.shape).astype(np.float32)
+        grad, by_part = fused.backward(next_grad), alone.backward(next_grad)
+        for one, other in zip(fused.gradients(grad), alone.gradients(by_part), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+        state = {name: array.copy() for name, array in fused.state_dict().items()}
+        for one, other in zip(grad.parts, by_part.parts, strict=True):
+            np.testing.assert_allclose(one.input, other.input, atol=1e-4)
+        for name, array in fused.state_dict().items():  # reading the derivatives between the layers moves no statistics
+            np.testing.assert_array_equal(array, state[name])
+            np.testing.assert_allclose(array, alone.state_dict()[name], atol=1e-5)
+    np.testing.assert_allclose(fused.eval().forward(X), alone.eval().forward(X), atol=1e-5)
+
+
+def test_writing_into_the_weights_is_noticed() -> None:
+    """A derivative between the layers of one op is computed when it is read, from forward's weights."""
+    model = (Input(5, 4, 3) >> BatchNorm2d(3) >> ReLU()).init(rng())
+    grad = model.backward(model.forward(X))
+    model[0].bias[...] += 1
+    with pytest.raises(StateError, match="weights or an input that were written into"):
+        _ = grad.parts[1].input
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_writing_into_the_input_is_noticed(factor: int) -> None:
+    """Also where the same y would follow from it: it has another derivative by x, and another mean than forward's."""
+    model, x = (Input(5, 4, 3) >> BatchNorm2d(3) >> ReLU()).init(rng()), X.copy()
+    grad = model.backward(model.forward(x))
+    x *= factor
+    x += 5
+    with pytest.raises(StateError, match="weights or an input that were written into"):
+        _ = grad.parts[0].input
+
+
+# ---------------------------------------------------------------------------------------------------- resuming
+
+
+class Ending(Callback):
+    """Ends the training at a step."""
+
+    def on_step(self, step: Any) -> str | None:
+        return "enough" if step.step == 9 else None
+
+
+def test_a_resumed_training_draws_the_same_masks(tmp_path: Path) -> None:
+    """State, masks and running statistics are those of a training that nothing interrupted, bit for bit."""
+    x = X.reshape(30, 12)
+    y = (x[:, 0] > x[:, 1]).astype(np.int64)
+
+    def trained(folder: Path, *callbacks: Callback) -> Any:
+        model = (Input(12) >> Linear(12, 8) >> BatchNorm1d(8) >> ReLU() >> Dropout(0.3) >> LayerNorm(8) >> Linear(8, 2)).init(PCG32(0))
+        loader = Loader(x, y, batch_size=8, rng=PCG32(1))
+        with Run.open(folder) if folder.exists() else Run.create(folder, "", model) as run:
+            fit(model, SoftmaxCrossEntropy(), SGD(0.1), loader, epochs=4, run=run, callbacks=callbacks, progress=False)
+        return model
+
+    ended = trained(tmp_path / "run", Ending())
+    assert ended[3].seed[1] == 9
+    resumed, undisturbed = trained(tmp_path / "run"), trained(tmp_path / "other")
+    assert resumed[3].seed[1] == 16
+    for name, array in undisturbed.state_dict().items():
+        assert resumed.state_dict()[name].tobytes() == array.tobytes(), name

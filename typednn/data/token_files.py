@@ -1,0 +1,104 @@
+"""Files of tokens: a corpus that was encoded once, and may be larger than memory; and gpt.c's table of what each token writes.
+
+"int32"    the tokens as little-endian int32, nothing else (gpt.c)
+"uint64"   their number as uint64, then the tokens as uint64; several such parts may follow one another (Nina)
+
+A file of int32 is mapped, not read: its pages come from the disk when they are used.
+
+tokenizer.bin: 256 uint32, of which 20240415, the number of tokens, the number of the end of a text; then for each token a byte with its
+length, 1 to 255, and its bytes.
+"""
+
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from typednn.arguments import choice
+from typednn.arrays import IntArray1
+from typednn.data.tokenizer import Tokenizer
+from typednn.errors import ArgumentError, DataError, explain
+from typednn.files import opened, path_of, write_whole
+
+MAGIC: Final = 20240415
+_HEADER = 1024  # bytes
+
+
+def read_tokens(path: str | Path, kind: Literal["int32", "uint64"] = "int32", *, limit: int | None = None) -> IntArray1:
+    """The tokens of a file, read-only: int32 mapped from the disk, uint64 read, as int64. A `DataError` where the file is cut off."""
+    chosen = choice("read_tokens", "kind", kind, ("int32", "uint64"))
+    with opened("read_tokens", path, limit) as file:
+        width = 4 if chosen == "int32" else 8
+        if file.size == 0 or file.size % width:
+            raise DataError(explain(file.where, f"must be whole numbers of {width} bytes, one at least", f"{file.size:,} bytes"))
+        if chosen == "int32":
+            mapped: Any = np.memmap(file.stream, "<i4", "r")
+            return mapped  # type: ignore[no-any-return]
+        numbers = np.frombuffer(file.exactly(file.stream, file.size), "<u8")
+    parts: list[Any] = []
+    place = 0
+    while place < len(numbers):
+        count = int(numbers[place])
+        if count > len(numbers) - place - 1:
+            rule = f"its part at byte {8 * place} must have the {count:,} tokens that it says"
+            raise DataError(explain(str(path), rule, f"{len(numbers) - place - 1:,}", "it was cut off"))
+        parts.append(numbers[place + 1 : place + 1 + count])
+        place += 1 + count
+    tokens = np.concatenate(parts)
+    if tokens.size and tokens.max() > np.iinfo(np.int64).max:
+        raise DataError(explain(str(path), "tokens must fit into 63 bits", str(tokens.max())))
+    tokens = tokens.astype(np.int64)
+    tokens.setflags(write=False)
+    return tokens
+
+
+def write_tokens(path: str | Path, tokens: IntArray1, kind: Literal["int32", "uint64"] = "int32") -> None:
+    """Write ``tokens`` (n), one at least, none negative."""
+    chosen, numbers = choice("write_tokens", "kind", kind, ("int32", "uint64")), np.asarray(tokens)
+    if numbers.ndim != 1 or not numbers.size or numbers.dtype.kind not in "iu":
+        got = f"{numbers.dtype} of shape {numbers.shape}"
+        raise ArgumentError(explain("write_tokens", "tokens are integers (n), one at least", got), "tokens")
+    most = np.iinfo(np.int32 if chosen == "int32" else np.int64).max
+    if numbers.min() < 0 or numbers.max() > most:
+        wrong = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise ArgumentError(explain("write_tokens", f"tokens are 0 to {most}", str(wrong)), "tokens")
+    head = b"" if chosen == "int32" else np.array([len(numbers)], "<u8").tobytes()
+    write_whole(path_of("write_tokens", path), head + numbers.astype("<i4" if chosen == "int32" else "<u8").tobytes())
+
+
+def read_token_table(path: str | Path) -> tuple[tuple[bytes, ...], int]:
+    """What each token writes, and the token that ends a text, from gpt.c's ``tokenizer.bin``."""
+    with opened("read_token_table", path) as file:
+        content, where = bytes(file.exactly(file.stream, file.size)), file.where
+    if len(content) < _HEADER:
+        raise DataError(explain(where, f"must begin with a header of {_HEADER} bytes", f"{len(content)} bytes"))
+    magic, count, end = (int(number) for number in np.frombuffer(content[:12], "<u4"))
+    if magic != MAGIC:
+        raise DataError(explain(f"{where}, field 0", f"must be {MAGIC}", str(magic), "this is no tokenizer of gpt.c"))
+    if not 0 < count <= len(content) or end >= count:
+        raise DataError(explain(f"{where}, fields 1 and 2", "must be the number of tokens, and one of them", f"{count} and {end}"))
+    table: list[bytes] = []
+    place = _HEADER
+    for token in range(count):
+        length = content[place] if place < len(content) else 0
+        if not length or place + 1 + length > len(content):
+            got = "a length of 0" if place < len(content) and not length else "the end of the file"
+            raise DataError(explain(f"{where}, token {token}", "must be its length, 1 to 255, and its bytes", got))
+        table.append(content[place + 1 : place + 1 + length])
+        place += 1 + length
+    if place != len(content):
+        raise DataError(explain(where, f"must end behind its {count} tokens", f"{len(content) - place} bytes more"))
+    return tuple(table), end
+
+
+def write_token_table(tokenizer: Tokenizer, path: str | Path, *, end: str = "<|endoftext|>") -> None:
+    """Write gpt.c's ``tokenizer.bin``; ``end`` is the token that ends a text."""
+    if end not in tokenizer.vocab:
+        raise ArgumentError(explain("write_token_table", "end is a token of the vocabulary", repr(end)), "end")
+    header = np.zeros(_HEADER // 4, "<u4")
+    header[:3] = [MAGIC, len(tokenizer), tokenizer.vocab[end]]
+    table = [tokenizer.bytes_of(token) for token in range(len(tokenizer))]
+    long = next((name for name in table if not 1 <= len(name) <= 255), None)
+    if long is not None:
+        raise ArgumentError(explain("write_token_table", "tokens are 1 to 255 bytes", f"{len(long)} bytes"), "tokenizer")
+    write_whole(path_of("write_token_table", path), b"".join([header.tobytes(), *(bytes([len(name)]) + name for name in table)]))

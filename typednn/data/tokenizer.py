@@ -1,0 +1,187 @@
+"""Byte-level byte-pair encoding: any text to tokens and back.
+
+text → chunks, by the pattern → each byte a character → merges, the lowest rank first → tokens
+
+A vocabulary is two files, as GPT-2's: ``vocab.json``, from token to number, and ``merges.txt``, a pair of tokens per line in the order in
+which they merge. Bytes 33-126, 161-172 and 174-255 are written as themselves, the other 68 as the characters from U+0100 on, in order.
+Patterns: "gpt2" is GPT-2's own, by Unicode categories. "seed" is an approximation by ASCII letters, as published in a tutorial: it reads
+bytes, breaks words at other letters, and drops underscores.
+Merging and training are done by `tokenizers`, the extra ``text``.
+Sources: Sennrich et al. 2016, "Neural Machine Translation of Rare Words with Subword Units"; Radford et al. 2019, section 2.2.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, final
+
+import numpy as np
+
+from typednn.arguments import choice, integer
+from typednn.arrays import IntArray1
+from typednn.errors import ArgumentError, DataError, explain, optional
+from typednn.files import opened, parsed, path_of, write_whole
+
+VOCAB, MERGES = "vocab.json", "merges.txt"
+_KEPT = [*range(33, 127), *range(161, 173), *range(174, 256)]
+_OTHERS = [byte for byte in range(256) if byte not in _KEPT]
+BYTES: Final = {**{byte: chr(byte) for byte in _KEPT}, **{byte: chr(256 + place) for place, byte in enumerate(_OTHERS)}}
+_BYTE_OF = {character: byte for byte, character in BYTES.items()}
+_SEED = re.compile(rb"'s|'t|'re|'ve|'m|'ll|'d| ?[a-zA-Z]+| ?[0-9]+| ?[^\s\w]+|\s+(?!\S)|\s+")
+
+
+@final
+class Tokenizer:
+    """A vocabulary and its merges; `read_tokenizer` reads one, `train_tokenizer` makes one."""
+
+    def __init__(self, vocab: dict[str, int], merges: Sequence[tuple[str, str]], pattern: Literal["gpt2", "seed"] = "gpt2") -> None:
+        self.vocab: dict[str, int] = dict(vocab)
+        self.merges: tuple[tuple[str, str], ...] = tuple(merges)
+        self.pattern: Literal["gpt2", "seed"] = choice("Tokenizer", "pattern", pattern, ("gpt2", "seed"))
+        self._names = sorted(self.vocab, key=self.vocab.__getitem__)
+        if [self.vocab[name] for name in self._names] != list(range(len(self._names))):
+            raise ArgumentError(explain("Tokenizer", "vocab must number its tokens 0, 1, 2, … without a gap", "other numbers"), "vocab")
+        missing = next((byte for byte in BYTES.values() if byte not in self.vocab), None)
+        if missing is not None:
+            raise ArgumentError(explain("Tokenizer", "vocab must have a token for each of the 256 bytes", f"none for {missing!r}"), "vocab")
+        for pair in self.merges:
+            unknown = next((token for token in (*pair, "".join(pair)) if token not in self.vocab), None)
+            if unknown is not None:
+                raise ArgumentError(explain("Tokenizer", f"merge {' '.join(pair)!r} needs its tokens in vocab", repr(unknown)), "merges")
+        library = _library("Tokenizer")
+        self._model: Any = library.models.BPE(self.vocab, list(self.merges))
+        self._engine: Any = library.Tokenizer(self._model)
+        self._engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        self._bytes = [_bytes_of(name) for name in self._names]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({len(self)} tokens, pattern={self.pattern!r})"
+
+    def encode(self, text: str, allowed_special: Collection[str] = ()) -> IntArray1:
+        """Tokens of ``text``, int32. Special tokens are read as such where ``allowed_special`` names them, else as the text they are."""
+        whole: object = text
+        if not isinstance(whole, str):
+            raise ArgumentError(explain("Tokenizer.encode", "text is a str", type(whole).__name__), "text")
+        unknown = next((name for name in allowed_special if name not in self.vocab), None)
+        if unknown is not None:
+            rule = "allowed_special names tokens of the vocabulary"
+            raise ArgumentError(explain("Tokenizer.encode", rule, repr(unknown)), "allowed_special")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            got = f"half of a surrogate pair at {error.start}"
+            raise ArgumentError(explain("Tokenizer.encode", "text is whole Unicode characters", got), "text") from None
+        tokens: list[int] = []
+        longest_first = "|".join(re.escape(name) for name in sorted(allowed_special, key=len, reverse=True))
+        for place, piece in enumerate(re.split(f"({longest_first})", text) if longest_first else [text]):
+            tokens += [self.vocab[piece]] if place % 2 else self._encoded(piece)
+        return np.array(tokens, np.int32)
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The text of ``tokens``; bytes that are no UTF-8, as a cut character's, become U+FFFD."""
+        return b"".join(self._bytes[token] for token in self._checked(tokens)).decode(errors="replace")
+
+    def tokens(self, tokens: Iterable[int]) -> list[str]:
+        """The tokens as they stand in the vocabulary: ``Ġto`` is " to"."""
+        return [self._names[token] for token in self._checked(tokens)]
+
+    def bytes_of(self, token: int) -> bytes:
+        """What one token writes; a text that is written token by token may have to wait for the rest of a character."""
+        return self._bytes[self._checked([token])[0]]
+
+    def save(self, folder: str | Path) -> None:
+        """Write ``vocab.json`` and ``merges.txt``."""
+        place = path_of("Tokenizer.save", folder)
+        write_whole(place / VOCAB, json.dumps(self.vocab, ensure_ascii=False).encode())
+        write_whole(place / MERGES, "".join(["#version: 0.2\n", *(f"{first} {second}\n" for first, second in self.merges)]).encode())
+
+    def _encoded(self, text: str) -> list[int]:
+        if self.pattern == "gpt2":
+            numbers: list[int] = self._engine.encode(text).ids
+            return numbers
+        chunks = ("".join(map(BYTES.__getitem__, chunk)) for chunk in _SEED.findall(text.encode()))
+        return [token.id for chunk in chunks for token in self._model.tokenize(chunk)]
+
+    def _checked(self, tokens: Iterable[int]) -> list[int]:
+        numbers = np.asarray(tokens if isinstance(tokens, np.ndarray) else list(tokens))
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise ArgumentError(explain("Tokenizer", "tokens are integers", str(numbers.dtype)), "tokens")
+        wrong = numbers[(numbers < 0) | (numbers >= len(self))]
+        if wrong.size:
+            raise ArgumentError(explain("Tokenizer", f"tokens are 0 to {len(self) - 1}", str(wrong[0])), "tokens")
+        listed: list[int] = numbers.ravel().tolist()
+        return listed
+
+
+def read_tokenizer(folder: str | Path, *, pattern: Literal["gpt2", "seed"] = "gpt2") -> Tokenizer:
+    """The vocabulary in ``folder``, from ``vocab.json`` and ``merges.txt``; a `DataError` names the file, and the line."""
+    place = path_of("read_tokenizer", folder)
+    vocab = parsed(_content(place / VOCAB).encode())
+    if vocab is None or not all(type(number) is int for number in vocab.values()):
+        raise DataError(explain(str(place / VOCAB), "must be a JSON object of tokens and their numbers", "something else"))
+    merges: list[tuple[str, str]] = []
+    for number, line in enumerate(_content(place / MERGES).split("\n"), 1):
+        if number == 1 and line.startswith("#version"):
+            continue
+        if not line:  # ends the list
+            break
+        pair = line.split(" ")
+        if len(pair) != 2 or not all(pair):
+            raise DataError(explain(f"{place / MERGES}, line {number}", "must be two tokens with a space between", ascii(line)[:60]))
+        merges.append((pair[0], pair[1]))
+    try:
+        return Tokenizer(vocab, merges, pattern)
+    except ArgumentError as error:
+        if error.argument == "pattern":
+            raise
+        raise DataError(explain(str(place), "must hold a vocabulary and its merges", str(error))) from None
+
+
+def train_tokenizer(
+    texts: Iterable[str], vocab_size: int, *, special: Sequence[str] = ("<|endoftext|>",), min_frequency: int = 2
+) -> Tokenizer:
+    """A vocabulary of ``special``, the 256 bytes, and the pairs that are most frequent in ``texts``: up to ``vocab_size`` tokens.
+
+    Merging stops early where no pair occurs ``min_frequency`` times. Of equally frequent pairs the one of smaller numbers merges first.
+    """
+    least = 256 + len(special)
+    size = integer("train_tokenizer", "vocab_size", vocab_size, least=least)
+    often = integer("train_tokenizer", "min_frequency", min_frequency)
+    if isinstance(texts, str):
+        raise ArgumentError(explain("train_tokenizer", "texts are several", "a str", "give [text], or its lines"), "texts")
+    library = _library("train_tokenizer")
+    engine = library.Tokenizer(library.models.BPE())
+    engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = library.trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=often,
+        special_tokens=list(special),
+        initial_alphabet=library.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    engine.train_from_iterator(iter(texts), trainer)
+    learnt = json.loads(engine.to_str())["model"]
+    return Tokenizer(learnt["vocab"], [(first, second) for first, second in learnt["merges"]])
+
+
+def _library(where: str) -> Any:
+    return optional("tokenizers", where, "needs the package tokenizers", "pip install typednn[text]")
+
+
+def _content(path: Path) -> str:
+    with opened("read_tokenizer", path) as file:
+        content = bytes(file.exactly(file.stream, file.size))
+    try:
+        return content.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise DataError(explain(str(path), "must be UTF-8", f"another byte at {error.start}")) from None
+
+
+def _bytes_of(name: str) -> bytes:
+    """The bytes that a token stands for; a special token's are those of its name."""
+    characters = [_BYTE_OF.get(character) for character in name]
+    return name.encode() if None in characters else bytes(byte for byte in characters if byte is not None)

@@ -1,0 +1,34 @@
+"""Attention: each query's mean of the values, weighted by how well it fits their keys."""
+
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import Final
+
+from typednn.arrays import Array4
+from typednn.kernels.attention import cpu, reference
+from typednn.kernels.op import Engine, op
+
+
+def _flops(q: Array4, k: Array4, causal: bool) -> int:
+    """Of one of the products: of queries and keys, or of weights and values."""
+    batch, time, heads, features = q.shape
+    return 2 * batch * heads * features * reference.attended(time, k.shape[1], causal)
+
+
+backward: Final = op(
+    "attention.backward",
+    reference.backward,
+    Engine("halide", cpu.backward, "next_grad q k v y log_sums", others={"mask": "bool"}, plan=cpu.plan_backward),
+    flops=lambda next_grad, q, k, v, mask, y, log_sums, causal: 5 * _flops(q, k, causal),
+)
+forward: Final = op(
+    "attention.forward",
+    reference.forward,
+    Engine("halide", cpu.forward, "q k v", others={"mask": "bool"}, plan=cpu.plan),
+    flops=lambda q, k, v, mask, causal: 2 * _flops(q, k, causal),
+    keeps="q k v mask y log_sums",
+    backward=backward,
+)
+
+__all__ = ["backward", "forward"]

@@ -1,0 +1,90 @@
+"""Attention for NumPy's arrays, by two kernels in Halide (`schedules`).
+
+A kernel multiplies by the weight 0 of what is not attended to, which leaves NaN and infinity in. They then show in its results, which are
+thrown away: the reference computes them again. The look for them takes a hundredth of the kernel's time.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from typednn.arrays import AnyBoolArray, Array3, Array4
+from typednn.engines import Array, Kernel, empty, kernel, specialised
+from typednn.engines.dispatch import FLOAT32
+from typednn.kernels.attention import reference, schedules
+
+QUERIES = 16  # fewer are left to the reference, which computes a single one in a fifth of the time: a kernel computes a whole block
+VECTOR = 8  # heads whose features are no multiple of it are left to the reference: whole vectors lie along them
+_MASKS = {0: (), 2: ("batch", "memory"), 3: ("batch", "time", "memory")}
+
+
+@specialised("attention", "numbers of features in a head")
+def _kernels(features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32) -> tuple[Kernel, Kernel] | None:
+    """Forward and backward."""
+    if features % VECTOR:
+        return None
+    queries, keys = Array("batch", "time", "heads", features), Array("batch", "memory", "heads", features)
+    log_sums, options = Array("batch", "heads", "time"), {"features": features, "causal": causal}
+    mask = (Array(*_MASKS[axes_of_mask], dtype="bool"),) if axes_of_mask else ()
+    return (
+        kernel(
+            "attention.forward",
+            schedules.forward,
+            inputs=(queries, keys, keys, *mask),
+            outputs=(queries, log_sums),
+            options=options,
+            dtype=dtype,
+        ),
+        kernel(
+            "attention.backward",
+            schedules.backward,
+            inputs=(queries, queries, keys, keys, queries, log_sums, *mask),
+            outputs=(queries, keys, keys),
+            options=options,
+            dtype=dtype,
+        ),
+    )
+
+
+def _planned(q: Array4, mask: AnyBoolArray | None, causal: bool) -> tuple[Kernel, Kernel] | None:
+    return None if q.shape[1] < QUERIES else _kernels[q.shape[3], 0 if mask is None else mask.ndim, causal, q.dtype]
+
+
+def plan(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool) -> Kernel | None:
+    """The kernel of `forward`; None where there is none."""
+    kernels = _planned(q, mask, causal)
+    return None if kernels is None else kernels[0]
+
+
+def plan_backward(
+    next_grad: Array4, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, y: Array4, log_sums: Array3, causal: bool
+) -> Kernel | None:
+    """The kernel of `backward`; None where there is none."""
+    kernels = _planned(q, mask, causal)
+    return None if kernels is None else kernels[1]
+
+
+def forward(planned: Kernel, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool) -> tuple[Array4, Array3]:
+    """y and log_sums."""
+    y, log_sums = empty(q.shape, q.dtype), empty((q.shape[0], q.shape[2], q.shape[1]), q.dtype)
+    planned.call(q, k, v, *(() if mask is None else (mask,)), y, log_sums)
+    return (y, log_sums) if np.isfinite(y).all() else reference.forward(q, k, v, mask, causal)
+
+
+def backward(
+    planned: Kernel,
+    next_grad: Array4,
+    q: Array4,
+    k: Array4,
+    v: Array4,
+    mask: AnyBoolArray | None,
+    y: Array4,
+    log_sums: Array3,
+    causal: bool,
+) -> tuple[Array4, Array4, Array4]:
+    """(dq, dk, dv), from what `forward` gave."""
+    dq, dk, dv = (empty(x.shape, x.dtype) for x in (q, k, v))
+    planned.call(next_grad, q, k, v, y, log_sums, *(() if mask is None else (mask,)), dq, dk, dv)
+    if all(np.isfinite(slope).all() for slope in (dq, dk, dv)):
+        return dq, dk, dv
+    return reference.backward(next_grad, q, k, v, mask, y, log_sums, causal)

@@ -1,0 +1,80 @@
+"""The queries, keys and values of sequences, by heads, and their derivatives: several ops in a row, for layers of attention."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from typednn.arrays import Array1, Array2, Array3
+from typednn.errors import ArgumentError, ShapeError, explain
+from typednn.kernels import linear
+from typednn.kernels.concat import join
+from typednn.kernels.pointwise import add
+from typednn.kernels.positions import rotate
+from typednn.kernels.reshape import reshape
+from typednn.random import Fans, Initialiser
+
+
+def check_heads(where: str, embed_dim: int, num_heads: int, rotary: bool) -> None:
+    """Refuse features that heads cannot share evenly, or, with ``rotary``, in pairs."""
+    features, rest = divmod(embed_dim, num_heads)
+    if rest or (rotary and features % 2):
+        rule = f"embed_dim must be a multiple of {'2·' * rotary}num_heads, {(1 + rotary) * num_heads}"
+        cure = "each head has embed_dim/num_heads features" + ", of which rotary turns pairs" * rotary
+        raise ArgumentError(explain(where, rule, str(embed_dim), cure), "embed_dim")
+
+
+def mapped(x: Any, weight: Array2, bias: Array1 | None, shape: tuple[int, ...]) -> Any:
+    """x weightᵀ + bias at every position, under ``shape``."""
+    return reshape(linear.forward(_rows(x, weight.shape[1]), weight, bias), shape)
+
+
+def mapped_backward(next_grad: Any, x: Any, weight: Array2) -> tuple[Any, Array2, Array1]:
+    """(dx, dweight, dbias) of `mapped`."""
+    dx, dweight, dbias = linear.backward(_rows(next_grad, weight.shape[0]), _rows(x, weight.shape[1]), weight)
+    return reshape(dx, x.shape), dweight, dbias
+
+
+def projected(
+    x: Array3, memory: Array3, weights: Sequence[Array2], biases: Sequence[Array1 | None], heads: int, rotary: bool, first: int = 0
+) -> tuple[Any, Any, Any]:
+    """q of ``x``, k and v of ``memory``, (batch, time, heads, features); both begin at position ``first``."""
+    q, k, v = (
+        mapped(read, weight, bias, (*read.shape[:2], heads, weight.shape[0] // heads))
+        for read, weight, bias in zip((x, memory, memory), weights, biases, strict=True)
+    )
+    return (rotate(q, first=first), rotate(k, first=first), v) if rotary else (q, k, v)
+
+
+def projected_backward(
+    derivatives: tuple[Any, Any, Any], x: Array3, memory: Array3 | None, weights: Sequence[Array2], rotary: bool
+) -> tuple[Sequence[Array2], Array1, Array3, Array3 | None]:
+    """The derivatives by the three weights, by the biases in one array, by x and by memory, from those by q, k and v.
+
+    Without ``memory`` k and v are of x, and dx is the sum.
+    """
+    dq, dk, dv = derivatives
+    if rotary:
+        dq, dk = rotate(dq, back=True), rotate(dk, back=True)
+    read = x if memory is None else memory
+    parts = [mapped_backward(*each) for each in zip((dq, dk, dv), (x, read, read), weights, strict=True)]
+    (dx, dread, more), dweights, dbiases = zip(*parts, strict=True)
+    dread = add(dread, more)
+    return dweights, join(0, *dbiases), add(dx, dread) if memory is None else dx, None if memory is None else dread
+
+
+def of_its_own(rule: Initialiser) -> Initialiser:
+    """``rule`` with the fans of each weight, not of the layer's first one."""
+    return lambda rng, shape, fans: rule(rng, shape, Fans(shape[1], shape[0]))
+
+
+def check_mask(owner: Any, mask: Any, x: Any, memory: Any) -> None:
+    """`ShapeError` unless a mask is (batch, memory) or (batch, time, memory); its batch, and a memory's size, are checked before."""
+    if mask is None or (mask.shape[-1] == memory.shape[1] and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[1] == x.shape[1]))):
+        return
+    got = f"shape {tuple(mask.shape)} beside x {tuple(x.shape)}"
+    raise ShapeError(explain(f"{owner.label()}.forward", 'mask must be "batch memory" or "batch time memory"', got), owner)
+
+
+def _rows(x: Any, features: int) -> Array2:
+    """Every position as a row."""
+    rows: Array2 = reshape(x, (-1, features))
+    return rows

@@ -1,0 +1,98 @@
+"""Attention: each query's mean of the values, weighted by how well it fits their keys.
+
+s_ij = scale·q_i·k_j      p_ij = exp(s_ij - L_i), where L_i = log Σ_j exp(s_ij)      y_i = Σ_j p_ij v_j      scale = 1/√features
+dv_j = Σ_i p_ij dy_i      ds_ij = p_ij (dy_i·v_j - dy_i·y_i)      dq_i = scale Σ_j ds_ij k_j      dk_j = scale Σ_i ds_ij q_i
+
+q, y (batch, time, heads, features)   k, v (batch, memory, heads, features)   L, called log_sums (batch, heads, time)
+The sums over j are over the places that query i attends to: j <= i where it is ``causal``, and where ``mask``, (batch, memory) or
+(batch, time, memory), is true. A query that attends to nothing gives 0, and all derivatives through it are 0; its L is infinite.
+What a query does not attend to, or with a weight of 0, changes nothing of its own, even where it is NaN or infinite: 0·NaN counts as 0
+(on NumPy).
+
+Some queries are computed at a time; of all scores, time·memory numbers for each head, only L is kept, and backward computes them again.
+4·time·memory·features flops for each head forward, 10 backward, about half of it where it is causal.
+Sources: Vaswani et al. 2017, "Attention Is All You Need", eq 1; Milakov & Gimelshein 2018, "Online normalizer calculation for softmax";
+Dao et al. 2022, "FlashAttention", for the kept L and the second computation.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from typednn.arrays import AnyBoolArray, Array3, Array4, namespace
+
+SCORES = 1 << 18  # that are held at a time, about
+
+
+def forward(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None = None, causal: bool = False) -> tuple[Array4, Array3]:
+    """y and log_sums."""
+    xp = namespace(q)
+    batch, time, heads, _ = q.shape
+    y, log_sums = xp.empty_like(q), xp.empty((batch, heads, time), dtype=q.dtype)
+    for rows, scores in _scores(q, k, mask, causal):
+        largest = scores.max(axis=3, keepdims=True)
+        largest = xp.where(largest == -math.inf, 0.0, largest).astype(q.dtype)
+        weights = xp.exp(scores - largest)
+        totals = weights.sum(axis=3, keepdims=True)
+        nothing = totals == 0.0
+        totals = xp.where(nothing, 1.0, totals).astype(q.dtype)
+        y[:, rows] = (_product(weights, by_heads(v)) / totals).transpose(0, 2, 1, 3)
+        log_sums[:, :, rows] = xp.where(nothing, math.inf, largest + xp.log(totals))[..., 0]
+    return y, log_sums
+
+
+def backward(
+    next_grad: Array4, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, y: Array4, log_sums: Array3, causal: bool = False
+) -> tuple[Array4, Array4, Array4]:
+    """(dq, dk, dv), from what `forward` gave."""
+    xp, scale = namespace(q), q.shape[3] ** -0.5
+    dq, dk, dv = xp.empty_like(q), xp.zeros_like(k), xp.zeros_like(v)
+    for rows, scores in _scores(q, k, mask, causal):
+        dy, its_q = by_heads(next_grad[:, rows]), by_heads(q[:, rows])
+        weights = xp.where(scores == -math.inf, 0, xp.exp(scores - log_sums[:, :, rows, None])).astype(q.dtype)
+        mean = (next_grad[:, rows] * y[:, rows]).sum(axis=3).transpose(0, 2, 1)[..., None]
+        dscores = xp.where(weights == 0, 0, weights * (dy @ v.transpose(0, 2, 3, 1) - mean) * scale).astype(q.dtype)
+        dq[:, rows] = _product(dscores, by_heads(k)).transpose(0, 2, 1, 3)
+        dk += _product(dscores.transpose(0, 1, 3, 2), its_q).transpose(0, 2, 1, 3)
+        dv += _product(weights.transpose(0, 1, 3, 2), dy).transpose(0, 2, 1, 3)
+    return dq, dk, dv
+
+
+def by_heads(x: Any) -> Any:
+    """(batch, heads, time, features): one matrix for each head."""
+    return x.transpose(0, 2, 1, 3)
+
+
+def attended(time: int, memory: int, causal: bool) -> int:
+    """How many pairs of a query and a key there are, without a mask."""
+    first = min(time, memory)
+    return first * (first + 1) // 2 + (time - first) * memory if causal else time * memory
+
+
+def _product(weights: Any, x: Any) -> Any:
+    """weights @ x, in which a weight of 0 leaves out even what is NaN or infinite; but on a GPU, which the look for them would halt."""
+    if namespace(x) is not np or np.isfinite(x).all():
+        return weights @ x
+    product, present = weights @ np.where(np.isfinite(x), x, 0).astype(x.dtype), np.sign(weights)
+    for sign in (1, -1):
+        for special, places in ((math.inf, x == math.inf), (-math.inf, x == -math.inf), (math.nan, np.isnan(x))):
+            counts = (present == sign).astype(x.dtype) @ places.astype(x.dtype)
+            product = product + np.where(counts > 0, sign * special, 0).astype(x.dtype)
+    return product
+
+
+def _scores(q: Array4, k: Array4, mask: Any, causal: bool) -> Iterator[tuple[slice, Any]]:
+    """Some queries at a time, and their scores (batch, heads, rows, memory): -∞ where a query does not attend."""
+    xp, (batch, time, heads, features), memory = namespace(q), q.shape, k.shape[1]
+    some = max(1, SCORES // (batch * heads * memory))
+    for start in range(0, time, some):
+        rows = slice(start, min(start + some, time))
+        scores = by_heads(q[:, rows]) @ k.transpose(0, 2, 3, 1) * features**-0.5
+        if causal:
+            earlier = xp.arange(memory) <= xp.arange(start, rows.stop)[:, None]
+            scores = xp.where(earlier, scores, -math.inf)
+        if mask is not None:
+            scores = xp.where(mask[:, None, None] if mask.ndim == 2 else mask[:, None, rows], scores, -math.inf)
+        yield rows, scores.astype(q.dtype)

@@ -1,0 +1,76 @@
+"""BatchNorm: every channel is shifted and scaled to mean 0 and variance 1, then by its weight and bias.
+
+mean = Σ x / n        variance = Σ (x - mean)² / n        y = a((x - mean)·weight / √(variance + eps) + bias)
+r = 1/√(variance + eps)      h = (x - mean)·r      dz = dy·a'      dbias = Σ dz      dweight = Σ dz·h
+dx = weight·r·(dz - (dbias + h·dweight) / n)
+
+x, y (*batch, channels), sums over the n rows of all axes but the last; a is an activation. mean and variance (channels), weight and bias
+(channels) or None. Sums in double precision, squares of differences from the mean. Backward computes y again, for the slope of a.
+6 operations per number forward, 10 backward.
+Source: Ioffe and Szegedy 2015, "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift", algorithm 1.
+"""
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from typednn.arrays import AnyArray, Array1, namespace
+from typednn.kernels.activations import IDENTITY, Activation
+
+X = TypeVar("X", bound=AnyArray)
+
+
+def forward(x: X, weight: Array1 | None, bias: Array1 | None, eps: float, activation: Activation = IDENTITY) -> tuple[X, Array1, Array1]:
+    """(y, mean, variance): of the numbers in ``x``; the variance at least in float32, as float16 ends at 65,504."""
+    xp = namespace(x)
+    rows: Any = x.reshape(-1, x.shape[-1])
+    wide = np.result_type(x.dtype, np.float64)
+    mean = rows.mean(axis=0, dtype=wide)
+    variance: Array1 = xp.square(rows - mean).mean(axis=0, dtype=wide).astype(np.result_type(x.dtype, np.float32))
+    mean = mean.astype(x.dtype)
+    return infer(x, mean, variance, weight, bias, eps, activation), mean, variance
+
+
+def infer(
+    x: X, mean: Array1, variance: Array1, weight: Array1 | None, bias: Array1 | None, eps: float, activation: Activation = IDENTITY
+) -> X:
+    """y, with a mean and a variance that are given."""
+    scale = _rate(x, variance, eps)
+    y: X = activation.forward(_moved((x - mean) * (scale if weight is None else weight * scale), bias))
+    return y
+
+
+def backward(
+    next_grad: X,
+    x: AnyArray,
+    mean: Array1,
+    variance: Array1,
+    weight: Array1 | None,
+    bias: Array1 | None,
+    eps: float,
+    activation: Activation = IDENTITY,
+) -> tuple[X, Array1, Array1]:
+    """(dx, dweight, dbias), where mean and variance are those of ``x``."""
+    axes, wide = tuple(range(x.ndim - 1)), np.result_type(x.dtype, np.float64)
+    rate = _rate(x, variance, eps)
+    normal = (x - mean) * rate
+    if activation != IDENTITY:
+        next_grad = activation.backward(next_grad, infer(x, mean, variance, weight, bias, eps, activation))
+    dbias: Array1 = next_grad.sum(axis=axes, dtype=wide).astype(x.dtype)
+    dweight: Array1 = (next_grad * normal).sum(axis=axes, dtype=wide).astype(x.dtype)
+    dx: X = (rate if weight is None else weight * rate) * (next_grad - (dbias + normal * dweight) / (x.size // x.shape[-1]))
+    return dx, dweight, dbias
+
+
+def track(running_mean: Array1, running_var: Array1, mean: Array1, variance: Array1, momentum: float, count: int) -> tuple[Array1, Array1]:
+    """The new running mean and variance: each moves by ``momentum`` of the way to that of ``count`` numbers, the variance without bias."""
+    unbiased = variance * (count / max(count - 1, 1))
+    return running_mean + momentum * (mean - running_mean), running_var + momentum * (unbiased - running_var)
+
+
+def _rate(x: Any, variance: Any, eps: float) -> Any:
+    return (1 / namespace(x).sqrt(variance + eps)).astype(x.dtype)
+
+
+def _moved(x: Any, bias: Array1 | None) -> Any:
+    return x if bias is None else x + bias

@@ -1,0 +1,69 @@
+"""Targets of a classification as rows of probabilities, and what a mean over them divides by.
+
+q[row, c] = weight[c]·((1 - smoothing)·p[row, c] + smoothing/classes)       counted = Σ_row weight[label]
+
+target: a label for each row, whose p is 1 at the label, or p itself, (rows, classes). A row whose label is ``ignore_index`` or no class
+is all zeros. ``weight`` (classes), or None for ones.
+Source: torch.nn.CrossEntropyLoss; smoothing: Szegedy and others, "Rethinking the Inception Architecture for Computer Vision", 2016.
+"""
+
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import Any, Final
+
+import numpy as np
+
+from typednn.arrays import AnyArray, Array2, IntArray1, namespace
+from typednn.kernels.op import op
+
+NONE = -1  # as ``ignore_index``: no class has this label
+
+
+def one_hot(labels: IntArray1, classes: int, dtype: np.dtype[np.floating[Any]], like: AnyArray) -> Array2:
+    """(batch, classes) with 1 at each label, on the device of ``like``, where ``labels`` must be as well.
+
+    A label outside 0 .. classes - 1 gives a row of zeros. It is not refused here, as a check would make
+    a GPU wait; the loss refuses it where it can.
+    """
+    rows: Array2 = (labels[:, None] == namespace(like).arange(classes)).astype(dtype)
+    return rows
+
+
+def probabilities(scores: Array2, target: Any, weight: Any = None, smoothing: float = 0.0, ignore_index: int = NONE) -> Array2:
+    """q, in the dtype of ``scores`` (rows, classes)."""
+    labelled, classes = len(target.shape) == 1, scores.shape[1]
+    rows: Any = one_hot(target, classes, scores.dtype, scores) if labelled else target
+    if smoothing:
+        everywhere: Any = 1.0 if not labelled else _counts(target, classes, ignore_index).astype(scores.dtype)[:, None]
+        rows = rows * (1.0 - smoothing) + everywhere * (smoothing / classes)
+    if weight is not None:
+        rows = rows * weight
+    if labelled and 0 <= ignore_index < classes:
+        rows = rows * (target != ignore_index)[:, None]
+    q: Array2 = rows
+    return q
+
+
+def _counts(labels: Any, classes: int, ignore_index: int) -> Any:
+    """Whether each label is a class that is not ignored."""
+    return (labels >= 0) & (labels < classes) & (labels.astype(np.int64) != ignore_index)
+
+
+def _counted(labels: Any, weight: Any, ignore_index: int, times: int, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """``times``·counted in float64, as float16 ends at 65,504 labels, and its reciprocal in ``dtype``; both of rank 0.
+
+    Without weights every label but ``ignore_index`` counts 1. Where nothing is counted both are 1: a mean of nothing is then 0, and so is
+    its derivative.
+    """
+    xp = namespace(labels)
+    if weight is None:
+        total = (labels.astype(np.int64) != ignore_index).sum(dtype=np.float64)
+    else:
+        counts = _counts(labels, len(weight), ignore_index)
+        total = (weight[xp.where(counts, labels, 0)] * counts).sum(dtype=np.float64)
+    divisor = xp.where(total == 0, 1.0, total * times)
+    return xp.asarray(divisor, dtype=np.float64), xp.asarray(1.0 / divisor, dtype=dtype)
+
+
+counted: Final = op("class_targets.counted", _counted, flops=lambda labels, weight, ignore_index, times, dtype: labels.size)

@@ -1,0 +1,27 @@
+"""ConvTranspose2d: conv2d's derivative by its input, as a forward."""
+
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import Final
+
+from typednn.kernels.conv_transpose2d import cpu, reference
+from typednn.kernels.op import Engine, op
+
+backward: Final = op(
+    "conv_transpose2d.backward",
+    reference.backward,
+    Engine("halide", cpu.backward, "next_grad x weight", plan=cpu.plan_backward),
+    flops=lambda next_grad, x, weight, window: 4 * x.size // x.shape[3] * weight.size,
+)
+forward: Final = op(
+    "conv_transpose2d.forward",
+    reference.forward,
+    Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
+    Engine("blas", cpu.forward_by_products, "x weight bias", plan=cpu.plan_by_products),
+    flops=lambda x, weight, bias, window, shape: 2 * x.size // x.shape[3] * weight.size,
+    keeps="x weight",
+    backward=backward,
+)
+
+__all__ = ["backward", "forward"]

@@ -1,0 +1,48 @@
+"""CosineSimilarity: how far two vectors point apart, before its reduction.
+
+loss = 1 - x·t / (|x|' |t|')       dx = scale·(cos·x/|x|'² where |x| > eps - t/(|x|' |t|'))       |v|' = max(|v|, eps)
+
+x, t (…, features); loss (…), one for each vector along the last axis. Not longer than eps, |x|' is constant, and only the second term is
+left. 6 flops for each number forward, 5 more backward.
+Source: torch.nn.CosineEmbeddingLoss with target 1; eps as in torch.nn.CosineSimilarity.
+"""
+
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import Any, Final
+
+from typednn.arrays import namespace
+from typednn.kernels.op import op
+
+
+def _parts(x: Any, t: Any, eps: float) -> tuple[Any, Any, Any]:
+    """cos, |x|' and |t|', with a last axis of 1."""
+    xp = namespace(x)
+    x_length, t_length = (xp.maximum(xp.sqrt((v * v).sum(axis=-1, keepdims=True)), eps) for v in (x, t))
+    return ((x / x_length) * (t / t_length)).sum(axis=-1, keepdims=True), x_length, t_length
+
+
+def _forward(x: Any, t: Any, eps: float) -> Any:
+    """The loss of each vector."""
+    return 1 - _parts(x, t, eps)[0][..., 0]
+
+
+def _backward(x: Any, t: Any, eps: float, scale: float) -> Any:
+    """The scaled loss by x."""
+    return _slope(x, t, eps, scale, *_parts(x, t, eps))
+
+
+def _slope(x: Any, t: Any, eps: float, scale: float, cos: Any, x_length: Any, t_length: Any) -> Any:
+    along = namespace(x).where(x_length > eps, cos, 0) * (x / x_length)
+    return (along - t / t_length) * (scale / x_length)
+
+
+def _both(x: Any, t: Any, eps: float, scale: float) -> tuple[Any, Any]:
+    parts = _parts(x, t, eps)
+    return 1 - parts[0][..., 0], _slope(x, t, eps, scale, *parts)
+
+
+backward: Final = op("cosine_similarity.backward", _backward, flops=lambda x, *_: 11 * x.size)
+forward: Final = op("cosine_similarity.forward", _forward, flops=lambda x, *_: 6 * x.size, keeps="x t", backward=backward)
+forward_and_backward: Final = op("cosine_similarity.forward_and_backward", _both, flops=lambda x, *_: 11 * x.size)

@@ -1,0 +1,56 @@
+"""Embedding's derivative in Halide: rows of dy are added to the rows of their tokens, a few features at a time.
+
+Each thread has features of its own, and adds in the order of the tokens in double precision, whatever the number of threads.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from typednn.arrays import Array2, Array3, IntArray2
+from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised, type_of
+from typednn.engines.dispatch import FLOAT32
+
+PARALLEL = 1 << 17  # numbers read and written from which a second thread pays
+
+
+def plan(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> Kernel | None:
+    """The kernel of `backward`."""
+    return _backward[vocab, next_grad.shape[2], padding, next_grad.dtype]
+
+
+def backward(planned: Kernel, next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> Array2:
+    """dweight (vocab, features)."""
+    features = next_grad.shape[2]
+    dweight: Array2 = empty((vocab, features), next_grad.dtype)
+    planned.call(next_grad.reshape(-1, features), tokens.reshape(-1).astype(np.int64, copy=False), dweight)
+    return dweight
+
+
+def _build(hl: Any, cpu: Cpu, dy: Any, tokens: Any, vocab: int, features: int, padding: int | None) -> Any:
+    f, v, outer, sums, dweight = hl.Var("f"), hl.Var("v"), hl.Var("outer"), hl.Func("sums"), hl.Func("dweight")
+    place = hl.RDom([(0, tokens.dim(0).extent())])
+    token = hl.cast(hl.Int(32), hl.clamp(tokens[place.x], hl.i64(0), hl.i64(vocab - 1)))
+    sums[f, v] = hl.f64(0)
+    sums[f, token] += hl.cast(hl.Float(64), dy[f, place.x])
+    total = hl.cast(type_of(dy[f, 0]), sums[f, v])
+    dweight[f, v] = total if padding is None else hl.select(v == padding, 0, total)
+
+    lanes = min(cpu.lanes, 1 << (features.bit_length() - 1))
+    dweight.split(f, outer, f, lanes, hl.TailStrategy.ShiftInwards).reorder(f, v, outer).vectorize(f)
+    sums.compute_at(dweight, outer).vectorize(f, lanes)
+    sums.update().reorder(f, place.x).vectorize(f, lanes)
+    dweight.specialize((tokens.dim(0).extent() + vocab) * features >= PARALLEL).parallel(outer)
+    return dweight
+
+
+@specialised("embedding")
+def _backward(vocab: int, features: int, padding: int | None, dtype: Any = FLOAT32) -> Kernel:
+    return kernel(
+        "embedding.backward",
+        _build,
+        inputs=(Array("places", features), Array("places", dtype="int64")),
+        outputs=(Array(vocab, features),),
+        options={"vocab": vocab, "features": features, "padding": padding},
+        dtype=dtype,
+    )

@@ -1,0 +1,33 @@
+"""Embedding: a row of a matrix for each token.
+
+y[b, t] = weight[tokens[b, t]]       dweight[v] = Σ dy[b, t] over all places b, t at which v stands
+
+tokens (batch, time)   weight (vocab, features)   y (batch, time, features). A token outside 0 .. vocab - 1 counts as the nearest one
+inside; the layer refuses it where it can. One addition per number of dy.
+"""
+
+from typing import Any
+
+from typednn.arrays import Array2, Array3, IntArray2, namespace
+
+
+def forward(tokens: IntArray2, weight: Array2) -> Array3:
+    """y (batch, time, features)."""
+    y: Array3 = weight[_inside(tokens, weight.shape[0])]
+    return y
+
+
+def backward(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> Array2:
+    """dweight (vocab, features), summed in double precision in the order of the tokens; 0 in row ``padding``."""
+    xp, features = namespace(next_grad), next_grad.shape[2]
+    places: Any = _inside(tokens, vocab).reshape(-1, 1) * features + xp.arange(features)
+    terms = next_grad.reshape(-1).astype("float64", copy=False)
+    sums = xp.bincount(places.reshape(-1), weights=terms, minlength=vocab * features)
+    dweight: Array2 = sums.reshape(vocab, features).astype(next_grad.dtype)
+    if padding is not None:
+        dweight[padding] = 0
+    return dweight
+
+
+def _inside(tokens: Any, vocab: int) -> Any:
+    return namespace(tokens).clip(tokens, 0, vocab - 1).astype("int64")

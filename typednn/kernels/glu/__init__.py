@@ -1,0 +1,24 @@
+"""GLU: one half of the features, each gated by its partner in the other half."""
+
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import Final
+
+from typednn.kernels.glu import cpu, reference
+from typednn.kernels.op import Engine, op
+
+backward: Final = op(
+    "glu.backward",
+    reference.backward,
+    Engine("halide", cpu.backward, "x next_grad"),
+    flops=lambda next_grad, x: 4 * x.size,
+)
+forward: Final = op(
+    "glu.forward",
+    reference.forward,
+    Engine("halide", cpu.forward, "x"),
+    flops=lambda x: 5 * (x.size // 2),
+    keeps="x",
+    backward=backward,
+)

@@ -1,0 +1,24 @@
+"""LayerNorm and RMSNorm: rows of variance 1, or of mean square 1."""
+
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import Final
+
+from typednn.kernels.layer_norm import cpu, reference
+from typednn.kernels.op import Engine, op
+
+backward: Final = op(
+    "layer_norm.backward",
+    reference.backward,
+    Engine("halide", cpu.backward, "next_grad x weight", plan=cpu.plan_backward),
+    flops=lambda next_grad, x, weight, eps, centred: 16 * x.size,
+)
+forward: Final = op(
+    "layer_norm.forward",
+    reference.forward,
+    Engine("halide", cpu.forward, "x weight bias", plan=cpu.plan),
+    flops=lambda x, weight, bias, eps, centred: 8 * x.size,
+    keeps="x weight",
+    backward=backward,
+)

@@ -1,0 +1,227 @@
+"""LayerNorm and RMSNorm in Halide: each row is read once from memory, forward and backward, and thrice from the cache.
+
+Numbers are taken as differences from a first mean, whose rounding the differences' own mean takes away: a large mean costs no digits.
+A second pass adds the differences, their squares, and what backward needs of them, while the next row is on its way from memory.
+dweight and dbias are sums over pieces of some rows, whatever the number of threads, and the pieces' in double precision.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from typednn.arrays import AnyArray, Array1
+from typednn.engines import Array, Cpu, Kernel, Scalar, empty, kernel, specialised
+from typednn.engines.dispatch import FLOAT32
+from typednn.kernels.softmax.cpu import across, by_rows, total
+
+X = TypeVar("X", bound=AnyArray)
+
+_PIECE = 1 << 15  # numbers of x in a piece of rows, about: with dy and dx they stay in the cache
+_AHEAD_FROM = 256  # features: the processor itself fetches shorter rows ahead
+_FEW = 256  # vectors of running sums up to which a row is added in one go
+
+
+def _by_pairs(terms: list[Any]) -> Any:
+    """The sum of two or four terms."""
+    return terms[0] if len(terms) == 1 else _by_pairs(terms[::2]) + _by_pairs(terms[1::2])
+
+
+def _in_row(of: Any, b: Any, at: Any) -> Any:
+    return of[at, b]
+
+
+def _sums(
+    hl: Any, cpu: Cpu, name: str, values: Callable[[Any, Any], list[Any]], features: int, func: Any, b: Any, ahead: tuple[Any, ...] = ()
+) -> list[Any]:
+    """The sums over f of values(f, b), in one pass for each row ``b`` of ``func``; meanwhile the next row of ``ahead`` is fetched."""
+    number, lane = len(values(0, b)), hl.Var("lane")
+    # Running sums of several vectors, in half of the registers.
+    lanes = cpu.lanes * (max(min(4, cpu.registers // (2 * number)), 1) if features >= 16 * cpu.lanes else 1)
+    full = features // lanes
+
+    def one_of(k: int, at: Any, row: Any) -> Any:
+        return values(at, row)[k]
+
+    if not 1 < full <= _FEW:
+        return [total(hl, cpu, f"{name}_{k}", partial(one_of, k), features, func, b)[b] for k in range(number)]
+
+    def together(each: list[Any]) -> Any:
+        return hl.Tuple(each) if number > 1 else each[0]
+
+    def on_stack(each: Any, width: int) -> Any:
+        return each.compute_at(func, b).store_in(hl.MemoryType.Stack).bound(lane, 0, width)
+
+    running, vector = hl.Func(f"{name}_running"), hl.RDom([(1, full - 1)])
+
+    def lane_of(k: int, at: Any) -> Any:
+        return running[at, b][k] if number > 1 else running[at, b]
+
+    running[lane, b] = together(values(lane, b))
+    more = values(lane + vector.x * lanes, b)
+    running[lane, b] = together([lane_of(k, lane) + term for k, term in enumerate(more)])
+    on_stack(running, lanes).vectorize(lane, cpu.lanes).unroll(lane)
+    update = running.update().reorder(lane, vector.x).vectorize(lane, cpu.lanes).unroll(lane)
+    for each in ahead if features >= _AHEAD_FROM else ():
+        # As many steps ahead as a row has: the same place of the next row. Exact types select the overload for inputs.
+        update.prefetch(each, hl.VarOrRVar(lane), hl.VarOrRVar(vector.x), hl.Expr(full), hl.PrefetchBoundStrategy.NonFaulting)
+    found: list[Any] = []
+    for k in range(number):
+        # Four lanes at a time, in vectors: strict arithmetic would add all of them one after another.
+        width, added = lanes, partial(lane_of, k)
+        while width > 4:
+            width //= 4
+            quarter = hl.Func(f"{name}_{k}_{width}")
+            quarter[lane, b] = _by_pairs([added(lane + width * place) for place in range(4)])
+            on_stack(quarter, width).vectorize(lane, width)
+            added = partial(_in_row, quarter, b)
+        result = hl.Func(f"{name}_{k}")
+        result[b] = _by_pairs([added(place) for place in range(width)])
+        if features % lanes:
+            rest = hl.RDom([(full * lanes, features % lanes)])
+            result[b] += values(rest.x, b)[k]
+            result.update().atomic().vectorize(rest.x, features % lanes)
+        found.append(result.compute_at(func, b)[b])
+    return found
+
+
+def _statistics(
+    hl: Any, cpu: Cpu, x: Any, eps: Any, features: int, centred: bool, func: Any, b: Any, next_grad: Any = None, weight: Any = None
+) -> list[Any]:
+    """Of each row ``b`` of ``func``: the rate, and the mean in two parts if there is one; with ``next_grad`` the means of g·h and g."""
+    size, mean, rest, rate = hl.cast(x.type(), features), hl.Func("mean"), hl.Func("rest"), hl.Func("rate")
+    if centred:
+        mean[b] = _sums(hl, cpu, "sum", lambda at, row: [x[at, row]], features, func, b)[0] / size
+        mean.compute_at(func, b)
+
+    def terms(at: Any, row: Any) -> list[Any]:
+        moved = hl.strict_float(x[at, row] - mean[row]) if centred else x[at, row]
+        factors = [moved] if next_grad is None else [moved, next_grad[at, row] * weight[at]]
+        return [each * moved for each in factors] + (factors if centred else [])
+
+    ahead = (x,) if next_grad is None else (x, next_grad)
+    means = [each / size for each in _sums(hl, cpu, "sums", terms, features, func, b, ahead)]
+    products, alone = (means[: len(means) // 2], means[len(means) // 2 :]) if centred else (means, [])
+    variance = products[0]
+    if centred:
+        rest[b] = alone[0]
+        rest.compute_at(func, b)
+        # Rounding may leave less than 0. The bound is for an infinite variance, where rest² may be infinite too.
+        variance = hl.max(variance - hl.min(rest[b] * rest[b], hl.cast(x.type(), hl.f64(1e36))), 0)
+        products = [each - rest[b] * by_itself for each, by_itself in zip(products, alone, strict=True)]
+    rate[b] = 1 / hl.sqrt(variance + eps)
+    rate.compute_at(func, b)
+    return [rate[b], *([mean[b], rest[b]] if centred else []), *(each * rate[b] for each in products[1:]), *alone[1:]]
+
+
+def _normal(hl: Any, x: Any, statistics: Any) -> Any:
+    """h of a number; strictly in this order."""
+    if len(statistics) == 1:
+        return x * statistics[0]
+    rate, mean, rest = statistics
+    return hl.strict_float(hl.strict_float(x - mean) - rest) * rate
+
+
+def _build_forward(hl: Any, cpu: Cpu, x: Any, weight: Any, bias: Any, eps: Any, features: int, centred: bool) -> Any:
+    f, b, y = hl.Var("f"), hl.Var("b"), hl.Func("y")
+    statistics = _statistics(hl, cpu, x, eps, features, centred, y, b)
+    y[f, b] = _normal(hl, x[f, b], statistics) * weight[f] + bias[f]
+    return by_rows(hl, cpu, y, f, b, x.dim(1).extent(), features)
+
+
+def _build_backward(hl: Any, cpu: Cpu, next_grad: Any, x: Any, weight: Any, eps: Any, features: int, centred: bool) -> Any:
+    f, b, p, in_piece = hl.Var("f"), hl.Var("b"), hl.Var("p"), hl.Var("in_piece")
+    count, double = x.dim(1).extent(), hl.Float(64)
+    rows = min(max(_PIECE // features, 4), 128)
+    lanes, guard, parts = min(cpu.lanes, features), hl.TailStrategy.GuardWithIf, 3 if centred else 1
+
+    stats, dx = hl.Func("stats"), hl.Func("dx")
+    stats[b] = hl.Tuple(_statistics(hl, cpu, x, eps, features, centred, stats, b, next_grad, weight))
+
+    def normal(row: Any) -> Any:
+        return _normal(hl, x[f, row], [stats[row][part] for part in range(parts)])
+
+    inner = next_grad[f, b] * weight[f] - normal(b) * stats[b][parts]
+    dx[f, b] = (inner - stats[b][parts + 1] if centred else inner) * stats[b][0]
+
+    running, pieces, row = hl.Func("running"), hl.Func("pieces"), hl.RDom([(0, rows)])
+    row.where(p * rows + row.x < count)
+    at = hl.unsafe_promise_clamped(p * rows + row.x, 0, count - 1)
+    zero = hl.cast(x.type(), 0)
+    running[f, p] = hl.Tuple([zero, zero])
+    running[f, p] = hl.Tuple([running[f, p][0] + next_grad[f, at] * normal(at), running[f, p][1] + next_grad[f, at]])
+    pieces[f, p] = hl.Tuple([running[f, p][0], running[f, p][1]])
+
+    # One loop over pieces computes the rows' numbers, then the sums over rows in registers, then dx, while the piece is in the cache.
+    wide, tile = lanes * min(4 if cpu.registers >= 32 else 2, features // lanes), hl.Var("tile")
+    pieces.compute_root().split(f, tile, f, wide, hl.TailStrategy.ShiftInwards).vectorize(f, lanes).parallel(p)
+    running.compute_at(pieces, tile).store_in(hl.MemoryType.Stack).vectorize(f, lanes).unroll(f)
+    running.update().reorder(f, row.x).vectorize(f, lanes).unroll(f)
+    across(hl, cpu, dx.split(b, p, in_piece, rows, guard), f, features).parallel(p)
+    dx.compute_with(pieces, p)
+    stats.compute_at(pieces, p)
+
+    def over_pieces(name: str, place: int) -> Any:
+        summed, given, piece = hl.Func(f"{name}_summed"), hl.Func(name), hl.RDom([(0, (count + rows - 1) / rows)])
+        summed[f] = hl.f64(0)
+        summed[f] += hl.cast(double, pieces[f, piece.x][place])
+        across(hl, cpu, summed.compute_root(), f, features)
+        summed.update().reorder(f, piece.x).vectorize(f, lanes, guard)
+        given[f] = hl.cast(x.type(), summed[f])
+        return across(hl, cpu, given.compute_root(), f, features)
+
+    return [dx, over_pieces("dweight", 0), over_pieces("dbias", 1)]
+
+
+class Kernels(NamedTuple):
+    """For rows of so many features."""
+
+    forward: Kernel
+    backward: Kernel
+
+
+@specialised("layer_norm")
+def kernels(features: int, centred: bool, dtype: Any = FLOAT32) -> Kernels:
+    """Forward and backward."""
+    rows, learnt, of_features = Array("rows", features), Array(features, parameter=True), Array(features)
+    options = {"features": features, "centred": centred}
+    inputs = rows, learnt, learnt, Scalar()
+    outputs = rows, of_features, of_features
+    return Kernels(
+        kernel("layer_norm.forward", _build_forward, inputs=inputs, outputs=(rows,), options=options, dtype=dtype),
+        kernel(
+            "layer_norm.backward", _build_backward, inputs=(rows, rows, learnt, Scalar()), outputs=outputs, options=options, dtype=dtype
+        ),
+    )
+
+
+def plan(x: AnyArray, weight: Array1 | None, bias: Array1 | None, eps: float, centred: bool) -> Kernels | None:
+    """The kernels for these rows; None where there are none."""
+    return kernels[x.shape[-1], centred, x.dtype]
+
+
+def plan_backward(next_grad: AnyArray, x: AnyArray, weight: Array1 | None, eps: float, centred: bool) -> Kernels | None:
+    """As `plan`."""
+    return kernels[x.shape[-1], centred, x.dtype] if next_grad.shape == x.shape else None
+
+
+def forward(planned: Kernels, x: X, weight: Array1 | None, bias: Array1 | None, eps: float, centred: bool) -> X:
+    """y, shaped like x."""
+    rows, features = (-1, x.shape[-1]), x.shape[-1]
+    y: X = empty(x.shape, x.dtype)
+    ones: Any = np.ones(features, x.dtype) if weight is None else weight
+    zeros: Any = np.zeros(features, x.dtype) if bias is None else bias
+    planned.forward.call(x.reshape(rows), ones, zeros, eps, y.reshape(rows))
+    return y
+
+
+def backward(planned: Kernels, next_grad: X, x: AnyArray, weight: Array1 | None, eps: float, centred: bool) -> tuple[X, Array1, Array1]:
+    """(dx, dweight, dbias)."""
+    rows, features = (-1, x.shape[-1]), x.shape[-1]
+    dx: X = empty(x.shape, x.dtype)
+    dweight: Array1 = empty((features,), x.dtype)
+    dbias: Array1 = empty((features,), x.dtype)
+    ones: Any = np.ones(features, x.dtype) if weight is None else weight
+    planned.backward.call(next_grad.reshape(rows), x.reshape(rows), ones, eps, dx.reshape(rows), dweight, dbias)
+    return dx, dweight, dbias

@@ -1,0 +1,57 @@
+"""LayerNorm and RMSNorm: every row is scaled to variance 1, or mean square 1, then by weight and bias.
+
+mean = Σ x / n, or 0 for RMSNorm        r = 1/√(Σ (x - mean)² / n + eps)        h = (x - mean)·r        y = h·weight + bias
+g = dy·weight        dx = r·(g - Σ g / n - h·Σ g·h / n), without Σ g for RMSNorm        dweight = Σ dy·h        dbias = Σ dy
+
+x, y (*batch, features); mean and r of each row of n features, computed again by backward; weight and bias (features) or None.
+8 operations per number forward, 16 backward.
+Sources: Ba, Kiros and Hinton 2016, "Layer Normalization", eqs 2-4; Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", eq 4.
+"""
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from typednn.arrays import AnyArray, Array1, namespace
+
+X = TypeVar("X", bound=AnyArray)
+
+
+def forward(x: X, weight: Array1 | None, bias: Array1 | None, eps: float, centred: bool = True) -> X:
+    """y, shaped like x; ``centred``: LayerNorm, else RMSNorm."""
+    y: Any = _normal(x, eps, centred)[0]
+    if weight is not None:
+        y = y * weight
+    return y if bias is None else y + bias  # type: ignore[no-any-return]
+
+
+def backward(next_grad: X, x: AnyArray, weight: Array1 | None, eps: float, centred: bool = True) -> tuple[X, Array1, Array1]:
+    """(dx, dweight, dbias)."""
+    normal, rate = _normal(x, eps, centred)
+    by_normal: Any = next_grad if weight is None else next_grad * weight
+    inner = by_normal - normal * _mean(by_normal * normal)
+    if centred:
+        inner = inner - _mean(by_normal)
+    axes = tuple(range(x.ndim - 1))
+    dx: X = inner * rate
+    dweight: Array1 = _sum(next_grad * normal, axes)
+    return dx, dweight, _sum(next_grad, axes)
+
+
+def _normal(x: Any, eps: float, centred: bool) -> tuple[Any, Any]:
+    """h and r."""
+    if centred:
+        x = (x - x.mean(axis=-1, keepdims=True, dtype=np.result_type(x.dtype, np.float64))).astype(x.dtype)  # a large mean costs no digits
+    xp = namespace(x)
+    squares = xp.square(x, dtype=np.result_type(x.dtype, np.float32))  # float16 ends at 65,504
+    rate = (1 / xp.sqrt(_mean(squares) + eps)).astype(x.dtype)
+    return x * rate, rate
+
+
+def _mean(x: Any) -> Any:
+    """Of each row, added in double precision."""
+    return x.mean(axis=-1, keepdims=True, dtype=np.result_type(x.dtype, np.float64)).astype(x.dtype)
+
+
+def _sum(x: Any, axes: tuple[int, ...]) -> Any:
+    return x.sum(axis=axes, dtype=np.result_type(x.dtype, np.float64)).astype(x.dtype)

@@ -1,0 +1,25 @@
+"""LogSoftmax: the logarithms of the distribution that softmax makes of a row."""
+
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import Final
+
+from typednn.kernels.log_softmax import cpu, reference
+from typednn.kernels.op import Engine, op
+from typednn.kernels.softmax import cpu as softmax
+
+backward: Final = op(
+    "log_softmax.backward",
+    reference.backward,
+    Engine("halide", softmax.backward, "next_grad y", same_shape=True, plan=cpu.plan),
+    flops=lambda next_grad, y: 4 * y.size,
+)
+forward: Final = op(
+    "log_softmax.forward",
+    reference.forward,
+    Engine("halide", softmax.forward, "x", plan=cpu.plan),
+    flops=lambda x: 6 * x.size,
+    keeps="y",
+    backward=backward,
+)

@@ -1,0 +1,49 @@
+"""NLL: the negative log-probability of each label, before its reduction.
+
+loss = -q·x, 0 where q is 0, even for x = -inf       dx = -q·scale
+
+x (rows, classes) holds log-probabilities, the target a label for each row; q is 1 at the label, or its class's weight, and a row of zeros
+for a label that is ignored or no class (`typednn.kernels.class_targets`). A few operations for each number.
+Source: torch.nn.NLLLoss.
+"""
+
+# Lambdas take the arguments of the op.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from typing import Any, Final
+
+from typednn.arrays import Array2, IntArray1, namespace
+from typednn.kernels.class_targets import NONE, probabilities
+from typednn.kernels.op import op
+
+
+def _forward(log_probabilities: Array2, target: IntArray1, weight: Any = None, ignore_index: int = NONE) -> Array2:
+    """The loss of each row and class."""
+    return _loss(log_probabilities, probabilities(log_probabilities, target, weight, 0.0, ignore_index))
+
+
+def _loss(x: Any, q: Any) -> Array2:
+    loss: Array2 = namespace(x).where(q == 0, 0, x) * -q
+    return loss
+
+
+def _backward(log_probabilities: Array2, target: IntArray1, scale: Any, weight: Any = None, ignore_index: int = NONE) -> Array2:
+    """The scaled loss by each log-probability."""
+    grad: Array2 = probabilities(log_probabilities, target, weight, 0.0, ignore_index) * -scale
+    return grad
+
+
+def _both(log_probabilities: Array2, target: IntArray1, scale: Any, weight: Any = None, ignore_index: int = NONE) -> tuple[Array2, Array2]:
+    q = probabilities(log_probabilities, target, weight, 0.0, ignore_index)
+    return _loss(log_probabilities, q), q * -scale
+
+
+backward: Final = op("nll.backward", _backward, flops=lambda log_probabilities, *_: log_probabilities.size)
+forward: Final = op(
+    "nll.forward",
+    _forward,
+    flops=lambda log_probabilities, *_: 2 * log_probabilities.size,
+    keeps="log_probabilities target weight",
+    backward=backward,
+)
+forward_and_backward: Final = op("nll.forward_and_backward", _both, flops=lambda log_probabilities, *_: 3 * log_probabilities.size)

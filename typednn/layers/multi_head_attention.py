@@ -1,0 +1,150 @@
+"""MultiHeadAttention: every position of a sequence reads from the others, or from a second sequence, what its query asks for.
+
+q = x W_qᵀ + b_q     k = m W_kᵀ + b_k     v = m W_vᵀ + b_v     a = softmax(q kᵀ/√(embed_dim/num_heads)) v, in each head     y = a W_oᵀ + b_o
+
+x, y (batch, time, embed_dim)   m, which is x itself unless ``memory`` is given (batch, memory, kdim)   weights (out, in)
+in_proj_weight (3·embed_dim, embed_dim) is W_q, W_k and W_v, one after another; with another ``kdim`` they are three. in_proj_bias is b_q,
+b_k, b_v. Keeps x, m and mask by reference, q, k, v and a, and one number for each query of each head: no scores.
+8·batch·time·embed_dim² + 4·batch·time·memory·embed_dim flops forward, half of the second part where causal; up to 2.5 times that backward.
+The fast kernels take heads whose features are a multiple of 8, and 16 positions or more; all else runs on the reference.
+Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2; initial values as torch.nn.MultiheadAttention.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from jaxtyping import Bool, Float
+
+from typednn.arguments import flag, integer
+from typednn.arrays import AnyBoolArray, Array1, Array2, Array3, Array4
+from typednn.contracts.protocols import Incremental
+from typednn.errors import ArgumentError, ShapeError, explain
+from typednn.kernels import attention
+from typednn.kernels.attention import projections
+from typednn.kernels.concat import join, split
+from typednn.kernels.reshape import reshape
+from typednn.layer import Layer, S
+from typednn.module.fields import Kept, Parameter
+from typednn.module.gradients import Gradient
+from typednn.random import Initialiser, Rng, initialiser
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MultiHeadAttentionGrad(Gradient, inputs=("input", "memory", "mask")):
+    """The loss's derivative by each quantity, under that quantity's own name; a mask has none."""
+
+    input: Float[Array3, "batch time embed_dim"]
+    memory: Float[Array3, "batch memory kdim"] | None
+    mask: None
+    in_proj_weight: Float[Array2, "three_embed_dim embed_dim"] | None
+    q_proj_weight: Float[Array2, "embed_dim embed_dim"] | None
+    k_proj_weight: Float[Array2, "embed_dim kdim"] | None
+    v_proj_weight: Float[Array2, "embed_dim kdim"] | None
+    in_proj_bias: Float[Array1, " three_embed_dim"] | None
+    out_proj_weight: Float[Array2, "embed_dim embed_dim"]
+    out_proj_bias: Float[Array1, " embed_dim"] | None
+
+
+@final
+class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incremental[tuple[Array4, Array4]]):
+    """``forward(x)`` attends to x itself, ``forward(x, memory)`` to a second sequence, whose features are ``kdim`` (default: embed_dim).
+    ``mask`` is true where a position may be attended to, for all queries, (batch, memory), or for each, (batch, time, memory);
+    PyTorch's masks are true where it may not. What attends to nothing gives the output's bias. ``causal``: no position attends to later
+    ones. ``rotary``: q and k are turned by angles that grow with position. PyTorch's ``out_proj.weight`` is out_proj_weight here.
+    """
+
+    in_proj_weight: Parameter[Float[Array2, "3*{self.embed_dim} {self.embed_dim}"] | None]
+    q_proj_weight: Parameter[Float[Array2, "{self.embed_dim} {self.embed_dim}"] | None]
+    k_proj_weight: Parameter[Float[Array2, "{self.embed_dim} {self.kdim}"] | None]
+    v_proj_weight: Parameter[Float[Array2, "{self.embed_dim} {self.kdim}"] | None]
+    in_proj_bias: Parameter[Float[Array1, "3*{self.embed_dim}"] | None]
+    out_proj_weight: Parameter[Float[Array2, "{self.embed_dim} {self.embed_dim}"]]
+    out_proj_bias: Parameter[Float[Array1, " {self.embed_dim}"] | None]
+    _x: Kept[Float[Array3, "batch time {self.embed_dim}"]]
+    _memory: Kept[Float[Array3, "batch memory {self.kdim}"] | None]
+    _mask: Kept[Bool[AnyBoolArray, "batch ... memory"] | None]
+    _attended: Kept[tuple[Any, ...]]
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        bias: bool = True,
+        kdim: int | None = None,
+        causal: bool = False,
+        rotary: bool = False,
+        in_proj_init: str | Initialiser = "xavier_uniform",
+        out_proj_init: str | Initialiser = "kaiming_uniform",
+        rng: Rng | None = None,
+    ) -> None:
+        where = "MultiHeadAttention"
+        self.embed_dim: int = integer(where, "embed_dim", embed_dim)
+        self.num_heads: int = integer(where, "num_heads", num_heads)
+        self.kdim: int = self.embed_dim if kdim is None else integer(where, "kdim", kdim)
+        self.causal: bool = flag("MultiHeadAttention", "causal", causal)
+        self.rotary: bool = flag("MultiHeadAttention", "rotary", rotary)
+        projections.check_heads(where, self.embed_dim, self.num_heads, self.rotary)
+        each = projections.of_its_own(initialiser(in_proj_init, "in_proj_init"))
+        self.initialise_with(in_proj_weight=each, q_proj_weight=each, k_proj_weight=each, v_proj_weight=each, in_proj_bias="zeros")
+        self.initialise_with(out_proj_weight=projections.of_its_own(initialiser(out_proj_init, "out_proj_init")), out_proj_bias="zeros")
+        if self.kdim == self.embed_dim:
+            self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
+        else:
+            self.in_proj_weight = None
+        if not bias:
+            self.in_proj_bias = self.out_proj_bias = None
+        if rng is not None:
+            self.init(rng)
+
+    def forward(
+        self,
+        x: Float[Array3, "batch time {self.embed_dim}"],
+        memory: Float[Array3, "batch memory {self.kdim}"] | None = None,
+        mask: Bool[AnyBoolArray, "batch ... memory"] | None = None,
+    ) -> Float[Array3, "batch time {self.embed_dim}"]:
+        if memory is None and self.kdim != self.embed_dim:
+            raise ShapeError(explain(f"{self.label()}.forward", f"needs a memory of kdim={self.kdim} features", "none"), self)
+        attended = x if memory is None else memory
+        projections.check_mask(self, mask, x, attended)
+        q, k, v = projections.projected(x, attended, *self._projections(), self.num_heads, self.rotary)
+        y, log_sums = attention.forward(q, k, v, mask, self.causal)
+        self._x, self._memory, self._mask, self._attended = x, memory, mask, (q, k, v, y, log_sums)
+        mixed: Array3 = projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape)
+        return mixed
+
+    def backward(self, next_grad: Float[Array3, "batch time {self.embed_dim}"]) -> MultiHeadAttentionGrad:
+        q, k, v, y, log_sums = self._attended
+        dy, dout_weight, dout_bias = projections.mapped_backward(next_grad, y, self.out_proj_weight)
+        derivatives = attention.backward(dy, q, k, v, self._mask, y, log_sums, self.causal)
+        weights = self._projections()[0]
+        (dq, dk, dv), dbias, dx, dmemory = projections.projected_backward(derivatives, self._x, self._memory, weights, self.rotary)
+        packed, biased = self.in_proj_weight is not None, self.in_proj_bias is not None
+        dweights: tuple[Any, Any, Any, Any] = (join(0, dq, dk, dv), None, None, None) if packed else (None, dq, dk, dv)
+        return MultiHeadAttentionGrad(dx, dmemory, None, *dweights, dbias if biased else None, dout_weight, dout_bias if biased else None)
+
+    def step(
+        self,
+        x: Float[Array2, "batch {self.embed_dim}"],
+        state: tuple[Float[Array4, "batch past heads features"], Float[Array4, "batch past heads features"]] | None = None,
+    ) -> tuple[
+        Float[Array2, "batch {self.embed_dim}"],
+        tuple[Float[Array4, "batch time heads features"], Float[Array4, "batch time heads features"]],
+    ]:
+        if not self.causal:
+            raise ArgumentError(explain(f"{self.label()}.step", "needs causal=True: no later position is known", "causal=False"), "causal")
+        one, past = reshape(x, (len(x), 1, self.embed_dim)), 0 if state is None else state[0].shape[1]
+        q, k, v = projections.projected(one, one, *self._projections(), self.num_heads, self.rotary, past)
+        if state is not None:
+            k, v = join(1, state[0], k), join(1, state[1], v)
+        y, _ = attention.forward(q, k, v)
+        return projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape), (k, v)
+
+    def _projections(self) -> tuple[Sequence[Array2], Sequence[Array1 | None]]:
+        """The weights and the biases of q, k and v."""
+        sizes, packed = (self.embed_dim,) * 3, self.in_proj_weight
+        apart: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        biases = (None, None, None) if self.in_proj_bias is None else split(0, self.in_proj_bias, sizes)
+        return apart if packed is None else split(0, packed, sizes), biases

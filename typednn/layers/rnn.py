@@ -1,0 +1,94 @@
+"""RNN: a recurrent layer without gates, Elman's.
+
+h_t = act(x_t W_ihᵀ + b_ih + h_(t-1) W_hhᵀ + b_hh)     y_t = h_t     act: tanh, or max(·, 0)
+
+x (batch, time, input_size)   y (batch, time, hidden_size)   weight_ih (hidden, input)   weight_hh (hidden, hidden)   biases (hidden)
+The state before the first step is 0. Keeps x, by reference, and of each step its output.
+2·batch·time·hidden·(input + hidden) flops forward, twice that backward.
+Source: Elman 1990, "Finding Structure in Time"; formulas and initial values of torch.nn.RNN, whose weight_ih_l0 is weight_ih here. Its
+layers and directions are layers of their own: stack them.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+from jaxtyping import Float, Integer
+
+from typednn.arguments import choice, integer
+from typednn.arrays import Array1, Array2, Array3, IntArray1
+from typednn.contracts.protocols import Incremental
+from typednn.contracts.ranges import check_range
+from typednn.kernels import recurrent
+from typednn.layer import Layer, S
+from typednn.module.fields import Kept, Parameter
+from typednn.module.gradients import Gradient
+from typednn.random import Rng, Uniform
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RNNGrad(Gradient, inputs=("input", "lengths")):
+    """The loss's derivative by each quantity, under that quantity's own name; lengths have none."""
+
+    input: Float[Array3, "batch time input_size"]
+    lengths: None
+    weight_ih: Float[Array2, "hidden_size input_size"]
+    weight_hh: Float[Array2, "hidden_size hidden_size"]
+    bias_ih: Float[Array1, " hidden_size"] | None
+    bias_hh: Float[Array1, " hidden_size"] | None
+
+
+@final
+class RNN(Layer[Array3, Array3, RNNGrad, S], Incremental[Array2]):
+    """Whole sequences; ``step`` reads one position, its state is the output before.
+
+    ``lengths`` of the sequences: from there on a sequence is padding, which is not read, and gives zeros.
+    """
+
+    weight_ih: Parameter[Float[Array2, "{self.hidden_size} {self.input_size}"]]
+    weight_hh: Parameter[Float[Array2, "{self.hidden_size} {self.hidden_size}"]]
+    bias_ih: Parameter[Float[Array1, " {self.hidden_size}"] | None]
+    bias_hh: Parameter[Float[Array1, " {self.hidden_size}"] | None]
+    _x: Kept[Float[Array3, "batch time {self.input_size}"]]
+    _lengths: Kept[Integer[IntArray1, " batch"] | None]
+    _kept: Kept[Float[Array3, "steps batch kept"]]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        nonlinearity: Literal["tanh", "relu"] = "tanh",
+        bias: bool = True,
+        rng: Rng | None = None,
+    ) -> None:
+        self.input_size: int = integer("RNN", "input_size", input_size)
+        self.hidden_size: int = integer("RNN", "hidden_size", hidden_size)
+        self.nonlinearity: Literal["tanh", "relu"] = choice("RNN", "nonlinearity", nonlinearity, ("tanh", "relu"))
+        bound = self.hidden_size**-0.5
+        self.initialise_with(**dict.fromkeys(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), Uniform(-bound, bound)))
+        if not bias:
+            self.bias_ih = self.bias_hh = None
+        if rng is not None:
+            self.init(rng)
+
+    def forward(
+        self, x: Float[Array3, "batch time {self.input_size}"], lengths: Integer[IntArray1, " batch"] | None = None
+    ) -> Float[Array3, "batch time {self.hidden_size}"]:
+        check_range(self, "lengths", lengths, 1, x.shape[1])
+        y, kept = recurrent.forward(x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, lengths, self.nonlinearity)
+        self._x, self._lengths, self._kept = x, lengths, kept
+        return y
+
+    def backward(self, next_grad: Float[Array3, "batch time {self.hidden_size}"]) -> RNNGrad:
+        dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh = recurrent.backward(
+            next_grad, self._x, self.weight_ih, self.weight_hh, self._kept, self._lengths, self.nonlinearity
+        )
+        biases = (None, None) if self.bias_ih is None else (dbias_ih, dbias_hh)
+        return RNNGrad(dx, None, dweight_ih, dweight_hh, *biases)
+
+    def step(
+        self, x: Float[Array2, "batch {self.input_size}"], state: Float[Array2, "batch {self.hidden_size}"] | None = None
+    ) -> tuple[Float[Array2, "batch {self.hidden_size}"], Float[Array2, "batch {self.hidden_size}"]]:
+        hidden, _ = recurrent.step(x, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, state, None, self.nonlinearity)
+        return hidden, hidden

@@ -1,0 +1,40 @@
+"""Weights of classes, as arguments of losses."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import number
+from typednn.arrays import device_of
+from typednn.backends import to_device
+from typednn.errors import ArgumentError, explain
+
+Weight = Sequence[float] | npt.NDArray[np.floating[Any]] | None
+
+
+def checked_weight(where: str, weight: Any, name: str = "weight") -> tuple[float, ...] | None:
+    """One number of at least 0 for each class, or None."""
+    if weight is None:
+        return None
+    flat = getattr(weight, "ndim", 1) == 1 and is_list(weight) and not any(map(is_list, weight))
+    if not flat or not len(weight):
+        raise ArgumentError(explain(where, f"{name} must be a list of one number per class", repr(weight)), name)
+    return tuple(number(where, f"each {name}", each, least=0.0, argument=name) for each in weight)
+
+
+def is_list(weight: Any) -> bool:
+    """Whether ``weight`` was meant as several numbers."""
+    lists: Any = list, tuple, np.ndarray
+    return isinstance(weight, lists)
+
+
+def weights_for(where: str, weight: tuple[float, ...] | None, prediction: Any, name: str = "weight") -> Any:
+    """The weights in the dtype of ``prediction`` (…, classes) and on its device; None if there are none."""
+    if weight is None:
+        return None
+    classes = prediction.shape[-1]
+    if len(weight) != classes:
+        raise ArgumentError(explain(where, f"{name} has one number per class, {classes}", str(len(weight))), name)
+    return to_device(np.asarray(weight, prediction.dtype), device_of(prediction))

@@ -1,0 +1,127 @@
+"""Text from a language model: token after token, each drawn from what the model says comes next.
+
+p = softmax(scores/temperature), of the ``top_k`` likeliest tokens, of the fewest that together have ``top_p``
+
+The context's keys and values are kept, so a token costs one position. Once the model's positions are used up, the context is its last
+``n_positions`` tokens, which are then read anew for each token, as each stands at another position than before.
+Sources: top-k: Fan et al. 2018, "Hierarchical Neural Story Generation"; top-p: Holtzman et al. 2020, "The Curious Case of Neural Text
+Degeneration".
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from typednn.arguments import integer, number
+from typednn.arrays import Array2, IntArray1, IntArray2
+from typednn.backends import to_device, to_numpy
+from typednn.errors import ArgumentError, explain
+from typednn.models.gpt2 import GPT2, Cache
+from typednn.random import Rng
+
+
+def generate(
+    model: GPT2,
+    prompt: IntArray2,
+    max_new_tokens: int,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    stop: Collection[int] = (),
+    rng: Rng | None = None,
+) -> IntArray2:
+    """``prompt`` (batch, time) and behind it up to ``max_new_tokens`` more, as `stream` gives them."""
+    drawn = [*stream(model, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop, rng=rng)]
+    whole: IntArray2 = np.concatenate([_tokens(model, prompt), *(tokens[:, None] for tokens in drawn)], axis=1)
+    return whole
+
+
+def stream(
+    model: GPT2,
+    prompt: IntArray2,
+    max_new_tokens: int,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    stop: Collection[int] = (),
+    rng: Rng | None = None,
+) -> Iterator[IntArray1]:
+    """The next token of each prompt (batch), as soon as it is drawn; the prompts are of one length.
+
+    ``temperature`` 0 takes the likeliest token, of equals the first. A text ends with a token of ``stop``, which repeats until all have
+    ended. The model is in eval meanwhile, so what forward kept is gone. Arguments are checked at the call, before the first token.
+    """
+    context = _tokens(model, prompt)
+    count = integer("generate", "max_new_tokens", max_new_tokens, least=0)
+    heat = number("generate", "temperature", temperature, least=0.0)
+    kept = None if top_k is None else integer("generate", "top_k", top_k)
+    mass = None if top_p is None else number("generate", "top_p", top_p, least=0.0, most=1.0)
+    ends = [integer("generate", "stop", token, least=0) for token in stop]
+    if heat and rng is None:
+        raise ArgumentError(explain("generate", "drawing needs rng", "None", "give a NumPy Generator, or temperature=0"), "rng")
+    return _drawn(model, context, count, ends, partial(_choice, temperature=heat, top_k=kept, top_p=mass, rng=rng))
+
+
+def _drawn(model: GPT2, context: IntArray2, count: int, ends: list[int], choose: Callable[[Array2], IntArray1]) -> Iterator[IntArray1]:
+    state: tuple[Cache, ...] = ()
+    was, ended = model.training, np.zeros(len(context), bool)
+    model.eval()
+    try:
+        unread = context[:, -model.n_positions :]
+        for _ in range(count):
+            if state and state[0][0].shape[1] == model.n_positions:  # all positions are used up
+                scores: Array2 = model.forward(_on(model, context[:, -model.n_positions :]))[:, -1]
+            else:
+                *earlier, last = unread.T
+                for token in earlier:
+                    _, state = model.step(_on(model, token), state)
+                scores, state = model.step(_on(model, last), state)
+            tokens = np.where(ended, context[:, -1], choose(to_numpy(scores)))
+            yield tokens
+            ended |= np.isin(tokens, ends)
+            if ended.all():
+                return
+            unread = tokens[:, None]
+            context = np.concatenate([context, unread], axis=1)
+    finally:
+        model.train(was)
+
+
+def _choice(scores: Array2, *, temperature: float, top_k: int | None, top_p: float | None, rng: Rng | None) -> IntArray1:
+    """One token for each row of scores (batch, vocab_size)."""
+    if not temperature or rng is None:
+        first: IntArray1 = scores.argmax(axis=1)
+        return first
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
+    exponents = np.take_along_axis(scores, order, axis=1).astype(np.float64)
+    likely = np.exp((exponents - exponents[:, :1]) / temperature)
+    shares = np.cumsum(likely, axis=1) / likely.sum(axis=1, keepdims=True)
+    if top_p is not None:  # the fewest whose shares reach it: one at least
+        last = (shares < top_p).sum(axis=1, keepdims=True).clip(max=shares.shape[1] - 1)
+        shares = np.minimum(shares / np.take_along_axis(shares, last, axis=1), 1.0)
+    places = (shares <= rng.random((len(scores), 1))).sum(axis=1).clip(max=shares.shape[1] - 1)
+    tokens: IntArray1 = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
+    return tokens
+
+
+def _on(model: GPT2, tokens: npt.NDArray[Any]) -> Any:
+    return to_device(np.ascontiguousarray(tokens), model.device)
+
+
+def _tokens(model: GPT2, prompt: Any) -> IntArray2:
+    """The prompt, checked: tokens of the model's vocabulary, one at least."""
+    tokens = np.asarray(to_numpy(prompt))
+    if tokens.ndim != 2 or not tokens.size or tokens.dtype.kind not in "iu":
+        got = f"{tokens.dtype} of shape {tokens.shape}"
+        raise ArgumentError(explain("generate", "prompt is integers (batch, time), one token at least", got), "prompt")
+    if tokens.min() < 0 or tokens.max() >= model.vocab_size:
+        got = str(tokens.min() if tokens.min() < 0 else tokens.max())
+        raise ArgumentError(
+            explain("generate", f"prompt's tokens must be 0 to {model.vocab_size - 1}", got, "another vocabulary?"), "prompt"
+        )
+    return tokens.astype(np.int64)

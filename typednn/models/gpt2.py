@@ -1,0 +1,188 @@
+"""GPT-2: each position of a text says which token comes next, from all the tokens before it.
+
+                                                                    each sample's shape
+tokens                                                              time
+wte      Embedding(vocab_size, n_embd)     what each token is       time x n_embd
+wpe      LearnedPositions(n_positions, n_embd)  and where           time x n_embd
+h        GPT2Block, n_layer times          below                    time x n_embd
+ln_f     LayerNorm                                                  time x n_embd
+lm_head  SequenceLinear, its weight is wte's own                    time x vocab_size
+
+block: y = x + attention(ln_1(x))       z = y + c_proj(gelu(c_fc(ln_2(y))))       4·n_embd features between c_fc and c_proj
+
+                 n_layer   n_head   n_embd      parameters, of 50,257 tokens and 1,024 positions
+gpt2                  12       12      768       124,439,808 in 148 tensors
+gpt2-medium           24       16    1,024       354,823,168
+gpt2-large            36       20    1,280       774,030,080
+gpt2-xl               48       25    1,600     1,557,611,200
+
+Names are those of Hugging Face's `transformers`. Initial values: N(0, 0.02²), 0.02/√(2·n_layer) where a block writes into its sum.
+Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", sections 2.2 and 2.3; GELU by tanh and the tied head as
+in the code published with it. Its dropout of attention's weights is left out.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from jaxtyping import Float, Integer
+
+from typednn.arguments import integer, number
+from typednn.arrays import Array2, Array3, Array4, IntArray1, IntArray2
+from typednn.errors import StateError, explain
+from typednn.kernels.pointwise import add
+from typednn.kernels.reshape import reshape
+from typednn.layer import FirstLayer, Layer, S
+from typednn.layers import GELU, Dropout, Embedding, Identity, LayerNorm, LearnedPositions, MultiHeadAttention, Repeat, SequenceLinear
+from typednn.layers.embedding import EmbeddingGrad
+from typednn.layers.layer_norm import LayerNormGrad
+from typednn.layers.learned_positions import LearnedPositionsGrad
+from typednn.layers.multi_head_attention import MultiHeadAttentionGrad
+from typednn.layers.repeat import RepeatGrad
+from typednn.layers.sequence_linear import SequenceLinearGrad
+from typednn.module.gradients import ElementwiseGrad, Gradient
+from typednn.random import Normal, Rng
+
+Cache: TypeAlias = tuple[Array4, Array4]  # keys and values of the positions so far: batch time heads features
+SPREAD = 0.02  # of initial weights
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GPT2BlockGrad(Gradient):
+    """The loss's derivative by the input, and the gradients of the layers that learn, under those layers' names."""
+
+    input: Float[Array3, "batch time n_embd"]
+    ln_1: ElementwiseGrad[Array3, LayerNormGrad]
+    attn: MultiHeadAttentionGrad
+    ln_2: ElementwiseGrad[Array3, LayerNormGrad]
+    c_fc: ElementwiseGrad[Array3, SequenceLinearGrad]
+    c_proj: ElementwiseGrad[Array3, SequenceLinearGrad]
+
+
+@final
+class GPT2Block(Layer[Array3, Array3, GPT2BlockGrad, S]):
+    """Attention, then two affine maps, each added to what it reads. ``spread`` is the initial deviation of what writes into the sums."""
+
+    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, *, spread: float = SPREAD, rng: Rng | None = None) -> None:
+        self.n_embd: int = integer("GPT2Block", "n_embd", n_embd)
+        self.n_head: int = integer("GPT2Block", "n_head", n_head)
+        self.dropout: float = number("GPT2Block", "dropout", dropout, least=0.0, most=1.0)
+        self.spread: float = number("GPT2Block", "spread", spread, least=0.0)
+        wide, narrow = Normal(SPREAD), Normal(self.spread)
+        self.ln_1: LayerNorm = LayerNorm(n_embd)
+        self.attn: MultiHeadAttention = MultiHeadAttention(n_embd, n_head, causal=True, in_proj_init=wide, out_proj_init=narrow)
+        self.attn_dropout: Dropout | Identity = _dropout(self.dropout)
+        self.ln_2: LayerNorm = LayerNorm(n_embd)
+        self.c_fc: SequenceLinear = SequenceLinear(n_embd, 4 * n_embd, weight_init=wide, bias_init="zeros")
+        self.gelu: GELU = GELU("tanh")
+        self.c_proj: SequenceLinear = SequenceLinear(4 * n_embd, n_embd, weight_init=narrow, bias_init="zeros")
+        self.mlp_dropout: Dropout | Identity = _dropout(self.dropout)
+        if rng is not None:
+            self.init(rng)
+
+    def forward(self, x: Float[Array3, "batch time {self.n_embd}"]) -> Float[Array3, "batch time {self.n_embd}"]:
+        y = add(x, self.attn_dropout.forward(self.attn.forward(self.ln_1.forward(x))))
+        features = self.gelu.forward(self.c_fc.forward(self.ln_2.forward(y)))
+        z: Array3 = add(y, self.mlp_dropout.forward(self.c_proj.forward(features)))
+        return z
+
+    def backward(self, next_grad: Float[Array3, "batch time {self.n_embd}"]) -> GPT2BlockGrad:
+        c_proj = self.c_proj.backward(self.mlp_dropout.backward(next_grad).input)
+        c_fc = self.c_fc.backward(self.gelu.backward(c_proj.input).input)
+        ln_2 = self.ln_2.backward(c_fc.input)
+        dy = add(next_grad, ln_2.input)
+        attn = self.attn.backward(self.attn_dropout.backward(dy).input)
+        ln_1 = self.ln_1.backward(attn.input)
+        return GPT2BlockGrad(add(dy, ln_1.input), ln_1, attn, ln_2, c_fc, c_proj)
+
+    def step(self, x: Float[Array2, "batch {self.n_embd}"], state: Cache | None = None) -> tuple[Array2, Cache]:
+        """The output at the next position, and the keys and values of all positions so far. In eval only: forward would be overwritten."""
+        _in_eval(self)
+        attended, cache = self.attn.step(self.ln_1.forward(x), state)
+        y = add(x, attended)
+        z: Array2 = add(y, self.c_proj.forward(self.gelu.forward(self.c_fc.forward(self.ln_2.forward(y)))))
+        return z, cache
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GPT2Grad(Gradient):
+    """The gradients of the layers, under their names; tokens have none. An update adds lm_head's to wte's, whose weight both share."""
+
+    input: None
+    wte: EmbeddingGrad
+    wpe: LearnedPositionsGrad
+    h: RepeatGrad[Array3, GPT2BlockGrad]
+    ln_f: ElementwiseGrad[Array3, LayerNormGrad]
+    lm_head: ElementwiseGrad[Array3, SequenceLinearGrad]
+
+
+@final
+class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
+    """Tokens (batch, time) to scores of the next token at each position (batch, time, vocab_size), for `SoftmaxCrossEntropy`."""
+
+    def __init__(
+        self,
+        vocab_size: int = 50257,
+        n_positions: int = 1024,
+        n_embd: int = 768,
+        n_layer: int = 12,
+        n_head: int = 12,
+        dropout: float = 0.0,
+        *,
+        rng: Rng | None = None,
+    ) -> None:
+        self.vocab_size: int = integer("GPT2", "vocab_size", vocab_size)
+        self.n_positions: int = integer("GPT2", "n_positions", n_positions)
+        self.n_embd: int = integer("GPT2", "n_embd", n_embd)
+        self.n_layer: int = integer("GPT2", "n_layer", n_layer)
+        self.n_head: int = integer("GPT2", "n_head", n_head)
+        self.dropout: float = number("GPT2", "dropout", dropout, least=0.0, most=1.0)
+        self.wte: Embedding = Embedding(vocab_size, n_embd, weight_init=Normal(SPREAD))
+        self.wpe: LearnedPositions = LearnedPositions(n_positions, n_embd, weight_init=Normal(SPREAD))
+        self.drop: Dropout | Identity = _dropout(self.dropout)
+        block: GPT2Block = GPT2Block(n_embd, n_head, dropout, spread=SPREAD / math.sqrt(2 * self.n_layer))
+        self.h: Repeat[Array3, GPT2BlockGrad] = Repeat(block, n_layer)
+        self.ln_f: LayerNorm = LayerNorm(n_embd)
+        self.lm_head: SequenceLinear = SequenceLinear(n_embd, vocab_size, bias=False).tie(self.wte, weight="weight")
+        if rng is not None:
+            self.init(rng)
+
+    def forward(self, x: Integer[IntArray2, "batch time"]) -> Float[Array3, "batch time {self.vocab_size}"]:
+        features = self.drop.forward(self.wpe.forward(self.wte.forward(x)))
+        return self.lm_head.forward(self.ln_f.forward(self.h.forward(features)))
+
+    def backward(self, next_grad: Float[Array3, "batch time {self.vocab_size}"]) -> GPT2Grad:
+        lm_head = self.lm_head.backward(next_grad)
+        ln_f = self.ln_f.backward(lm_head.input)
+        h = self.h.backward(ln_f.input)
+        wpe = self.wpe.backward(self.drop.backward(h.input).input)
+        return GPT2Grad(None, self.wte.backward(wpe.input), wpe, h, ln_f, lm_head)
+
+    def step(self, x: Integer[IntArray1, " batch"], state: tuple[Cache, ...] = ()) -> tuple[Array2, tuple[Cache, ...]]:
+        """Scores (batch, vocab_size) of what follows the token ``x``, and the state after it; no state before the first token.
+
+        Equal to the last position of ``forward``, at the cost of one position: each block's state is its keys and values. In eval only.
+        """
+        _in_eval(self)
+        tokens = reshape(x, (len(x), 1))
+        place = state[0][0].shape[1] if state else 0
+        y, _ = self.wpe.step(reshape(self.wte.forward(tokens), (len(x), self.n_embd)), place)
+        caches: list[Cache] = []
+        for number_of_block, block in enumerate(self.h.copies):
+            assert isinstance(block, GPT2Block)
+            y, cache = block.step(y, state[number_of_block] if state else None)
+            caches.append(cache)
+        return self.lm_head.forward(self.ln_f.forward(y)), tuple(caches)
+
+
+def _in_eval(layer: GPT2 | GPT2Block) -> None:
+    """A step calls layers whose forward keeps, in training, what the model's backward needs of its own forward."""
+    if layer.training:
+        raise StateError(explain(f"{layer.label()}.step", "reads a token in eval", "a model in training", "call eval() first"), layer)
+
+
+def _dropout(p: float) -> Dropout | Identity:
+    """No layer that draws where nothing is dropped."""
+    return Dropout(p) if p else Identity()
