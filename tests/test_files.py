@@ -23,6 +23,7 @@ import pytest
 
 from typednn import config, data
 from typednn.data.download import fetch
+from typednn.data.tokenizer import BYTES
 from typednn.errors import ArgumentError, ConfigError, DataError, TypednnError
 from typednn.files import LIMIT, limit_of, opened
 from typednn.reports.html import write_report
@@ -41,6 +42,9 @@ FILES: dict[str, Callable[[Any], object]] = {
     "read_npz": data.read_npz,
     "read_optdigits": data.read_optdigits,
     "read_text": data.read_text,
+    "read_token_table": data.read_token_table,
+    "read_tokens": data.read_tokens,
+    "read_tokens read": lambda path: data.read_tokens(path, "uint64"),
     "config.load": config.load,
 }
 FOLDERS: dict[str, Callable[[Any], object]] = {
@@ -50,8 +54,14 @@ FOLDERS: dict[str, Callable[[Any], object]] = {
     "mnist_pixels": data.mnist_pixels,
     "read_image_folder": data.read_image_folder,
     "read_text_folder": data.read_text_folder,
+    "read_tokenizer": data.read_tokenizer,
     "write_report": write_report,
     "fetch": lambda path: fetch("http://localhost:9/a", path, checksum=f"md5:{'0' * 32}"),
+}
+BYTES_ONLY = data.Tokenizer({name: number for number, name in enumerate([*BYTES.values(), "<|endoftext|>"])}, [])
+WRITERS: dict[str, Callable[[Any], object]] = {
+    "write_token_table": lambda path: data.write_token_table(BYTES_ONLY, path),
+    "write_tokens": lambda path: data.write_tokens(path, np.array([1])),
 }
 
 
@@ -61,7 +71,7 @@ def test_no_reader_is_forgotten() -> None:
     found = {
         name for name in names if inspect.isfunction(vars(data)[name]) and taking & set(inspect.signature(vars(data)[name]).parameters)
     }
-    assert found - set(FILES) - set(FOLDERS) == {"find", "load", "load_pixels"}, "these take None for no folder"
+    assert found - set(FILES) - set(FOLDERS) - set(WRITERS) == {"find", "load", "load_pixels"}, "these take None for no folder"
 
 
 @contextmanager
@@ -114,7 +124,7 @@ def test_a_file_that_becomes_a_pipe_before_it_is_opened(tmp_path: Path, monkeypa
         read()
 
 
-@pytest.mark.parametrize("name", sorted(FILES | FOLDERS))
+@pytest.mark.parametrize("name", sorted(FILES | FOLDERS | WRITERS))
 @pytest.mark.parametrize(
     ("path", "got"),
     [
@@ -131,7 +141,7 @@ def test_a_file_that_becomes_a_pipe_before_it_is_opened(tmp_path: Path, monkeypa
 def test_what_is_no_path(name: str, path: object, got: str) -> None:
     caller = name.partition(" ")[0].replace("cifar10_pixels", "cifar10").replace("mnist_pixels", "mnist")
     with pytest.raises(ArgumentError, match=rf"^({caller}|image_size|cifar10): path must be the name of a file or folder, got {got}$"):
-        (FILES | FOLDERS)[name](path)
+        (FILES | FOLDERS | WRITERS)[name](path)
 
 
 @pytest.mark.parametrize("name", sorted(set(FILES | FOLDERS) - {"fetch"}))
