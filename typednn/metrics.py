@@ -1,4 +1,4 @@
-"""Metrics: what a classifier got right, class by class, and how far a regression is from its targets.
+"""Metrics: what a classifier got right, class by class, how far a regression is from its targets, how well a text is told.
 
 With c[t, p] the number of samples of true class t that were predicted as p (true classes are the ROWS):
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import InitVar, asdict, dataclass, field
+from math import exp, inf
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
@@ -186,3 +187,38 @@ class RegressionReport:
 
     def __str__(self) -> str:
         return f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LanguageReport:
+    """How well each next token of a text was told: the mean loss in nats, and the share of tokens that had the largest score.
+
+    perplexity = e^loss: the number of equally likely tokens between which the model hesitates
+    """
+
+    tokens: int
+    loss: float
+    token_accuracy: float
+    length: int
+    """Tokens of a sample."""
+
+    @property
+    def perplexity(self) -> float:
+        """Infinite where it is beyond the range of floats."""
+        return exp(self.loss) if self.loss < 700.0 else inf
+
+    @property
+    def headline(self) -> str:
+        """The one number to compare by."""
+        return f"perplexity {self.perplexity:.2f}"
+
+    def as_json(self, train: LanguageReport) -> dict[str, Any]:
+        """As ``report.json`` has it, with the loss on the training text."""
+        return {"task": "language", **asdict(self), "split": "validation", "train_loss": train.loss}
+
+    def __str__(self) -> str:
+        return (
+            f"tokens      {self.tokens:,}\nloss        {self.loss:.4f}\nperplexity  {self.perplexity:.2f}\n"
+            f"right       {self.token_accuracy:.2%} of the next tokens"
+        )

@@ -14,7 +14,7 @@ from small_data import cifar_archive, small_cifar
 from small_data import write_small_mnist as write_small
 
 import typednn.data.named as named
-from typednn.data import DATASETS, PIXELS, Dataset, cache_folder, class_names, find, load, load_pixels, spiral
+from typednn.data import DATASETS, PIXELS, Dataset, cache_folder, class_names, find, load, load_pixels, source_folder, spiral
 from typednn.errors import ArgumentError, DataError
 
 
@@ -38,6 +38,10 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     write_small(root / "fashion-mnist")
     (root / "cifar-10").mkdir()
     (root / "cifar-10" / "cifar-10-binary.tar.gz").write_bytes(cifar_archive(small_cifar()))
+    for text, files in {"tinyshakespeare": ("input.txt",), "gpt2-bpe": ("vocab.json", "merges.txt")}.items():
+        (root / text).mkdir()
+        for file in files:
+            (root / text / file).write_text(file)
     sources = {}
     for name, source in named._SOURCES.items():
         sums = {file: f"sha256:{hashlib.sha256((root / name / file).read_bytes()).hexdigest()}" for file in source.files}
@@ -159,10 +163,20 @@ def test_names() -> None:
     assert [len(class_names(name)) for name in DATASETS] == [10, 10, 10, 10, 3]
     assert class_names("cifar-10")[3] == "cat"
     for call in (load, find, class_names):
+        others = ", 'tinyshakespeare', 'gpt2-bpe'" if call is find else ""
         with pytest.raises(
-            ArgumentError, match="name must be one of 'mnist', 'fashion-mnist', 'cifar-10', 'digits', 'spiral', got 'imagenet'"
+            ArgumentError, match=f"name must be one of 'mnist', 'fashion-mnist', 'cifar-10', 'digits', 'spiral'{others}, got 'imagenet'"
         ):
             call("imagenet")
+
+
+@pytest.mark.parametrize(("name", "file"), [("tinyshakespeare", "input.txt"), ("gpt2-bpe", "merges.txt")])
+def test_texts_and_vocabularies_are_fetched_once(mirror: str, name: str, file: str) -> None:
+    with pytest.raises(DataError, match="needs a local copy"):
+        source_folder(name, download=False)
+    place = source_folder(name, mirror=mirror)
+    assert (place / file).read_text() == file
+    assert source_folder(name, download=False) == find(name) == place
 
 
 def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

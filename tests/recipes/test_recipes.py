@@ -278,7 +278,7 @@ def test_a_config_that_could_not_be_written_is_made_up_for(samples: Samples, tmp
             train(one, samples, run=run, progress=False)
     assert not (run / "config.toml").exists()
     assert not list(run.glob(".new-*"))
-    monkeypatch.setattr(plan, "load_data", lambda name: samples)
+    monkeypatch.setattr(plan, "load_data", lambda name, announce: samples)
     resume(run, progress=False)
     assert (run / "config.toml").read_bytes() == config
     (run / "config.toml").write_bytes(config.replace(b"784", b"785"))
@@ -382,12 +382,12 @@ def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monk
     train(one, samples, run=tmp_path / "older", progress=False, time_limit=1e-9)
     path = tmp_path / "older" / "recipe.json"
     saved = json.loads(path.read_text(encoding="utf-8"))
-    assert saved["format"] == 3
+    assert saved["format"] == 4
     saved["format"] = 1
     del saved["recipe"]["fuse"], saved["recipe"]["task"]
     path.write_text(json.dumps(saved), encoding="utf-8")
     rewritten(tmp_path / "older" / "checkpoints" / "step-00000000", lambda state: state.pop("configs"))  # nor did it note these
-    monkeypatch.setattr(plan, "load_data", lambda name: samples)
+    monkeypatch.setattr(plan, "load_data", lambda name, announce: samples)
     resumed = resume(tmp_path / "older", progress=False)
     assert resumed.plan.recipe.fuse is False
     assert resumed.history.steps == whole.history.steps > 1

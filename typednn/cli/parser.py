@@ -38,7 +38,7 @@ _RUN = _argument("run", metavar="RUN", help="the run's folder")
 _RECIPE = _argument(
     "recipe",
     metavar="RECIPE_OR_CONFIG",
-    help="lenet5, lenet5-paper, mlp, lstm, resnet18, resnet34, resnet50, vgg16, or a config file",
+    help="lenet5, lenet5-paper, mlp, lstm, resnet18, resnet34, resnet50, vgg16, gpt2, or a config file",
 )
 _IMPORT = _argument(
     "--import", metavar="MODULE", action="append", default=[], dest="modules", help="import a module that registers layers; may be repeated"
@@ -64,6 +64,10 @@ COMMANDS: Final = {
                 "files", metavar="CSV", nargs="*", default=[], help="train.csv test.csv: rows of data, the label in the first column"
             ),
             _argument("--data", metavar="NAME_OR_DIR", help="a data set's name, or a folder that holds one"),
+            _argument("--preset", metavar="NAME", help="of gpt2: shakespeare-char (the default), nina or gpt2-124m"),
+            _argument(
+                "--from", metavar="FOLDER", dest="start", help="of gpt2: start from the weights in this folder, as Hugging Face has them"
+            ),
             _argument("--run", metavar="DIR", help="the run folder, a new one; by default runs/NAME-1, or the next free number"),
             _argument(
                 "--epochs", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="passes over the data in all"
@@ -83,14 +87,17 @@ examples:
   typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label first, then the inputs
   typednn train model.toml train.csv test.csv --set task=regression   the first column holds numbers to learn
   typednn train model.toml --data pictures/ --report
+  typednn train gpt2 --preset shakespeare-char  a language model that learns from Tiny Shakespeare
+  typednn train gpt2 --from gpt2/ --data book.txt --set max_steps=200   go on from given weights
 
 data: mnist, fashion-mnist, cifar-10 (downloaded unless found), digits (scikit-learn's), spiral; or a folder that holds the files
-of such a set, or train and test with a folder of PNG images per class.
+of such a set, or train and test with a folder of PNG images per class. For gpt2: tinyshakespeare, a text, a folder of texts, a file of
+tokens (.bin), or a folder with train.bin and val.bin.
 TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIST is taken where it is found, else the digits.
 
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse
+  evaluate_every checkpoint_every fuse max_steps vocabulary stride
 """,
     ),
     "resume": Command(

@@ -14,9 +14,10 @@ from typednn.layer import FirstChain
 from typednn.recipes import Recipe, beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
-from typednn.recipes.plan import FILE
+from typednn.recipes.catalogue import preset, starting_from
+from typednn.recipes.plan import FILE, samples_of
 from typednn.recipes.running import Trained
-from typednn.recipes.samples import Samples, found_by, load_data, load_tables
+from typednn.recipes.samples import Samples, found_by, load_tables
 
 
 def train(options: Namespace) -> int:
@@ -24,11 +25,17 @@ def train(options: Namespace) -> int:
     settings: dict[str, Any] = parsed_settings(options.settings)
     if options.epochs is not None:
         settings["epochs"] = options.epochs
-    recipe = find(options.recipe, options.modules).changed(settings)
+    recipe = find(options.recipe, options.modules)
+    if options.preset is not None:
+        recipe = preset(options.preset, recipe)
+    if options.start is not None:
+        recipe = starting_from(options.start, recipe)
+    recipe = recipe.changed(settings)
     samples, source = _data(options, recipe)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
-        data = f"{samples.where}; {len(samples.x):,} to train on, {len(samples.test_x):,} to test"
+        unit = "" if samples.vocabulary is None else f" tokens of {len(samples.vocabulary):,} kinds"
+        data = f"{samples.where}; {len(samples.x):,}{unit} to train on, {len(samples.test_x):,} to test"
         hint(f"{recipe.name}: {recipe.about}\ndata: {data}\nrun folder: {folder}")
     return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source))
 
@@ -53,7 +60,7 @@ def _data(options: Namespace, recipe: Recipe) -> tuple[Samples, dict[str, str]]:
         paths = {part: str(Path(file).resolve()) for part, file in zip(("train", "test"), files, strict=True)}
         return load_tables(files[0], files[1], recipe.made_task()), paths
     name: str = recipe.data if options.data is None else options.data
-    samples = load_data(name, hint)
+    samples = samples_of(recipe, {"name": name}, hint)
     return samples, found_by(name, samples)
 
 
@@ -72,12 +79,18 @@ def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) ->
 def _report(result: Trained, options: Namespace, seconds: float) -> None:
     if not options.quiet:
         published = beside_published(result.plan.recipe.name, result.train, result.test)
+        test = "validation text" if result.plan.recipe.task == "language" else "test set"
         say((published or f"On the training set:\n\n{result.train}") + "\n")
-        say(f"On the test set:\n\n{result.test}\n")
+        say(f"On the {test}:\n\n{result.test}\n")
     say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s")
     if result.folder is not None and not options.quiet:
         if result.history.stopped:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")
+        if result.plan.recipe.task == "language":
+            hint(
+                f"everything is in {result.folder}; next: typednn generate {result.folder} --prompt TEXT, or typednn report {result.folder}"
+            )
+            return
         file = "text.txt" if isinstance(result.model, FirstChain) else "image.png" if len(result.plan.shape) == 3 else "rows.csv"
         hint(f"everything is in {result.folder}; next: typednn predict {result.folder} {file}, or typednn report {result.folder}")
     if result.folder is not None and options.report:

@@ -45,8 +45,13 @@ def build_model(source: Source, tables: Sequence[Item], sample: Input[Any]) -> A
 
 
 def tie_shared(source: Source, item: Item, model: AnyModel) -> None:
-    """The parameters of each list in ``shared`` become one: ``shared = [["first.weight", "second.weight"]]``."""
-    modules, known = dict(model.named_modules()), dict(model.parameter_shapes())
+    """The parameters of each list in ``shared`` become one: ``shared = [["first.weight", "second.weight"]]``.
+
+    A layer may share parameters among its own parts, as GPT-2 does; they may be listed too.
+    """
+    modules, known = dict(model.named_modules()), dict.fromkeys(model.parameter_shapes())
+    shared = [set(names) for names in model.shared_parameters()]
+    known |= dict.fromkeys(name for names in shared for name in names)
     for group in item.parts or [item]:
         names = group.parts or []
         if len(names) < 2:
@@ -63,7 +68,8 @@ def tie_shared(source: Source, item: Item, model: AnyModel) -> None:
         for name in names[1:]:
             path, _, own = str(name.value).rpartition(".")
             try:
-                modules[path].tie(modules[holder], **{own: parameter})
+                if not any({names[0].value, name.value} <= pair for pair in shared):
+                    modules[path].tie(modules[holder], **{own: parameter})
             except TypednnError as error:
                 raise source.error(name.place, f"shared: {error}") from None
             known.pop(str(name.value), None)

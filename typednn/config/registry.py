@@ -16,7 +16,7 @@ import typednn.optim
 from typednn.contracts.protocols import DynLayer
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Chain, ElementwiseChain, PositionwiseChain, Sequential
-from typednn.models.gpt2 import GPT2Block
+from typednn.models.gpt2 import GPT2, GPT2Block
 from typednn.models.resnet import BasicBlock, Bottleneck
 from typednn.module.module import Module
 from typednn.optim import (
@@ -61,7 +61,7 @@ def _public(module: Any, base: type, *left_out: type) -> dict[str, Any]:
 
 LAYERS: Final[dict[str, type[Module | DynLayer]]] = {
     **dict(sorted(_public(typednn.layers, Module).items())),
-    **{kind.__name__: kind for kind in (BasicBlock, Bottleneck, GPT2Block)},
+    **{kind.__name__: kind for kind in (BasicBlock, Bottleneck, GPT2, GPT2Block)},
     **{kind.__name__: kind for kind in (Chain, ElementwiseChain, PositionwiseChain, Sequential, Stack)},
 }
 OPTIMIZERS: Final[dict[str, type[GradientOptimizer]]] = _public(typednn.optim, GradientOptimizer, GradientOptimizer)

@@ -12,17 +12,20 @@ from typednn.data.inputs import read_inputs
 from typednn.data.labels import one_hot
 from typednn.data.loader import Batch, Loader
 from typednn.data.mnist import mnist, mnist_pixels
-from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, find_mnist, load, load_pixels
+from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, find_mnist, load, load_pixels, source_folder
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
 from typednn.data.text import TextFolder, read_text, read_text_folder
 from typednn.data.token_files import read_token_table, read_tokens, write_token_table, write_tokens
+from typednn.data.token_windows import windows
 from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
+from typednn.data.vocabulary import Characters, Vocabulary, read_vocabulary
 
 __all__ = [
     "DATASETS",
     "PIXELS",
     "Batch",
+    "Characters",
     "Dataset",
     "ImageFolder",
     "Loader",
@@ -31,6 +34,7 @@ __all__ = [
     "RowLength",
     "TextFolder",
     "Tokenizer",
+    "Vocabulary",
     "batches",
     "cache_folder",
     "cifar10",
@@ -61,9 +65,12 @@ __all__ = [
     "read_token_table",
     "read_tokenizer",
     "read_tokens",
+    "read_vocabulary",
     "restore_generator",
+    "source_folder",
     "spiral",
     "train_tokenizer",
+    "windows",
     "write_token_table",
     "write_tokens",
 ]

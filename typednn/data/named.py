@@ -9,6 +9,9 @@ name               what                                           files
 ``digits``         scikit-learn's digits, resized to 28x28        none; needs the extra ``typednn[demo]``
 ``spiral``         points on three arms                           none
 =================  =============================================  =======================================================
+
+Not loaded but found or downloaded by `source_folder`: ``tinyshakespeare``, a text (input.txt), and ``gpt2-bpe``, GPT-2's vocabulary
+(vocab.json, merges.txt).
 """
 
 import os
@@ -37,7 +40,11 @@ class _Source:
     address: str
     files: Mapping[str, str]
     is_in: Callable[[Path], bool]
-    read: Callable[[Path], Pixels]
+    read: Callable[[Path], Pixels] | None = None
+
+
+def _has(*names: str) -> Callable[[Path], bool]:
+    return lambda folder: all((folder / name).is_file() for name in names)
 
 
 _SOURCES: Final[Mapping[str, _Source]] = MappingProxyType(
@@ -70,6 +77,19 @@ _SOURCES: Final[Mapping[str, _Source]] = MappingProxyType(
             has_cifar10,
             cifar10_pixels,
         ),
+        "tinyshakespeare": _Source(
+            "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare",
+            {"input.txt": "sha256:86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
+            _has("input.txt"),
+        ),
+        "gpt2-bpe": _Source(
+            "https://huggingface.co/openai-community/gpt2/resolve/main",
+            {
+                "vocab.json": "sha256:196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+                "merges.txt": "sha256:1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+            },
+            _has("vocab.json", "merges.txt"),
+        ),
     }
 )
 _CLASSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -82,7 +102,7 @@ _CLASSES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 DATASETS: Final[tuple[str, ...]] = tuple(_CLASSES)
-PIXELS: Final[tuple[str, ...]] = tuple(_SOURCES)
+PIXELS: Final[tuple[str, ...]] = tuple(name for name, source in _SOURCES.items() if source.read is not None)
 
 
 def load(
@@ -121,7 +141,22 @@ def load_pixels(
     on_progress: Callable[[int, int | None], object] | None = None,
 ) -> Pixels:
     """As `load`, of the sets that have files, as the bytes in the files: a quarter of the memory, and no conversion."""
-    source = _SOURCES[choice("load_pixels", "name", name, PIXELS)]
+    read = _SOURCES[choice("load_pixels", "name", name, PIXELS)].read
+    assert read is not None
+    return read(source_folder(name, folder, download=download, mirror=mirror, timeout=timeout, on_progress=on_progress))
+
+
+def source_folder(
+    name: str,
+    folder: str | Path | None = None,
+    *,
+    download: bool = True,
+    mirror: str | None = None,
+    timeout: float = 30.0,
+    on_progress: Callable[[int, int | None], object] | None = None,
+) -> Path:
+    """The folder that holds the files of a set, of a text or of a vocabulary: as `load` finds or downloads them."""
+    source = _SOURCES[choice("source_folder", "name", name, tuple(_SOURCES))]
     place = find(name, folder)
     if place is None and folder is not None:
         raise DataError(
@@ -139,12 +174,12 @@ def load_pixels(
         for file, checksum in source.files.items():
             if not (place / file).is_file():
                 fetch(f"{base}/{file}", place / file, checksum=checksum, timeout=timeout, on_progress=on_progress)
-    return source.read(place)
+    return place
 
 
 def find(name: str, folder: str | Path | None = None) -> Path | None:
     """The folder where `load` finds the files of a set; None where it would download them, or needs none."""
-    if choice("find", "name", name, DATASETS) not in _SOURCES:
+    if choice("find", "name", name, tuple(dict.fromkeys((*DATASETS, *_SOURCES)))) not in _SOURCES:
         return None
     source = _SOURCES[name]
     if folder is not None:

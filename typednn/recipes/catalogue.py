@@ -6,6 +6,7 @@ lenet5-paper  as "Deep Learning Implementation With Rust" trains it (section XI)
 mlp           one hidden layer of 128; a few seconds per epoch
 lstm          for texts: a folder per class, a .txt file per text
 resnet18      for images of any size and colour, and any number of classes; resnet34, resnet50 and vgg16 likewise
+gpt2          a language model, for any text or file of tokens, in the sizes of `PRESETS`
 ============  =====================================================================================
 """
 
@@ -21,7 +22,7 @@ from typednn.config.arguments import suggestion
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Input
 from typednn.layers import Flatten, Linear, ReLU, Softmax
-from typednn.models import lenet5, lstm_classifier, resnet18, resnet34, resnet50, vgg16
+from typednn.models import GPT2, lenet5, load_gpt2, lstm_classifier, resnet18, resnet34, resnet50, vgg16
 from typednn.recipes.recipe import AnyModel, Recipe
 
 
@@ -42,6 +43,54 @@ def _deep(name: str, model: Callable[..., AnyModel], about: str, lr: float = 0.1
     )
 
 
+def gpt2(classes: int = 50257, **sizes: Any) -> AnyModel:
+    """``classes`` are the tokens of the vocabulary."""
+    model: GPT2 = GPT2(classes, **sizes)
+    return Input(model.n_positions, dtype=int) >> model
+
+
+_ADAMW = {"type": "AdamW", "betas": [0.9, 0.99], "group": [{"names": name, "weight_decay": 0.0} for name in ("*bias", "*ln_*")]}
+_SPOKEN = Recipe(
+    "gpt2",
+    partial(gpt2, n_positions=64, n_embd=128, n_layer=4, n_head=4),
+    {
+        **_ADAMW,
+        "lr": {"type": "CosineLR", "lr": 1e-3, "warmup_steps": 100, "eta_min": 1e-4},
+        "weight_decay": 0.1,
+    },
+    about="a GPT-2 of 800 thousand parameters that learns to write a text, character by character",
+    data="tinyshakespeare",
+    task="language",
+    max_steps=2000,
+    batch_size=12,
+    generator="numpy",
+    seed=1337,
+    clip_grad_norm=1.0,
+    validation=0.1,
+    evaluate_every=250,
+    checkpoint_every=250,
+    adapts=("classes",),
+    vocabulary="characters",
+    stride=1,
+)
+PRESETS: dict[str, Recipe] = {
+    "shakespeare-char": _SPOKEN,
+    "gpt2-124m": replace(
+        _SPOKEN,
+        model=partial(gpt2, n_positions=1024, n_embd=768, n_layer=12, n_head=12),
+        optimizer={
+            **_ADAMW,
+            "betas": [0.9, 0.95],
+            "lr": {"type": "CosineLR", "lr": 6e-4, "warmup_steps": 100, "eta_min": 6e-5},
+            "weight_decay": 0.1,
+        },
+        about="GPT-2 of 124 million parameters and its own vocabulary",
+        vocabulary="gpt2",
+        batch_size=4,
+        accumulate=8,
+        stride=None,
+    ),
+}
 RECIPES: dict[str, Recipe] = {
     each.name: each
     for each in (
@@ -91,6 +140,7 @@ RECIPES: dict[str, Recipe] = {
         _deep("resnet34", resnet34, "ResNet-34 on images of any size: 21 million parameters"),
         _deep("resnet50", resnet50, "ResNet-50 on images of any size: 24 million parameters"),
         _deep("vgg16", vgg16, "VGG16 on images of at least 32x32: 34 million parameters and more", 0.01),
+        _SPOKEN,
     )
 }
 
@@ -100,6 +150,22 @@ def recipe(name: str) -> Recipe:
     if name not in RECIPES:
         raise ArgumentError(explain("recipe", "expects the name of one", repr(name), suggestion(name, RECIPES)), "name")
     return RECIPES[name]
+
+
+def preset(name: str, of: Recipe) -> Recipe:
+    """``of``, a gpt2, with the size and the settings of a preset; `ArgumentError` with the one that was probably meant."""
+    if of.task != "language" or of.described is not None:
+        raise ArgumentError(explain("--preset", "presets are sizes of gpt2", f"recipe {of.name!r}", f"there are {', '.join(PRESETS)}"))
+    if name not in PRESETS:
+        raise ArgumentError(explain("--preset", "expects the name of one", repr(name), suggestion(name, PRESETS)))
+    return PRESETS[name]
+
+
+def starting_from(folder: str, of: Recipe) -> Recipe:
+    """``of``, a gpt2, with the sizes, the vocabulary and the weights in ``folder``."""
+    own = load_gpt2(folder)
+    sizes = {name: getattr(own, name) for name in ("n_positions", "n_embd", "n_layer", "n_head")}
+    return replace(of, model=partial(gpt2, **sizes), vocabulary=str(Path(folder).resolve()), weights=str(Path(folder).resolve()))
 
 
 def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:

@@ -1,12 +1,12 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
-``{"format": 3, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
+``{"format": 4, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
 "test": …}, "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes'}``
 """
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -22,9 +22,10 @@ from typednn.errors import ArgumentError, ConfigError, DataError, explain
 from typednn.files import parsed
 from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import AnyTask, Samples, Scaling, load_data, load_tables
+from typednn.recipes.texts import load_text
 from typednn.runs.run_files import read_bytes
 
-FORMAT = 3  # format 1 has no ``fuse``, which was off; before 3 every task was a classification
+FORMAT = 4  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models
 FILE = "recipe.json"
 
 
@@ -52,7 +53,7 @@ class Plan:
 
     def samples(self) -> Samples:
         """The data; `DataError` where they differ from those that the run began with."""
-        samples = load_tables(self.data["train"], self.data["test"], self.task) if "train" in self.data else load_data(self.data["name"])
+        samples = samples_of(self.recipe, self.data)
         if checksum_of(samples) != self.checksum:
             raise DataError(
                 explain(
@@ -80,21 +81,33 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     """The plan of training ``recipe`` on ``samples``, which ``data`` describes how to find again."""
     if recipe.adapts:
         recipe = replace(recipe, model=partial(recipe.model, **_decided(recipe, samples)))
-    rows = len(samples.x) - samples.held_back(recipe.validation)
+    if samples.vocabulary is None:
+        rows = len(samples.x) - samples.held_back(recipe.validation)
+    else:
+        sample: Any = recipe.model().sample
+        rows = len(samples.shaped(*sample.sizes, stride=recipe.stride).x)
     settled = recipe.changed({"epochs": recipe.epochs_for(rows)})
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)
         scaling = Scaling.of(samples.x) if recipe.standardise and samples.x.dtype != TOKENS else Scaling()
-    batches = -(-rows // settled.batch_size)
     return Plan(
         settled,
-        settled.config(settled.epochs * -(-batches // settled.accumulate)),
+        settled.config(settled.steps_for(rows)),
         data,
         checksum.result(),
         scaling,
         samples.x.shape[1:],
         samples.names,
     )
+
+
+def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str], object] | None = None) -> Samples:
+    """The samples that ``data`` describes: a name, or two tables."""
+    if "train" in data:
+        return load_tables(data["train"], data["test"], recipe.made_task())
+    if recipe.task == "language":
+        return load_text(data["name"], recipe.vocabulary, recipe.validation, announce)
+    return load_data(data["name"], announce)
 
 
 def _decided(recipe: Recipe, samples: Samples) -> dict[str, Any]:
@@ -127,6 +140,7 @@ def read_plan(folder: Path) -> Plan:
     try:
         config, scaling = str(saved["config"]), saved["scaling"]
         before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
+        before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
         return Plan(
             from_json({**before, **saved["recipe"]}, config),
             config,
@@ -143,11 +157,13 @@ def read_plan(folder: Path) -> Plan:
 
 
 def checksum_of(samples: Samples) -> int:
-    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, a thousand rows at a time."""
+    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, or of a text's tokens; piece by piece."""
     checksum = 0
-    for array, dtype in ((samples.x, np.float32), (samples.y, np.float32 if is_floating(samples.y.dtype) else np.int64)):
-        for start in range(0, len(array), 1000):
-            checksum = zlib.crc32(np.ascontiguousarray(array[start : start + 1000], dtype).data, checksum)
+    parts: list[tuple[Any, Any]] = [(samples.x, np.float32), (samples.y, np.float32 if is_floating(samples.y.dtype) else np.int64)]
+    for array, dtype in parts if samples.vocabulary is None else [(samples.x, samples.x.dtype)]:
+        piece = 1000 if array.ndim > 1 else 1 << 20
+        for start in range(0, len(array), piece):
+            checksum = zlib.crc32(np.ascontiguousarray(array[start : start + piece], dtype).data, checksum)
     return checksum
 
 

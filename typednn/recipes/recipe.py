@@ -8,6 +8,7 @@ the generator as a TOML config, and training uses the config read back. `changed
 from __future__ import annotations
 
 import contextlib
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -20,13 +21,13 @@ from typednn.config.model_config import ModelConfig
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
-from typednn.tasks import Classification, Regression
+from typednn.tasks import Classification, Language, Regression
 
 AnyModel: TypeAlias = Any  # a Chain, Sequential or Stack of registered layers: what `typednn.config.dumps` writes
 AnyLoss: TypeAlias = CrossEntropy[float] | Huber[float] | L1[float] | MSE[float] | SoftmaxCrossEntropy[float]
 LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse", "l1", "huber"]
 GeneratorName: TypeAlias = Literal["numpy", "pcg32"]
-TaskName: TypeAlias = Literal["classification", "regression"]
+TaskName: TypeAlias = Literal["classification", "regression", "language"]
 
 
 @final
@@ -39,7 +40,8 @@ class Recipe:
     adapts            the arguments of ``model`` that the data decide: ``classes``, their number, and ``image``, the shape of one
     optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
     data              a name or a folder, as `typednn.recipes.load_data` takes it
-    task              ``classification`` of labels, or ``regression`` of numbers, whose loss is ``mse``, ``l1`` or ``huber``
+    task              ``classification`` of labels, ``regression`` of numbers, whose loss is ``mse``, ``l1`` or ``huber``, or ``language``
+    max_steps         training ends after this many steps, within an epoch too; None for whole epochs
     least_steps       small data get more than ``epochs`` epochs, until there are this many steps; 0 for never
     smoothing         the share of each target that is spread over all classes: 0.1 over ten classes gives 0.91 and 0.01
     standardise       whether inputs get the training data's mean 0 and deviation 1
@@ -48,6 +50,9 @@ class Recipe:
     validation        the share of the training data that is held out for evaluation during training
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
     fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
+    vocabulary        of a language model: ``characters``, ``gpt2``, ``nina`` or a folder, as `typednn.recipes.texts` has it
+    stride            of a language model: how many tokens a window begins behind the one before; None for its length
+    weights           of a language model: a folder of weights to start from, as `typednn.models.load_gpt2` reads it; "" for none
     imports           modules that register the model's layers
     described         the config that ``model`` is read from, if it is: then the model that was checked there is the one that is trained
     ================  ============================================================================================================
@@ -61,6 +66,7 @@ class Recipe:
     task: TaskName = "classification"
     epochs: int = 10
     least_steps: int = 0
+    max_steps: int | None = None
     batch_size: int = 64
     loss: LossName = "softmax_cross_entropy"
     smoothing: float = 0.0
@@ -76,6 +82,9 @@ class Recipe:
     checkpoint_every: int | None = None
     fuse: bool = True
     adapts: tuple[Literal["classes", "image"], ...] = ()
+    vocabulary: str = ""
+    stride: int | None = None
+    weights: str = ""
     imports: tuple[str, ...] = ()
     described: ModelConfig | None = field(default=None, compare=False, repr=False)
 
@@ -83,7 +92,7 @@ class Recipe:
         where = f"recipe {self.name!r}"
         for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1)):
             integer(where, name, getattr(self, name), least)
-        for name in ("patience", "evaluate_every", "checkpoint_every"):
+        for name in ("patience", "max_steps", "stride", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
         for name, choices in (("loss", LossName), ("generator", GeneratorName), ("task", TaskName)):
@@ -91,6 +100,10 @@ class Recipe:
         if self.task == "regression" and (self.loss not in ("mse", "l1", "huber") or self.smoothing):
             rule, got = "a regression has the loss mse, l1 or huber, and no smoothing", f"loss {self.loss}, smoothing {self.smoothing:g}"
             raise ArgumentError(explain(where, rule, got), "loss")
+        if self.task == "language" and (self.loss != "softmax_cross_entropy" or self.smoothing or not self.vocabulary):
+            rule = "a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary"
+            got = f"loss {self.loss}, smoothing {self.smoothing:g}, vocabulary {self.vocabulary!r}"
+            raise ArgumentError(explain(where, rule, got, "such as vocabulary=characters"), "task")
         for name in ("smoothing", "validation"):
             number(where, name, getattr(self, name), least=0.0, below=1.0)
         if self.patience is not None and not self.validation:
@@ -104,6 +117,12 @@ class Recipe:
         """The number of epochs for ``rows`` training samples."""
         batches = -(-rows // self.batch_size)
         return max(self.epochs, -(-self.least_steps // batches))
+
+    def steps_for(self, rows: int) -> int:
+        """The number of steps for ``rows`` training samples."""
+        batches = math.ceil(rows / self.batch_size)
+        steps = self.epochs_for(rows) * math.ceil(batches / self.accumulate)
+        return steps if self.max_steps is None else min(steps, self.max_steps)
 
     def config(self, steps: int = 1000) -> str:
         """The model, the optimizer for a training of ``steps`` steps, and the generator, as a TOML config."""
@@ -157,8 +176,10 @@ class Recipe:
         }
         return losses[self.loss]
 
-    def made_task(self, names: tuple[str, ...] = ()) -> Classification | Regression:
+    def made_task(self, names: tuple[str, ...] = ()) -> Classification | Language | Regression:
         """The task; ``names`` are the classes'."""
+        if self.task == "language":
+            return Language()
         if self.task == "regression":
             return Regression()
         scores = self.loss == "softmax_cross_entropy"

@@ -9,30 +9,33 @@ training data (``validation``). Without such a share, the test set is measured d
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
 from typednn.config.build import AnyModel
 from typednn.config.model_config import ModelConfig
-from typednn.data import Loader
+from typednn.data import Loader, in_order
 from typednn.errors import ArgumentError, explain
 from typednn.files import write_whole
 from typednn.layer import FirstChain
-from typednn.metrics import ClassificationReport, RegressionReport
+from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
+from typednn.models import load_gpt2
 from typednn.module.foreign import Foreign
-from typednn.recipes.plan import FILE, Plan, plan_for, read_plan
+from typednn.recipes.plan import FILE, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
-from typednn.recipes.samples import Samples, found_by, load_data
+from typednn.recipes.samples import Samples, found_by
 from typednn.runs import Run
 from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
 from typednn.stack import Stack
+from typednn.tasks.language import Language, prompt_of, speaker_of
 from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
+from typednn.training.evaluation import evaluating
 
-Report: TypeAlias = ClassificationReport | RegressionReport
+VOCABULARY = "vocabulary"  # the folder of a language model's, in the run's
+Report: TypeAlias = ClassificationReport | LanguageReport | RegressionReport
 
 
 @final
@@ -65,7 +68,7 @@ def train(
     """
     if data is None or isinstance(data, str):
         name = recipe.data if data is None else data
-        samples = load_data(name)
+        samples = samples_of(recipe, {"name": name})
         source = found_by(name, samples)
     else:
         samples = data
@@ -77,6 +80,8 @@ def train(
         return _trained(plan, config, model, samples, None, progress, time_limit, callbacks)
     with Run.create(run, plan.to_text(), model, config=FILE) as opened:
         write_whole(opened.folder / "config.toml", plan.config.encode())
+        if samples.vocabulary is not None:
+            samples.vocabulary.save(opened.folder / VOCABULARY)
         return _trained(plan, config, model, samples, opened, progress, time_limit, callbacks)
 
 
@@ -107,14 +112,24 @@ def _trained(
 ) -> Trained:
     recipe, scaling, task = plan.recipe, plan.scaling, plan.task
     model.init(config.rng())
+    speaker = speaker_of(model)
+    if recipe.weights and speaker is not None:
+        speaker.load_state_dict({**speaker.state_dict(), **weights_of(recipe.weights, model)})
     running, sizes = computed(model, fused=recipe.fuse)
     optimizer: Any = config.optimizer()
-    data = samples.shaped(*sizes)
+    data = samples.shaped(*sizes, stride=recipe.stride)
     rows, held_back = data.split(recipe.validation, recipe.seed)
-    x, y, split = (data.x[held_back], data.y[held_back], "validation") if recipe.validation else (data.test_x, data.test_y, "test")
+    spoken = isinstance(task, Language)
+    if isinstance(task, Language):
+        task = replace(task, per_sample=sizes[0], vocabulary=samples.vocabulary, prompt=prompt_of(samples.test_x))
+        x, y, split = data.test_x, data.test_y, "validation"
+    elif recipe.validation:
+        x, y, split = data.x[held_back], data.y[held_back], "validation"
+    else:
+        x, y, split = data.test_x, data.test_y, "test"
     batches: Any = Loader(
         rows,
-        data.y[rows],
+        data.y if spoken else data.y[rows],  # a text's windows overlap: copies would take many times its memory
         batch_size=recipe.batch_size,
         rng=config.rng(),
         transform=lambda rows: scaling(data.x[rows]),
@@ -126,10 +141,11 @@ def _trained(
         optimizer.bind(running),
         batches,
         epochs=recipe.epochs,
+        max_steps=recipe.max_steps,
         task=task,
         run=run,
         callbacks=callbacks,
-        validation=Evaluation(scaling(x), y, split=split),
+        validation=Evaluation(scaling(x), y, batch_size=recipe.batch_size if spoken else 500, split=split),
         accumulate=recipe.accumulate,
         clip_grad_norm=recipe.clip_grad_norm,
         evaluate_every=recipe.evaluate_every,
@@ -138,12 +154,35 @@ def _trained(
         early_stopping=None if recipe.patience is None else EarlyStopping(recipe.patience),
         progress=progress,
     )
-    scores = evaluate(running, data.test_x, transform=scaling)
-    learned = task.report(evaluate(running, data.x, transform=scaling), data.y)
-    tested = task.report(scores, data.test_y)
+    scores, tested = reported(plan, running, data.test_x, data.test_y)
+    _, learned = reported(plan, running, *learned_part(plan, data))
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder)
+
+
+def reported(plan: Plan, running: Any, x: Any, y: Any) -> tuple[Any, Report]:
+    """The outputs for ``x``, and the report on them. A language model's outputs are as many as a batch's at a time, and are not kept."""
+    task = plan.task
+    if not isinstance(task, Language):
+        scores = evaluate(running, x, transform=plan.scaling)
+        return scores, task.report(scores, y)
+    with evaluating(running):
+        return None, task.measured((running.forward(x[rows]), y[rows]) for rows in in_order(len(x), plan.recipe.batch_size))
+
+
+def learned_part(plan: Plan, data: Samples) -> tuple[Any, Any]:
+    """The training data that the report is on: all, or of a text about as many windows as are held out."""
+    every = max(1, len(data.x) // len(data.test_x)) if isinstance(plan.task, Language) else 1
+    return data.x[::every], data.y[::every]
+
+
+def weights_of(folder: str, model: AnyModel) -> dict[str, Any]:
+    """The weights in ``folder`` by name, for the language model in ``model``; an `ArgumentError` where sizes differ."""
+    own, speaker = load_gpt2(folder), speaker_of(model)
+    if speaker is None or speaker.parameter_shapes() != own.parameter_shapes():
+        raise ArgumentError(explain("weights", f"{folder} must have the sizes of the model", "others", "typednn train gpt2 --from FOLDER"))
+    return own.named_parameters()
 
 
 def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
@@ -160,9 +199,9 @@ def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
 
 
 def outputs_of(model: AnyModel) -> int:
-    """How many numbers the model gives for a sample."""
+    """How many numbers the model gives for a sample, or for each position of one."""
     sample: Any = model.sample
-    return math.prod(model.trace(sample.flow).sizes() or ()) if isinstance(model, FirstChain) else model.out_features
+    return (model.trace(sample.flow).sizes() or (1,))[-1] if isinstance(model, FirstChain) else model.out_features
 
 
 def _restore_config(run: Run, plan: Plan) -> None:
@@ -192,8 +231,10 @@ def which(recipe: Recipe) -> Literal["best", "latest"]:
 def _check(plan: Plan, samples: Samples, model: AnyModel) -> None:
     """Refuse data that don't fit the model, before a folder is made."""
     sample: Any = model.sample
-    samples.shaped(*sample.sizes)
+    samples.shaped(*sample.sizes, stride=plan.recipe.stride)
     for y in (samples.y, samples.test_y):
         plan.task.check(f"data {samples.name!r}", y, outputs_of(model))
+    if plan.recipe.weights:
+        weights_of(plan.recipe.weights, model)
     if plan.recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))

@@ -15,9 +15,11 @@ from typednn.config.arguments import suggestion
 from typednn.data import (
     DATASETS,
     PIXELS,
+    Characters,
     Dataset,
     NotANumber,
     Pixels,
+    Tokenizer,
     cifar10_pixels,
     class_names,
     find_mnist,
@@ -27,18 +29,19 @@ from typednn.data import (
     read_csv,
     read_image_folder,
     read_text_folder,
+    windows,
 )
 from typednn.data.dataset import moments
 from typednn.data.text import TOKENS, padded
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.random import PCG32
-from typednn.tasks import Classification, Regression
+from typednn.tasks import Classification, Language, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
 Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32]
 
-AnyTask: TypeAlias = Classification | Regression
+AnyTask: TypeAlias = Classification | Language | Regression
 Numbers = TypeVar("Numbers")
 _LABELS = Classification()
 
@@ -59,14 +62,27 @@ class Samples:
     test_y: Labels | Floats
     names: tuple[str, ...] = ()
     """The classes' names; their numbers where there are none."""
+    vocabulary: Tokenizer | Characters | None = None
+    """Of a text, whose tokens ``x`` holds (n), and ``y`` too, until `shaped` makes windows of them. Its end is ``test_x``."""
 
     @property
     def classes(self) -> int:
-        """How many there are: those that have names, or up to the largest label."""
-        return len(self.names) or int(self.y.max()) + 1
+        """How many there are: those that have names, or up to the largest label; of a text, the tokens of its vocabulary."""
+        return len(self.vocabulary) if self.vocabulary is not None else len(self.names) or int(self.y.max()) + 1
 
-    def shaped(self, *sizes: int) -> Samples:
-        """Each input as an array of ``sizes``, the shape of one sample in the model; texts are cut or padded to it."""
+    def shaped(self, *sizes: int, stride: int | None = None) -> Samples:
+        """Each input as an array of ``sizes``, the shape of one sample in the model; texts are cut or padded to it.
+
+        Of a text, windows of that length, ``stride`` apart in training (`typednn.data.windows`).
+        """
+        if self.vocabulary is not None:
+            pad = self.vocabulary.vocab.get("<pad>") if isinstance(self.vocabulary, Tokenizer) else None
+            if len(sizes) != 1:
+                got = "a model of other inputs"
+                raise ArgumentError(explain(f"data {self.name!r}", "a text is read by a language model", got, "such as gpt2"))
+            tokens: tuple[Any, Any] = (self.x, self.test_x)
+            rows: list[Any] = [*windows(tokens[0], sizes[0], stride, pad=pad), *windows(tokens[1], sizes[0], pad=pad)]
+            return replace(self, **dict(zip(("x", "y", "test_x", "test_y"), rows, strict=True)))
         if self.x.dtype == TOKENS and len(sizes) == 1:
             return replace(self, x=padded(self.x, sizes[0]), test_x=padded(self.test_x, sizes[0]))
         features = math.prod(sizes)
@@ -83,7 +99,9 @@ class Samples:
         return replace(self, x=self.x.reshape(len(self.x), *sizes), test_x=self.test_x.reshape(len(self.test_x), *sizes))
 
     def held_back(self, share: float) -> int:
-        """The number of training samples in a ``share``: at least one unless the share is 0, and never all."""
+        """The number of training samples in a ``share``: at least one unless the share is 0, and never all. A text's is in ``test_x``."""
+        if self.vocabulary is not None:
+            return 0
         return min(max(1, round(share * len(self.x))), len(self.x) - 1) if share else 0
 
     def split(self, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -170,7 +188,8 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
 
 def found_by(name: str, samples: Samples) -> dict[str, str]:
     """How a run finds ``samples`` of `load_data` for ``name`` again: by name, or by the folder's absolute path."""
-    return {"name": samples.name if name in NAMES else str(Path(name).resolve())}
+    known = name in NAMES or (samples.vocabulary is not None and not Path(name).exists())
+    return {"name": samples.name if known else str(Path(name).resolve())}
 
 
 def _holds(folder: Path, *patterns: str) -> bool:

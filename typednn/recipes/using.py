@@ -9,13 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from typednn.data import Characters, Tokenizer, read_vocabulary
+from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
+from typednn.models import GPT2
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import Plan, read_plan
-from typednn.recipes.running import Report, computed, outputs_of, which, write_results
-from typednn.recipes.samples import AnyTask, Samples, load_data, read_table
+from typednn.recipes.running import VOCABULARY, Report, computed, learned_part, outputs_of, reported, which, write_results
+from typednn.recipes.samples import Samples, load_data, read_table
+from typednn.recipes.texts import load_text
 from typednn.runs import Run
-from typednn.tasks import Answer, Estimate
+from typednn.tasks import Answer, Estimate, Language
+from typednn.tasks.language import speaker_of
 from typednn.training import evaluate
 
 
@@ -30,28 +35,22 @@ def opened(run: str | Path, weights: Literal["best", "latest"] | None = None) ->
 def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["best", "latest"] | None = None) -> tuple[Report, Samples]:
     """The report on the run's own test set, which is also written into its folder, or on other data; and those samples."""
     plan, model = opened(run, weights)
-    samples = plan.samples() if data is None else _others(data, plan.task)
+    samples = plan.samples() if data is None else _others(Path(run), data, plan)
     running, sizes = computed(model, fused=plan.recipe.fuse)
     shaped = samples.shaped(*sizes)
     plan.task.check(f"data {samples.name!r}", samples.test_y, outputs_of(model))
-    scores = evaluate(running, shaped.test_x, transform=plan.scaling)
-    report = plan.task.report(scores, samples.test_y)
+    scores, report = reported(plan, running, shaped.test_x, shaped.test_y)
     if data is None:
-        write_results(
-            Path(run),
-            plan,
-            model,
-            samples,
-            scores,
-            report,
-            plan.task.report(evaluate(running, shaped.x, transform=plan.scaling), samples.y),
-        )
+        _, learned = reported(plan, running, *learned_part(plan, shaped))
+        write_results(Path(run), plan, model, samples, scores, report, learned)
     return report, samples
 
 
 def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = False) -> list[Answer | Estimate]:
     """The predictions of the run's model for all inputs in the files: PNG, NPY, CSV without labels, IDX."""
     plan, model = opened(run)
+    if isinstance(plan.task, Language):
+        raise ArgumentError(explain(str(run), "predict labels inputs", "a language model", "typednn generate RUN --prompt TEXT"))
     answers: list[Answer | Estimate] = []
     sample: Any = model.sample
     tokens = isinstance(model, FirstChain)
@@ -62,8 +61,21 @@ def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = Fals
     return answers
 
 
-def _others(data: str, task: AnyTask) -> Samples:
+def language_model(run: str | Path, weights: Literal["best", "latest"] | None = None) -> tuple[GPT2, Tokenizer | Characters]:
+    """The language model of a run, in eval, and its vocabulary; `ArgumentError` where the run trained another kind of model."""
+    plan, model = opened(run, weights)
+    speaker = speaker_of(model)
+    if not isinstance(plan.task, Language) or speaker is None:
+        raise ArgumentError(explain(str(run), "must be the run of a language model", f"a {plan.recipe.task}", "typednn predict uses it"))
+    model.eval()
+    return speaker, read_vocabulary(Path(run) / VOCABULARY)
+
+
+def _others(run: Path, data: str, plan: Plan) -> Samples:
+    if isinstance(plan.task, Language):
+        samples = load_text(data, str(run / VOCABULARY), 0.0)
+        return replace(samples, test_x=samples.x, test_y=samples.y)
     if Path(data).is_file():
-        x, y = read_table(data, task)
+        x, y = read_table(data, plan.task)
         return Samples(Path(data).name, data, x, y, x, y)
     return replace(load_data(data), names=())

@@ -17,7 +17,7 @@ import numpy as np
 from typednn.errors import DataError, MissingExtra, explain
 from typednn.files import as_object, write_whole
 from typednn.reports.plots import write_plots
-from typednn.runs.recorded import Metrics, RegressionScores, Scores, read_metrics, read_scores
+from typednn.runs.recorded import AnyScores, LanguageScores, Metrics, RegressionScores, Scores, read_metrics, read_scores
 from typednn.runs.run_files import as_list, attempted, existing_run, read_bytes, read_json, read_text
 
 _PICTURES = {
@@ -97,19 +97,22 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _page(folder: Path, metrics: Metrics, scores: Scores | RegressionScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
+def _page(folder: Path, metrics: Metrics, scores: AnyScores | None, pictures: dict[str, str], remarks: list[str]) -> str:
     title = folder.resolve().name or "run"
     model = _text(folder, "model.txt", remarks) or note("model.txt is missing or damaged: the model's tree is not known.")
     config, environment = _config(folder, remarks), _environment(folder, remarks)
     recipe = as_object((attempted([], read_json, folder, "recipe.json") or {}).get("recipe")) or {}
-    if isinstance(scores, Scores) or (scores is None and recipe.get("task") != "regression"):
-        accuracy, results = pictures["accuracy.png"], _classes(scores, pictures)
+    task, accuracy = recipe.get("task"), ""
+    if isinstance(scores, LanguageScores) or (scores is None and task == "language"):
+        results = _language(scores, metrics)
+    elif isinstance(scores, RegressionScores) or (scores is None and task == "regression"):
+        results = _errors(scores, pictures)
     else:
-        accuracy, results = "", _errors(scores, pictures)
+        accuracy, results = pictures["accuracy.png"], _classes(scores, pictures)
     sections = [
         ("curves", "Curves", pictures["curves.png"] + accuracy + _evaluations(metrics)),
         *results,
-        ("filters", "First-layer filters", pictures["filters.png"]),
+        *([] if isinstance(scores, LanguageScores) else [("filters", "First-layer filters", pictures["filters.png"])]),
         ("gradients", "Gradient norms", pictures["gradient_norms.png"]),
         ("model", "Model", model),
         ("config", "Config", config),
@@ -130,17 +133,18 @@ def _page(folder: Path, metrics: Metrics, scores: Scores | RegressionScores | No
     )
 
 
-def _tiles(metrics: Metrics, scores: Scores | RegressionScores | None) -> str:
+def _tiles(metrics: Metrics, scores: AnyScores | None) -> str:
     """The main numbers, at the top."""
     steps, epochs, losses, _, *timings = metrics.steps
     speeds, seconds = (series[np.isfinite(series)] for series in timings)
     numbers = {} if scores is None else scores.headline()
+    unit, each = ("tokens", scores.report.length) if isinstance(scores, LanguageScores) else ("samples", 1)
     if len(steps):
         numbers |= {
             "steps": f"{steps[-1]:,.0f}",
             "epochs": f"{epochs[-1]:,.0f}" if np.isfinite(epochs[-1]) else "",
             "last loss": f"{losses[-1]:.4g}",
-            "samples per second": f"{np.median(speeds):,.0f}" if len(speeds) else "",
+            f"{unit} per second": f"{np.median(speeds) * each:,.0f}" if len(speeds) else "",
             "time": _duration(float(seconds[-1])) if len(seconds) else "",
         }
     tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in numbers.items() if value)
@@ -171,6 +175,17 @@ def _evaluations(metrics: Metrics) -> str:
     ]
     head += [name[:_VALUE_LIMIT] for name in names]
     return table(head, cells, f"The last {_LAST} of {len(rows):,} evaluations" if len(rows) > _LAST else "Evaluations")
+
+
+def _language(scores: LanguageScores | None, metrics: Metrics) -> list[tuple[str, str, str]]:
+    """The sections of a language model only: name, heading, HTML."""
+    results = note("There is no report of the text: report.json is missing or damaged. `typednn eval` writes one.")
+    if scores is not None:
+        report = scores.report
+        row = [f"{report.tokens:,}", f"{report.loss:.4f}", f"{report.perplexity:.2f}", f"{100 * report.token_accuracy:.2f} %"]
+        results = table(["tokens", "loss in nats", "perplexity", "next tokens told"], [row], f"On the {scores.split} split")
+    texts = "".join(f"{note(f'after step {step:,}')}<pre>{escaped(text[:_TEXT_LIMIT])}</pre>" for step, text in reversed(metrics.texts))
+    return [("text", "Text", results), ("samples", "Samples", texts or note("No sample was recorded."))]
 
 
 def _errors(scores: RegressionScores | None, pictures: dict[str, str]) -> list[tuple[str, str, str]]:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite, nan
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from typednn.errors import DataError, explain
 from typednn.files import as_object, parsed, reason
-from typednn.metrics import RegressionReport
+from typednn.metrics import LanguageReport, RegressionReport
 from typednn.runs.history import RECORD
 from typednn.runs.run_files import as_list, as_number, is_inside, read_json
 
@@ -32,6 +32,7 @@ Rows: TypeAlias = dict[Key, tuple[float, ...]]
 LINE_LIMIT = 1 << 20
 CLASS_LIMIT = 1000
 NAME_LIMIT = 2000  # of layers and metrics
+TEXT_LIMIT = 20
 SPLITS = ("train", "validation", "test")
 _RECORD = ("kind", *RECORD, "accuracy")  # keys of an evaluation besides its other metrics
 
@@ -43,6 +44,7 @@ class Metrics:
 
     ``steps``: (step, epoch, loss, learning rate, samples per second, seconds since the start), NaN where a line has none or null.
     ``evaluations``: for each split, (step, loss, accuracy). ``gradient_norms``: for each layer, (step, norm).
+    ``texts``: (step, text) of each sample of a language model, the last `TEXT_LIMIT` of them.
     ``others``: for each split and each metric of its evaluations besides the accuracy, (step, value), where that is finite.
     """
 
@@ -51,6 +53,7 @@ class Metrics:
     gradient_norms: Mapping[str, Series]
     remarks: tuple[str, ...] = ()
     others: Mapping[tuple[str, str], Series] = field(default_factory=dict[tuple[str, str], Series])
+    texts: tuple[tuple[int, str], ...] = ()
 
 
 @final
@@ -89,12 +92,31 @@ class RegressionScores:
         return {name: f"{value:.4f}" for name, value in values.items() if value is not None}
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class LanguageScores:
+    """``report.json`` of a language model, on the ``split``."""
+
+    report: LanguageReport
+    split: str
+    train_loss: float | None
+
+    def headline(self) -> dict[str, str]:
+        """The numbers that a reader wants first."""
+        train = {} if self.train_loss is None else {"train loss": f"{self.train_loss:.4f}"}
+        return {f"{self.split} perplexity": f"{self.report.perplexity:.2f}", f"{self.split} loss": f"{self.report.loss:.4f}", **train}
+
+
+AnyScores: TypeAlias = Scores | LanguageScores | RegressionScores
+
+
 # --- metrics.jsonl ---------------------------------------------------------------------------------------------------
 
 
 def read_metrics(run_folder: Path) -> Metrics:
     """``metrics.jsonl``; without the file, or without a usable line, everything is empty, with a remark."""
     numbers: defaultdict[Key, array[float]] = defaultdict(lambda: array("d"))  # the rows of each series, one after the other
+    texts: deque[tuple[int, str]] = deque(maxlen=TEXT_LIMIT)
     unusable, last_is_cut, first_unusable, number = 0, False, 0, 0
     path, name = run_folder / "metrics.jsonl", "metrics.jsonl"
     try:
@@ -108,6 +130,7 @@ def read_metrics(run_folder: Path) -> Metrics:
                 while too_long and (rest := stream.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
                     pass
                 entry = None if too_long else parsed(line)
+                texts.extend(_texts(entry or {}))
                 rows = None if entry is None else _rows(entry)
                 if rows is not None and (rows.keys() <= numbers.keys() or len(numbers.keys() | rows.keys()) <= NAME_LIMIT):
                     for key, row in rows.items():
@@ -132,7 +155,14 @@ def read_metrics(run_folder: Path) -> Metrics:
         {key[1]: _series(rows, 2) for key, rows in numbers.items() if key[0] == "norm"},
         tuple(remark for remark, holds in remarks.items() if holds),
         {(key[1], key[2]): _series(rows, 2) for key, rows in numbers.items() if key[0] == "metric"},
+        tuple(texts),
     )
+
+
+def _texts(entry: dict[str, Any]) -> list[tuple[int, str]]:
+    """The sample in a line, if it is one."""
+    step, text = _number(entry.get("step")), entry.get("text")
+    return [(int(step), text)] if entry.get("kind") == "sample" and 0 <= step < 2**53 and isinstance(text, str) else []
 
 
 def _rows(entry: dict[str, Any]) -> Rows | None:
@@ -141,6 +171,8 @@ def _rows(entry: dict[str, Any]) -> Rows | None:
     The keys are ``("step",)``, ``("norm", layer)``, ``("evaluation", split)`` and ``("metric", split, name)``.
     """
     kind, split, step = entry.get("kind"), entry.get("split"), _number(entry.get("step"))
+    if kind == "sample":
+        return {}
     if not 0 <= step < 2**53 or "loss" not in entry or (entry["loss"] is not None and as_number(entry["loss"]) is None):
         return None
     if kind == "step":
@@ -172,14 +204,32 @@ def _series(rows: array[float], width: int) -> Series:
 # --- report.json -----------------------------------------------------------------------------------------------------
 
 
-def read_scores(run_folder: Path) -> Scores | RegressionScores | None:
+def read_scores(run_folder: Path) -> AnyScores | None:
     """``report.json``, None where it is missing; a `DataError` where its parts do not fit each other."""
     table = read_json(run_folder, "report.json")
     if table is None:
         return None
-    rule, tasks = "classification or regression", ("classification", "regression")
-    task = _checked("task", table.get("task", "classification"), rule, lambda task: task in tasks)
-    return _regression(table) if task == "regression" else _classification(table)
+    readers: dict[str, Callable[[dict[str, Any]], AnyScores]] = {
+        "classification": _classification,
+        "regression": _regression,
+        "language": _language,
+    }
+    task = _checked("task", table.get("task", "classification"), "classification, regression or language", lambda task: task in [*readers])
+    return readers[task](table)
+
+
+def _language(table: dict[str, Any]) -> LanguageScores:
+    train_loss = _checked("train_loss", table.get("train_loss"), "a finite number", lambda value: value is None or _is_number(value))
+    return LanguageScores(
+        LanguageReport(
+            _checked("tokens", table.get("tokens"), "a number of tokens", lambda value: _is_count(value, 1)),
+            _checked("loss", table.get("loss"), "a finite number from 0", lambda value: _is_number(value, 0.0)),
+            _checked("token_accuracy", table.get("token_accuracy"), "a number from 0 to 1", _is_share),
+            _checked("length", table.get("length"), "a number of tokens", lambda value: _is_count(value, 1)),
+        ),
+        _split(table),
+        train_loss,
+    )
 
 
 def _regression(table: dict[str, Any]) -> RegressionScores:

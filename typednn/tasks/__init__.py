@@ -5,8 +5,9 @@ from typing import Any
 from typednn.arrays import is_floating
 from typednn.losses import L1, MSE, NLL, BCEWithLogits, CrossEntropy, Huber, KLDiv, SoftmaxCrossEntropy
 from typednn.tasks.classification import Answer, Classification
+from typednn.tasks.language import Language
 from typednn.tasks.regression import Estimate, Regression
-from typednn.tasks.task import RecipeTask, Task
+from typednn.tasks.task import RecipeTask, SpokenTask, Task
 
 
 def task_of(loss: object, validation: Any = None) -> Task:
@@ -23,4 +24,4 @@ def task_of(loss: object, validation: Any = None) -> Task:
     return Regression() if numbers else Classification(ignore_index=ignored)
 
 
-__all__ = ["Answer", "Classification", "Estimate", "RecipeTask", "Regression", "Task", "task_of"]
+__all__ = ["Answer", "Classification", "Estimate", "Language", "RecipeTask", "Regression", "SpokenTask", "Task", "task_of"]

@@ -1,7 +1,7 @@
-"""Protocols of tasks. `typednn.training.fit` uses `Task`; recipes use `RecipeTask`."""
+"""Protocols of tasks. `typednn.training.fit` uses `Task`, and of texts `SpokenTask`; recipes use `RecipeTask`."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,20 @@ class Task(Protocol):
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
         """By name, from each batch's prediction and ``y``, or its labels. Batches are computed as they are read."""
+        ...
+
+
+@runtime_checkable
+class SpokenTask(Task, Protocol):
+    """A task of texts. `fit` tells speed in ``unit``, of which a sample has ``per_sample``, and shows a text after each evaluation."""
+
+    @property
+    def unit(self) -> str: ...
+    @property
+    def per_sample(self) -> int: ...
+
+    def sample(self, model: Any, step: int) -> str | None:
+        """What the model writes after this many steps; None for nothing."""
         ...
 
 

@@ -8,6 +8,7 @@ A *step* is one update of the weights. Everything else happens between two steps
 step of an epoch it happens when the epoch is complete, so that no step is saved in two states.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Literal, TypeVar
@@ -46,6 +47,7 @@ def fit(
     loader: Batches[In, Target],
     *,
     epochs: int,
+    max_steps: int | None = None,
     task: Task | None = None,
     run: Run | None = None,
     callbacks: Sequence[Callback] = (),
@@ -65,6 +67,7 @@ def fit(
     A model is any object with ``forward``, ``backward`` and ``update``; with a ``run`` also ``state_dict`` and ``load_state_dict``.
 
     =====================  ===========================================================================================================
+    max_steps              end after this many steps in all, within an epoch too
     task                   what is measured besides the loss; by default as `typednn.tasks.task_of` says
     run                    metrics, events and checkpoints go there; training continues from its checkpoint, if any, bit for bit
     validation             measured each epoch, or as ``evaluate_every`` says (steps, or ``Every(epochs=2)``), and at the end of training
@@ -136,6 +139,7 @@ def fit(
         validation,
         stop,
         epochs=integer("fit", "epochs", epochs),
+        max_steps=math.inf if max_steps is None else integer("fit", "max_steps", max_steps),
         accumulate=integer("fit", "accumulate", accumulate),
         transforms=transforms,
         clip=clip_grad_norm,

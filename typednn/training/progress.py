@@ -14,14 +14,19 @@ if TYPE_CHECKING:
 
 @final
 class Display:
-    """Shows a training of ``total`` steps, ``done`` of them before, until it is closed. When quiet, nothing is imported."""
+    """Shows a training of ``total`` steps, ``done`` of them before, until it is closed. When quiet, nothing is imported.
+
+    Speed is told in ``unit``, of which a sample has ``per_sample``.
+    """
 
     _console: Console | None = None
     _bar: Progress | None = None
     _task: TaskID
 
-    def __init__(self, *, shown: bool, total: int, done: int, epochs: int) -> None:
+    def __init__(self, *, shown: bool, total: int, done: int, epochs: int, unit: str = "samples", per_sample: int = 1) -> None:
         self.epochs: int = epochs
+        self.unit: str = unit
+        self.per_sample: int = per_sample
         self._drawn: float = 0.0
         if not shown:
             return
@@ -58,7 +63,7 @@ class Display:
 
     def _draw(self, step: int, epoch: int, loss: float, speed: float) -> None:
         if self._bar is not None:
-            description, numbers = f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed:,.0f} samples/s"
+            description, numbers = f"epoch {epoch}/{self.epochs}", f"loss {loss:.4f}  {speed * self.per_sample:,.0f} {self.unit}/s"
             self._bar.update(self._task, completed=step, description=description, numbers=numbers)
             self._bar.refresh()
 

@@ -28,7 +28,7 @@ from typednn.runs.environment import differences
 from typednn.runs.history import RECORD, Best, Epoch, History, Measured, Step
 from typednn.runs.run import Run, restore
 from typednn.runs.state import Json, TrainingState
-from typednn.tasks import Task
+from typednn.tasks import SpokenTask, Task
 from typednn.training.batches import Batches, ValuedLoss, one_pass
 from typednn.training.callbacks import Callback, EarlyStopping, Every
 from typednn.training.evaluation import Evaluation
@@ -72,6 +72,7 @@ class Session:
     validation: Evaluation[Any, Any] | None
     stop: Stop
     epochs: int
+    max_steps: float
     accumulate: int
     transforms: Sequence[Callable[[Any], Any]]  # of the gradient, in order
     clip: float | None
@@ -115,7 +116,9 @@ class Session:
         if isinstance(self.optimizer, GradientOptimizer):
             self.steps_before = self.optimizer.steps - self.state.step
         steps = -(-self.loader.steps_per_epoch // self.accumulate)
-        self.display = Display(shown=self.progress, total=steps * self.epochs, done=self.state.step, epochs=self.epochs)
+        unit, per_sample = (self.task.unit, self.task.per_sample) if isinstance(self.task, SpokenTask) else ("samples", 1)
+        total = int(min(steps * self.epochs, self.max_steps))
+        self.display = Display(shown=self.progress, total=total, done=self.state.step, epochs=self.epochs, unit=unit, per_sample=per_sample)
         stack.callback(self.display.close)
         if self.run is not None:
             try:
@@ -314,7 +317,14 @@ class Session:
         if not is_known(self.model, self.loss, optimizer, self.task, *[settings.lr for settings in groups]):
             return
         model, loss, optimizer, (x, y) = copied(self.model, self.loss, optimizer, self.batch)
-        nothing: dict[str, Any] = {"run": None, "callbacks": [], "events": None, "early_stopping": None, "transforms": ()}
+        nothing: dict[str, Any] = {
+            "run": None,
+            "callbacks": [],
+            "events": None,
+            "early_stopping": None,
+            "transforms": (),
+            "progress": False,
+        }
         start: dict[str, Any] = {"stop": Stop(), "state": TrainingState(), "part": _Pending(), "pending": []}
         other = replace(self, model=model, loss=loss, optimizer=optimizer, **nothing, **start)
         other.display = Display(shown=False, total=0, done=0, epochs=0)
@@ -342,7 +352,7 @@ class Session:
     def _between(self, epoch: Epoch | None) -> Measured | None:
         """Evaluation and checkpoint, if they are due; ``epoch`` is the one just completed."""
         step, complete = self.state.step, None if epoch is None else epoch.number
-        through = complete is not None and complete >= self.epochs
+        through = (complete is not None and complete >= self.epochs) or step >= self.max_steps
         measured: Measured | None = None
         if self.validation is not None and (through or self.evaluate_every.due(step, complete)):
             measured = self._evaluate(self.validation, complete or self.number)
@@ -360,8 +370,10 @@ class Session:
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
         self._report()
         state, early = self.state, self.early_stopping
+        spoken = isinstance(self.task, SpokenTask) and (self.progress or self.run is not None)
         with self._averaged():
             value, metrics = validation.measure(self.model, self.loss.loss, self.task)
+            text = self.task.sample(self.model, state.step) if spoken and isinstance(self.task, SpokenTask) else None
         if not math.isfinite(value):
             self._diverged(
                 state.step + 1,
@@ -385,6 +397,10 @@ class Session:
         state.evaluations.append(measured)
         if self.run is not None:
             self.run.write_metrics({"kind": "evaluation", **measured.as_json()})
+            if text is not None:
+                self.run.write_metrics({"kind": "sample", "step": state.step, "text": text})
+        if text is not None:
+            self.display.note(f"--- after step {state.step} ---\n{text}\n---")
         if isinstance(self.optimizer, GradientOptimizer):
             self.optimizer.observe({"loss": value, **metrics})
         self._call("on_evaluation", measured)
@@ -406,7 +422,7 @@ class Session:
         """Whether training should end now; then ``reason`` says why."""
         early, signal = self.early_stopping, self.stop.signal
         reasons = {
-            "": len(self.state.epochs) >= self.epochs,
+            "": len(self.state.epochs) >= self.epochs or self.state.step >= self.max_steps,
             "early stopping": early is not None and self.state.waited >= early.patience,
             "a signal" if signal is None else signal.name: signal is not None,
             "time limit": time.perf_counter() >= self.deadline,

@@ -1,0 +1,234 @@
+"""Language models by recipe: texts and token files, training, resuming, what is kept in the run, and mistakes."""
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn.data import Characters, find, write_tokens
+from typednn.errors import ArgumentError, DataError
+from typednn.models import GPT2, load_gpt2, save_gpt2
+from typednn.recipes import Recipe, evaluate_run, predict, recipe, resume, train
+from typednn.recipes.catalogue import PRESETS, gpt2, preset, starting_from
+from typednn.recipes.texts import cleaned, load_text
+from typednn.recipes.using import language_model
+from typednn.reports.html import write_report
+from typednn.runs.recorded import read_metrics
+from typednn.tasks import Language
+from typednn.tasks.language import speaker_of
+from typednn.training import Callback
+
+TEXT = "".join(f"{line}: {line * line} times\n" for line in range(150))
+TINY: dict[str, Any] = {"n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2}
+
+
+def tiny(**settings: Any) -> Recipe:
+    small = replace(PRESETS["shakespeare-char"], model=partial(gpt2, **TINY))
+    return small.changed({"max_steps": 30, "batch_size": 16, "evaluate_every": 10, "checkpoint_every": 7, "fuse": False, **settings})
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> str:
+    (tmp_path / "text.txt").write_text(TEXT)
+    return str(tmp_path / "text.txt")
+
+
+class StopAt(Callback):
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step(self, step: Any) -> str | None:
+        return "enough" if step.step == self.step else None
+
+
+def weights(result: Any) -> dict[str, Any]:
+    return {name: array.copy() for name, array in result.model.named_parameters().items()}
+
+
+def test_train_resume_and_use(text: str, tmp_path: Path) -> None:
+    """A run that was stopped within an epoch goes on to the same bits, samples included."""
+    whole = train(tiny(), text, run=tmp_path / "whole", progress=False)
+    assert whole.history.steps == 30
+    assert [measured.step for measured in whole.history.evaluations] == [10, 20, 30]
+    assert {measured.split for measured in whole.history.evaluations} == {"validation"}
+    first, last = whole.history.evaluations[0], whole.history.evaluations[-1]
+    assert last.loss < first.loss < np.log(len(Characters(TEXT)))
+    assert last.metrics["perplexity"] == pytest.approx(np.exp(last.loss), rel=1e-4)
+    train(tiny(), text, run=tmp_path / "stopped", progress=False, callbacks=[StopAt(13)])
+    again = resume(tmp_path / "stopped", progress=False)
+    assert all(np.array_equal(array, weights(again)[name]) for name, array in weights(whole).items())
+    told, resumed = (read_metrics(tmp_path / run).texts for run in ("whole", "stopped"))
+    assert told == resumed
+    assert [step for step, _ in told] == [10, 20, 30]
+    assert all(sample.startswith(TEXT[int(len(TEXT) * 0.9) :][:16]) for _, sample in told)
+
+    speaker, vocabulary = language_model(tmp_path / "whole")
+    assert (speaker.training, len(vocabulary)) == (False, len(set(TEXT)))
+    tokens = vocabulary.encode("12: 144")[None]
+    assert np.array_equal(speaker.forward(tokens), speaker_of(whole.model).eval().forward(tokens))  # type: ignore[union-attr]
+
+
+def test_the_report(text: str, tmp_path: Path) -> None:
+    """The loss and the share of right tokens of the last tenth, computed here from the scores."""
+    result = train(tiny(), text, run=tmp_path / "run", progress=False)
+    speaker, vocabulary = language_model(tmp_path / "run")
+    tokens = vocabulary.encode(TEXT[int(len(TEXT) * 0.9) :])
+    count = (len(tokens) - 1) // 8
+    x, y = tokens[: 8 * count].reshape(-1, 8), tokens[1 : 8 * count + 1].reshape(-1, 8)
+    scores = speaker.forward(x).astype(np.float64)
+    shares = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+    loss = -np.log(np.take_along_axis(shares, y[..., None], -1)).mean()
+    report: Any = result.test
+    assert (report.tokens, report.length) == (8 * count, 8)
+    assert report.loss == pytest.approx(loss, rel=1e-5)
+    assert report.perplexity == pytest.approx(np.exp(loss), rel=1e-5)
+    assert report.token_accuracy == pytest.approx((scores.argmax(-1) == y).mean())
+    saved = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert (saved["task"], saved["loss"]) == ("language", report.loss)
+    again, samples = evaluate_run(tmp_path / "run")
+    assert (str(again), len(samples.test_x)) == (str(report), len(tokens))
+    (tmp_path / "other.txt").write_text(TEXT[:500])
+    other: Any = evaluate_run(tmp_path / "run", str(tmp_path / "other.txt"))[0]
+    assert other.tokens == 499 // 8 * 8
+
+    page = write_report(tmp_path / "run").read_text()
+    for words in ("validation perplexity", f"{report.perplexity:.2f}", "Samples", "after step 30", "tokens per second"):
+        assert words in page
+    assert "left out" not in page
+    assert "Confusion" not in page
+    (tmp_path / "run" / "report.json").write_text(json.dumps(saved | {"loss": -1}))
+    assert "&#x27;loss&#x27; must be a finite number from 0" in write_report(tmp_path / "run").read_text()
+
+
+def test_ignored_targets_do_not_count() -> None:
+    scores = np.log(np.array([[[0.5, 0.25, 0.25], [0.1, 0.8, 0.1]]], np.float32))
+    report = Language().measured([(scores, np.array([[1, -100]]))])
+    assert (report.tokens, report.token_accuracy) == (1, 0.0)
+    assert report.loss == pytest.approx(np.log(4), rel=1e-6)
+    assert report.perplexity == pytest.approx(4.0, rel=1e-6)
+
+
+def test_tokens_of_files(tmp_path: Path) -> None:
+    """A folder of gpt.c's files, one file, and Nina's numbers of 64 bits: the same tokens as the text's, mapped."""
+    coder = Characters(TEXT)
+    coder.save(tmp_path / "vocabulary")
+    tokens = coder.encode(TEXT)
+    held = int(len(tokens) * 0.9)
+    (tmp_path / "files").mkdir()
+    write_tokens(tmp_path / "files" / "train.bin", tokens[:held])
+    write_tokens(tmp_path / "files" / "val.bin", tokens[held:])
+    write_tokens(tmp_path / "one.bin", tokens)
+    write_tokens(tmp_path / "long.bin", tokens, "uint64")
+    (tmp_path / "text.txt").write_text(TEXT)
+    for name in ("files", "one.bin", "long.bin", "text.txt"):
+        samples = load_text(str(tmp_path / name), str(tmp_path / "vocabulary"), 0.1)
+        assert np.array_equal(samples.x, tokens[:held]), name
+        assert np.array_equal(samples.test_x, tokens[held:]), name
+        assert isinstance(samples.x, np.memmap) == (name in ("files", "one.bin"))
+        assert samples.x.dtype == np.int32
+    result = train(tiny(vocabulary=str(tmp_path / "vocabulary")), str(tmp_path / "files"), run=tmp_path / "run", progress=False)
+    assert result.plan.data == {"name": str(tmp_path / "files")}
+    nothing_held = load_text(str(tmp_path / "one.bin"), str(tmp_path / "vocabulary"), 0.0)
+    assert np.array_equal(nothing_held.x, tokens)
+    assert np.array_equal(nothing_held.test_x, tokens[held:])
+
+
+def test_texts_of_a_folder(tmp_path: Path) -> None:
+    for name, part in {"b.txt": "dbb", "a.txt": "\ufeffac\r\n", "c.md": "x"}.items():
+        (tmp_path / name).write_bytes(part.encode())
+    samples = load_text(str(tmp_path), "characters", 0.0)
+    assert samples.vocabulary is not None
+    assert samples.vocabulary.decode(samples.x) == "ac\ndbb"
+
+
+def test_fine_tuning(text: str, tmp_path: Path) -> None:
+    """From a folder of weights: its sizes, its vocabulary; the first loss is that of these weights."""
+    coder = Characters(TEXT)
+    model = GPT2(len(coder), **TINY, rng=np.random.default_rng(3))
+    save_gpt2(model, tmp_path / "weights")
+    coder.save(tmp_path / "weights")
+    start = starting_from(str(tmp_path / "weights"), tiny())
+    assert start.vocabulary == start.weights == str(tmp_path / "weights")
+    assert np.array_equal(load_gpt2(tmp_path / "weights").wte.weight, model.wte.weight)
+    result = train(
+        replace(start.changed({"max_steps": 1}), optimizer={"type": "SGD", "lr": 1e-30}), text, run=tmp_path / "run", progress=False
+    )
+    for name, array in model.named_parameters().items():
+        np.testing.assert_allclose(array, weights(result)[f"0.{name}"], rtol=0, atol=1e-30, err_msg=name)
+    with pytest.raises(ArgumentError, match="must have the sizes of the model"):
+        train(replace(start, model=partial(gpt2, **(TINY | {"n_embd": 4}))), text, progress=False)
+
+
+def test_published_numbers() -> None:
+    """nanoGPT's splits of Tiny Shakespeare, by characters and by GPT-2's tokens, and Nina's text of 306,635 tokens. Z-N1, Z-N2."""
+    if find("tinyshakespeare") is None or find("gpt2-bpe") is None:
+        pytest.skip("needs tinyshakespeare and gpt2-bpe in TYPEDNN_DATA, or in ../shared/data")
+    characters = load_text("tinyshakespeare", "characters", 0.1)
+    assert (len(characters.x), len(characters.test_x), characters.classes) == (1_003_854, 111_540, 65)
+    pairs = load_text("tinyshakespeare", "gpt2", 0.1)
+    assert (len(pairs.x), len(pairs.test_x), pairs.classes) == (301_966, 36_059, 50_257)
+    nina = load_text("tinyshakespeare", "nina", 0.0)
+    assert (len(nina.x), nina.classes) == (306_635, 12_729)
+    x, y = nina.shaped(128).x, nina.shaped(128).y
+    assert (x.shape, x[-1, -1], y[-1, -1]) == ((2_396, 128), 1, -100)
+
+
+def test_cleaned() -> None:
+    assert cleaned("\ufeff \u201cone\u201d\u2014two\u2019s\r\n\n\n\n\nthree \t four\x07\ufb01ve \n") == '"one"-two\'s\n\nthree fourfive'
+
+
+@pytest.mark.parametrize(
+    ("data", "vocabulary", "message"),
+    [
+        ("missing.txt", "characters", "--data: expects a text, a file of tokens or a folder of either, got .*missing.txt'; such as"),
+        ("empty.txt", "characters", "empty.txt: must hold a text, got an empty one"),
+        ("folder", "characters", "folder: must hold .txt files, or train.bin and val.bin, got none of these"),
+        ("bytes.txt", "characters", "bytes.txt: must be a text in UTF-8, got another byte at 1"),
+        ("tokens.bin", "characters", "vocabulary: files of tokens need the vocabulary that made them, got 'characters'; --set vocabulary="),
+        ("tokens.bin", "vocabulary", r"tokens.bin: the vocabulary has tokens 0 to 3, got token 9; another vocabulary made these tokens"),
+        ("negative.bin", "vocabulary", r"negative.bin: the vocabulary has tokens 0 to 3, got token -2"),
+        ("good.txt", "nowhere", r"nowhere.vocab.json"),
+        ("short.txt", "characters", r"windows: a window needs 9 tokens, got 3; shorter windows, or a longer text"),
+        ("good.txt", "vocabulary", r"Characters.encode: text is of the vocabulary's characters, got '0' at 0"),
+    ],
+)
+def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str, vocabulary: str, message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty.txt").write_text("")
+    Path("folder").mkdir()
+    Path("bytes.txt").write_bytes(b"a\xff")
+    np.array([1, 2, 9], "<i4").tofile("tokens.bin")
+    np.array([1, 2, -2], "<i4").tofile("negative.bin")
+    Path("good.txt").write_text(TEXT)
+    Path("short.txt").write_text("abcd")
+    Characters("abcd").save("vocabulary")
+    with pytest.raises((ArgumentError, DataError), match=message):
+        train(tiny(vocabulary=vocabulary), data, run=tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists(), "no folder for a run that can't begin"
+
+
+def test_mistakes_of_settings() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary, got loss mse"
+    ):
+        tiny(loss="mse")
+    with pytest.raises(ArgumentError, match="--preset: presets are sizes of gpt2, got recipe 'mlp'"):
+        preset("nina", recipe("mlp"))
+    with pytest.raises(ArgumentError, match="--preset: expects the name of one, got 'shakespere'; did you mean 'shakespeare-char'"):
+        preset("shakespere", recipe("gpt2"))
+    with pytest.raises(ArgumentError, match="max_steps must be an integer of at least 1, got 0"):
+        tiny(max_steps=0)
+
+
+def test_other_commands_say_what_they_cannot_do(text: str, tmp_path: Path) -> None:
+    train(tiny(max_steps=1), text, run=tmp_path / "run", progress=False)
+    (tmp_path / "a.txt").write_text("1: 1 ")
+    with pytest.raises(ArgumentError, match="predict labels inputs, got a language model; typednn generate RUN --prompt TEXT"):
+        predict(tmp_path / "run", [tmp_path / "a.txt"])
+    train(recipe("mlp").changed({"epochs": 1}), "digits", run=tmp_path / "mlp", progress=False)
+    with pytest.raises(ArgumentError, match="must be the run of a language model, got a classification; typednn predict uses it"):
+        language_model(tmp_path / "mlp")

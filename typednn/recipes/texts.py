@@ -1,0 +1,118 @@
+"""Texts: what a language model learns from, with the vocabulary that turns it into tokens.
+
+--data            a text file; a folder of .txt files, joined in the order of their names; "tinyshakespeare"; or tokens: a .bin file
+                  (`typednn.data.read_tokens`), or a folder with train.bin and val.bin
+vocabulary        "characters"  each character of the text is a token
+                  "gpt2"        GPT-2's 50,257 tokens; its files are found or downloaded as data sets are
+                  "nina"        byte pairs learned from the cleaned text, up to 30,000 tokens, 19 of them special
+                  FOLDER        the vocabulary in a folder
+
+The end of the text, a share of it, is held out for the validation. Where nothing is held out, the validation is its last tenth, which was
+learned. Tokens in files are mapped, not read, and may be larger than memory.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from typednn.data import Characters, Tokenizer, read_tokens, read_vocabulary, source_folder, train_tokenizer
+from typednn.data.text import TOKENS
+from typednn.errors import ArgumentError, DataError, explain
+from typednn.files import opened
+from typednn.recipes.samples import Samples
+
+TINY_SHAKESPEARE: Final = "tinyshakespeare"
+NAMES: Final = ("characters", "gpt2", "nina")
+_NAMED = ("user", "bot", "action", "emotion", "thought", "narration", "location", "info")
+SPECIAL: Final = ("<|endoftext|>", "<pad>", "<unk>", *(f"<{end}{name}>" for name in _NAMED for end in ("", "/")))
+NINA_SIZE: Final = 30_000  # at most; Tiny Shakespeare has pairs for 12,729
+_PLAIN = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\ufeff": "", "\r\n": "\n", "\r": "\n"}
+
+
+def load_text(name: str, vocabulary: str, share: float, announce: Callable[[str], object] | None = None) -> Samples:
+    """The text or tokens of that name, with ``share`` of it, its end, held out. ``announce`` is told of a download."""
+    path = Path(name)
+    if name != TINY_SHAKESPEARE and not path.exists():
+        cure = f"such as --data input.txt, or {TINY_SHAKESPEARE}"
+        raise ArgumentError(explain("--data", "expects a text, a file of tokens or a folder of either", repr(name), cure))
+    if path.suffix.lower() == ".bin" or (path / "train.bin").is_file():
+        coder = _vocabulary(vocabulary, None, announce)
+        if path.is_dir():
+            return _samples(name, _tokens(path / "train.bin", coder), _tokens(path / "val.bin", coder), coder)
+        return _samples(name, *_parts(_tokens(path, coder), share), coder)
+    text = _text(path if name != TINY_SHAKESPEARE else _source(name, announce) / "input.txt")
+    text = cleaned(text) if vocabulary == "nina" else text
+    if not text:
+        raise DataError(explain(name, "must hold a text", "an empty one"))
+    coder = _vocabulary(vocabulary, text, announce)
+    train, test = (coder.encode(part).astype(TOKENS, copy=False) for part in _parts(text, share))
+    return _samples(name, train, test, coder)
+
+
+def cleaned(text: str) -> str:
+    """``text`` in NFKC, of printable characters, with plain quotes and dashes, single blanks, and at most one empty line in a row."""
+    text = unicodedata.normalize("NFKC", text)
+    for odd, plain in _PLAIN.items():
+        text = text.replace(odd, plain)
+    text = "".join(character for character in text if character == "\n" or character.isprintable())
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[^\S\n]+", " ", text)).strip()
+
+
+def _parts(whole: Any, share: float) -> tuple[Any, Any]:
+    """A text or tokens without their end, a ``share`` of them, and the end."""
+    held = int(len(whole) * (1.0 - (share or 0.1)))
+    return whole[:held] if share else whole, whole[held:]
+
+
+def _samples(name: str, train: Any, test: Any, coder: Tokenizer | Characters) -> Samples:
+    return Samples(Path(name).name, name, train, train, test, test, vocabulary=coder)
+
+
+def _vocabulary(vocabulary: str, text: str | None, announce: Callable[[str], object] | None) -> Tokenizer | Characters:
+    if vocabulary in ("characters", "nina") and text is None:
+        cure = "--set vocabulary=gpt2, or the folder that has it"
+        raise ArgumentError(explain("vocabulary", "files of tokens need the vocabulary that made them", repr(vocabulary), cure))
+    if vocabulary == "characters":
+        return Characters(text or "")
+    if vocabulary == "nina":
+        return train_tokenizer((text or "").splitlines(keepends=True), NINA_SIZE, special=SPECIAL)
+    return read_vocabulary(_source("gpt2-bpe", announce) if vocabulary == "gpt2" else vocabulary)
+
+
+def _source(name: str, announce: Callable[[str], object] | None) -> Path:
+    try:
+        return source_folder(name, download=False)
+    except DataError:
+        if announce is not None:
+            announce(f"{name} is not on this machine: fetching it from the network")
+        return source_folder(name)
+
+
+def _tokens(path: Path, coder: Tokenizer | Characters) -> Any:
+    """A file of uint64, which begins with how many there are, or else of int32, which is mapped."""
+    with opened("load_text", path) as file:
+        size, start = file.size, bytes(file.stream.read(8))
+    counted = size % 8 == 0 and int.from_bytes(start, "little") == size // 8 - 1
+    tokens = read_tokens(path, "uint64" if counted else "int32")
+    for token in (tokens.min(), tokens.max()):
+        if not 0 <= token < len(coder):
+            rule, cure = f"the vocabulary has tokens 0 to {len(coder) - 1}", "another vocabulary made these tokens"
+            raise DataError(explain(str(path), rule, f"token {token}", cure))
+    return tokens.astype(TOKENS, copy=False)
+
+
+def _text(path: Path) -> str:
+    """The text of a file, or of the ``.txt`` files in a folder."""
+    if path.is_dir():
+        files = sorted(path.glob("*.txt"))
+        if not files:
+            raise DataError(explain(str(path), "must hold .txt files, or train.bin and val.bin", "none of these"))
+        return "".join(map(_text, files))
+    with opened("load_text", path) as file:
+        content = bytes(file.exactly(file.stream, file.size))
+    try:
+        return content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise DataError(explain(str(path), "must be a text in UTF-8", f"another byte at {error.start}")) from None
