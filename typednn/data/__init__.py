@@ -18,11 +18,13 @@ from typednn.data.spiral import spiral
 from typednn.data.text import TextFolder, read_text, read_text_folder
 from typednn.data.token_files import read_token_table, read_tokens, write_token_table, write_tokens
 from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
+from typednn.data.vocabulary import Characters, Vocabulary, read_vocabulary
 
 __all__ = [
     "DATASETS",
     "PIXELS",
     "Batch",
+    "Characters",
     "Dataset",
     "ImageFolder",
     "Loader",
@@ -31,6 +33,7 @@ __all__ = [
     "RowLength",
     "TextFolder",
     "Tokenizer",
+    "Vocabulary",
     "batches",
     "cache_folder",
     "cifar10",
@@ -61,6 +64,7 @@ __all__ = [
     "read_token_table",
     "read_tokenizer",
     "read_tokens",
+    "read_vocabulary",
     "restore_generator",
     "spiral",
     "train_tokenizer",

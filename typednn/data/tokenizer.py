@@ -83,15 +83,15 @@ class Tokenizer:
 
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of ``tokens``; bytes that are no UTF-8, as a cut character's, become U+FFFD."""
-        return b"".join(self._bytes[token] for token in self._checked(tokens)).decode(errors="replace")
+        return b"".join(self._bytes[token] for token in checked_tokens("Tokenizer", tokens, len(self))).decode(errors="replace")
 
     def tokens(self, tokens: Iterable[int]) -> list[str]:
         """The tokens as they stand in the vocabulary: ``Ġto`` is " to"."""
-        return [self._names[token] for token in self._checked(tokens)]
+        return [self._names[token] for token in checked_tokens("Tokenizer", tokens, len(self))]
 
     def bytes_of(self, token: int) -> bytes:
         """What one token writes; a text that is written token by token may have to wait for the rest of a character."""
-        return self._bytes[self._checked([token])[0]]
+        return self._bytes[checked_tokens("Tokenizer", [token], len(self))[0]]
 
     def save(self, folder: str | Path) -> None:
         """Write ``vocab.json`` and ``merges.txt``."""
@@ -105,16 +105,6 @@ class Tokenizer:
             return numbers
         chunks = ("".join(map(BYTES.__getitem__, chunk)) for chunk in _SEED.findall(text.encode()))
         return [token.id for chunk in chunks for token in self._model.tokenize(chunk)]
-
-    def _checked(self, tokens: Iterable[int]) -> list[int]:
-        numbers = np.asarray(tokens if isinstance(tokens, np.ndarray) else list(tokens))
-        if numbers.size and numbers.dtype.kind not in "iu":
-            raise ArgumentError(explain("Tokenizer", "tokens are integers", str(numbers.dtype)), "tokens")
-        wrong = numbers[(numbers < 0) | (numbers >= len(self))]
-        if wrong.size:
-            raise ArgumentError(explain("Tokenizer", f"tokens are 0 to {len(self) - 1}", str(wrong[0])), "tokens")
-        listed: list[int] = numbers.ravel().tolist()
-        return listed
 
 
 def read_tokenizer(folder: str | Path, *, pattern: Literal["gpt2", "seed"] = "gpt2") -> Tokenizer:
@@ -166,6 +156,18 @@ def train_tokenizer(
     engine.train_from_iterator(iter(texts), trainer)
     learnt = json.loads(engine.to_str())["model"]
     return Tokenizer(learnt["vocab"], [(first, second) for first, second in learnt["merges"]])
+
+
+def checked_tokens(where: str, tokens: Iterable[int], count: int) -> list[int]:
+    """``tokens`` as a list of integers, each of a vocabulary of ``count``."""
+    numbers = np.asarray(tokens if isinstance(tokens, np.ndarray) else list(tokens))
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise ArgumentError(explain(where, "tokens are integers", str(numbers.dtype)), "tokens")
+    wrong = numbers[(numbers < 0) | (numbers >= count)]
+    if wrong.size:
+        raise ArgumentError(explain(where, f"tokens are 0 to {count - 1}", str(wrong[0])), "tokens")
+    listed: list[int] = numbers.ravel().tolist()
+    return listed
 
 
 def _library(where: str) -> Any:

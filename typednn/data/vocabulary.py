@@ -1,0 +1,107 @@
+"""Vocabularies: what turns text into tokens and back.
+
+`Tokenizer`    pairs of bytes that were merged: `vocab.json` and `merges.txt` in a folder
+`Characters`   each character of a text is a token: `characters.json` in a folder (nanoGPT's vocabulary of Tiny Shakespeare has 65)
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Protocol, final
+
+import numpy as np
+
+from typednn.arrays import IntArray1
+from typednn.data.tokenizer import Tokenizer, checked_tokens, read_tokenizer
+from typednn.errors import ArgumentError, DataError, explain
+from typednn.files import opened, parsed, path_of, write_whole
+
+CHARACTERS: Final = "characters.json"
+
+
+class Vocabulary(Protocol):
+    """Text to tokens and back: `Tokenizer`, `Characters`, or your own. Tokens are 0 to ``len(vocabulary) - 1``."""
+
+    def __len__(self) -> int: ...
+    def encode(self, text: str, /) -> IntArray1: ...
+    def decode(self, tokens: Iterable[int], /) -> str: ...
+    def bytes_of(self, token: int, /) -> bytes: ...
+
+
+@final
+class Characters:
+    """Each distinct character of ``text`` is a token, in the order of code points: ``Characters("hello")`` has e, h, l, o."""
+
+    def __init__(self, text: str) -> None:
+        whole: object = text
+        if not isinstance(whole, str) or not text:
+            got = repr(whole) if isinstance(whole, str) else type(whole).__name__
+            raise ArgumentError(explain("Characters", "text is a str of one character at least", got), "text")
+        self.characters: str = "".join(sorted(set(text)))
+        self._points = _points(self.characters)
+        half = next((character for character in self.characters if "\ud800" <= character <= "\udfff"), None)
+        if half is not None:
+            got = f"half of a surrogate pair at {text.index(half)}"
+            raise ArgumentError(explain("Characters", "text is whole Unicode characters", got), "text")
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    def __repr__(self) -> str:
+        return f"Characters({self.characters!r})" if len(self) <= 20 else f"<Characters {len(self)}>"
+
+    def encode(self, text: str) -> IntArray1:
+        """Tokens of ``text``, int32."""
+        whole: object = text
+        if not isinstance(whole, str):
+            raise ArgumentError(explain("Characters.encode", "text is a str", type(whole).__name__), "text")
+        points = _points(text)
+        tokens = np.searchsorted(self._points, points).astype(np.int32)
+        unknown = np.flatnonzero(self._points[np.minimum(tokens, len(self) - 1)] != points)
+        if unknown.size:
+            got = f"{text[unknown[0]]!r} at {unknown[0]}"
+            cure = f"the vocabulary has the {len(self)} characters of its own text only"
+            raise ArgumentError(explain("Characters.encode", "text is of the vocabulary's characters", got, cure), "text")
+        return tokens
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """The text of ``tokens``."""
+        return "".join(self.characters[token] for token in checked_tokens("Characters", tokens, len(self)))
+
+    def bytes_of(self, token: int) -> bytes:
+        """What one token writes, in UTF-8."""
+        return self.decode([token]).encode()
+
+    def save(self, folder: str | Path) -> None:
+        """Write ``characters.json``."""
+        write_whole(path_of("Characters.save", folder) / CHARACTERS, json.dumps({"characters": self.characters}).encode())
+
+
+def read_vocabulary(folder: str | Path) -> Tokenizer | Characters:
+    """The vocabulary in ``folder``: ``characters.json`` where there is one, else ``vocab.json`` and ``merges.txt``."""
+    path = path_of("read_vocabulary", folder) / CHARACTERS
+    if not os.path.exists(path):
+        return read_tokenizer(folder)
+    with opened("read_vocabulary", path) as file:
+        content = parsed(bytes(file.exactly(file.stream, file.size)))
+    text = (content or {}).get("characters")
+    try:
+        vocabulary = Characters(text) if isinstance(text, str) else None
+    except ArgumentError as error:
+        raise DataError(explain(str(path), "must hold the characters of a vocabulary", str(error))) from None
+    if vocabulary is None or vocabulary.characters != text:
+        rule = 'must be {"characters": "…"}, each character once, in the order of code points'
+        raise DataError(explain(str(path), rule, "something else"))
+    return vocabulary
+
+
+def token_of(vocabulary: Vocabulary, text: str) -> int | None:
+    """The one token that writes exactly ``text``, such as ``<|endoftext|>``; None where there is none."""
+    if isinstance(vocabulary, Tokenizer):
+        return vocabulary.vocab.get(text)
+    return next((token for token in range(len(vocabulary)) if vocabulary.bytes_of(token) == text.encode()), None)
+
+
+def _points(text: str) -> IntArray1:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
