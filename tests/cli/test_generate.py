@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import environment
 from typednn.cli import generation, main
 from typednn.data import Characters, Tokenizer, read_tokenizer, read_vocabulary, train_tokenizer, write_token_table
+from typednn.layers import Linear
 from typednn.models import GPT2, generate, save_gpt2, write_gpt_c
 from typednn.random import XorShift64
 from typednn.recipes import using
@@ -128,6 +129,20 @@ def test_a_run(at_once: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (done.returncode, done.stdout) == (0, f"{Characters(LETTERS).decode(expected)}\n"), done.stderr
     assert at_once("generate", "run", "--prompt", "the", "--max-tokens", "1").returncode == 0
     assert asked == [(Path("run"), "best"), (Path("run"), None)]
+
+
+def test_the_run_of_another_model(at_once: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def language_model(*_: Any) -> Any:
+        return Linear(2, 2), Characters(LETTERS)
+
+    monkeypatch.setattr(using, "language_model", language_model, raising=False)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.json").write_text("{}")
+    done = at_once("generate", "run", "--prompt", "the")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "typednn generate: run: must be the run of a language model, got that of a Linear; typednn predict is for the others\n"
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- drawing

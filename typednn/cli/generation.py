@@ -203,10 +203,14 @@ def _shown(piece: bytes) -> str:
 def _opened(options: Namespace) -> tuple[GPT2, Vocabulary]:
     """The model and its vocabulary, which fit."""
     place = path_of("generate", options.model)
+    model: GPT2
     vocabulary: Vocabulary | None = None
     if (place / FILE).is_file():
         using: Any = import_module("typednn.recipes.using")
         model, vocabulary = using.language_model(place, options.weights)
+        if not isinstance(model, GPT2):  # pyright: ignore[reportUnnecessaryIsInstance]
+            cure = "typednn predict is for the others"
+            raise ArgumentError(explain(str(place), "must be the run of a language model", f"that of a {type(model).__name__}", cure))
     elif options.weights is not None:
         raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{place}, which is no run", "leave it out"))
     elif place.is_file():
