@@ -300,4 +300,48 @@ MUTANTS = [
         "    if False:\n",
         "tests/test_files.py",
     ),
+    # ------------------------------------------------------------------ text
+    mutant(
+        "With `--sampler 'xorshift64*'` the random numbers are gpt.c's",
+        "typednn/random.py",
+        "        x ^= x >> 12\n",
+        "        x ^= x >> 13\n",
+        "tests/test_random.py::test_xorshift_published",
+        "tests/test_random.py::test_xorshift_coins",
+    ),
+    mutant(
+        "A token is drawn as gpt.c draws it: the first at which the sum is more than a random number",
+        "typednn/models/generation.py",
+        "(shares <= coins)",
+        "(shares < coins)",
+        "tests/models/test_generation.py::test_a_coin_chooses_by_the_sum_of_probabilities",
+    ),
+    mutant(
+        "A character is printed as soon as it is drawn, and once it is whole",
+        "typednn/cli/generation.py",
+        'codecs.getincrementaldecoder("utf-8")("replace")',
+        'codecs.getincrementaldecoder("latin-1")("replace")',
+        "tests/cli/test_generate.py::test_characters_are_printed_once_they_are_whole",
+    ),
+    mutant(
+        "Control characters are not printed",
+        "typednn/cli/generation.py",
+        "if piece not in _UNPRINTABLE",
+        "if True",
+        "tests/cli/test_generate.py::test_what_is_not_printed",
+    ),
+    mutant(
+        "Prompts of equally many tokens are read together",
+        "typednn/cli/generation.py",
+        "place >= first and len(prompt.tokens) == length",
+        "place == first",
+        "tests/cli/test_generate.py::test_prompts_of_one_length_are_read_together",
+    ),
+    mutant(
+        "Each distinct character of a text is a token, in the order of code points",
+        "typednn/data/vocabulary.py",
+        '"".join(sorted(set(text)))',
+        '"".join(dict.fromkeys(text))',
+        "tests/data/test_vocabulary.py",
+    ),
 ]  # fmt: skip

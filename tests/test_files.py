@@ -55,6 +55,7 @@ FOLDERS: dict[str, Callable[[Any], object]] = {
     "read_image_folder": data.read_image_folder,
     "read_text_folder": data.read_text_folder,
     "read_tokenizer": data.read_tokenizer,
+    "read_vocabulary": data.read_vocabulary,
     "write_report": write_report,
     "fetch": lambda path: fetch("http://localhost:9/a", path, checksum=f"md5:{'0' * 32}"),
 }

@@ -22,6 +22,7 @@ from typednn.errors import ArgumentError
 from typednn.random import (
     PCG32,
     Constant,
+    Draws,
     Fans,
     HeNormal,
     HeUniform,
@@ -34,6 +35,7 @@ from typednn.random import (
     Uniform,
     XavierNormal,
     XavierUniform,
+    XorShift64,
     Zeros,
     initialiser,
 )
@@ -458,3 +460,37 @@ def test_all_is_what_there_is() -> None:
     defined = {name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__ and name[0] != "_"}
     assert defined <= set(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
+
+
+# --- xorshift64* ----------------------------------------------------------------------------------------------------
+
+
+def test_xorshift_published() -> None:
+    """G-C3: the numbers that Rosetta Code publishes for "Xorshift star": five of seed 1234567, and counts of 100,000 of another."""
+    rng = XorShift64(1234567)
+    assert [rng.next_uint32() for _ in range(5)] == [3540625527, 2750739987, 4037983143, 1993361440, 3809424708]
+    rng = XorShift64(987654321)
+    assert np.bincount([rng.next_uint32() * 5 >> 32 for _ in range(100_000)]).tolist() == [20103, 19922, 19937, 20031, 20007]
+
+
+def test_xorshift_coins() -> None:
+    """G-C3: of gpt.c's seed, as its two lines of C give them with gcc; of all bits set, and drawn by shape."""
+    numbers = [989205090, 818269915, 1335155955, 3876892996, 2941700015, 1322121497]
+    rng = XorShift64()
+    assert [rng.next_uint32() for _ in range(6)] == numbers
+    coins = XorShift64(1337).random((2, 3))
+    np.testing.assert_allclose(coins, [[0.230317235, 0.19051826, 0.310865164], [0.902659476, 0.684917867, 0.307830393]], rtol=2e-8)
+    np.testing.assert_array_equal(coins.astype(np.float32), coins)
+    rng = XorShift64(2**64 - 1)
+    assert [rng.next_uint32() for _ in range(4)] == [4180462053, 2415166680, 879531507, 3310800028]
+
+
+def test_xorshift_takes_a_seed_that_is_not_0() -> None:
+    for seed in (0, -1, 2**64, 1.0, True):
+        with pytest.raises(ArgumentError, match="XorShift64: seed is an integer from 1 to 18446744073709551615, got"):
+            XorShift64(seed)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="size is a tuple"):
+        XorShift64().random(3)  # type: ignore[arg-type]
+    generators: list[Draws] = [XorShift64(), PCG32(0), np.random.default_rng(0)]
+    assert all(0 <= generator.random((1,))[0] < 1 for generator in generators)
+    assert repr(XorShift64()) == "<XorShift64 state=0x0000000000000539>"

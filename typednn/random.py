@@ -1,14 +1,15 @@
-"""Random numbers: the protocol of generators, the paper's generator, and the rules for initial weights.
+"""Random numbers: the protocol of generators, the paper's generator, gpt.c's, and the rules for initial weights.
 
 ``Rng`` is the type of a function's generator. `numpy.random.default_rng()` is one, and the faster; `PCG32` is the
 paper's own, and reproduces its experiment draw by draw. There is no global generator: a generator is always an
-argument.
+argument. What only draws tokens needs less of one, `Draws`; gpt.c's `XorShift64` has just that.
 
 An initialiser is a value, such as ``HeNormal()`` or its name ``"he_normal"``; called, it gives float64 numbers in
 row-major order (the first of the shape's axes moves slowest), which the layer rounds to its own precision.
 
 Sources: "Deep Learning Implementation With Rust", eqs 48-53 and 55; M. O'Neill, "PCG: A Family of Simple Fast
-Space-Efficient Statistically Good Algorithms for Random Number Generation" (2014); each rule names its own.
+Space-Efficient Statistically Good Algorithms for Random Number Generation" (2014); S. Vigna, "An experimental exploration of Marsaglia's
+xorshift generators, scrambled" (2016); each rule names its own.
 """
 
 import difflib
@@ -28,6 +29,7 @@ from typednn.errors import ArgumentError, explain
 __all__ = [
     "PCG32",
     "Constant",
+    "Draws",
     "Fan",
     "Fans",
     "HeNormal",
@@ -42,6 +44,7 @@ __all__ = [
     "Uniform",
     "XavierNormal",
     "XavierUniform",
+    "XorShift64",
     "Zeros",
     "initialiser",
 ]
@@ -51,15 +54,20 @@ Fan: TypeAlias = Literal["in", "out"]
 _Element = TypeVar("_Element")
 
 
+class Draws(Protocol):
+    """What draws U[0, 1): any `Rng`, or `XorShift64`. Each call advances it; ``size`` is a shape."""
+
+    def random(self, size: tuple[int, ...], /) -> Floats: ...
+
+
 @runtime_checkable
-class Rng(Protocol):
+class Rng(Draws, Protocol):
     """A generator: `numpy.random.Generator` or `PCG32`. Each call advances it; ``size`` is a shape.
 
     ``random`` U[0, 1)   ``uniform`` U[low, high)   ``standard_normal`` N(0, 1)   ``normal`` N(loc, scale²)
     ``permutation`` one of the orders of 0, 1, … n-1
     """
 
-    def random(self, size: tuple[int, ...], /) -> Floats: ...
     def uniform(self, low: float, high: float, size: tuple[int, ...], /) -> Floats: ...
     def standard_normal(self, size: tuple[int, ...], /) -> Floats: ...
     def normal(self, loc: float, scale: float, size: tuple[int, ...], /) -> Floats: ...
@@ -220,6 +228,40 @@ class PCG32:
 
     def __repr__(self) -> str:
         return f"<PCG32 stream={self._increment >> 1} state={self._state:#018x}>"
+
+
+# --- gpt.c's generator ---------------------------------------------------------------------------------------------
+
+
+@final
+class XorShift64:
+    """xorshift64*, with which gpt.c draws tokens; ``seed`` is 1 to 2⁶⁴ - 1, gpt.c's own is 1337.
+
+    x ← x ^ x >> 12,  x ← x ^ x << 25,  x ← x ^ x >> 27  mod 2⁶⁴      x: the seed, then the state
+    u32 = (x · 0x2545F4914F6CDD1D mod 2⁶⁴) >> 32       u = (u32 >> 8) / 2²⁴
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int = 1337) -> None:
+        self._state = _integer("XorShift64", "seed", seed, 1 << 64, least=1)  # 0 would stay 0
+
+    def next_uint32(self) -> int:
+        """The next u32."""
+        x = self._state
+        x ^= x >> 12
+        x ^= x << 25 & _MASK64
+        x ^= x >> 27
+        self._state = x
+        return (x * 0x2545F4914F6CDD1D & _MASK64) >> 32
+
+    def random(self, size: tuple[int, ...], /) -> Floats:
+        """U[0, 1) in row-major order; float32 holds each number exactly."""
+        count = math.prod(_shape("XorShift64", size))
+        return np.array([self.next_uint32() >> 8 for _ in range(count)], np.float64).reshape(size) / 2.0**24
+
+    def __repr__(self) -> str:
+        return f"<XorShift64 state={self._state:#018x}>"
 
 
 # --- initialisers --------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The command line in a process of its own, and small data to use it on."""
 
+import io
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
+
+from typednn.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -92,6 +95,25 @@ def typednn(tmp_path: Path) -> Command:
 
     def run(*arguments: str | Path, **changes: str) -> Done:
         return run_command(*arguments, cwd=tmp_path, **changes)
+
+    return run
+
+
+@pytest.fixture
+def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+    """``at_once(*arguments, stdin="")`` in an empty folder and within this process, which starts sooner."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str | Path, stdin: str = "") -> Done:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capfd.readouterr()
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as wrong:  # of the command line
+            code = wrong.code if isinstance(wrong.code, int) else 1
+        said = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
 
     return run
 

@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from typednn.data import Characters
+from typednn.models import GPT2, save_gpt2
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ODD = os.fsdecode(b"\xff")  # as in a file name that is Latin-1
@@ -27,6 +31,8 @@ VERBS: list[tuple[str, int]] = [
     ("eval run", 0),
     ("predict run rows.csv --json", 0),
     ("predict run none.csv", 1),
+    ("generate language --prompt a --max-tokens 9", 0),
+    ("generate language --interactive", 0),
     ("train model.toml train.csv test.csv --epochs 1", 0),
 ]
 
@@ -40,6 +46,8 @@ def place(trained: tuple[Path, Any], files: Path, tmp_path: Path) -> Path:
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     shutil.copytree(trained[0], tmp_path / "run")
     (tmp_path / "rows.csv").write_text("2.1,0.1,-0.2,1.1\n", encoding="utf-8")
+    Characters("a").save(tmp_path / "language")
+    save_gpt2(GPT2(1, 4, 4, 1, 1, rng=np.random.default_rng(0)), tmp_path / "language")
     (tmp_path / "faulty.py").write_text("", encoding="utf-8")
     faulty = (files / "model.toml").read_text(encoding="utf-8").replace("in_features = 8", "in_features = 9")
     (tmp_path / "faulty.toml").write_text(faulty, encoding="utf-8")

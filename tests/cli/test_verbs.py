@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.cli.conftest import environment
 from typednn.cli import main, parser
 from typednn.cli.parser import COMMANDS
+from typednn.data import Characters
+from typednn.models import GPT2, save_gpt2
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = Path(sys.executable).with_name("typednn")
@@ -52,6 +55,8 @@ def place(tmp_path: Path, files: Path, trained: tuple[Path, Any]) -> Path:
     (tmp_path / "sizes.py").write_text("from typednn.layers import Linear\n\nmodel = Linear(4, 3) >> Linear(3, 2)\n", encoding="utf-8")
     shutil.copytree(trained[0], tmp_path / "run")
     (tmp_path / "empty").mkdir()
+    Characters("abc").save(tmp_path / "language")
+    save_gpt2(GPT2(3, 4, 4, 1, 1, rng=np.random.default_rng(0)), tmp_path / "language")
     (tmp_path / "my_layers.py").write_text(LAYERS, encoding="utf-8")
     own = (tmp_path / "model.toml").read_text(encoding="utf-8").replace('"ReLU"', '"Swish"')
     (tmp_path / "own.toml").write_text(own, encoding="utf-8")
@@ -79,6 +84,8 @@ STARTED: dict[str, tuple[list[str], str]] = {
     "resume": (["run", "-q"], "test accuracy"),
     "eval": (["run"], "accuracy"),
     "predict": (["run", "rows.csv"], "rows.csv[0]  0"),
+    "generate": (["language", "--prompt", "abc", "--max-tokens", "6"], "abc"),
+    "tokens": (["encode", "--tokenizer", "language", "cab"], "[2, 0, 1]"),
     "summary": (["mlp"], "optimizer.lr"),
     "check": (["model.toml"], "Linear(8, 3)"),
     "gradcheck": (["Linear(4, 2)"], "every derivative agrees"),

@@ -1,5 +1,6 @@
-"""Generation (G-C4, G-C5): with the cache as without it, beyond the positions too; what is drawn, and from how many tokens."""
+"""Generation (G-C3, G-C4, G-C5): with the cache as without it, beyond the positions too; what is drawn, and from how many tokens."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn.errors import ArgumentError
-from typednn.models import GPT2, generate, stream
+from typednn.models import GPT2, generate, next_scores, probabilities, stream
 from typednn.models.generation import _choice
+from typednn.random import XorShift64
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 
@@ -39,7 +41,7 @@ def test_the_cache_changes_nothing(seed: int, batch: int, time: int, count: int)
 
 
 def test_top_1_is_greedy() -> None:
-    """G-C5."""
+    """G-C5, Z-N5."""
     model, prompt = model_of(0), np.array([[1, 2]])
     greedy = generate(model, prompt, 9, temperature=0)
     np.testing.assert_array_equal(generate(model, prompt, 9, top_k=1, rng=np.random.default_rng(0)), greedy)
@@ -60,8 +62,10 @@ def test_top_1_is_greedy() -> None:
     ],
 )
 def test_what_is_drawn(temperature: float, top_k: int | None, top_p: float | None, expected: list[float]) -> None:
-    """By shares of 40,000 draws, whose deviation is 0.0025 at most; what is excluded is never drawn."""
+    """Z-N5: by shares of 40,000 draws, whose deviation is 0.0025 at most; what is excluded is never drawn."""
     scores = np.log(np.tile([0.1, 0.2, 0.3, 0.4], (40_000, 1)))
+    chances = probabilities(scores[:1], temperature=temperature, top_k=top_k, top_p=top_p)
+    np.testing.assert_allclose(chances, [expected], rtol=1e-12)
     drawn = _choice(scores, temperature=temperature, top_k=top_k, top_p=top_p, rng=np.random.default_rng(3))
     shares = np.bincount(drawn, minlength=4) / len(drawn)
     np.testing.assert_allclose(shares, expected, atol=0.0125)
@@ -71,6 +75,73 @@ def test_what_is_drawn(temperature: float, top_k: int | None, top_p: float | Non
 def test_scores_of_any_size() -> None:
     scores = np.array([[1e4, -1e4, 0.0], [-1e30, -1e30, 1e30]], np.float32)
     np.testing.assert_array_equal(_choice(scores, temperature=0.01, top_k=None, top_p=None, rng=np.random.default_rng(0)), [0, 2])
+
+
+def test_equal_scores_are_kept_from_the_first() -> None:
+    np.testing.assert_array_equal(probabilities(np.zeros((1, 4)), top_p=0.5), [[0.5, 0.5, 0, 0]])
+    np.testing.assert_allclose(probabilities(np.zeros((1, 4)), top_k=3), [[1 / 3, 1 / 3, 1 / 3, 0]], rtol=1e-12)
+    np.testing.assert_array_equal(probabilities(np.array([[1.0, 3.0, 3.0], [2.0, 1.0, 0.0]]), temperature=0), [[0, 1, 0], [1, 0, 0]])
+    assert probabilities(np.array([[0.0, 1.0]], np.float32), temperature=1e-310).tolist() == [[0.0, 1.0]]
+
+
+class Coins:
+    """Draws what it was given."""
+
+    def __init__(self, *coins: float) -> None:
+        self.coins = list(coins)
+
+    def random(self, size: tuple[int, ...], /) -> Any:
+        return np.array([self.coins.pop(0) for _ in range(int(np.prod(size)))]).reshape(size)
+
+
+def test_a_coin_chooses_by_the_sum_of_probabilities() -> None:
+    """G-C3: in the order of the vocabulary, the first token whose sum is above the coin; the last where rounding leaves none."""
+    scores = np.log(np.tile([0.25, 0.5, 0.125, 0.125], (7, 1)))
+    coins = Coins(0.0, 0.2499, 0.25, 0.7499, 0.75, 0.9999, 1.0)
+    assert _choice(scores, temperature=1.0, top_k=None, top_p=None, rng=coins).tolist() == [0, 0, 1, 1, 2, 3, 3]
+    scores = np.log(np.tile([0.1, 0.2, 0.4, 0.3, 0.0001], (4, 1)))
+    assert _choice(scores, temperature=1.0, top_k=2, top_p=None, rng=Coins(0.0, 0.571, 0.572, 1.0)).tolist() == [2, 2, 3, 3]
+
+
+def test_drawn_with_the_numbers_of_gpt_c() -> None:
+    """G-C3: token after token, each by the definition in plain Python."""
+    model, prompt = model_of(4), np.array([[1, 2]])
+    text, coins = prompt, XorShift64(1337)
+    model.eval()
+    for _ in range(9):
+        scores = [float(score) for score in model.forward(text[:, -6:])[0, -1]]
+        likely = [math.exp((score - max(scores)) / 0.8) for score in scores]
+        coin = (coins.next_uint32() >> 8) / 2**24 * sum(likely)
+        token = next(token for token in range(11) if coin < sum(likely[: token + 1]))
+        text = np.append(text, [[token]], axis=1)
+    np.testing.assert_array_equal(generate(model, prompt, 9, temperature=0.8, rng=XorShift64(1337)), text)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 99), time=st.integers(1, 9))
+def test_the_next_scores_are_those_of_forward(seed: int, time: int) -> None:
+    """C-R5: of the last row, also of prompts that are longer than the model's positions."""
+    model, prompt = model_of(seed), np.random.default_rng([seed, 2]).integers(0, 11, (2, time))
+    scores = next_scores(model, prompt)
+    assert model.training
+    expected = model.eval().forward(prompt[:, -6:])[:, -1]
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(probabilities(scores).argmax(axis=1), generate(model, prompt, 1, temperature=0)[:, -1])
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "says"),
+    [
+        ([[1.0]], {"temperature": -1.0}, "probabilities: temperature"),
+        ([[1.0]], {"top_k": 0}, "probabilities: top_k"),
+        ([[1.0]], {"top_p": 2}, "probabilities: top_p must be a finite number with 0 <= top_p <= 1, got 2"),
+        ([1.0], {}, r"scores are \(batch, vocab_size\), got shape \(1,\)"),
+        ([[]], {}, r"got shape \(1, 0\)"),
+    ],
+)
+def test_probabilities_of_what(scores: Any, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        probabilities(np.array(scores), **options)
 
 
 def test_a_seed_repeats() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from typednn.losses import SoftmaxCrossEntropy
-from typednn.models import GPT2, generate, load_gpt2, save_gpt2
+from typednn.models import GPT2, generate, load_gpt2, probabilities, save_gpt2
 from typednn.models.gpt2_weights import _own_name
 
 pytestmark = pytest.mark.parity
@@ -90,3 +90,28 @@ def test_ours_in_its_hands(torch: Any, transformers: Any, tmp_path: Path) -> Non
     tokens = np.random.default_rng(1).integers(0, 65, (2, 16))
     with torch.no_grad():
         np.testing.assert_allclose(model.forward(tokens), twin(torch.tensor(tokens)).logits.numpy(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p"),
+    [
+        (1.0, None, None),
+        (0.7, None, None),
+        (1.5, 40, None),
+        (1.0, 1, None),
+        (1.0, None, 0.9),
+        (0.8, None, 0.3),
+        (1.3, 20, 0.6),
+        (1.0, 999, 1.0),
+    ],
+)
+def test_probabilities(torch: Any, transformers: Any, temperature: float, top_k: int | None, top_p: float | None) -> None:
+    """C-R5, Z-N5: those of transformers' own warpers, in the order in which its `generate` applies them."""
+    scores = 3 * np.random.default_rng(0).standard_normal((5, 300))
+    warped = torch.from_numpy(scores) / temperature
+    if top_k is not None:
+        warped = transformers.TopKLogitsWarper(top_k)(None, warped)
+    if top_p is not None:
+        warped = transformers.TopPLogitsWarper(top_p)(None, warped)
+    expected = torch.softmax(warped, dim=1).numpy()
+    np.testing.assert_allclose(probabilities(scores, temperature=temperature, top_k=top_k, top_p=top_p), expected, rtol=1e-9, atol=1e-15)

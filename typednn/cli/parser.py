@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import re
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -23,9 +24,9 @@ class Command(NamedTuple):
     examples: str = ""
 
 
-def _number(kind: Callable[[str], float], above: float, expected: str, text: str) -> float:
+def _number(kind: Callable[[str], float], above: float, expected: str, text: str, *, most: float = sys.float_info.max) -> float:
     with suppress(ValueError):
-        if above < kind(text) < float("inf"):
+        if above < kind(text) <= most:
             return kind(text)
     raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
 
@@ -33,6 +34,8 @@ def _number(kind: Callable[[str], float], above: float, expected: str, text: str
 def _argument(*names: str, **options: Any) -> Argument:
     return names, options
 
+
+_NEGATIVE = -5e-324  # the largest number below 0
 
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
 _RECIPE = _argument(
@@ -147,6 +150,109 @@ examples:
 
 reads: PNG (made grey and brought to the model's size), NPY and NPZ (one input or many), CSV (an input per row), IDX.
 MNIST's digits are light on dark: for ink on paper add --invert, which inverts PNG images.
+""",
+    ),
+    "generate": Command(
+        "generation",
+        "write text with a language model: a run, a folder of Hugging Face's weights, or gpt.c's file",
+        (
+            _argument(
+                "model", metavar="RUN_OR_FOLDER", help="a run's folder, a folder with config.json and model.safetensors, or gpt.c's file"
+            ),
+            _argument("--tokenizer", metavar="FOLDER", help="the vocabulary where it is elsewhere: a folder, or gpt.c's tokenizer.bin"),
+            _argument(
+                "--prompt", action="append", default=[], metavar="TEXT", dest="prompts", help="what the text begins with; repeat for more"
+            ),
+            _argument("--prompt-tokens", action="append", default=[], metavar="LIST", help="the same as tokens, such as '[50256, 8643]'"),
+            _argument(
+                "--max-tokens",
+                type=partial(_number, int, -1, "a whole number, at least 0"),
+                default=256,
+                metavar="N",
+                help="of each text, behind the prompt; 256 by default",
+            ),
+            _argument(
+                "--temperature",
+                type=partial(_number, float, _NEGATIVE, "a number of at least 0"),
+                default=1.0,
+                metavar="T",
+                help="1 by default; 0 takes the likeliest token",
+            ),
+            _argument(
+                "--top-k",
+                type=partial(_number, int, 0, "a whole number, at least 1"),
+                metavar="N",
+                help="draw from the N likeliest tokens only",
+            ),
+            _argument(
+                "--top-p",
+                type=partial(_number, float, _NEGATIVE, "a number from 0 to 1", most=1.0),
+                metavar="P",
+                help="draw from the fewest tokens that together have this probability",
+            ),
+            _argument(
+                "--stop",
+                action="append",
+                default=[],
+                metavar="TOKEN",
+                help="end a text with this token, a text or a number; <|endoftext|> by default; repeat for more",
+            ),
+            _argument(
+                "--seed",
+                type=partial(_number, int, -1, "a whole number, at least 0"),
+                metavar="N",
+                help="0 by default; of xorshift64* 1337",
+            ),
+            _argument("--sampler", choices=("numpy", "xorshift64*"), default="numpy", help="random numbers: NumPy's, or those of gpt.c"),
+            _argument(
+                "--top",
+                type=partial(_number, int, 0, "a whole number, at least 1"),
+                metavar="N",
+                help="print the N likeliest next tokens instead of a text",
+            ),
+            _argument("--interactive", action="store_true", help="continue each line of standard input"),
+            _argument("--weights", choices=("best", "latest"), help="the weights of a run to use, as for `typednn eval`"),
+            _argument("-q", "--quiet", action="store_true", help="the text only"),
+        ),
+        """\
+examples:
+  typednn generate runs/gpt2-1 --prompt "ROMEO:"
+  typednn generate gpt2/ --prompt "The capital of France is" --temperature 0 --max-tokens 20
+  typednn generate gpt2/ --prompt "The capital of France is" --top 10      which token comes next?
+  typednn generate gpt2/ --prompt "One day" --prompt "One night" --top-k 40 --seed 7
+  typednn generate model.bin --tokenizer tokenizer.bin --prompt-tokens "[50256, 8643]" --sampler 'xorshift64*'
+  typednn generate runs/gpt2-1 --interactive    continues what you type; Ctrl-D ends it
+
+The folder holds config.json, model.safetensors, vocab.json and merges.txt, as Hugging Face's transformers writes them.
+""",
+    ),
+    "tokens": Command(
+        "tokens",
+        "text to tokens and back, and the files of gpt.c",
+        (
+            _argument("action", choices=("encode", "decode", "table", "file"), metavar="ACTION", help="encode, decode, table or file"),
+            _argument(
+                "values", metavar="VALUE", nargs="+", help="texts; lists of tokens; the file to write; the file to read and to write"
+            ),
+            _argument(
+                "--tokenizer", metavar="FOLDER", required=True, help="vocab.json and merges.txt, or characters.json, or tokenizer.bin"
+            ),
+            _argument("--eot", action="store_true", help="encode: begin with <|endoftext|>"),
+            _argument("--eot-between", action="store_true", help="file: <|endoftext|> at the start, and behind each empty line"),
+            _argument(
+                "--val",
+                type=partial(_number, int, 0, "a whole number, at least 1"),
+                metavar="N",
+                help="file: the first N tokens go into a second file, for validation",
+            ),
+        ),
+        """\
+examples:
+  typednn tokens encode --tokenizer gpt2/ --eot ANTONIO        [50256, 8643, 1340, 9399]
+  typednn tokens decode --tokenizer gpt2/ "[8643, 1340, 9399]"
+  typednn tokens table --tokenizer gpt2/ tokenizer.bin         gpt.c's table of what each token writes
+  typednn tokens file --tokenizer gpt2/ input.txt tokens.bin   a corpus as int32 numbers
+  typednn tokens file --tokenizer gpt2/ input.txt train.bin val.bin --val 32768 --eot-between
 """,
     ),
     "summary": Command(

@@ -1,6 +1,6 @@
 """Whole models, written out: each file reads like the figure in its paper."""
 
-from typednn.models.generation import generate, stream
+from typednn.models.generation import generate, next_scores, probabilities, stream
 from typednn.models.gpt2 import GPT2, GPT2Block
 from typednn.models.gpt2_weights import load_gpt2, save_gpt2
 from typednn.models.gpt_c import read_gpt_c, write_gpt_c
@@ -21,6 +21,8 @@ __all__ = [
     "lenet5",
     "load_gpt2",
     "lstm_classifier",
+    "next_scores",
+    "probabilities",
     "read_gpt_c",
     "resnet18",
     "resnet34",

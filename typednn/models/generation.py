@@ -1,6 +1,7 @@
 """Text from a language model: token after token, each drawn from what the model says comes next.
 
 p = softmax(scores/temperature), of the ``top_k`` likeliest tokens, of the fewest that together have ``top_p``
+token: the first whose p_0 + … + p_token is more than u, drawn from U[0, 1), as gpt.c draws it
 
 The context's keys and values are kept, so a token costs one position. Once the model's positions are used up, the context is its last
 ``n_positions`` tokens, which are then read anew for each token, as each stands at another position than before.
@@ -20,7 +21,7 @@ from typednn.arrays import Array2, IntArray1, IntArray2
 from typednn.backends import to_device, to_numpy
 from typednn.errors import ArgumentError, explain
 from typednn.models.gpt2 import GPT2, Cache
-from typednn.random import Rng
+from typednn.random import Draws
 
 
 def generate(
@@ -32,7 +33,7 @@ def generate(
     top_k: int | None = None,
     top_p: float | None = None,
     stop: Collection[int] = (),
-    rng: Rng | None = None,
+    rng: Draws | None = None,
 ) -> IntArray2:
     """``prompt`` (batch, time) and behind it up to ``max_new_tokens`` more, as `stream` gives them."""
     drawn = [*stream(model, prompt, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop, rng=rng)]
@@ -49,7 +50,7 @@ def stream(
     top_k: int | None = None,
     top_p: float | None = None,
     stop: Collection[int] = (),
-    rng: Rng | None = None,
+    rng: Draws | None = None,
 ) -> Iterator[IntArray1]:
     """The next token of each prompt (batch), as soon as it is drawn; the prompts are of one length.
 
@@ -58,13 +59,39 @@ def stream(
     """
     context = _tokens(model, prompt)
     count = integer("generate", "max_new_tokens", max_new_tokens, least=0)
-    heat = number("generate", "temperature", temperature, least=0.0)
-    kept = None if top_k is None else integer("generate", "top_k", top_k)
-    mass = None if top_p is None else number("generate", "top_p", top_p, least=0.0, most=1.0)
+    heat, kept, mass = _checked("generate", temperature, top_k, top_p)
     ends = [integer("generate", "stop", token, least=0) for token in stop]
     if heat and rng is None:
         raise ArgumentError(explain("generate", "drawing needs rng", "None", "give a NumPy Generator, or temperature=0"), "rng")
     return _drawn(model, context, count, ends, partial(_choice, temperature=heat, top_k=kept, top_p=mass, rng=rng))
+
+
+def next_scores(model: GPT2, prompt: IntArray2) -> Array2:
+    """Scores (batch, vocab_size) of what follows each prompt (batch, time); of a prompt that is too long, its last tokens."""
+    seen: list[Array2] = []
+
+    def kept(scores: Array2) -> IntArray1:
+        seen.append(scores)
+        first: IntArray1 = scores.argmax(axis=1)
+        return first
+
+    for _ in _drawn(model, _tokens(model, prompt), 1, [], kept):
+        pass
+    return seen[0]
+
+
+def probabilities(scores: Array2, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None) -> Array2:
+    """The probability of each token (batch, vocab_size) with which `generate` draws it from such scores, in float64."""
+    heat, kept, mass = _checked("probabilities", temperature, top_k, top_p)
+    rows = np.asarray(to_numpy(scores))
+    if rows.ndim != 2 or not rows.shape[1]:
+        raise ArgumentError(explain("probabilities", "scores are (batch, vocab_size)", f"shape {rows.shape}"), "scores")
+    if not heat:
+        greedy: Array2 = np.eye(rows.shape[1])[rows.argmax(axis=1)]
+        return greedy
+    likely = _likely(rows, heat, kept, mass)
+    shares: Array2 = likely / likely.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _drawn(model: GPT2, context: IntArray2, count: int, ends: list[int], choose: Callable[[Array2], IntArray1]) -> Iterator[IntArray1]:
@@ -92,21 +119,41 @@ def _drawn(model: GPT2, context: IntArray2, count: int, ends: list[int], choose:
         model.train(was)
 
 
-def _choice(scores: Array2, *, temperature: float, top_k: int | None, top_p: float | None, rng: Rng | None) -> IntArray1:
+def _choice(scores: Array2, *, temperature: float, top_k: int | None, top_p: float | None, rng: Draws | None) -> IntArray1:
     """One token for each row of scores (batch, vocab_size)."""
     if not temperature or rng is None:
         first: IntArray1 = scores.argmax(axis=1)
         return first
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
-    exponents = np.take_along_axis(scores, order, axis=1).astype(np.float64)
-    likely = np.exp((exponents - exponents[:, :1]) / temperature)
-    shares = np.cumsum(likely, axis=1) / likely.sum(axis=1, keepdims=True)
-    if top_p is not None:  # the fewest whose shares reach it: one at least
-        last = (shares < top_p).sum(axis=1, keepdims=True).clip(max=shares.shape[1] - 1)
-        shares = np.minimum(shares / np.take_along_axis(shares, last, axis=1), 1.0)
-    places = (shares <= rng.random((len(scores), 1))).sum(axis=1).clip(max=shares.shape[1] - 1)
-    tokens: IntArray1 = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
+    shares = np.cumsum(_likely(scores, temperature, top_k, top_p), axis=1)
+    shares /= shares[:, -1:]  # the last that can be drawn has 1
+    coins = np.minimum(rng.random((len(scores), 1)), np.nextafter(1.0, 0.0))
+    tokens: IntArray1 = (shares <= coins).sum(axis=1)
     return tokens
+
+
+def _likely(scores: Array2, temperature: float, top_k: int | None, top_p: float | None) -> Array2:
+    """Numbers in proportion to the probabilities (batch, vocab_size); 0 for what cannot be drawn."""
+    wide = scores.astype(np.float64)
+    with np.errstate(over="ignore"):  # where a temperature is next to nothing, e^-∞ is 0
+        likely: Array2 = np.exp((wide - wide.max(axis=1, keepdims=True)) / temperature)
+    if top_k is None and top_p is None:
+        return likely
+    order = np.argsort(-scores, axis=1, kind="stable")
+    ranked = np.take_along_axis(likely, order, axis=1)
+    if top_k is not None:
+        ranked[:, top_k:] = 0
+    if top_p is not None:  # the fewest whose shares reach it: one at least
+        shares = np.cumsum(ranked, axis=1) / ranked.sum(axis=1, keepdims=True)
+        ranked[np.arange(ranked.shape[1]) > (shares < top_p).sum(axis=1, keepdims=True)] = 0
+    np.put_along_axis(likely, order, ranked, axis=1)
+    return likely
+
+
+def _checked(where: str, temperature: float, top_k: int | None, top_p: float | None) -> tuple[float, int | None, float | None]:
+    heat = number(where, "temperature", temperature, least=0.0)
+    kept = None if top_k is None else integer(where, "top_k", top_k)
+    mass = None if top_p is None else number(where, "top_p", top_p, least=0.0, most=1.0)
+    return heat, kept, mass
 
 
 def _on(model: GPT2, tokens: npt.NDArray[Any]) -> Any:
