@@ -300,4 +300,32 @@ MUTANTS = [
         "    if False:\n",
         "tests/test_files.py",
     ),
+    mutant(
+        "The prompt is read in one pass",
+        "typednn/models/generation.py",
+        "            scores, state = model.read(_on(model, unread), state)\n",
+        "            for token in unread.T:\n                scores, state = model.step(_on(model, token), state)\n",
+        "tests/models/test_generation.py::test_a_prompt_is_read_at_once",
+    ),
+    mutant(
+        "A state can be used more than once",
+        "typednn/kernels/attention/cache.py",
+        "memory.used != self.length or ",
+        "",
+        "tests/models/test_gpt2.py::test_a_state_goes_on_twice",
+    ),
+    mutant(
+        "GPT2 with checkpointing keeps only the input of each block",
+        "typednn/layers/repeat.py",
+        "            y = layer.forward(y)\n            layer.free_cache()\n",
+        "            y = layer.forward(y)\n",
+        "tests/models/test_gpt2.py::test_checkpointing_keeps_one_array_for_each_block",
+    ),
+    mutant(
+        "Checkpointing gives the same gradients to the bit, with dropout too",
+        "typednn/layers/repeat.py",
+        "            cell.array = array.copy()\n",
+        "            pass\n",
+        "tests/models/test_gpt2.py::test_checkpointing_changes_no_bit",
+    ),
 ]  # fmt: skip

@@ -1,6 +1,7 @@
-"""GPT-2: sizes, order, derivatives, causality, the tied head, dropout, and reading a text piece by piece."""
+"""GPT-2: sizes, order, derivatives, causality, the tied head, dropout, checkpointing, and reading a text piece by piece."""
 
 import copy
+import tracemalloc
 from itertools import pairwise
 from typing import Any
 
@@ -15,12 +16,14 @@ from typednn.errors import ArgumentError, CheckError, StateError
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import GPT2, GPT2Block
 from typednn.optim import SGD, AdamW
+from typednn.testing.subject import arrays_in, bits
 
 pytestmark = pytest.mark.usefixtures("on_the_reference")
 
 
-def small(dropout: float = 0.0, **sizes: int) -> Any:
-    return GPT2(**{"vocab_size": 11, "n_positions": 6, "n_embd": 8, "n_layer": 2, "n_head": 2, **sizes}, dropout=dropout)
+def small(dropout: float = 0.0, checkpointing: bool = False, **sizes: int) -> Any:
+    given: Any = {"vocab_size": 11, "n_positions": 6, "n_embd": 8, "n_layer": 2, "n_head": 2, **sizes}
+    return GPT2(**given, dropout=dropout, checkpointing=checkpointing)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +190,50 @@ def test_dropout_in_training_only() -> None:
     assert np.abs(model.forward(tokens) - model.forward(tokens)).max() > 0
     model.eval()
     np.testing.assert_array_equal(model.forward(tokens), model.forward(tokens))
+
+
+def trained(checkpointing: bool) -> tuple[Any, list[Any]]:
+    """Three steps with dropout, each of the sum of two batches' gradients; the model, and all gradients."""
+    model, loss, optimizer, gradients = small(0.3, checkpointing=checkpointing), SoftmaxCrossEntropy(), AdamW(lr=0.01), list[Any]()
+    model.init(np.random.default_rng(0))
+    tokens = np.random.default_rng(1).integers(0, 11, (3, 2, 2, 7))
+    for batches in tokens:
+        parts = []
+        for batch in batches:
+            scores = model.forward(batch[:, :-1])
+            parts.append(model.backward(loss.loss_grad(scores, batch[:, 1:])))
+        gradients.append(parts[0] + parts[1])
+        model.update(optimizer, gradients[-1])
+    return model, gradients
+
+
+def test_checkpointing_changes_no_bit() -> None:
+    """Of gradients, weights, and the states of what draws; a model's file is the same."""
+    (plain, expected), (model, gradients) = trained(False), trained(True)
+    assert model.h.checkpointing
+    assert bits([each.leaves() for each in gradients]) == bits([each.leaves() for each in expected])
+    assert list(model.state_dict()) == list(plain.state_dict())
+    assert bits(model.state_dict()) == bits(plain.state_dict())
+
+
+def test_checkpointing_keeps_one_array_for_each_block() -> None:
+    """Exactly; and what forward and backward allocate at most is less: the gradient, which holds all derivatives, is as large."""
+    tokens, sums, peaks = np.zeros((8, 32), int), [], []
+    for checkpointing in (False, True):
+        model = small(0.1, checkpointing, n_positions=32, n_embd=16, n_layer=12).init(np.random.default_rng(0))
+        tracemalloc.start()
+        scores = model.forward(tokens)
+        after_forward = tracemalloc.get_traced_memory()[1]
+        kept = [array for _, module in model.h.named_modules() for _, array in arrays_in(module.__typednn_calls__.kept)]
+        sums.append(sum({id(array): array.nbytes for array in kept}.values()))
+        model.backward(scores)
+        peaks.append((after_forward, tracemalloc.get_traced_memory()[1]))
+        tracemalloc.stop()
+    seeds = 2 * 2 * 8
+    assert sums[1] == 12 * (8 * 32 * 16 * 4 + seeds)
+    assert sums[1] < 0.1 * sums[0]
+    assert peaks[1][0] < 0.3 * peaks[0][0]
+    assert peaks[1][1] < 0.6 * peaks[0][1]
 
 
 def test_mistakes_are_told() -> None:

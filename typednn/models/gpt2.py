@@ -123,7 +123,10 @@ class GPT2Grad(Gradient):
 
 @final
 class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
-    """Tokens (batch, time) to scores of the next token at each position (batch, time, vocab_size), for `SoftmaxCrossEntropy`."""
+    """Tokens (batch, time) to scores of the next token at each position (batch, time, vocab_size), for `SoftmaxCrossEntropy`.
+
+    ``checkpointing`` keeps each block's input only, and computes the blocks a second time in backward: the same gradients, to the bit.
+    """
 
     def __init__(
         self,
@@ -134,6 +137,7 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         n_head: int = 12,
         dropout: float = 0.0,
         *,
+        checkpointing: bool = False,
         rng: Rng | None = None,
     ) -> None:
         self.vocab_size: int = integer("GPT2", "vocab_size", vocab_size)
@@ -146,7 +150,7 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         self.wpe: LearnedPositions = LearnedPositions(n_positions, n_embd, weight_init=Normal(SPREAD))
         self.drop: Dropout | Identity = _dropout(self.dropout)
         block: GPT2Block = GPT2Block(n_embd, n_head, dropout, spread=SPREAD / math.sqrt(2 * self.n_layer))
-        self.h: Repeat[Array3, GPT2BlockGrad] = Repeat(block, n_layer)
+        self.h: Repeat[Array3, GPT2BlockGrad] = Repeat(block, n_layer, checkpointing)
         self.ln_f: LayerNorm = LayerNorm(n_embd)
         self.lm_head: SequenceLinear = SequenceLinear(n_embd, vocab_size, bias=False).tie(self.wte, weight="weight")
         if rng is not None:
