@@ -269,6 +269,12 @@ def draw_attention(draw: st.DrawFn) -> Drawn:
     return layer, (batch, time, features), None, mask
 
 
+def draw_attention_with_dropout(draw: st.DrawFn) -> Drawn:
+    heads, features, causal = draw(size(1, 3)), draw(size(1, 3)), draw(st.booleans())
+    layer: MultiHeadAttention = MultiHeadAttention(heads * features, heads, dropout=draw(st.sampled_from([0.3, 1.0])), causal=causal)
+    return layer, (draw(size(1, 3)), draw(size(1, 5)), heads * features), None, None
+
+
 def draw_cross_attention(draw: st.DrawFn) -> Drawn:
     heads, kdim = draw(size(1, 3)), draw(size(1, 6))
     batch, time, memory, features = draw(size(1, 3)), draw(size(1, 5)), draw(size(1, 5)), heads * draw(size(1, 3))
@@ -449,6 +455,12 @@ CASES = [
     ),
     LayerCase("PerPosition", draw_per_position, lambda: (PerPosition(Linear(3, 4)), (2, 5, 3))),
     LayerCase("MultiHeadAttention", draw_attention, lambda: (MultiHeadAttention(6, 3, causal=True), (2, 4, 6), None, None)),
+    LayerCase(
+        "MultiHeadAttention with dropout",
+        draw_attention_with_dropout,
+        lambda: (MultiHeadAttention(6, 3, dropout=0.4), (2, 4, 6), None, None),
+        stackable=False,  # a twin draws another mask
+    ),
     LayerCase(
         "MultiHeadAttention to a memory",
         draw_cross_attention,

@@ -328,4 +328,11 @@ MUTANTS = [
         "            pass\n",
         "tests/models/test_gpt2.py::test_checkpointing_changes_no_bit",
     ),
+    mutant(
+        "GPT2 with dropout drops attention's weights too",
+        "typednn/kernels/attention/reference.py",
+        "            weights = weights * _factors(weights, rows, dropout)\n",
+        "            pass\n",
+        "tests/kernels/test_attention.py::test_dropout",
+    ),
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from typednn import Incremental, Input, gradcheck
 from typednn.engines import using
 from typednn.errors import ArgumentError, ShapeError
 from typednn.layers import LearnedPositions, MultiHeadAttention, ReLU, Residual, SequenceLinear, SinusoidalPositions
+from typednn.testing.subject import arrays_in
 
 
 def rng() -> np.random.Generator:
@@ -95,6 +96,46 @@ def test_relative_positions_alone_matter_to_rotary_attention() -> None:
     np.testing.assert_allclose(layer.forward(padded, None, mask)[:, 2:], layer.forward(x), rtol=1e-4, atol=1e-5)
 
 
+def test_dropout_of_weights() -> None:
+    """In training alone; each call draws another mask, and a layer that is loaded goes on with the same."""
+    x = sequences(2, 20, 8)
+    plain, layer = MultiHeadAttention(8, 2, rng=rng()), MultiHeadAttention(8, 2, dropout=0.5, rng=rng())
+    assert [*plain.state_dict(), "seed"] == list(layer.state_dict())
+    plain.load_state_dict({name: array for name, array in layer.state_dict().items() if name != "seed"})
+    np.testing.assert_array_equal(layer.eval().forward(x), plain.eval().forward(x))
+    assert layer.seed is not None
+    assert layer.seed[1] == 0
+    layer.train()
+    first, second = layer.forward(x), layer.forward(x)
+    assert np.abs(first - second).max() > 0.01
+    other: MultiHeadAttention = MultiHeadAttention(8, 2, dropout=0.5)
+    other.load_state_dict(layer.state_dict())
+    np.testing.assert_array_equal(other.forward(x), layer.forward(x))
+    assert layer.seed[1] == 3
+
+
+def test_the_mean_of_dropped_weights_is_the_weight() -> None:
+    """Over 3,000 masks; a softmax that is even makes y a mean of values, each present with probability 0.75."""
+    layer: MultiHeadAttention = MultiHeadAttention(4, 1, dropout=0.25, rng=rng())
+    assert layer.in_proj_weight is not None
+    layer.in_proj_weight[:8] = 0  # all scores are 0
+    layer.in_proj_weight[8:] = np.eye(4)
+    layer.out_proj_weight[...] = np.eye(4)
+    x = np.ones((3000, 1, 4), np.float32)
+    y = layer.forward(x, np.ones((3000, 5, 4), np.float32))[:, 0, 0]
+    counts = np.round(y * 0.75 * 5)
+    np.testing.assert_allclose(y, counts / 5 / 0.75, rtol=1e-5)
+    assert counts.mean() == pytest.approx(5 * 0.75, abs=4 * (5 * 0.75 * 0.25 / 3000) ** 0.5)
+    assert counts.var() == pytest.approx(5 * 0.75 * 0.25, rel=0.1)
+
+
+def test_dropout_keeps_no_scores() -> None:
+    layer: MultiHeadAttention = MultiHeadAttention(8, 2, dropout=0.5, rng=rng())
+    layer.forward(sequences(1, 64, 8))
+    kept = [array for _, array in arrays_in(layer.__typednn_calls__.kept)]
+    assert max(array.size for array in kept) == 64 * 8
+
+
 def test_a_block_of_a_transformer() -> None:
     """Of the pre-norm kind, without its normalisation."""
     block = Residual(MultiHeadAttention(6, 2, causal=True)) >> Residual(SequenceLinear(6, 24) >> ReLU() >> SequenceLinear(24, 6))
@@ -126,6 +167,7 @@ def test_initial_values() -> None:
         ),
         ({"embed_dim": 6, "num_heads": 2, "rotary": True}, "embed_dim must be a multiple of 2·num_heads, 4, got 6"),
         ({"embed_dim": 6, "num_heads": 0}, "num_heads must be an integer of at least 1, got 0"),
+        ({"embed_dim": 6, "num_heads": 2, "dropout": 1.5}, "dropout must be a finite number with 0 <= dropout <= 1, got 1.5"),
         ({"embed_dim": 6, "num_heads": 2, "kdim": 0}, "kdim must be an integer of at least 1, got 0"),
     ],
 )

@@ -18,7 +18,7 @@ gpt2-xl               48       25    1,600     1,557,611,200
 
 Names are those of Hugging Face's `transformers`. Initial values: N(0, 0.02²), 0.02/√(2·n_layer) where a block writes into its sum.
 Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", sections 2.2 and 2.3; GELU by tanh and the tied head as
-in the code published with it. Its dropout of attention's weights is left out.
+in the code published with it.
 """
 
 import math
@@ -72,7 +72,9 @@ class GPT2Block(Layer[Array3, Array3, GPT2BlockGrad, S]):
         self.spread: float = number("GPT2Block", "spread", spread, least=0.0)
         wide, narrow = Normal(SPREAD), Normal(self.spread)
         self.ln_1: LayerNorm = LayerNorm(n_embd)
-        self.attn: MultiHeadAttention = MultiHeadAttention(n_embd, n_head, causal=True, in_proj_init=wide, out_proj_init=narrow)
+        self.attn: MultiHeadAttention = MultiHeadAttention(
+            n_embd, n_head, dropout=self.dropout, causal=True, in_proj_init=wide, out_proj_init=narrow
+        )
         self.attn_dropout: Dropout | Identity = _dropout(self.dropout)
         self.ln_2: LayerNorm = LayerNorm(n_embd)
         self.c_fc: SequenceLinear = SequenceLinear(n_embd, 4 * n_embd, weight_init=wide, bias_init="zeros")
@@ -125,7 +127,9 @@ class GPT2Grad(Gradient):
 class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
     """Tokens (batch, time) to scores of the next token at each position (batch, time, vocab_size), for `SoftmaxCrossEntropy`.
 
-    ``checkpointing`` keeps each block's input only, and computes the blocks a second time in backward: the same gradients, to the bit.
+    ``dropout`` is the probability of each number of the embeddings, of what each part of a block adds, and of attention's weights, to be 0
+    in training. ``checkpointing`` keeps each block's input only, and computes the blocks a second time in backward: the same gradients, to
+    the bit.
     """
 
     def __init__(

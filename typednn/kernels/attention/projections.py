@@ -6,7 +6,7 @@ from typing import Any
 from typednn.arrays import Array1, Array2, Array3
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.kernels import linear
-from typednn.kernels.concat import join
+from typednn.kernels.concat import join, split
 from typednn.kernels.pointwise import add
 from typednn.kernels.positions import rotate
 from typednn.kernels.reshape import reshape
@@ -20,6 +20,14 @@ def check_heads(where: str, embed_dim: int, num_heads: int, rotary: bool) -> Non
         rule = f"embed_dim must be a multiple of {'2·' * rotary}num_heads, {(1 + rotary) * num_heads}"
         cure = "each head has embed_dim/num_heads features" + ", of which rotary turns pairs" * rotary
         raise ArgumentError(explain(where, rule, str(embed_dim), cure), "embed_dim")
+
+
+def of_layer(layer: Any) -> tuple[Sequence[Array2], Sequence[Array1 | None]]:
+    """The weights and the biases of q, k and v."""
+    sizes, packed = (layer.embed_dim,) * 3, layer.in_proj_weight
+    apart = layer.q_proj_weight, layer.k_proj_weight, layer.v_proj_weight
+    biases = (None, None, None) if layer.in_proj_bias is None else split(0, layer.in_proj_bias, sizes)
+    return apart if packed is None else split(0, packed, sizes), biases
 
 
 def mapped(x: Any, weight: Array2, bias: Array1 | None, shape: tuple[int, ...]) -> Any:
