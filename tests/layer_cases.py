@@ -248,6 +248,12 @@ def draw_repeat(draw: st.DrawFn) -> Drawn:
     return Repeat(Linear(features, 3) >> Tanh() >> Linear(3, features), draw(size(1, 3))), (draw(size(1, 3)), features)
 
 
+def draw_checkpointed(draw: st.DrawFn) -> Drawn:
+    features, times = draw(size(1, 4)), draw(size(1, 3))
+    inner: Any = draw(st.sampled_from([Dropout(0.3), BatchNorm1d(features), Tanh()]))
+    return Repeat(inner >> Linear(features, features), times, checkpointing=True), (draw(size(2, 4)), features)
+
+
 def draw_per_position(draw: st.DrawFn) -> Drawn:
     features = draw(size(1, 4))
     return PerPosition(Linear(features, 3) >> Tanh() >> Linear(3, 2)), (draw(size(1, 3)), draw(size(1, 3)), features)
@@ -261,6 +267,12 @@ def draw_attention(draw: st.DrawFn) -> Drawn:
     )
     mask = draw(st.sampled_from([None, (batch, time), (batch, time, time)]))
     return layer, (batch, time, features), None, mask
+
+
+def draw_attention_with_dropout(draw: st.DrawFn) -> Drawn:
+    heads, features, causal = draw(size(1, 3)), draw(size(1, 3)), draw(st.booleans())
+    layer: MultiHeadAttention = MultiHeadAttention(heads * features, heads, dropout=draw(st.sampled_from([0.3, 1.0])), causal=causal)
+    return layer, (draw(size(1, 3)), draw(size(1, 5)), heads * features), None, None
 
 
 def draw_cross_attention(draw: st.DrawFn) -> Drawn:
@@ -436,8 +448,19 @@ CASES = [
     LayerCase("Residual with shortcut", draw_residual_shortcut, lambda: (Residual(Linear(3, 4), shortcut=Linear(3, 4)), (2, 3))),
     LayerCase("Concat", draw_concat, lambda: (Concat(Identity(), Linear(3, 4) >> Tanh(), Linear(3, 1)), (2, 3))),
     LayerCase("Repeat", draw_repeat, lambda: (Repeat(Linear(3, 3) >> Tanh(), 2), (2, 3))),
+    LayerCase(
+        "Repeat with checkpointing",
+        draw_checkpointed,
+        lambda: (Repeat(BatchNorm1d(3) >> Linear(3, 3), 2, checkpointing=True), (4, 3)),
+    ),
     LayerCase("PerPosition", draw_per_position, lambda: (PerPosition(Linear(3, 4)), (2, 5, 3))),
     LayerCase("MultiHeadAttention", draw_attention, lambda: (MultiHeadAttention(6, 3, causal=True), (2, 4, 6), None, None)),
+    LayerCase(
+        "MultiHeadAttention with dropout",
+        draw_attention_with_dropout,
+        lambda: (MultiHeadAttention(6, 3, dropout=0.4), (2, 4, 6), None, None),
+        stackable=False,  # a twin draws another mask
+    ),
     LayerCase(
         "MultiHeadAttention to a memory",
         draw_cross_attention,

@@ -132,12 +132,15 @@ def test_what_is_not_attended_to_changes_nothing(special):
         np.testing.assert_allclose(dv[0, 8:], slopes[2][0, 8:], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("time", "features", "engine"), [(16, 8, "halide"), (15, 8, "reference"), (16, 6, "reference")])
-def test_few_queries_and_other_features_are_left_to_the_reference(monkeypatch, time, features, engine):
+@pytest.mark.parametrize(
+    ("time", "features", "dropout", "engine"),
+    [(16, 8, None, "halide"), (15, 8, None, "reference"), (16, 6, None, "reference"), (16, 8, (0.5, 1, 0), "reference")],
+)
+def test_few_queries_other_features_and_dropout_are_left_to_the_reference(monkeypatch, time, features, dropout, engine):
     monkeypatch.setattr(cpu, "QUERIES", 16)
     q, k, v, mask, next_grad = arrays(0, 1, time, 20, 1, features, 0, np.float32)
     with counting() as counts:
-        attention.backward(next_grad, q, k, v, mask, *attention.forward(q, k, v, mask, True), True)
+        attention.backward(next_grad, q, k, v, mask, *attention.forward(q, k, v, mask, True, dropout), True, dropout)
     assert dict(counts) == {("attention.forward", engine): 1, ("attention.backward", engine): 1}
 
 

@@ -186,6 +186,12 @@ CASES = [
     ("attention.forward", ([2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], MASK, True), {}),
     ("attention.forward", ([2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], None, False), {}),
     ("attention.backward", ([2, 5, 2, 4], [2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], MASK, [2, 5, 2, 4], [2, 2, 5], True), {}),
+    ("attention.forward", ([2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], None, True, (0.5, 3, 1)), {}),
+    (
+        "attention.backward",
+        ([2, 5, 2, 4], [2, 5, 2, 4], [2, 3, 2, 4], [2, 3, 2, 4], None, [2, 5, 2, 4], [2, 2, 5], True, (0.5, 3, 1)),
+        {},
+    ),
     ("add_sines", ([2, 5, 3], 1), {}),
     ("learned_positions.forward", ([2, 5, 3], [7, 3], 1), {}),
     ("learned_positions.backward", ([2, 5, 3], 7), {}),

@@ -9,6 +9,7 @@ from typednn import Incremental, Input, gradcheck
 from typednn.engines import using
 from typednn.errors import ArgumentError, ShapeError
 from typednn.layers import LearnedPositions, MultiHeadAttention, ReLU, Residual, SequenceLinear, SinusoidalPositions
+from typednn.testing.subject import arrays_in
 
 
 def rng() -> np.random.Generator:
@@ -66,6 +67,26 @@ def test_steps_give_what_forward_gives(layer: Any) -> None:
         np.testing.assert_allclose(y, whole[:, t], rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("layer", [MultiHeadAttention(16, 2, causal=True, rotary=True), LearnedPositions(9, 16)], ids=repr)
+def test_pieces_give_what_forward_gives(layer: Any) -> None:
+    layer.init(rng()).eval()
+    x = sequences(2, 9, 16)
+    whole, state = layer.forward(x), None
+    for start, end in ((0, 3), (3, 4), (4, 9)):
+        y, state = layer.read(x[:, start:end], state)
+        np.testing.assert_allclose(y, whole[:, start:end], rtol=2e-5, atol=2e-6)
+
+
+def test_a_state_of_another_batch_size_or_dtype_is_refused() -> None:
+    layer: MultiHeadAttention = MultiHeadAttention(8, 2, causal=True, rng=rng())
+    _, state = layer.read(sequences(2, 3, 8))
+    others = [(layer, sequences(1, 1, 8)), (MultiHeadAttention(8, 4, causal=True, rng=rng()), sequences(2, 1, 8))]
+    others.append((MultiHeadAttention(8, 2, causal=True, rng=rng()).astype("float64"), sequences(2, 1, 8).astype(np.float64)))
+    for other, x in others:
+        with pytest.raises(ShapeError, match=r"a cache: is of batch, heads, features and dtype \(2, 2, 4, 'float32'\), got"):
+            other.read(x, state)
+
+
 def test_relative_positions_alone_matter_to_rotary_attention() -> None:
     """RoFormer, eq 16: the same features further on give the same products."""
     layer = MultiHeadAttention(8, 2, causal=True, rotary=True, rng=rng()).eval()
@@ -73,6 +94,46 @@ def test_relative_positions_alone_matter_to_rotary_attention() -> None:
     mask = np.array([[False, False, True, True, True, True]])
     padded = np.concatenate([sequences(1, 2, 8), x], axis=1)
     np.testing.assert_allclose(layer.forward(padded, None, mask)[:, 2:], layer.forward(x), rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_of_weights() -> None:
+    """In training alone; each call draws another mask, and a layer that is loaded goes on with the same."""
+    x = sequences(2, 20, 8)
+    plain, layer = MultiHeadAttention(8, 2, rng=rng()), MultiHeadAttention(8, 2, dropout=0.5, rng=rng())
+    assert [*plain.state_dict(), "seed"] == list(layer.state_dict())
+    plain.load_state_dict({name: array for name, array in layer.state_dict().items() if name != "seed"})
+    np.testing.assert_array_equal(layer.eval().forward(x), plain.eval().forward(x))
+    assert layer.seed is not None
+    assert layer.seed[1] == 0
+    layer.train()
+    first, second = layer.forward(x), layer.forward(x)
+    assert np.abs(first - second).max() > 0.01
+    other: MultiHeadAttention = MultiHeadAttention(8, 2, dropout=0.5)
+    other.load_state_dict(layer.state_dict())
+    np.testing.assert_array_equal(other.forward(x), layer.forward(x))
+    assert layer.seed[1] == 3
+
+
+def test_the_mean_of_dropped_weights_is_the_weight() -> None:
+    """Over 3,000 masks; a softmax that is even makes y a mean of values, each present with probability 0.75."""
+    layer: MultiHeadAttention = MultiHeadAttention(4, 1, dropout=0.25, rng=rng())
+    assert layer.in_proj_weight is not None
+    layer.in_proj_weight[:8] = 0  # all scores are 0
+    layer.in_proj_weight[8:] = np.eye(4)
+    layer.out_proj_weight[...] = np.eye(4)
+    x = np.ones((3000, 1, 4), np.float32)
+    y = layer.forward(x, np.ones((3000, 5, 4), np.float32))[:, 0, 0]
+    counts = np.round(y * 0.75 * 5)
+    np.testing.assert_allclose(y, counts / 5 / 0.75, rtol=1e-5)
+    assert counts.mean() == pytest.approx(5 * 0.75, abs=4 * (5 * 0.75 * 0.25 / 3000) ** 0.5)
+    assert counts.var() == pytest.approx(5 * 0.75 * 0.25, rel=0.1)
+
+
+def test_dropout_keeps_no_scores() -> None:
+    layer: MultiHeadAttention = MultiHeadAttention(8, 2, dropout=0.5, rng=rng())
+    layer.forward(sequences(1, 64, 8))
+    kept = [array for _, array in arrays_in(layer.__typednn_calls__.kept)]
+    assert max(array.size for array in kept) == 64 * 8
 
 
 def test_a_block_of_a_transformer() -> None:
@@ -106,6 +167,7 @@ def test_initial_values() -> None:
         ),
         ({"embed_dim": 6, "num_heads": 2, "rotary": True}, "embed_dim must be a multiple of 2·num_heads, 4, got 6"),
         ({"embed_dim": 6, "num_heads": 0}, "num_heads must be an integer of at least 1, got 0"),
+        ({"embed_dim": 6, "num_heads": 2, "dropout": 1.5}, "dropout must be a finite number with 0 <= dropout <= 1, got 1.5"),
         ({"embed_dim": 6, "num_heads": 2, "kdim": 0}, "kdim must be an integer of at least 1, got 0"),
     ],
 )

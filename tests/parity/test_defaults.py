@@ -39,7 +39,7 @@ PAIRS = [
         layers.MultiHeadAttention,
         "nn.MultiheadAttention",
         ours_only=("causal", "rotary", "in_proj_init", "out_proj_init", "rng"),
-        theirs_only=("dropout", "add_bias_kv", "add_zero_attn", "vdim", "batch_first", *PLACE),  # memory is keys and values
+        theirs_only=("add_bias_kv", "add_zero_attn", "vdim", "batch_first", *PLACE),  # memory is keys and values
     ),
     Pair(
         layers.Conv2d,

@@ -13,7 +13,7 @@ from jaxtyping import Float, Integer
 
 from typednn.arguments import number
 from typednn.arrays import IntArray1
-from typednn.kernels.dropout import dropout
+from typednn.kernels.dropout import dropout, next_mask
 from typednn.layer import A, Elementwise
 from typednn.module.fields import Buffer, Kept
 from typednn.module.gradients import ElementwiseGrad
@@ -36,8 +36,7 @@ class Dropout(Elementwise[None]):
     def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
         if not self.training:
             return x
-        self._drawn = key, drawn = self.seed[0].item(), self.seed[1].item()
-        self.seed[1] += 1
+        self._drawn = key, drawn = next_mask(self.seed)
         return dropout(x, self.p, key, drawn)
 
     def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, None]:

@@ -14,7 +14,7 @@ from jaxtyping import Float, Integer
 
 from typednn.arguments import number
 from typednn.arrays import Array4, IntArray1
-from typednn.kernels.dropout import dropout
+from typednn.kernels.dropout import dropout, next_mask
 from typednn.layer import Layer, S
 from typednn.module.fields import Buffer, Kept
 from typednn.module.gradients import Gradient
@@ -45,8 +45,7 @@ class Dropout2d(Layer[Array4, Array4, Dropout2dGrad, S]):
     def forward(self, x: Float[Array4, "batch height width channels"]) -> Float[Array4, "batch height width channels"]:
         if not self.training:
             return x
-        self._drawn = key, drawn = self.seed[0].item(), self.seed[1].item()
-        self.seed[1] += 1
+        self._drawn = key, drawn = next_mask(self.seed)
         return dropout(x, self.p, key, drawn, True)
 
     def backward(self, next_grad: Float[Array4, "batch height width channels"]) -> Dropout2dGrad:

@@ -6,28 +6,31 @@ x, y (batch, time, embed_dim)   m, which is x itself unless ``memory`` is given 
 in_proj_weight (3·embed_dim, embed_dim) is W_q, W_k and W_v, one after another; with another ``kdim`` they are three. in_proj_bias is b_q,
 b_k, b_v. Keeps x, m and mask by reference, q, k, v and a, and one number for each query of each head: no scores.
 8·batch·time·embed_dim² + 4·batch·time·memory·embed_dim flops forward, half of the second part where causal; up to 2.5 times that backward.
-The fast kernels take heads whose features are a multiple of 8, and 16 positions or more; all else runs on the reference.
+With ``dropout`` p, in training, a weight of the softmax is 0 with probability p, else divided by 1 - p, by a mask that is a function of
+``seed`` alone, as a `Dropout`'s: key and number of masks so far. Backward draws it again. Nothing of time·memory is kept.
+The fast kernels take heads whose features are a multiple of 8, and 16 positions or more; all else, dropout too, runs on the reference.
 Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2; initial values as torch.nn.MultiheadAttention.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Integer
 
-from typednn.arguments import flag, integer
-from typednn.arrays import AnyBoolArray, Array1, Array2, Array3, Array4
+from typednn.arguments import flag, integer, number
+from typednn.arrays import AnyBoolArray, Array1, Array2, Array3, IntArray1
 from typednn.contracts.protocols import Incremental
-from typednn.errors import ArgumentError, ShapeError, explain
+from typednn.errors import ArgumentError, explain
 from typednn.kernels import attention
-from typednn.kernels.attention import projections
-from typednn.kernels.concat import join, split
+from typednn.kernels.attention import cache, projections
+from typednn.kernels.attention.cache import Cache
+from typednn.kernels.concat import join
+from typednn.kernels.dropout import next_mask
 from typednn.kernels.reshape import reshape
 from typednn.layer import Layer, S
-from typednn.module.fields import Kept, Parameter
+from typednn.module.fields import Buffer, Kept, Parameter
 from typednn.module.gradients import Gradient
-from typednn.random import Initialiser, Rng, initialiser
+from typednn.random import Initialiser, Rng, Seed, initialiser
 
 
 @final
@@ -48,7 +51,7 @@ class MultiHeadAttentionGrad(Gradient, inputs=("input", "memory", "mask")):
 
 
 @final
-class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incremental[tuple[Array4, Array4]]):
+class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incremental[Cache]):
     """``forward(x)`` attends to x itself, ``forward(x, memory)`` to a second sequence, whose features are ``kdim`` (default: embed_dim).
     ``mask`` is true where a position may be attended to, for all queries, (batch, memory), or for each, (batch, time, memory);
     PyTorch's masks are true where it may not. What attends to nothing gives the output's bias. ``causal``: no position attends to later
@@ -62,6 +65,7 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
     in_proj_bias: Parameter[Float[Array1, "3*{self.embed_dim}"] | None]
     out_proj_weight: Parameter[Float[Array2, "{self.embed_dim} {self.embed_dim}"]]
     out_proj_bias: Parameter[Float[Array1, " {self.embed_dim}"] | None]
+    seed: Buffer[Integer[IntArray1, "2"] | None]
     _x: Kept[Float[Array3, "batch time {self.embed_dim}"]]
     _memory: Kept[Float[Array3, "batch memory {self.kdim}"] | None]
     _mask: Kept[Bool[AnyBoolArray, "batch ... memory"] | None]
@@ -72,6 +76,7 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
         embed_dim: int,
         num_heads: int,
         *,
+        dropout: float = 0.0,
         bias: bool = True,
         kdim: int | None = None,
         causal: bool = False,
@@ -83,9 +88,10 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
         where = "MultiHeadAttention"
         self.embed_dim: int = integer(where, "embed_dim", embed_dim)
         self.num_heads: int = integer(where, "num_heads", num_heads)
+        self.dropout: float = number(where, "dropout", dropout, least=0.0, most=1.0)
         self.kdim: int = self.embed_dim if kdim is None else integer(where, "kdim", kdim)
-        self.causal: bool = flag("MultiHeadAttention", "causal", causal)
-        self.rotary: bool = flag("MultiHeadAttention", "rotary", rotary)
+        self.causal: bool = flag(where, "causal", causal)
+        self.rotary: bool = flag(where, "rotary", rotary)
         projections.check_heads(where, self.embed_dim, self.num_heads, self.rotary)
         each = projections.of_its_own(initialiser(in_proj_init, "in_proj_init"))
         self.initialise_with(in_proj_weight=each, q_proj_weight=each, k_proj_weight=each, v_proj_weight=each, in_proj_bias="zeros")
@@ -94,8 +100,11 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
             self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
         else:
             self.in_proj_weight = None
+        if not self.dropout:
+            self.seed = None
         if not bias:
             self.in_proj_bias = self.out_proj_bias = None
+        self.initialise_with(seed=Seed())
         if rng is not None:
             self.init(rng)
 
@@ -105,46 +114,37 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
         memory: Float[Array3, "batch memory {self.kdim}"] | None = None,
         mask: Bool[AnyBoolArray, "batch ... memory"] | None = None,
     ) -> Float[Array3, "batch time {self.embed_dim}"]:
-        if memory is None and self.kdim != self.embed_dim:
-            raise ShapeError(explain(f"{self.label()}.forward", f"needs a memory of kdim={self.kdim} features", "none"), self)
-        attended = x if memory is None else memory
-        projections.check_mask(self, mask, x, attended)
-        q, k, v = projections.projected(x, attended, *self._projections(), self.num_heads, self.rotary)
-        y, log_sums = attention.forward(q, k, v, mask, self.causal)
-        self._x, self._memory, self._mask, self._attended = x, memory, mask, (q, k, v, y, log_sums)
+        attended = projections.attended(self, x, memory, mask)
+        q, k, v = projections.projected(x, attended, *projections.of_layer(self), self.num_heads, self.rotary)
+        drawn = None if self.seed is None or not self.training else (self.dropout, *next_mask(self.seed))
+        y, log_sums = attention.forward(q, k, v, mask, self.causal, drawn)
+        self._x, self._memory, self._mask, self._attended = x, memory, mask, (q, k, v, y, log_sums, drawn)
         mixed: Array3 = projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape)
         return mixed
 
     def backward(self, next_grad: Float[Array3, "batch time {self.embed_dim}"]) -> MultiHeadAttentionGrad:
-        q, k, v, y, log_sums = self._attended
+        q, k, v, y, log_sums, drawn = self._attended
         dy, dout_weight, dout_bias = projections.mapped_backward(next_grad, y, self.out_proj_weight)
-        derivatives = attention.backward(dy, q, k, v, self._mask, y, log_sums, self.causal)
-        weights = self._projections()[0]
+        derivatives = attention.backward(dy, q, k, v, self._mask, y, log_sums, self.causal, drawn)
+        weights = projections.of_layer(self)[0]
         (dq, dk, dv), dbias, dx, dmemory = projections.projected_backward(derivatives, self._x, self._memory, weights, self.rotary)
         packed, biased = self.in_proj_weight is not None, self.in_proj_bias is not None
         dweights: tuple[Any, Any, Any, Any] = (join(0, dq, dk, dv), None, None, None) if packed else (None, dq, dk, dv)
         return MultiHeadAttentionGrad(dx, dmemory, None, *dweights, dbias if biased else None, dout_weight, dout_bias if biased else None)
 
-    def step(
-        self,
-        x: Float[Array2, "batch {self.embed_dim}"],
-        state: tuple[Float[Array4, "batch past heads features"], Float[Array4, "batch past heads features"]] | None = None,
-    ) -> tuple[
-        Float[Array2, "batch {self.embed_dim}"],
-        tuple[Float[Array4, "batch time heads features"], Float[Array4, "batch time heads features"]],
-    ]:
+    def read(
+        self, x: Float[Array3, "batch time {self.embed_dim}"], state: Cache | None = None
+    ) -> tuple[Float[Array3, "batch time {self.embed_dim}"], Cache]:
+        """What `forward` gives in eval at the positions behind those of ``state``, and the state after them. Keeps nothing."""
         if not self.causal:
-            raise ArgumentError(explain(f"{self.label()}.step", "needs causal=True: no later position is known", "causal=False"), "causal")
-        one, past = reshape(x, (len(x), 1, self.embed_dim)), 0 if state is None else state[0].shape[1]
-        q, k, v = projections.projected(one, one, *self._projections(), self.num_heads, self.rotary, past)
-        if state is not None:
-            k, v = join(1, state[0], k), join(1, state[1], v)
-        y, _ = attention.forward(q, k, v)
-        return projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape), (k, v)
+            raise ArgumentError(explain(f"{self.label()}.read", "needs causal=True: no later position is known", "causal=False"), "causal")
+        past = 0 if state is None else state.length
+        q, k, v = projections.projected(x, x, *projections.of_layer(self), self.num_heads, self.rotary, past)
+        y, after = cache.read(q, k, v, state)
+        return projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape), after
 
-    def _projections(self) -> tuple[Sequence[Array2], Sequence[Array1 | None]]:
-        """The weights and the biases of q, k and v."""
-        sizes, packed = (self.embed_dim,) * 3, self.in_proj_weight
-        apart: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None, None, None) if self.in_proj_bias is None else split(0, self.in_proj_bias, sizes)
-        return apart if packed is None else split(0, packed, sizes), biases
+    def step(
+        self, x: Float[Array2, "batch {self.embed_dim}"], state: Cache | None = None
+    ) -> tuple[Float[Array2, "batch {self.embed_dim}"], Cache]:
+        y, after = self.read(reshape(x, (len(x), 1, self.embed_dim)), state)
+        return reshape(y, x.shape), after

@@ -20,13 +20,13 @@ backward: Final = op(
     "attention.backward",
     reference.backward,
     Engine("halide", cpu.backward, "next_grad q k v y log_sums", others={"mask": "bool"}, plan=cpu.plan_backward),
-    flops=lambda next_grad, q, k, v, mask, y, log_sums, causal: 5 * _flops(q, k, causal),
+    flops=lambda next_grad, q, k, v, mask, y, log_sums, causal, dropout: 5 * _flops(q, k, causal),
 )
 forward: Final = op(
     "attention.forward",
     reference.forward,
     Engine("halide", cpu.forward, "q k v", others={"mask": "bool"}, plan=cpu.plan),
-    flops=lambda q, k, v, mask, causal: 2 * _flops(q, k, causal),
+    flops=lambda q, k, v, mask, causal, dropout: 2 * _flops(q, k, causal),
     keeps="q k v mask y log_sums",
     backward=backward,
 )

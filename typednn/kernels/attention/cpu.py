@@ -1,7 +1,7 @@
 """Attention for NumPy's arrays, by two kernels in Halide (`schedules`).
 
 A kernel multiplies by the weight 0 of what is not attended to, which leaves NaN and infinity in. They then show in its results, which are
-thrown away: the reference computes them again. The look for them takes a hundredth of the kernel's time.
+thrown away: the reference computes them again. The look for them takes a hundredth of the kernel's time. Dropout is left to the reference.
 """
 
 from typing import Any
@@ -12,6 +12,7 @@ from typednn.arrays import AnyBoolArray, Array3, Array4
 from typednn.engines import Array, Kernel, empty, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.attention import reference, schedules
+from typednn.kernels.attention.reference import Drawn
 
 QUERIES = 16  # fewer are left to the reference, which computes a single one in a fifth of the time: a kernel computes a whole block
 VECTOR = 8  # heads whose features are no multiple of it are left to the reference: whole vectors lie along them
@@ -46,25 +47,35 @@ def _kernels(features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT3
     )
 
 
-def _planned(q: Array4, mask: AnyBoolArray | None, causal: bool) -> tuple[Kernel, Kernel] | None:
-    return None if q.shape[1] < QUERIES else _kernels[q.shape[3], 0 if mask is None else mask.ndim, causal, q.dtype]
+def _planned(q: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> tuple[Kernel, Kernel] | None:
+    return None if q.shape[1] < QUERIES or dropout is not None else _kernels[q.shape[3], 0 if mask is None else mask.ndim, causal, q.dtype]
 
 
-def plan(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool) -> Kernel | None:
+def plan(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> Kernel | None:
     """The kernel of `forward`; None where there is none."""
-    kernels = _planned(q, mask, causal)
+    kernels = _planned(q, mask, causal, dropout)
     return None if kernels is None else kernels[0]
 
 
 def plan_backward(
-    next_grad: Array4, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, y: Array4, log_sums: Array3, causal: bool
+    next_grad: Array4,
+    q: Array4,
+    k: Array4,
+    v: Array4,
+    mask: AnyBoolArray | None,
+    y: Array4,
+    log_sums: Array3,
+    causal: bool,
+    dropout: Drawn | None,
 ) -> Kernel | None:
     """The kernel of `backward`; None where there is none."""
-    kernels = _planned(q, mask, causal)
+    kernels = _planned(q, mask, causal, dropout)
     return None if kernels is None else kernels[1]
 
 
-def forward(planned: Kernel, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool) -> tuple[Array4, Array3]:
+def forward(
+    planned: Kernel, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: None
+) -> tuple[Array4, Array3]:
     """y and log_sums."""
     y, log_sums = empty(q.shape, q.dtype), empty((q.shape[0], q.shape[2], q.shape[1]), q.dtype)
     planned.call(q, k, v, *(() if mask is None else (mask,)), y, log_sums)
@@ -81,6 +92,7 @@ def backward(
     y: Array4,
     log_sums: Array3,
     causal: bool,
+    dropout: None,
 ) -> tuple[Array4, Array4, Array4]:
     """(dq, dk, dv), from what `forward` gave."""
     dq, dk, dv = (empty(x.shape, x.dtype) for x in (q, k, v))

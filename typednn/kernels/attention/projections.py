@@ -6,7 +6,7 @@ from typing import Any
 from typednn.arrays import Array1, Array2, Array3
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.kernels import linear
-from typednn.kernels.concat import join
+from typednn.kernels.concat import join, split
 from typednn.kernels.pointwise import add
 from typednn.kernels.positions import rotate
 from typednn.kernels.reshape import reshape
@@ -20,6 +20,14 @@ def check_heads(where: str, embed_dim: int, num_heads: int, rotary: bool) -> Non
         rule = f"embed_dim must be a multiple of {'2·' * rotary}num_heads, {(1 + rotary) * num_heads}"
         cure = "each head has embed_dim/num_heads features" + ", of which rotary turns pairs" * rotary
         raise ArgumentError(explain(where, rule, str(embed_dim), cure), "embed_dim")
+
+
+def of_layer(layer: Any) -> tuple[Sequence[Array2], Sequence[Array1 | None]]:
+    """The weights and the biases of q, k and v."""
+    sizes, packed = (layer.embed_dim,) * 3, layer.in_proj_weight
+    apart = layer.q_proj_weight, layer.k_proj_weight, layer.v_proj_weight
+    biases = (None, None, None) if layer.in_proj_bias is None else split(0, layer.in_proj_bias, sizes)
+    return apart if packed is None else split(0, packed, sizes), biases
 
 
 def mapped(x: Any, weight: Array2, bias: Array1 | None, shape: tuple[int, ...]) -> Any:
@@ -66,10 +74,16 @@ def of_its_own(rule: Initialiser) -> Initialiser:
     return lambda rng, shape, fans: rule(rng, shape, Fans(shape[1], shape[0]))
 
 
-def check_mask(owner: Any, mask: Any, x: Any, memory: Any) -> None:
-    """`ShapeError` unless a mask is (batch, memory) or (batch, time, memory); its batch, and a memory's size, are checked before."""
-    if mask is None or (mask.shape[-1] == memory.shape[1] and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[1] == x.shape[1]))):
-        return
+def attended(owner: Any, x: Any, memory: Any, mask: Any) -> Any:
+    """What ``owner`` attends to: ``memory``, or ``x``. `ShapeError` where x has other features, or a mask's sizes are not theirs.
+
+    A mask is (batch, memory) or (batch, time, memory); its batch, and a memory's size, are checked before.
+    """
+    if memory is None and owner.kdim != owner.embed_dim:
+        raise ShapeError(explain(f"{owner.label()}.forward", f"needs a memory of kdim={owner.kdim} features", "none"), owner)
+    read = x if memory is None else memory
+    if mask is None or (mask.shape[-1] == read.shape[1] and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[1] == x.shape[1]))):
+        return read
     got = f"shape {tuple(mask.shape)} beside x {tuple(x.shape)}"
     raise ShapeError(explain(f"{owner.label()}.forward", 'mask must be "batch memory" or "batch time memory"', got), owner)
 

@@ -8,25 +8,32 @@ The sums over j are over the places that query i attends to: j <= i where it is 
 (batch, time, memory), is true. A query that attends to nothing gives 0, and all derivatives through it are 0; its L is infinite.
 What a query does not attend to, or with a weight of 0, changes nothing of its own, even where it is NaN or infinite: 0·NaN counts as 0
 (on NumPy).
+``dropout`` is a probability, a key, and how many masks were drawn before: y_i = Σ_j m_ij p_ij v_j, where m_ij is 0 with this probability,
+else 1/(1 - probability), by Philox's bits of a head's number and of i and j (`typednn.kernels.dropout.reference`). Then
+dv_j = Σ_i m_ij p_ij dy_i and ds_ij = p_ij (m_ij dy_i·v_j - dy_i·y_i).
 
-Some queries are computed at a time; of all scores, time·memory numbers for each head, only L is kept, and backward computes them again.
+Some queries are computed at a time; of all scores, time·memory numbers for each head, only L is kept. Backward computes scores and m again.
 4·time·memory·features flops for each head forward, 10 backward, about half of it where it is causal.
 Sources: Vaswani et al. 2017, "Attention Is All You Need", eq 1; Milakov & Gimelshein 2018, "Online normalizer calculation for softmax";
-Dao et al. 2022, "FlashAttention", for the kept L and the second computation.
+Dao et al. 2022, "FlashAttention", for the kept L and the second computation; dropout: Srivastava et al. 2014.
 """
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from typednn.arrays import AnyBoolArray, Array3, Array4, namespace
+from typednn.kernels.dropout.reference import bits_of_rows, least_kept
 
+Drawn: TypeAlias = tuple[float, int, int]  # the probability of a weight to become 0, a key, and how many masks were drawn before
 SCORES = 1 << 18  # that are held at a time, about
 
 
-def forward(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None = None, causal: bool = False) -> tuple[Array4, Array3]:
+def forward(
+    q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None = None, causal: bool = False, dropout: Drawn | None = None
+) -> tuple[Array4, Array3]:
     """y and log_sums."""
     xp = namespace(q)
     batch, time, heads, _ = q.shape
@@ -38,13 +45,23 @@ def forward(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None = None, c
         totals = weights.sum(axis=3, keepdims=True)
         nothing = totals == 0.0
         totals = xp.where(nothing, 1.0, totals).astype(q.dtype)
+        if dropout is not None:
+            weights = weights * _factors(weights, rows, dropout)
         y[:, rows] = (_product(weights, by_heads(v)) / totals).transpose(0, 2, 1, 3)
         log_sums[:, :, rows] = xp.where(nothing, math.inf, largest + xp.log(totals))[..., 0]
     return y, log_sums
 
 
 def backward(
-    next_grad: Array4, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, y: Array4, log_sums: Array3, causal: bool = False
+    next_grad: Array4,
+    q: Array4,
+    k: Array4,
+    v: Array4,
+    mask: AnyBoolArray | None,
+    y: Array4,
+    log_sums: Array3,
+    causal: bool = False,
+    dropout: Drawn | None = None,
 ) -> tuple[Array4, Array4, Array4]:
     """(dq, dk, dv), from what `forward` gave."""
     xp, scale = namespace(q), q.shape[3] ** -0.5
@@ -53,10 +70,14 @@ def backward(
         dy, its_q = by_heads(next_grad[:, rows]), by_heads(q[:, rows])
         weights = xp.where(scores == -math.inf, 0, xp.exp(scores - log_sums[:, :, rows, None])).astype(q.dtype)
         mean = (next_grad[:, rows] * y[:, rows]).sum(axis=3).transpose(0, 2, 1)[..., None]
-        dscores = xp.where(weights == 0, 0, weights * (dy @ v.transpose(0, 2, 3, 1) - mean) * scale).astype(q.dtype)
+        dweights, used = dy @ v.transpose(0, 2, 3, 1), weights
+        if dropout is not None:
+            factors = _factors(weights, rows, dropout)
+            dweights, used = xp.where(factors == 0, 0, dweights * factors), weights * factors
+        dscores = xp.where(weights == 0, 0, weights * (dweights - mean) * scale).astype(q.dtype)
         dq[:, rows] = _product(dscores, by_heads(k)).transpose(0, 2, 1, 3)
         dk += _product(dscores.transpose(0, 1, 3, 2), its_q).transpose(0, 2, 1, 3)
-        dv += _product(weights.transpose(0, 1, 3, 2), dy).transpose(0, 2, 1, 3)
+        dv += _product(used.transpose(0, 1, 3, 2), dy).transpose(0, 2, 1, 3)
     return dq, dk, dv
 
 
@@ -69,6 +90,16 @@ def attended(time: int, memory: int, causal: bool) -> int:
     """How many pairs of a query and a key there are, without a mask."""
     first = min(time, memory)
     return first * (first + 1) // 2 + (time - first) * memory if causal else time * memory
+
+
+def _factors(weights: Any, rows: slice, dropout: Drawn) -> Any:
+    """The m of some rows, shaped like ``weights`` (batch, heads, rows, memory)."""
+    xp, (p, key, drawn) = namespace(weights), dropout
+    if p >= 1:
+        return xp.zeros_like(weights)
+    batch, heads, _, memory = weights.shape
+    kept = bits_of_rows(xp, batch * heads, rows, memory, key, drawn) >= least_kept(p)
+    return xp.where(kept, 1 / (1 - p), 0).astype(weights.dtype).reshape(weights.shape)
 
 
 def _product(weights: Any, x: Any) -> Any:

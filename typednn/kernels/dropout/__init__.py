@@ -3,7 +3,7 @@
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-from typing import Final
+from typing import Any, Final
 
 from typednn.kernels.dropout import cpu, reference
 from typednn.kernels.op import Engine, op
@@ -15,3 +15,13 @@ dropout: Final = op(
     Engine("halide", cpu.dropout, "x", sizes=cpu.sizes),
     flops=lambda x, p, key, drawn, whole: 2 * x.size,
 )
+
+
+def next_mask(seed: Any) -> tuple[int, int]:
+    """A layer's key, and how many masks it drew before this one, which ``seed`` counts."""
+    key, drawn = seed[0].item(), seed[1].item()
+    seed[1] += 1
+    return key, drawn
+
+
+__all__ = ["dropout", "next_mask"]

@@ -55,6 +55,19 @@ def bits(xp: Any, size: int, key: int, drawn: int) -> Any:
     return xp.stack([word.reshape(-1, LANES) for word in found], axis=1).reshape(-1)[:size]
 
 
+def bits_of_rows(xp: Any, matrices: int, rows: slice, columns: int, key: int, drawn: int) -> Any:
+    """Numbers of 32 bits, as 64-bit integers, for some rows of each of many matrices: (matrices, rows, columns).
+
+    Column 64·k + 16·j + l is word j of the block with the counter (16·k + l, row, matrix, low word of ``drawn``): whichever rows are asked
+    for, a place has the same number.
+    """
+    lanes = xp.arange(-(-columns // (4 * LANES)) * LANES, dtype=xp.uint64)
+    row, matrix = xp.arange(rows.start, rows.stop, dtype=xp.uint64)[:, None], xp.arange(matrices, dtype=xp.uint64)[:, None, None]
+    found = philox(xp, (lanes, row, matrix, xp.full_like(lanes, words(drawn)[0])), words(key))
+    shape = matrices, rows.stop - rows.start, -1
+    return xp.stack([word.reshape(*shape, LANES) for word in found], axis=3).reshape(shape)[:, :, :columns]
+
+
 def philox(xp: Any, counter: tuple[Any, Any, Any, Any], key: tuple[int, int]) -> tuple[Any, Any, Any, Any]:
     """Philox 4x32-10: four words, as 64-bit integers, of four words of a counter and two of a key."""
     word, half = xp.uint64(WORD), xp.uint64(32)
