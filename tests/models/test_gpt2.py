@@ -14,7 +14,7 @@ from typednn import gradcheck
 from typednn.engines import observing, using
 from typednn.errors import ArgumentError, CheckError, StateError
 from typednn.losses import SoftmaxCrossEntropy
-from typednn.models import GPT2, GPT2Block
+from typednn.models import GPT2, GPT2Block, save_gpt2, write_gpt_c
 from typednn.optim import SGD, AdamW
 from typednn.testing.subject import arrays_in, bits
 
@@ -50,6 +50,23 @@ def test_order_of_parameters() -> None:
     block = ["ln_1.weight", "ln_1.bias", "attn.in_proj_weight", "attn.in_proj_bias", "attn.out_proj_weight", "attn.out_proj_bias"]
     block += ["ln_2.weight", "ln_2.bias", "c_fc.weight", "c_fc.bias", "c_proj.weight", "c_proj.bias"]
     assert names == ["wte.weight", "wpe.weight", *(f"h.copies.0.{name}" for name in block), "ln_f.weight", "ln_f.bias"]
+
+
+def test_a_head_of_its_own() -> None:
+    """Z-N1: Nina's model has 11,301,817 parameters, and its first loss is within 10.3 and 10.6."""
+    nina: GPT2 = GPT2(12_729, 128, 256, 6, 8, tie_word_embeddings=False, initial="he")
+    assert nina.num_parameters() == 11_301_817
+    assert nina.shared_parameters() == []
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(0, 12_729, (1, 129))
+    loss = SoftmaxCrossEntropy().loss(nina.init(rng).forward(tokens[:, :-1]), tokens[:, 1:])
+    assert 10.3 < loss < 10.6
+    own: GPT2 = GPT2(5, 4, 8, 1, 2, tie_word_embeddings=False, initial="he", rng=rng)
+    gradcheck(own, np.array([[0, 3, 4], [4, 1, 0]]))
+    writers: tuple[Any, ...] = (save_gpt2, write_gpt_c)
+    for write in writers:
+        with pytest.raises(ArgumentError, match="the head is the embedding, as GPT-2's is, got a head of its own"):
+            write(own, "nowhere")
 
 
 @settings(max_examples=8, deadline=None)

@@ -23,11 +23,11 @@ in the code published with it.
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import Literal, final
 
 from jaxtyping import Float, Integer
 
-from typednn.arguments import flag, integer, number
+from typednn.arguments import choice, flag, integer, number
 from typednn.arrays import Array2, Array3, IntArray1, IntArray2
 from typednn.errors import StateError, explain
 from typednn.kernels import last_step
@@ -43,7 +43,7 @@ from typednn.layers.multi_head_attention import MultiHeadAttentionGrad
 from typednn.layers.repeat import RepeatGrad
 from typednn.layers.sequence_linear import SequenceLinearGrad
 from typednn.module.gradients import ElementwiseGrad, Gradient
-from typednn.random import Normal, Rng
+from typednn.random import HeNormal, Normal, Rng, XavierUniform
 
 SPREAD = 0.02  # of initial weights
 
@@ -63,17 +63,32 @@ class GPT2BlockGrad(Gradient):
 
 @final
 class GPT2Block(Layer[Array3, Array3, GPT2BlockGrad, S]):
-    """Attention, then two affine maps, each added to what it reads. ``spread`` is the initial deviation of what writes into the sums."""
+    """Attention, then two affine maps, each added to what it reads. ``spread`` is the initial deviation of what writes into the sums.
 
-    def __init__(self, n_embd: int, n_head: int, dropout: float = 0.0, *, spread: float = SPREAD, rng: Rng | None = None) -> None:
+    With ``initial="he"`` attention begins as Xavier's and the maps as He's initial weights, and ``spread`` has no meaning.
+    """
+
+    def __init__(
+        self,
+        n_embd: int,
+        n_head: int,
+        dropout: float = 0.0,
+        *,
+        spread: float = SPREAD,
+        initial: Literal["gpt2", "he"] = "gpt2",
+        rng: Rng | None = None,
+    ) -> None:
         self.n_embd: int = integer("GPT2Block", "n_embd", n_embd)
         self.n_head: int = integer("GPT2Block", "n_head", n_head)
         self.dropout: float = number("GPT2Block", "dropout", dropout, least=0.0, most=1.0)
         self.spread: float = number("GPT2Block", "spread", spread, least=0.0)
-        wide, narrow = Normal(SPREAD), Normal(self.spread)
+        self.initial: Literal["gpt2", "he"] = choice("GPT2Block", "initial", initial, ("gpt2", "he"))
+        he = self.initial == "he"
+        wide, narrow = (HeNormal(), HeNormal()) if he else (Normal(SPREAD), Normal(self.spread))
+        read, write = (XavierUniform(), XavierUniform()) if he else (wide, narrow)
         self.ln_1: LayerNorm = LayerNorm(n_embd)
         self.attn: MultiHeadAttention = MultiHeadAttention(
-            n_embd, n_head, dropout=self.dropout, causal=True, in_proj_init=wide, out_proj_init=narrow
+            n_embd, n_head, dropout=self.dropout, causal=True, in_proj_init=read, out_proj_init=write
         )
         self.attn_dropout: Dropout | Identity = _dropout(self.dropout)
         self.ln_2: LayerNorm = LayerNorm(n_embd)
@@ -128,8 +143,9 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
     """Tokens (batch, time) to scores of the next token at each position (batch, time, vocab_size), for `SoftmaxCrossEntropy`.
 
     ``dropout`` is the probability of each number of the embeddings, of what each part of a block adds, and of attention's weights, to be 0
-    in training. ``checkpointing`` keeps each block's input only, and computes the blocks a second time in backward: the same gradients, to
-    the bit.
+    in training. Without ``tie_word_embeddings`` the head has a weight and a bias of its own. ``initial="he"`` begins with He's values, and
+    attention with Xavier's. ``checkpointing`` keeps each block's input only, and computes the blocks a second time in backward: the same
+    gradients, to the bit.
     """
 
     def __init__(
@@ -141,6 +157,8 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         n_head: int = 12,
         dropout: float = 0.0,
         *,
+        tie_word_embeddings: bool = True,
+        initial: Literal["gpt2", "he"] = "gpt2",
         checkpointing: bool = False,
         rng: Rng | None = None,
     ) -> None:
@@ -150,14 +168,19 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         self.n_layer: int = integer("GPT2", "n_layer", n_layer)
         self.n_head: int = integer("GPT2", "n_head", n_head)
         self.dropout: float = number("GPT2", "dropout", dropout, least=0.0, most=1.0)
-        self.wte: Embedding = Embedding(vocab_size, n_embd, weight_init=Normal(SPREAD))
-        self.wpe: LearnedPositions = LearnedPositions(n_positions, n_embd, weight_init=Normal(SPREAD))
+        self.tie_word_embeddings: bool = flag("GPT2", "tie_word_embeddings", tie_word_embeddings)
+        self.initial: Literal["gpt2", "he"] = choice("GPT2", "initial", initial, ("gpt2", "he"))
+        rule = HeNormal() if self.initial == "he" else Normal(SPREAD)
+        self.wte: Embedding = Embedding(vocab_size, n_embd, weight_init=rule)
+        self.wpe: LearnedPositions = LearnedPositions(n_positions, n_embd, weight_init=rule)
         self.drop: Dropout | Identity = _dropout(self.dropout)
-        block: GPT2Block = GPT2Block(n_embd, n_head, dropout, spread=SPREAD / math.sqrt(2 * self.n_layer))
+        block: GPT2Block = GPT2Block(n_embd, n_head, dropout, spread=SPREAD / math.sqrt(2 * self.n_layer), initial=initial)
         self.checkpointing: bool = flag("GPT2", "checkpointing", checkpointing)
         self.h: Repeat[Array3, GPT2BlockGrad] = Repeat(block, n_layer, checkpointing)
         self.ln_f: LayerNorm = LayerNorm(n_embd)
-        self.lm_head: SequenceLinear = SequenceLinear(n_embd, vocab_size, bias=False).tie(self.wte, weight="weight")
+        self.lm_head: SequenceLinear = SequenceLinear(n_embd, vocab_size, bias=not tie_word_embeddings, weight_init=rule, bias_init="zeros")
+        if self.tie_word_embeddings:
+            self.lm_head.tie(self.wte, weight="weight")
         if rng is not None:
             self.init(rng)
 

@@ -88,6 +88,8 @@ def save_gpt2(model: GPT2, folder: str | Path) -> None:
     """Write ``config.json`` and ``model.safetensors`` in float32; ``GPT2LMHeadModel.from_pretrained(folder)`` reads them."""
     if not isinstance(model, GPT2):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(explain("save_gpt2", "model is a GPT2", type(model).__name__), "model")
+    if not model.tie_word_embeddings:
+        raise ArgumentError(explain("save_gpt2", "the head is the embedding, as GPT-2's is", "a head of its own"), "model")
     place = path_of("save_gpt2", folder)
     config = {"architectures": ["GPT2LMHeadModel"], **FIXED, **{name: getattr(model, name) for name in SIZES}}
     arrays: dict[str, Any] = {}

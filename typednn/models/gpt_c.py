@@ -71,6 +71,8 @@ def write_gpt_c(model: GPT2, path: str | Path, *, steps: int = 0) -> None:
     """Write ``model`` in float32; ``steps`` is how many it was trained for."""
     if not isinstance(model, GPT2):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(explain("write_gpt_c", "model is a GPT2", type(model).__name__), "model")
+    if not model.tie_word_embeddings:
+        raise ArgumentError(explain("write_gpt_c", "the head is the embedding, as GPT-2's is", "a head of its own"), "model")
     place, shapes = path_of("write_gpt_c", path), _listed(model)
     header = np.zeros(HEADER, "<i4")
     header[:8] = [MAGIC, *(getattr(model, name) for name in _NAMES), len(shapes), integer("write_gpt_c", "steps", steps, least=0)]

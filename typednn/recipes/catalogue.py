@@ -75,6 +75,21 @@ _SPOKEN = Recipe(
 )
 PRESETS: dict[str, Recipe] = {
     "shakespeare-char": _SPOKEN,
+    "nina": replace(
+        _SPOKEN,
+        model=partial(gpt2, n_positions=128, n_embd=256, n_layer=6, n_head=8, tie_word_embeddings=False, initial="he"),
+        optimizer={"type": "AdamW", "lr": 1e-3, "weight_decay": 0.0},
+        about="a GPT-2 of 11 million parameters that learns a text by heart, in byte pairs of its own",
+        max_steps=None,
+        epochs=100,
+        batch_size=16,
+        clip_grad_norm=None,
+        validation=0.0,
+        evaluate_every=None,
+        checkpoint_every=None,
+        vocabulary="nina",
+        stride=None,
+    ),
     "gpt2-124m": replace(
         _SPOKEN,
         model=partial(gpt2, n_positions=1024, n_embd=768, n_layer=12, n_head=12),
