@@ -72,7 +72,9 @@ def test_no_reader_is_forgotten() -> None:
     found = {
         name for name in names if inspect.isfunction(vars(data)[name]) and taking & set(inspect.signature(vars(data)[name]).parameters)
     }
-    assert found - set(FILES) - set(FOLDERS) - set(WRITERS) == {"find", "load", "load_pixels"}, "these take None for no folder"
+    assert found - set(FILES) - set(FOLDERS) - set(WRITERS) == {"find", "load", "load_pixels", "source_folder"}, (
+        "these take None for no folder"
+    )
 
 
 @contextmanager

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.recipes.test_settings import VALUES
 from typednn.data import Characters, find, write_tokens
-from typednn.errors import ArgumentError, DataError
+from typednn.errors import ArgumentError, DataError, TypednnError
 from typednn.models import GPT2, load_gpt2, save_gpt2
-from typednn.recipes import Recipe, evaluate_run, predict, recipe, resume, train
+from typednn.recipes import Recipe, evaluate_run, parsed_settings, predict, recipe, resume, train
 from typednn.recipes.catalogue import PRESETS, gpt2, preset, starting_from
 from typednn.recipes.texts import cleaned, load_text
 from typednn.recipes.using import language_model
@@ -28,7 +29,7 @@ TINY: dict[str, Any] = {"n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2
 
 def tiny(**settings: Any) -> Recipe:
     small = replace(PRESETS["shakespeare-char"], model=partial(gpt2, **TINY))
-    return small.changed({"max_steps": 30, "batch_size": 16, "evaluate_every": 10, "checkpoint_every": 7, "fuse": False, **settings})
+    return small.changed({"batch_size": 16, "evaluate_every": 10, "checkpoint_every": 7, "fuse": False, "max_steps": 30} | settings)
 
 
 @pytest.fixture
@@ -209,6 +210,36 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str, vo
     with pytest.raises((ArgumentError, DataError), match=message):
         train(tiny(vocabulary=vocabulary), data, run=tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists(), "no folder for a run that can't begin"
+
+
+def test_steps_instead_of_epochs() -> None:
+    """3 batches and a short one of 10, two batches a step: two steps an epoch."""
+    for steps, epochs in ((1, 1), (2, 1), (3, 2), (7, 4)):
+        plain = tiny(max_steps=steps, batch_size=3, accumulate=2)
+        assert (plain.epochs_for(10), plain.steps_for(10)) == (epochs, steps)
+    assert recipe("gpt2").changed({"epochs": 3}).max_steps is None
+    assert tiny(epochs=3, max_steps=30).max_steps == 30
+
+
+def test_the_vocabulary_is_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    Characters(TEXT).save(tmp_path / "vocabulary")
+    monkeypatch.chdir(tmp_path)
+    train(tiny(vocabulary="vocabulary", max_steps=3), "text.txt", run="run", progress=False, callbacks=[StopAt(1)])
+    monkeypatch.chdir("/")
+    assert resume(tmp_path / "run", progress=False).history.steps == 3
+
+
+@pytest.mark.parametrize("name", ["vocabulary", "weights", "stride"])
+def test_any_value(text: str, name: str) -> None:
+    sentences = []
+    for value in VALUES:
+        try:
+            train(tiny(max_steps=1).changed(parsed_settings([f"{name}={value}"])), text, progress=False)
+        except TypednnError as error:
+            sentences.append(str(error))
+    assert len(sentences) > len(VALUES) / 2
+    assert all(sentence.strip() for sentence in sentences)
 
 
 def test_mistakes_of_settings() -> None:

@@ -208,7 +208,7 @@ def test_what_is_refused(files: Path) -> None:
         model.changed({"task": "regression", "loss": "cross_entropy"})
     with pytest.raises(ArgumentError, match=r"a regression has the loss mse, l1 or huber, and no smoothing, got loss mse, smoothing 0\.1"):
         model.changed({"task": "regression", "smoothing": 0.1})
-    with pytest.raises(ArgumentError, match="task must be one of 'classification', 'regression', got 'clustering'"):
+    with pytest.raises(ArgumentError, match="task must be one of 'classification', 'regression', 'language', got 'clustering'"):
         model.changed({"task": "clustering"})
     with pytest.raises(DataError, match="the first column holds labels, whole numbers from 0"):
         load_tables(_fractions(files), files / "test.csv")

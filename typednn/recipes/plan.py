@@ -22,7 +22,7 @@ from typednn.errors import ArgumentError, ConfigError, DataError, explain
 from typednn.files import parsed
 from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import AnyTask, Samples, Scaling, load_data, load_tables
-from typednn.recipes.texts import load_text
+from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
 
 FORMAT = 4  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models
@@ -86,7 +86,9 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
     else:
         sample: Any = recipe.model().sample
         rows = len(samples.shaped(*sample.sizes, stride=recipe.stride).x)
-    settled = recipe.changed({"epochs": recipe.epochs_for(rows)})
+    settled = recipe.changed({"epochs": recipe.epochs_for(rows), "max_steps": recipe.max_steps})
+    if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:
+        settled = replace(settled, vocabulary=str(Path(recipe.vocabulary).resolve()))
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)
         scaling = Scaling.of(samples.x) if recipe.standardise and samples.x.dtype != TOKENS else Scaling()

@@ -8,7 +8,6 @@ the generator as a TOML config, and training uses the config read back. `changed
 from __future__ import annotations
 
 import contextlib
-import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -20,6 +19,7 @@ from typednn.config.arguments import suggestion
 from typednn.config.model_config import ModelConfig
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
+from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
 from typednn.tasks import Classification, Language, Regression
 
@@ -41,7 +41,7 @@ class Recipe:
     optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
     data              a name or a folder, as `typednn.recipes.load_data` takes it
     task              ``classification`` of labels, ``regression`` of numbers, whose loss is ``mse``, ``l1`` or ``huber``, or ``language``
-    max_steps         training ends after this many steps, within an epoch too; None for whole epochs
+    max_steps         this many steps instead of ``epochs``, the last epoch in part; None for whole epochs
     least_steps       small data get more than ``epochs`` epochs, until there are this many steps; 0 for never
     smoothing         the share of each target that is spread over all classes: 0.1 over ten classes gives 0.91 and 0.01
     standardise       whether inputs get the training data's mean 0 and deviation 1
@@ -104,6 +104,16 @@ class Recipe:
             rule = "a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary"
             got = f"loss {self.loss}, smoothing {self.smoothing:g}, vocabulary {self.vocabulary!r}"
             raise ArgumentError(explain(where, rule, got, "such as vocabulary=characters"), "task")
+        foreign = {name: getattr(self, name) for name in ("vocabulary", "stride", "weights") if self.task != "language"}
+        for name, value in foreign.items():
+            if value:
+                raise ArgumentError(
+                    explain(where, f"{name} is a language model's", _shortened(value), "leave it out, or set task=language"), name
+                )
+        if self.task == "language":
+            for name in ("vocabulary", "weights"):
+                if getattr(self, name):
+                    path_of(f"{where}, {name}", getattr(self, name))
         for name in ("smoothing", "validation"):
             number(where, name, getattr(self, name), least=0.0, below=1.0)
         if self.patience is not None and not self.validation:
@@ -116,13 +126,14 @@ class Recipe:
     def epochs_for(self, rows: int) -> int:
         """The number of epochs for ``rows`` training samples."""
         batches = -(-rows // self.batch_size)
+        if self.max_steps is not None:
+            return -(-self.max_steps // -(-batches // self.accumulate))
         return max(self.epochs, -(-self.least_steps // batches))
 
     def steps_for(self, rows: int) -> int:
         """The number of steps for ``rows`` training samples."""
-        batches = math.ceil(rows / self.batch_size)
-        steps = self.epochs_for(rows) * math.ceil(batches / self.accumulate)
-        return steps if self.max_steps is None else min(steps, self.max_steps)
+        batches = -(-rows // self.batch_size)
+        return self.epochs_for(rows) * -(-batches // self.accumulate) if self.max_steps is None else self.max_steps
 
     def config(self, steps: int = 1000) -> str:
         """The model, the optimizer for a training of ``steps`` steps, and the generator, as a TOML config."""
@@ -216,8 +227,8 @@ class Recipe:
                         suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))),
                     )
                 )
-        if "epochs" in plain and "least_steps" not in plain:
-            plain["least_steps"] = 0
+        if "epochs" in plain:
+            plain = {"least_steps": 0, "max_steps": None, **plain}
         if plain.get("task") == "regression" and "loss" not in plain:
             plain["loss"] = "mse"
         changed = replace(self, optimizer=table, **plain)

@@ -24,7 +24,7 @@ from typednn.files import opened
 from typednn.recipes.samples import Samples
 
 TINY_SHAKESPEARE: Final = "tinyshakespeare"
-NAMES: Final = ("characters", "gpt2", "nina")
+VOCABULARIES: Final = ("characters", "gpt2", "nina")
 _NAMED = ("user", "bot", "action", "emotion", "thought", "narration", "location", "info")
 SPECIAL: Final = ("<|endoftext|>", "<pad>", "<unk>", *(f"<{end}{name}>" for name in _NAMED for end in ("", "/")))
 NINA_SIZE: Final = 30_000  # at most; Tiny Shakespeare has pairs for 12,729
