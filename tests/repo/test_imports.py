@@ -6,7 +6,21 @@ import sys
 
 import pytest
 
-HEAVY = {"PIL", "cupy", "google", "halide", "hypothesis", "matplotlib", "pandas", "scipy", "sklearn", "tensorboardX", "tokenizers", "torch"}
+HEAVY = {
+    "PIL",
+    "cupy",
+    "google",
+    "halide",
+    "huggingface_hub",
+    "hypothesis",
+    "matplotlib",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "tensorboardX",
+    "tokenizers",
+    "torch",
+}
 
 
 def _loaded_by(statement: str) -> set[str]:

@@ -16,9 +16,9 @@ from typednn.data import Vocabulary, read_vocabulary
 from typednn.data.tokenizer import VOCAB
 from typednn.data.vocabulary import CHARACTERS, token_of
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import path_of
 from typednn.models import GPT2, load_gpt2, next_scores, probabilities, read_gpt_c, stream
 from typednn.models.gpt2_weights import CONFIG
+from typednn.models.hub import local_folder
 from typednn.random import Draws, XorShift64
 from typednn.recipes.plan import FILE
 from typednn.recipes.using import language_model
@@ -202,7 +202,7 @@ def _shown(piece: bytes) -> str:
 
 def _opened(options: Namespace) -> tuple[GPT2, Vocabulary]:
     """The model and its vocabulary, which fit."""
-    place = path_of("generate", options.model)
+    place = local_folder("generate", options.model)
     model: GPT2
     vocabulary: Vocabulary | None = None
     if (place / FILE).is_file():

@@ -28,6 +28,7 @@ from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import opened, parsed, path_of, write_whole
 from typednn.models.gpt2 import GPT2
+from typednn.models.hub import local_folder
 
 CONFIG, WHOLE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SIZES: Final = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
@@ -48,11 +49,12 @@ _LARGEST = 1 << 26  # bytes of a JSON file
 
 
 def load_gpt2(folder: str | Path) -> GPT2:
-    """The model in ``folder``, in float32, ready for ``forward``; a `DataError` names the tensor, and what it should be.
+    """The model in ``folder``, or in ``hf://owner/name``, in float32, ready for ``forward``; a `DataError` names the tensor, and what it
+    should be.
 
     Dtypes are float32, float16 or float64. Nothing is allocated before all names and shapes are right.
     """
-    place = path_of("load_gpt2", folder)
+    place = local_folder("load_gpt2", folder)
     if not place.is_dir():
         raise DataError(explain(str(place), f"must be a folder with {CONFIG} and {WHOLE}", "no folder"))
     sizes = _sizes(place / CONFIG)

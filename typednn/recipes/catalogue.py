@@ -178,9 +178,10 @@ def preset(name: str, of: Recipe) -> Recipe:
 
 def starting_from(folder: str, of: Recipe) -> Recipe:
     """``of``, a gpt2, with the sizes, the vocabulary and the weights in ``folder``."""
-    own = load_gpt2(folder)
+    place = str(local_folder("--from", folder).resolve())
+    own = load_gpt2(place)
     sizes = {name: getattr(own, name) for name in ("n_positions", "n_embd", "n_layer", "n_head")}
-    return replace(of, model=partial(gpt2, **sizes), vocabulary=str(Path(folder).resolve()), weights=str(Path(folder).resolve()))
+    return replace(of, model=partial(gpt2, **sizes), vocabulary=place, weights=place)
 
 
 def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
