@@ -66,6 +66,26 @@ def test_steps_give_what_forward_gives(layer: Any) -> None:
         np.testing.assert_allclose(y, whole[:, t], rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("layer", [MultiHeadAttention(16, 2, causal=True, rotary=True), LearnedPositions(9, 16)], ids=repr)
+def test_pieces_give_what_forward_gives(layer: Any) -> None:
+    layer.init(rng()).eval()
+    x = sequences(2, 9, 16)
+    whole, state = layer.forward(x), None
+    for start, end in ((0, 3), (3, 4), (4, 9)):
+        y, state = layer.read(x[:, start:end], state)
+        np.testing.assert_allclose(y, whole[:, start:end], rtol=2e-5, atol=2e-6)
+
+
+def test_a_state_of_another_batch_size_or_dtype_is_refused() -> None:
+    layer: MultiHeadAttention = MultiHeadAttention(8, 2, causal=True, rng=rng())
+    _, state = layer.read(sequences(2, 3, 8))
+    others = [(layer, sequences(1, 1, 8)), (MultiHeadAttention(8, 4, causal=True, rng=rng()), sequences(2, 1, 8))]
+    others.append((MultiHeadAttention(8, 2, causal=True, rng=rng()).astype("float64"), sequences(2, 1, 8).astype(np.float64)))
+    for other, x in others:
+        with pytest.raises(ShapeError, match=r"a cache: is of batch, heads, features and dtype \(2, 2, 4, 'float32'\), got"):
+            other.read(x, state)
+
+
 def test_relative_positions_alone_matter_to_rotary_attention() -> None:
     """RoFormer, eq 16: the same features further on give the same products."""
     layer = MultiHeadAttention(8, 2, causal=True, rotary=True, rng=rng()).eval()

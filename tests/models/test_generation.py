@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from typednn.engines import observing
 from typednn.errors import ArgumentError
 from typednn.models import GPT2, generate, stream
 from typednn.models.generation import _choice
@@ -36,6 +37,17 @@ def test_the_cache_changes_nothing(seed: int, batch: int, time: int, count: int)
     model.train()
     np.testing.assert_array_equal(generate(model, prompt, count, temperature=0), expected)
     assert model.training
+
+
+def test_a_prompt_is_read_at_once() -> None:
+    """And each token after it alone, until the positions are used up; the head computes one position each time."""
+    model = model_of(0)
+    ran: list[Any] = []
+    text = stream(model, np.array([[1, 2, 3]]), 6, temperature=0)
+    with observing(ran.append):
+        assert len(list(text)) == 6
+    assert [each.arguments[0].shape for each in ran if each.op.name == "embedding.forward"] == [(1, time) for time in (3, 1, 1, 1, 6, 6)]
+    assert [len(each.result) for each in ran if each.op.name == "linear.forward" and each.result.shape[1] == 11] == [1] * 6
 
 
 def test_top_1_is_greedy() -> None:

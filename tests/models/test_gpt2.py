@@ -1,5 +1,7 @@
-"""GPT-2: sizes, order, derivatives, causality, the tied head, dropout, and reading token by token."""
+"""GPT-2: sizes, order, derivatives, causality, the tied head, dropout, and reading a text piece by piece."""
 
+import copy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from typednn import gradcheck
+from typednn.engines import observing, using
 from typednn.errors import ArgumentError, CheckError, StateError
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.models import GPT2, GPT2Block
@@ -110,6 +113,74 @@ def test_steps_are_forward(batch: int) -> None:
         model.step(tokens[:, 0], state)
 
 
+def in_pieces(model: Any, tokens: Any, ends: list[int]) -> list[Any]:
+    """The scores after each piece of the tokens: those up to the first end, from there to the second, and so on."""
+    scores, state = [], ()
+    for start, end in pairwise([0, *ends]):
+        one, state = model.read(tokens[:, start:end], state)
+        scores.append(one)
+    return scores
+
+
+def agrees(model: Any, tokens: Any, ends: list[int]) -> None:
+    """What is read in pieces is what the same model in double precision gives for all tokens at once."""
+    truth = copy.deepcopy(model).astype("float64").forward(tokens)
+    for scores, end in zip(in_pieces(model, tokens, ends), ends, strict=True):
+        assert scores.dtype == np.float32
+        np.testing.assert_allclose(scores, truth[:, end - 1], rtol=0, atol=1e-5 * np.abs(truth[:, end - 1]).max())
+
+
+@settings(max_examples=20, deadline=None)
+@given(batch=st.integers(1, 3), ends=st.sets(st.integers(1, 12), min_size=1), seed=st.integers(0, 99))
+def test_pieces_are_forward(batch: int, ends: set[int], seed: int) -> None:
+    """A text read in any pieces, several tokens or one: causal among the new tokens, and over those before."""
+    rng = np.random.default_rng(seed)
+    model = small(n_positions=12).init(rng).eval()
+    for array in model.parameters():
+        array += rng.normal(0.0, 0.3, array.shape).astype(array.dtype)
+    agrees(model, rng.integers(0, 11, (batch, 12)), sorted(ends))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_pieces_are_forward_on_fast_kernels(batch: int) -> None:
+    rng = np.random.default_rng(0)
+    with using("fast"):
+        agrees(small(n_positions=60, n_embd=16).init(rng).eval(), rng.integers(0, 11, (batch, 60)), [20, 21, 22, 40, 60])
+
+
+def test_a_state_goes_on_twice() -> None:
+    """A state is a value: what one text adds to it, no other text sees."""
+    model, tokens = small(n_positions=12).init(np.random.default_rng(0)).eval(), np.random.default_rng(1).integers(0, 11, (2, 12))
+    other = np.concatenate([tokens[:, :5], (tokens[:, 5:] + 1) % 11], axis=1)
+    _, state = model.read(tokens[:, :4])
+    _, state = model.read(tokens[:, 4:5], state)
+    states, scores = [state, state], []
+    for place in range(5, 12):  # in turns
+        for number, text in enumerate((tokens, other)):
+            one, states[number] = model.read(text[:, place : place + 1], states[number])
+            scores.append(one)
+    expected = model.forward(tokens)[:, 5:], model.forward(other)[:, 5:]
+    np.testing.assert_allclose(np.stack(scores[::2], axis=1), expected[0], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.stack(scores[1::2], axis=1), expected[1], rtol=0, atol=1e-6)
+
+
+def test_reading_does_what_is_asked_for_and_no_more() -> None:
+    """The head computes one position, and the cache is not copied for each token: its memory is new 4 times in 60 tokens."""
+    model, tokens = small(n_positions=64).init(np.random.default_rng(0)).eval(), np.zeros((2, 64), int)
+    rows: list[int] = []
+    with observing(lambda ran: rows.append(len(ran.result)) if ran.op.name == "linear.forward" else None):
+        _, state = model.read(tokens[:, :4])
+    assert rows[-1] == 2
+    assert set(rows[:-1]) == {2 * 4}
+    copies = 0
+    for place in range(4, 64):
+        before = state[1].keys
+        _, state = model.read(tokens[:, place : place + 1], state)
+        copies += not np.shares_memory(before, state[1].keys)
+    assert copies == 4  # at 4, 10, 22 and 46 positions
+    assert state[1].keys.base.shape[1] < 2 * 64
+
+
 def test_dropout_in_training_only() -> None:
     model = small(0.5).init(np.random.default_rng(0))
     tokens = np.random.default_rng(1).integers(0, 11, (2, 6))
@@ -128,10 +199,10 @@ def test_mistakes_are_told() -> None:
         model.forward(np.array([[3, 11]]))
     with pytest.raises(CheckError, match="knows 6 positions, got a sequence of 7"):
         model.forward(np.zeros((1, 7), int))
-    with pytest.raises(StateError, match=r"reads a token in eval, got a model in training. Cure: call eval\(\) first|call eval\(\) first"):
+    with pytest.raises(StateError, match=r"reads tokens in eval, got a model in training. Cure: call eval\(\) first|call eval\(\) first"):
         model.step(np.array([1]))
     with pytest.raises(StateError, match=r"call eval\(\) first"):
-        GPT2Block(8, 2, rng=np.random.default_rng(0)).step(np.zeros((1, 8), np.float32))
+        GPT2Block(8, 2, rng=np.random.default_rng(0)).read(np.zeros((1, 1, 8), np.float32))
 
 
 def test_it_learns_to_count() -> None:

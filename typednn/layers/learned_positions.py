@@ -54,13 +54,19 @@ class LearnedPositions(Layer[Array3, Array3, LearnedPositionsGrad, S], Increment
     def backward(self, next_grad: Float[Array3, "batch time {self.embed_dim}"]) -> LearnedPositionsGrad:
         return LearnedPositionsGrad(next_grad, learned_backward(next_grad, self.max_length))
 
+    def read(
+        self, x: Float[Array3, "batch time {self.embed_dim}"], state: int | None = None
+    ) -> tuple[Float[Array3, "batch time {self.embed_dim}"], int]:
+        """What `forward` gives at the positions behind the first ``state``, and how many there are after them."""
+        first = state or 0
+        self._check("read", first + x.shape[1])
+        return add_learned(x, self.weight, first), first + x.shape[1]
+
     def step(
         self, x: Float[Array2, "batch {self.embed_dim}"], state: int | None = None
     ) -> tuple[Float[Array2, "batch {self.embed_dim}"], int]:
-        place = state or 0
-        self._check("step", place + 1)
-        y: Array2 = reshape(add_learned(reshape(x, (len(x), 1, self.embed_dim)), self.weight, place), x.shape)
-        return y, place + 1
+        y, after = self.read(reshape(x, (len(x), 1, self.embed_dim)), state)
+        return reshape(y, x.shape), after
 
     def _check(self, method: str, length: int) -> None:
         if length > self.max_length:

@@ -17,11 +17,12 @@ from typing import Any, final
 from jaxtyping import Bool, Float
 
 from typednn.arguments import flag, integer
-from typednn.arrays import AnyBoolArray, Array1, Array2, Array3, Array4
+from typednn.arrays import AnyBoolArray, Array1, Array2, Array3
 from typednn.contracts.protocols import Incremental
-from typednn.errors import ArgumentError, ShapeError, explain
+from typednn.errors import ArgumentError, explain
 from typednn.kernels import attention
-from typednn.kernels.attention import projections
+from typednn.kernels.attention import cache, projections
+from typednn.kernels.attention.cache import Cache
 from typednn.kernels.concat import join, split
 from typednn.kernels.reshape import reshape
 from typednn.layer import Layer, S
@@ -48,7 +49,7 @@ class MultiHeadAttentionGrad(Gradient, inputs=("input", "memory", "mask")):
 
 
 @final
-class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incremental[tuple[Array4, Array4]]):
+class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incremental[Cache]):
     """``forward(x)`` attends to x itself, ``forward(x, memory)`` to a second sequence, whose features are ``kdim`` (default: embed_dim).
     ``mask`` is true where a position may be attended to, for all queries, (batch, memory), or for each, (batch, time, memory);
     PyTorch's masks are true where it may not. What attends to nothing gives the output's bias. ``causal``: no position attends to later
@@ -105,10 +106,7 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
         memory: Float[Array3, "batch memory {self.kdim}"] | None = None,
         mask: Bool[AnyBoolArray, "batch ... memory"] | None = None,
     ) -> Float[Array3, "batch time {self.embed_dim}"]:
-        if memory is None and self.kdim != self.embed_dim:
-            raise ShapeError(explain(f"{self.label()}.forward", f"needs a memory of kdim={self.kdim} features", "none"), self)
-        attended = x if memory is None else memory
-        projections.check_mask(self, mask, x, attended)
+        attended = projections.attended(self, x, memory, mask)
         q, k, v = projections.projected(x, attended, *self._projections(), self.num_heads, self.rotary)
         y, log_sums = attention.forward(q, k, v, mask, self.causal)
         self._x, self._memory, self._mask, self._attended = x, memory, mask, (q, k, v, y, log_sums)
@@ -125,22 +123,22 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
         dweights: tuple[Any, Any, Any, Any] = (join(0, dq, dk, dv), None, None, None) if packed else (None, dq, dk, dv)
         return MultiHeadAttentionGrad(dx, dmemory, None, *dweights, dbias if biased else None, dout_weight, dout_bias if biased else None)
 
-    def step(
-        self,
-        x: Float[Array2, "batch {self.embed_dim}"],
-        state: tuple[Float[Array4, "batch past heads features"], Float[Array4, "batch past heads features"]] | None = None,
-    ) -> tuple[
-        Float[Array2, "batch {self.embed_dim}"],
-        tuple[Float[Array4, "batch time heads features"], Float[Array4, "batch time heads features"]],
-    ]:
+    def read(
+        self, x: Float[Array3, "batch time {self.embed_dim}"], state: Cache | None = None
+    ) -> tuple[Float[Array3, "batch time {self.embed_dim}"], Cache]:
+        """What `forward` gives in eval at the positions behind those of ``state``, and the state after them. Keeps nothing."""
         if not self.causal:
-            raise ArgumentError(explain(f"{self.label()}.step", "needs causal=True: no later position is known", "causal=False"), "causal")
-        one, past = reshape(x, (len(x), 1, self.embed_dim)), 0 if state is None else state[0].shape[1]
-        q, k, v = projections.projected(one, one, *self._projections(), self.num_heads, self.rotary, past)
-        if state is not None:
-            k, v = join(1, state[0], k), join(1, state[1], v)
-        y, _ = attention.forward(q, k, v)
-        return projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape), (k, v)
+            raise ArgumentError(explain(f"{self.label()}.read", "needs causal=True: no later position is known", "causal=False"), "causal")
+        past = 0 if state is None else state.length
+        q, k, v = projections.projected(x, x, *self._projections(), self.num_heads, self.rotary, past)
+        y, after = cache.read(q, k, v, state)
+        return projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape), after
+
+    def step(
+        self, x: Float[Array2, "batch {self.embed_dim}"], state: Cache | None = None
+    ) -> tuple[Float[Array2, "batch {self.embed_dim}"], Cache]:
+        y, after = self.read(reshape(x, (len(x), 1, self.embed_dim)), state)
+        return reshape(y, x.shape), after
 
     def _projections(self) -> tuple[Sequence[Array2], Sequence[Array1 | None]]:
         """The weights and the biases of q, k and v."""

@@ -2,8 +2,8 @@
 
 p = softmax(scores/temperature), of the ``top_k`` likeliest tokens, of the fewest that together have ``top_p``
 
-The context's keys and values are kept, so a token costs one position. Once the model's positions are used up, the context is its last
-``n_positions`` tokens, which are then read anew for each token, as each stands at another position than before.
+The prompt is read in one pass. The context's keys and values are kept, so a token costs one position. Once the model's positions are used
+up, the context is its last ``n_positions`` tokens, which are then read anew for each token, as each stands at another position than before.
 Sources: top-k: Fan et al. 2018, "Hierarchical Neural Story Generation"; top-p: Holtzman et al. 2020, "The Curious Case of Neural Text
 Degeneration".
 """
@@ -19,7 +19,8 @@ from typednn.arguments import integer, number
 from typednn.arrays import Array2, IntArray1, IntArray2
 from typednn.backends import to_device, to_numpy
 from typednn.errors import ArgumentError, explain
-from typednn.models.gpt2 import GPT2, Cache
+from typednn.kernels.attention.cache import Cache
+from typednn.models.gpt2 import GPT2
 from typednn.random import Rng
 
 
@@ -74,13 +75,9 @@ def _drawn(model: GPT2, context: IntArray2, count: int, ends: list[int], choose:
     try:
         unread = context[:, -model.n_positions :]
         for _ in range(count):
-            if state and state[0][0].shape[1] == model.n_positions:  # all positions are used up
-                scores: Array2 = model.forward(_on(model, context[:, -model.n_positions :]))[:, -1]
-            else:
-                *earlier, last = unread.T
-                for token in earlier:
-                    _, state = model.step(_on(model, token), state)
-                scores, state = model.step(_on(model, last), state)
+            if state and state[0].length == model.n_positions:  # all positions are used up
+                unread, state = context[:, -model.n_positions :], ()
+            scores, state = model.read(_on(model, unread), state)
             tokens = np.where(ended, context[:, -1], choose(to_numpy(scores)))
             yield tokens
             ended |= np.isin(tokens, ends)

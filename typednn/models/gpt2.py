@@ -23,13 +23,15 @@ in the code published with it. Its dropout of attention's weights is left out.
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 from jaxtyping import Float, Integer
 
 from typednn.arguments import integer, number
-from typednn.arrays import Array2, Array3, Array4, IntArray1, IntArray2
+from typednn.arrays import Array2, Array3, IntArray1, IntArray2
 from typednn.errors import StateError, explain
+from typednn.kernels import last_step
+from typednn.kernels.attention.cache import Cache
 from typednn.kernels.pointwise import add
 from typednn.kernels.reshape import reshape
 from typednn.layer import FirstLayer, Layer, S
@@ -43,7 +45,6 @@ from typednn.layers.sequence_linear import SequenceLinearGrad
 from typednn.module.gradients import ElementwiseGrad, Gradient
 from typednn.random import Normal, Rng
 
-Cache: TypeAlias = tuple[Array4, Array4]  # keys and values of the positions so far: batch time heads features
 SPREAD = 0.02  # of initial weights
 
 
@@ -96,12 +97,14 @@ class GPT2Block(Layer[Array3, Array3, GPT2BlockGrad, S]):
         ln_1 = self.ln_1.backward(attn.input)
         return GPT2BlockGrad(add(dy, ln_1.input), ln_1, attn, ln_2, c_fc, c_proj)
 
-    def step(self, x: Float[Array2, "batch {self.n_embd}"], state: Cache | None = None) -> tuple[Array2, Cache]:
-        """The output at the next position, and the keys and values of all positions so far. In eval only: forward would be overwritten."""
+    def read(
+        self, x: Float[Array3, "batch time {self.n_embd}"], state: Cache | None = None
+    ) -> tuple[Float[Array3, "batch time {self.n_embd}"], Cache]:
+        """What ``forward`` gives in eval at the positions behind those of ``state``, and the state after them."""
         _in_eval(self)
-        attended, cache = self.attn.step(self.ln_1.forward(x), state)
+        attended, cache = self.attn.read(self.ln_1.forward(x), state)
         y = add(x, attended)
-        z: Array2 = add(y, self.c_proj.forward(self.gelu.forward(self.c_fc.forward(self.ln_2.forward(y)))))
+        z: Array3 = add(y, self.c_proj.forward(self.gelu.forward(self.c_fc.forward(self.ln_2.forward(y)))))
         return z, cache
 
 
@@ -160,27 +163,34 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         wpe = self.wpe.backward(self.drop.backward(h.input).input)
         return GPT2Grad(None, self.wte.backward(wpe.input), wpe, h, ln_f, lm_head)
 
-    def step(self, x: Integer[IntArray1, " batch"], state: tuple[Cache, ...] = ()) -> tuple[Array2, tuple[Cache, ...]]:
-        """Scores (batch, vocab_size) of what follows the token ``x``, and the state after it; no state before the first token.
+    def read(
+        self, x: Integer[IntArray2, "batch time"], state: tuple[Cache, ...] = ()
+    ) -> tuple[Float[Array2, "batch {self.vocab_size}"], tuple[Cache, ...]]:
+        """Scores of what follows the tokens ``x``, and the state after them; no state before the first token.
 
-        Equal to the last position of ``forward``, at the cost of one position: each block's state is its keys and values. In eval only.
+        Equal to the last position of ``forward``, at the cost of the new positions, of which the head computes only the last. The state is
+        each block's keys and values: 2·n_layer·n_embd numbers for each position. In eval only. `ShapeError` beyond n_positions.
         """
         _in_eval(self)
-        tokens = reshape(x, (len(x), 1))
-        place = state[0][0].shape[1] if state else 0
-        y, _ = self.wpe.step(reshape(self.wte.forward(tokens), (len(x), self.n_embd)), place)
+        y, _ = self.wpe.read(self.wte.forward(x), state[0].length if state else 0)
         caches: list[Cache] = []
         for number_of_block, block in enumerate(self.h.copies):
             assert isinstance(block, GPT2Block)
-            y, cache = block.step(y, state[number_of_block] if state else None)
+            y, cache = block.read(y, state[number_of_block] if state else None)
             caches.append(cache)
-        return self.lm_head.forward(self.ln_f.forward(y)), tuple(caches)
+        return self.lm_head.forward(self.ln_f.forward(last_step.forward(y, None))), tuple(caches)
+
+    def step(
+        self, x: Integer[IntArray1, " batch"], state: tuple[Cache, ...] = ()
+    ) -> tuple[Float[Array2, "batch {self.vocab_size}"], tuple[Cache, ...]]:
+        """`read` of one token."""
+        return self.read(reshape(x, (len(x), 1)), state)
 
 
 def _in_eval(layer: GPT2 | GPT2Block) -> None:
-    """A step calls layers whose forward keeps, in training, what the model's backward needs of its own forward."""
+    """`read` calls layers whose forward keeps, in training, what the model's backward needs of its own forward."""
     if layer.training:
-        raise StateError(explain(f"{layer.label()}.step", "reads a token in eval", "a model in training", "call eval() first"), layer)
+        raise StateError(explain(f"{layer.label()}.read", "reads tokens in eval", "a model in training", "call eval() first"), layer)
 
 
 def _dropout(p: float) -> Dropout | Identity:

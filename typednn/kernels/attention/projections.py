@@ -66,10 +66,16 @@ def of_its_own(rule: Initialiser) -> Initialiser:
     return lambda rng, shape, fans: rule(rng, shape, Fans(shape[1], shape[0]))
 
 
-def check_mask(owner: Any, mask: Any, x: Any, memory: Any) -> None:
-    """`ShapeError` unless a mask is (batch, memory) or (batch, time, memory); its batch, and a memory's size, are checked before."""
-    if mask is None or (mask.shape[-1] == memory.shape[1] and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[1] == x.shape[1]))):
-        return
+def attended(owner: Any, x: Any, memory: Any, mask: Any) -> Any:
+    """What ``owner`` attends to: ``memory``, or ``x``. `ShapeError` where x has other features, or a mask's sizes are not theirs.
+
+    A mask is (batch, memory) or (batch, time, memory); its batch, and a memory's size, are checked before.
+    """
+    if memory is None and owner.kdim != owner.embed_dim:
+        raise ShapeError(explain(f"{owner.label()}.forward", f"needs a memory of kdim={owner.kdim} features", "none"), owner)
+    read = x if memory is None else memory
+    if mask is None or (mask.shape[-1] == read.shape[1] and (mask.ndim == 2 or (mask.ndim == 3 and mask.shape[1] == x.shape[1]))):
+        return read
     got = f"shape {tuple(mask.shape)} beside x {tuple(x.shape)}"
     raise ShapeError(explain(f"{owner.label()}.forward", 'mask must be "batch memory" or "batch time memory"', got), owner)
 
