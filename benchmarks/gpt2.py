@@ -1,7 +1,7 @@
 """GPT-2 beside PyTorch: ``python -m benchmarks.gpt2``, or ``python -m benchmarks gpt2``.
 
-Rows are training steps with AdamW on 4 sequences of 64 and of 256 tokens, and greedy generation of 128 tokens behind 16. The peer is
-`transformers`' model, eager or by ``torch.compile``, whichever is faster, with the same random weights. First the loss, every gradient, and
+Rows are training steps with AdamW on 4 sequences of 64 and of 256 tokens, and greedy generation of 128 tokens behind 16, also with the
+matrices in bfloat16 and in int8, whose scores are compared with those of the numbers that they stand for. The peer is `transformers`' model, eager or by ``torch.compile``, whichever is faster, with the same random weights. First the loss, every gradient, and
 the losses of three steps are compared, or the texts. Then the contestants take turns in one process, in several processes.
 
 ``the limit`` is a lower bound of a step, measured in the same process: each matrix product in the model's own shapes, by the faster
@@ -30,7 +30,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.gpt2_works import CONTESTANTS, SIZES, STEPS, Contestant, Ours, Size, apart, losses, tokens
+from benchmarks.gpt2_works import CONTESTANTS, SIZES, STEPS, Compact, Ours, Size, apart, losses, tokens
 from benchmarks.limits import Limits, limits, product_seconds, reading
 
 TOLERANCE = 1e-4  # of the norm of an array, and of the losses
@@ -40,6 +40,7 @@ PROMPT, NEW = 16, 128
 ADAMW = 28  # bytes that a step of a parameter moves: four numbers read, three written
 STEP, LIMIT, MEMORY = 0.55, 1.35, {64: 0.9, 256: 0.75}  # goals, as parts of the peer's
 FASTER, BANDWIDTH = 1.25, 0.8  # goals of generation
+COMPACT = {"bfloat16": 1.6, "int8": 2.5}  # times the tokens per second of float32
 
 
 def peers(eager: bool = False) -> list[str]:
@@ -95,15 +96,17 @@ def measure_text(size: Size, prompt: int, new: int, rounds: int) -> dict[str, An
     for name, each in everyone.items():
         if name != "typednn":
             distance[name] = float((expected != each.text(start, new)).sum()), "tokens"
+    small = {kind: Compact(everyone["typednn"], kind) for kind in COMPACT}
+    distance |= {kind: each.apart(everyone["typednn"], start) for kind, each in small.items()}
     if wrong(distance):
         return {"apart": distance, "times": {}}
-    times = takes_turns({name: partial(each.text, start, new) for name, each in everyone.items()}, rounds)
+    times = takes_turns({name: partial(each.text, start, new) for name, each in (everyone | small).items()}, rounds)
     return {"apart": distance, "times": times, "read": reading()}
 
 
-def same_weights(size: Size, names: Sequence[str]) -> tuple[dict[str, Contestant], dict[str, Any]]:
+def same_weights(size: Size, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """typednn with random weights, and others that got them through a folder; and a place for how far results are apart."""
-    everyone: dict[str, Contestant] = {"typednn": (ours := Ours(size))}
+    everyone: dict[str, Any] = {"typednn": (ours := Ours(size))}
     if names:
         from typednn.models import save_gpt2
 
@@ -198,7 +201,7 @@ def show_step(report: Report, time: int, results: Sequence[dict[str, Any]]) -> N
 def show_text(report: Report, size: Size, new: int, results: Sequence[dict[str, Any]]) -> None:
     """Print the row of generation, in tokens per second."""
     found = {name: {how: new / seconds for how, seconds in each.items()} for name, each in merged(results).items()}
-    ours = found.pop("typednn")
+    ours, small = found.pop("typednn"), {kind: found.pop(kind) for kind in COMPACT if kind in found}
     if found:
         ((peer, theirs),) = found.items()
         ratios = ours["median"] / theirs["median"], ours["least"] / theirs["least"]
@@ -206,6 +209,9 @@ def show_text(report: Report, size: Size, new: int, results: Sequence[dict[str, 
     read, needed = median(each["read"] for each in results), 4 * size.read
     shares = ours["median"] * needed / read, ours["least"] * needed / read
     report.goal("  of the reading rate", f"{ours['median']:.1f}/s, {read / 1e9:.1f} GB/s", shares, BANDWIDTH, least=True)
+    for kind, its in small.items():
+        ratios = its["median"] / ours["median"], its["least"] / ours["least"]
+        report.goal(f"  matrices in {kind}", f"{its['median']:.1f}/s", ratios, COMPACT[kind], least=True)
 
 
 def show_memory(report: Report, time: int, grown: dict[str, int]) -> None:

@@ -151,6 +151,33 @@ class Theirs:
         return text.numpy()
 
 
+class Compact:
+    """typednn's model with its matrices in ``kind``; only for text."""
+
+    def __init__(self, ours: Ours, kind: Any) -> None:
+        from typednn.models import compact
+
+        self.model, self.kind = compact(ours.model, kind), kind
+
+    def text(self, prompt: Any, count: int) -> Any:
+        from typednn.models import generate
+
+        return generate(self.model, prompt, count, temperature=0)
+
+    def apart(self, ours: Ours, prompt: Any) -> tuple[float, str]:
+        """How far its scores are from those of a float32 model with the numbers that its matrices stand for."""
+        from typednn.kernels.compact_linear import packed, widened
+        from typednn.models import GPT2
+
+        names = ("in_proj_weight", "out_proj_weight", "c_fc.weight", "c_proj.weight", "wte.weight")
+        bits = {"bfloat16": 16, "int8": 8}[self.kind]
+        twin: Any = GPT2(*(getattr(ours.model, name) for name in Size.__slots__))
+        arrays = ours.model.named_parameters()
+        twin.load_state_dict({name: widened(*packed(x, bits)) if name.endswith(names) else x for name, x in arrays.items()})
+        scores, expected = (each.eval().read(prompt)[0] for each in (self.model, twin))
+        return _apart(scores, expected), "scores"
+
+
 CONTESTANTS: dict[str, Any] = {
     "typednn": Ours,
     "torch": Theirs,

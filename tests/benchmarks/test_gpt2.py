@@ -136,9 +136,13 @@ def test_the_faster_peer_is_the_peer(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_generation_and_memory_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
     report, size = gpt2.Report(judged=True), replace(TINY, vocab_size=11)
-    gpt2.show_text(report, size, 8, [_found(typednn=[1.0], torch=[1.25])])
-    assert capsys.readouterr().out.splitlines()[0].split()[-4:] == ["1.250", "1.250", "1.25", "pass"]
-    assert report.missed == 1  # the rate of reading
+    gpt2.show_text(report, size, 8, [_found(typednn=[1.0], torch=[1.25], bfloat16=[0.625], int8=[0.41])])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[-4:] == ["1.250", "1.250", "1.25", "pass"]
+    assert lines[2].split()[-4:] == ["1.600", "1.600", "1.60", "pass"]
+    assert lines[3].split()[-4:] == ["2.439", "2.439", "2.50", "FAIL"]
+    assert report.missed == 2  # the rate of reading too
+    report.missed = 1
     gpt2.show_memory(report, 64, {"typednn": 91, "torch": 100})
     assert capsys.readouterr().out.split()[-3:] == ["0.910", "0.90", "FAIL"]
     gpt2.show_memory(report, 64, {"typednn": 90, "torch": 100})

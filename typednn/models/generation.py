@@ -20,12 +20,13 @@ from typednn.arrays import Array2, IntArray1, IntArray2
 from typednn.backends import to_device, to_numpy
 from typednn.errors import ArgumentError, explain
 from typednn.kernels.attention.cache import Cache
+from typednn.models.compact import CompactGPT2
 from typednn.models.gpt2 import GPT2
 from typednn.random import Rng
 
 
 def generate(
-    model: GPT2,
+    model: GPT2 | CompactGPT2,
     prompt: IntArray2,
     max_new_tokens: int,
     *,
@@ -42,7 +43,7 @@ def generate(
 
 
 def stream(
-    model: GPT2,
+    model: GPT2 | CompactGPT2,
     prompt: IntArray2,
     max_new_tokens: int,
     *,
@@ -68,7 +69,9 @@ def stream(
     return _drawn(model, context, count, ends, partial(_choice, temperature=heat, top_k=kept, top_p=mass, rng=rng))
 
 
-def _drawn(model: GPT2, context: IntArray2, count: int, ends: list[int], choose: Callable[[Array2], IntArray1]) -> Iterator[IntArray1]:
+def _drawn(
+    model: GPT2 | CompactGPT2, context: IntArray2, count: int, ends: list[int], choose: Callable[[Array2], IntArray1]
+) -> Iterator[IntArray1]:
     state: tuple[Cache, ...] = ()
     was, ended = model.training, np.zeros(len(context), bool)
     model.eval()
@@ -106,11 +109,11 @@ def _choice(scores: Array2, *, temperature: float, top_k: int | None, top_p: flo
     return tokens
 
 
-def _on(model: GPT2, tokens: npt.NDArray[Any]) -> Any:
+def _on(model: GPT2 | CompactGPT2, tokens: npt.NDArray[Any]) -> Any:
     return to_device(np.ascontiguousarray(tokens), model.device)
 
 
-def _tokens(model: GPT2, prompt: Any) -> IntArray2:
+def _tokens(model: GPT2 | CompactGPT2, prompt: Any) -> IntArray2:
     """The prompt, checked: tokens of the model's vocabulary, one at least."""
     tokens = np.asarray(to_numpy(prompt))
     if tokens.ndim != 2 or not tokens.size or tokens.dtype.kind not in "iu":
