@@ -1,8 +1,9 @@
 """GPT-2 beside PyTorch: ``python -m benchmarks.gpt2``, or ``python -m benchmarks gpt2``.
 
 Rows are training steps with AdamW on 4 sequences of 64 and of 256 tokens, and greedy generation of 128 tokens behind 16, also with the
-matrices in bfloat16 and in int8, whose scores are compared with those of the numbers that they stand for. The peer is `transformers`' model, eager or by ``torch.compile``, whichever is faster, with the same random weights. First the loss, every gradient, and
-the losses of three steps are compared, or the texts. Then the contestants take turns in one process, in several processes.
+matrices in bfloat16 and in int8. The peer is `transformers`' model, eager or by ``torch.compile``, whichever is faster, with the same
+random weights. First the loss, every gradient, and the losses of three steps are compared, or the texts; of fewer bits the scores, with
+those of the numbers that they stand for. Then the contestants take turns in one process, in several processes.
 
 ``the limit`` is a lower bound of a step, measured in the same process: each matrix product in the model's own shapes, by the faster
 library, attention's products at the rate of a large one, and AdamW's bytes at the rate of a large copy. A generated token reads every
