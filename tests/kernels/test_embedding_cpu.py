@@ -61,7 +61,7 @@ def test_few_tokens_of_a_large_vocabulary(sizes, shape, special, seed, dtype):
 
 
 def test_zeros_of_a_large_vocabulary_take_no_memory():
-    """64 MB of them, of which a page for each token is written; many tokens are the kernel's."""
+    """64 MB of them, of which a page for each token is written, 2 MB at most; many tokens are the kernel's."""
     next_grad, read = numbers(0, 2, 3, 64), tokens(0, 1 << 18, 2, 3)
     with counting() as ran:
         before = resident()

@@ -2,8 +2,8 @@
 
 Each thread has features of its own, and adds in the order of the tokens in double precision, whatever the number of threads.
 
-A large matrix of which few rows have tokens is zeros that are never written: such memory the system lends without having it. The rows are
-the reference's, for the tokens that there are.
+A large matrix of which few rows have tokens comes as zeros from the system, and only these rows are written: the reference's, for the
+tokens that there are. Pages without such a row take no memory.
 """
 
 from typing import Any
