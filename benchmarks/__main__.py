@@ -1,15 +1,24 @@
-"""Runs every benchmark: ``python -m benchmarks``."""
+"""Runs every benchmark, or the one that is named: ``python -m benchmarks``, ``python -m benchmarks gpt2 --eager``."""
 
 import sys
 
 import benchmarks.checks
+import benchmarks.gpt2
 import benchmarks.kernels
 import benchmarks.layers
 import benchmarks.lenet5
 
+ALL = {
+    each.__name__.rpartition(".")[2]: each
+    for each in (benchmarks.checks, benchmarks.lenet5, benchmarks.kernels, benchmarks.layers, benchmarks.gpt2)
+}
+
 if __name__ == "__main__":
+    name, options = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    if name and name not in ALL:
+        sys.exit(f"no benchmark {name!r}; there are {', '.join(ALL)}")
     results = []
-    for one in (benchmarks.checks, benchmarks.lenet5, benchmarks.kernels, benchmarks.layers):
-        results.append(one.main([]))
+    for one in [name] if name else ALL:
+        results.append(ALL[one].main(options))
         print(flush=True)
     sys.exit(max(results))

@@ -17,7 +17,7 @@ import pytest
 from tests.cli.conftest import environment
 from typednn.cli import generation, main
 from typednn.data import Characters, Tokenizer, read_tokenizer, read_vocabulary, train_tokenizer, write_token_table
-from typednn.models import GPT2, generate, save_gpt2, write_gpt_c
+from typednn.models import GPT2, compact, generate, load_gpt2, save_gpt2, write_gpt_c
 from typednn.random import XorShift64
 from typednn.recipes import recipe, train
 from typednn.recipes.catalogue import gpt2
@@ -133,6 +133,15 @@ def test_a_run(at_once: Command, tmp_path: Path) -> None:
     done = at_once("generate", "mlp", "--prompt", "the")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "typednn generate: mlp: must be the run of a language model, got a classification; typednn predict uses it\n"
+
+
+def test_fewer_bits(at_once: Command, letters: Path) -> None:
+    """The greedy text is that of `compact`, which other tests compare with what its matrices stand for."""
+    model, prompt = load_gpt2(letters), Characters(LETTERS).encode("the")[None]
+    for kind in ("bfloat16", "int8"):
+        done = at_once("generate", letters, "--prompt", "the", "--max-tokens", "12", "--temperature", "0", "-q", "--dtype", kind)
+        expected = generate(compact(model, kind), prompt, 12, temperature=0)[0]
+        assert (done.returncode, done.stdout) == (0, f"{Characters(LETTERS).decode(expected)}\n"), done.stderr
 
 
 # ---------------------------------------------------------------------------------------------------- drawing

@@ -90,6 +90,24 @@ def test_forward_and_backward(features, axes_of_mask, causal, dtype, batch, time
     agree("attention.backward", attention.backward, next_grad, q, k, v, mask, y, log_sums, causal, magnitude=error_backward, ulps=1)
 
 
+@pytest.mark.parametrize(("features", "dtype"), [(8, np.float32), (40, np.float32), (64, np.float32), (24, np.float64)])
+@settings(max_examples=12, deadline=None)
+@given(batch=st.integers(1, 3), memory=lengths, heads=st.integers(1, 3), seed=seeds, size=st.sampled_from([1.0, 30.0]))
+def test_one_query(features, dtype, batch, memory, heads, seed, size):
+    q, k, v, mask, _ = arrays(seed, batch, 1, memory, heads, features, 0, dtype)
+    with counting() as counts:
+        agree("attention.forward", attention.forward, dtype(size) * q, k, v, mask, False, magnitude=error, ulps=1)
+    assert counts["attention.forward", "halide"]
+
+
+@pytest.mark.parametrize("array", [0, 1, 2])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_one_query_that_meets_special_numbers(array, special):
+    given = [each.copy() for each in arrays(0, 2, 1, 21, 2, 8, 0, np.float32)[:3]]
+    given[array][1, -1, 0, 2] = special
+    agree("attention.forward", attention.forward, *given, None, False, magnitude=lambda *_: 100.0)
+
+
 def test_large_scores_and_what_attends_to_nothing():
     q, k, v, mask, next_grad = arrays(0, 2, 50, 70, 2, 40, 3, np.float32)
     mask[1, 7], mask[0, :, 3] = False, False
@@ -145,5 +163,5 @@ def test_few_queries_other_features_and_dropout_are_left_to_the_reference(monkey
 
 
 def test_on_every_target(tmp_path):
-    for kernel in cpu._kernels[8, 0, True, np.dtype(np.float32)]:
+    for kernel in (*cpu._kernels[8, 0, True, np.dtype(np.float32)], cpu._of_one_query[40, np.dtype(np.float32)]):
         on_every_target(kernel, tmp_path, extent=7)

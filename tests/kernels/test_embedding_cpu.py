@@ -1,5 +1,8 @@
 """Embedding's derivative in Halide against the reference."""
 
+from pathlib import Path
+from unittest import mock
+
 import numpy as np
 import pytest
 from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, seeds
@@ -30,6 +33,50 @@ def test_backward(sizes, shape, special, seed, dtype):
     vocab, features, padding = sizes
     next_grad = numbers(seed, *shape, features, special=special, dtype=dtype)
     agree("embedding.backward", embedding.backward, next_grad, tokens(seed, vocab, *shape), vocab, padding)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    sizes=st.sampled_from([(1000, 35, None), (997, 3, 5), (64, 1, 0)]),
+    shape=st.tuples(st.integers(1, 4), st.sampled_from([1, 2])),
+    special=st.booleans(),
+    seed=seeds,
+    dtype=floats,
+)
+def test_few_tokens_of_a_large_vocabulary(sizes, shape, special, seed, dtype):
+    """Some are equal, some are padding, some outside."""
+    vocab, features, padding = sizes
+    next_grad, read = numbers(seed, *shape, features, special=special, dtype=dtype), tokens(seed, vocab + 2, *shape) - 1
+    read[:, 0] = padding or 7
+    read[-1, -1] = vocab if seed % 2 else -1
+    exact = np.zeros((vocab, features))
+    for place in np.ndindex(read.shape):
+        exact[min(max(read[place], 0), vocab - 1)] += next_grad[place]
+    exact[[] if padding is None else padding] = 0
+    with mock.patch.object(cpu, "UNWRITTEN", 0), counting() as ran:
+        found = embedding.backward(next_grad, read, vocab, padding)
+    assert dict(ran) == {("embedding.backward", "rows"): 1}
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, exact.astype(dtype))
+
+
+def test_zeros_of_a_large_vocabulary_take_no_memory():
+    """64 MB of them, of which a page for each token is written, 2 MB at most; many tokens are the kernel's."""
+    next_grad, read = numbers(0, 2, 3, 64), tokens(0, 1 << 18, 2, 3)
+    with counting() as ran:
+        before = resident()
+        found = embedding.backward(next_grad, read, 1 << 18)
+        grown = resident() - before
+        assert ran["embedding.backward", "rows"] == 1
+        assert found.nbytes == 1 << 26
+        assert grown < 1 << 24
+        embedding.backward(numbers(0, 8, 4096, 8), tokens(0, 1 << 17, 8, 4096), 1 << 17)
+    assert ran["embedding.backward", "halide"] == 1
+
+
+def resident():
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int16", "uint8"])

@@ -29,6 +29,7 @@ INDEX = np.array([[3, 0], [2, 1]], dtype=np.uint8)[None, :, :, None]
 MASK = np.array([[True, False, True], [True, True, False]])
 LABELS = np.array([1, 0, 2])
 TOKENS = np.array([[1, 0, 2], [1, 1, 3]])
+HALVES = np.array([[0x3F80, 0xBF80, 0, 0x4049], [0, 1, 0x3F81, 0x4000]], dtype=np.uint16)  # bfloat16, and some bytes
 AFFINE = Layout((Map((2, 4), True, TANH), Map((5, 2), False, TANH)))
 CONVOLVED = Layout((Map((2, 2, 2, 1), True, TANH, POOLED), Map((5, 12), False, TANH)))
 
@@ -39,6 +40,8 @@ CASES = [
     ("linear.forward", ([3, 4], [2, 4], [2], TANH), {}),
     ("linear.backward", ([3, 2], [3, 4], [2, 4]), {}),
     ("linear.backward", ([3, 2], [3, 4], [2, 4], [3, 2], TANH), {}),
+    ("compact_linear.forward", ([3, 4], HALVES, None, [2]), {}),
+    ("compact_linear.forward", ([3, 4], HALVES.astype(np.int8), [2]), {}),
     ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], Window(PAIR)), {}),
     ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], POOLED, TANH), {}),
     ("conv2d.forward", ([2, 6, 5, 3], [4, 2, 2, 3], [4], POOLED, TANH, False), {}),

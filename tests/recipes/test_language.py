@@ -13,7 +13,7 @@ from tests.recipes.test_settings import VALUES
 from typednn.data import Characters, find, write_tokens
 from typednn.errors import ArgumentError, DataError, TypednnError
 from typednn.models import GPT2, load_gpt2, save_gpt2
-from typednn.recipes import Recipe, evaluate_run, parsed_settings, predict, recipe, resume, train
+from typednn.recipes import Recipe, catalogue, evaluate_run, parsed_settings, predict, recipe, resume, train
 from typednn.recipes.catalogue import PRESETS, gpt2, preset, starting_from
 from typednn.recipes.texts import cleaned, load_text
 from typednn.recipes.using import language_model
@@ -162,6 +162,14 @@ def test_fine_tuning(text: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(array, weights(result)[f"0.{name}"], rtol=0, atol=1e-30, err_msg=name)
     with pytest.raises(ArgumentError, match="must have the sizes of the model"):
         train(replace(start, model=partial(gpt2, **(TINY | {"n_embd": 4}))), text, progress=False)
+
+
+def test_fine_tuning_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`typednn.models.hub` says where the files are; the run keeps that folder."""
+    coder = Characters(TEXT)
+    save_gpt2(GPT2(len(coder), **TINY, rng=np.random.default_rng(3)), tmp_path)
+    monkeypatch.setattr(catalogue, "local_folder", lambda where, name: tmp_path if (where, name) == ("--from", "hf://ann/small") else None)
+    assert starting_from("hf://ann/small", tiny()).weights == str(tmp_path)
 
 
 def test_published_numbers() -> None:

@@ -16,7 +16,7 @@ from typednn.data import Vocabulary, read_vocabulary
 from typednn.data.tokenizer import VOCAB
 from typednn.data.vocabulary import CHARACTERS, token_of
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.models import GPT2, load_gpt2, next_scores, probabilities, read_gpt_c, stream
+from typednn.models import GPT2, compact, load_gpt2, next_scores, probabilities, read_gpt_c, stream
 from typednn.models.gpt2_weights import CONFIG
 from typednn.models.hub import local_folder
 from typednn.random import Draws, XorShift64
@@ -78,7 +78,8 @@ class _Writer:
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
-        self.model, self.vocabulary = _opened(options)
+        model, self.vocabulary = _opened(options)
+        self.model = model if options.dtype == "float32" else compact(model, options.dtype)
         self.end = token_of(self.vocabulary, END)
         self.stops = _stops(options.stop, self.vocabulary, self.end)
         self.rng = _rng(options)

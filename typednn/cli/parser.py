@@ -203,6 +203,12 @@ MNIST's digits are light on dark: for ink on paper add --invert, which inverts P
                 metavar="N",
                 help="0 by default; of xorshift64* 1337",
             ),
+            _argument(
+                "--dtype",
+                choices=("float32", "bfloat16", "int8"),
+                default="float32",
+                help="of the matrices: fewer bytes are read faster, and a little less exact",
+            ),
             _argument("--sampler", choices=("numpy", "xorshift64*"), default="numpy", help="random numbers: NumPy's, or those of gpt.c"),
             _argument(
                 "--top",

@@ -1,5 +1,6 @@
 """Whole models, written out: each file reads like the figure in its paper."""
 
+from typednn.models.compact import CompactGPT2, compact
 from typednn.models.generation import generate, next_scores, probabilities, stream
 from typednn.models.gpt2 import GPT2, GPT2Block
 from typednn.models.gpt2_weights import load_gpt2, save_gpt2
@@ -13,10 +14,12 @@ from typednn.models.vgg import vgg16
 __all__ = [
     "BasicBlock",
     "Bottleneck",
+    "CompactGPT2",
     "GPT2",
     "GPT2Block",
     "LeNet5",
     "LeNet5Grad",
+    "compact",
     "generate",
     "lenet5",
     "load_gpt2",

@@ -21,12 +21,13 @@ from typednn.arrays import Array2, IntArray1, IntArray2
 from typednn.backends import to_device, to_numpy
 from typednn.errors import ArgumentError, explain
 from typednn.kernels.attention.cache import Cache
+from typednn.models.compact import CompactGPT2
 from typednn.models.gpt2 import GPT2
 from typednn.random import Draws
 
 
 def generate(
-    model: GPT2,
+    model: GPT2 | CompactGPT2,
     prompt: IntArray2,
     max_new_tokens: int,
     *,
@@ -43,7 +44,7 @@ def generate(
 
 
 def stream(
-    model: GPT2,
+    model: GPT2 | CompactGPT2,
     prompt: IntArray2,
     max_new_tokens: int,
     *,
@@ -67,7 +68,7 @@ def stream(
     return _drawn(model, context, count, ends, partial(_choice, temperature=heat, top_k=kept, top_p=mass, rng=rng))
 
 
-def next_scores(model: GPT2, prompt: IntArray2) -> Array2:
+def next_scores(model: GPT2 | CompactGPT2, prompt: IntArray2) -> Array2:
     """Scores (batch, vocab_size) of what follows each prompt (batch, time); of a prompt that is too long, its last tokens."""
     seen: list[Array2] = []
 
@@ -95,7 +96,9 @@ def probabilities(scores: Array2, *, temperature: float = 1.0, top_k: int | None
     return shares
 
 
-def _drawn(model: GPT2, context: IntArray2, count: int, ends: list[int], choose: Callable[[Array2], IntArray1]) -> Iterator[IntArray1]:
+def _drawn(
+    model: GPT2 | CompactGPT2, context: IntArray2, count: int, ends: list[int], choose: Callable[[Array2], IntArray1]
+) -> Iterator[IntArray1]:
     state: tuple[Cache, ...] = ()
     was, ended = model.training, np.zeros(len(context), bool)
     model.eval()
@@ -153,11 +156,11 @@ def _checked(where: str, temperature: float, top_k: int | None, top_p: float | N
     return heat, kept, mass
 
 
-def _on(model: GPT2, tokens: npt.NDArray[Any]) -> Any:
+def _on(model: GPT2 | CompactGPT2, tokens: npt.NDArray[Any]) -> Any:
     return to_device(np.ascontiguousarray(tokens), model.device)
 
 
-def _tokens(model: GPT2, prompt: Any) -> IntArray2:
+def _tokens(model: GPT2 | CompactGPT2, prompt: Any) -> IntArray2:
     """The prompt, checked: tokens of the model's vocabulary, one at least."""
     tokens = np.asarray(to_numpy(prompt))
     if tokens.ndim != 2 or not tokens.size or tokens.dtype.kind not in "iu":

@@ -23,6 +23,7 @@ from typednn.errors import ArgumentError, explain
 from typednn.layer import Input
 from typednn.layers import Flatten, Linear, ReLU, Softmax
 from typednn.models import GPT2, lenet5, load_gpt2, lstm_classifier, resnet18, resnet34, resnet50, vgg16
+from typednn.models.hub import local_folder
 from typednn.recipes.recipe import AnyModel, Recipe
 
 

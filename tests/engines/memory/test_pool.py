@@ -60,6 +60,30 @@ def test_step_after_step_needs_no_more() -> None:
     assert pool.statistics().held == BYTES * 2 + 163_840
 
 
+def test_a_large_array_takes_a_larger_owner_that_is_idle() -> None:
+    """Of up to twice its size, and only where its own size has none; smaller arrays, and much smaller ones, do not."""
+    large, most, half = (5 << 20,), (10 << 20,), (4 << 20,)
+    kept = pool.empty(most)
+    first = address(kept)
+    assert address(pool.empty(large)) != first, "in use"
+    pool.clear()
+    del kept
+    pool.clear()
+    first = address(pool.empty(most))
+    one = pool.empty(large)
+    assert address(one) == first
+    assert address(pool.empty(most)) != first, "now in use"
+    del one
+    pool.clear()
+    pool.empty(most)
+    held = pool.statistics().held
+    pool.empty(half)
+    assert pool.statistics().held > held, "less than half"
+    pool.clear()
+    first = address(pool.empty((20_000,)))
+    assert address(pool.empty((15_000,))) != first, "not large"
+
+
 class Holder:
     def __init__(self, held: Any) -> None:
         self.held = held

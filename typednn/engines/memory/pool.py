@@ -5,7 +5,8 @@ view, memoryview, DLPack capsule or torch tensor keeps, directly or not, a refer
 result that is still in use keeps its values, however many steps later.
 
 Sizes are rounded up, by at most an eighth, so that arrays of other sizes can use an owner too: where every batch has another shape, memory
-stays flat. It goes back to the system when `clear` is called, and when a new owner is needed while more than 2 GiB are idle.
+stays flat. A large array may also use an owner of up to twice its size, as the scores of a language model leave behind. Memory goes back to
+the system when `clear` is called, and when a new owner is needed while more than 2 GiB are idle.
 Small arrays come from NumPy, which has a cache of its own for them.
 """
 
@@ -44,6 +45,7 @@ _sizes: dict[int, list[tuple[_Owner, int]]] = {}  # bytes, rounded up -> owners,
 _shapes: dict[tuple[Any, ...], list[tuple[_Owner, int]]] = {}
 _small: list[tuple[_Owner, int]] = []  # stands for every small shape, and stays empty
 _lock = Lock()
+_LARGE = 1 << 24  # bytes from which an array looks for a larger owner too, which takes some microseconds
 _LIMIT = 2 * 1024**3  # bytes that may be idle when a new owner is made
 
 
@@ -87,8 +89,16 @@ def _size(shape: tuple[int, ...], dtype: Any) -> int:
 
 
 def _grown(owners: list[tuple[_Owner, int]], shape: tuple[int, ...], dtype: Any) -> Any:
+    size = _size(shape, dtype)
+    if size >= _LARGE:
+        with _lock():
+            larger = [owners for other, owners in sorted(_sizes.items()) if size < other <= 2 * size]
+        for others in larger:
+            for owner, offset in others:
+                if _getrefcount(owner) == _IDLE:
+                    return _ndarray(shape, dtype, owner, offset)
     _trim(_LIMIT)
-    owner = np.empty(_size(shape, dtype) + ALIGNMENT, np.uint8)
+    owner = np.empty(size + ALIGNMENT, np.uint8)
     offset = -owner.ctypes.data % ALIGNMENT
     array = _ndarray(shape, dtype, owner, offset)
     owners.append((owner, offset))

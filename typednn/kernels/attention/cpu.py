@@ -1,4 +1,4 @@
-"""Attention for NumPy's arrays, by two kernels in Halide (`schedules`).
+"""Attention for NumPy's arrays, by two kernels in Halide (`schedules`), and a third for one query (`single`).
 
 A kernel multiplies by the weight 0 of what is not attended to, which leaves NaN and infinity in. They then show in its results, which are
 thrown away: the reference computes them again. The look for them takes a hundredth of the kernel's time. Dropout is left to the reference.
@@ -11,10 +11,10 @@ import numpy as np
 from typednn.arrays import AnyBoolArray, Array3, Array4
 from typednn.engines import Array, Kernel, empty, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
-from typednn.kernels.attention import reference, schedules
+from typednn.kernels.attention import reference, schedules, single
 from typednn.kernels.attention.reference import Drawn
 
-QUERIES = 16  # fewer are left to the reference, which computes a single one in a fifth of the time: a kernel computes a whole block
+QUERIES = 16  # fewer, but not one, are left to the reference, which takes less time: a kernel computes a whole block
 VECTOR = 8  # heads whose features are no multiple of it are left to the reference: whole vectors lie along them
 _MASKS = {0: (), 2: ("batch", "memory"), 3: ("batch", "time", "memory")}
 
@@ -47,12 +47,23 @@ def _kernels(features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT3
     )
 
 
+@specialised("attention", "numbers of features in a head")
+def _of_one_query(features: int, dtype: Any = FLOAT32) -> Kernel | None:
+    if features % VECTOR:
+        return None
+    query, keys = Array("batch", 1, "heads", features), Array("batch", "memory", "heads", features)
+    outputs, options = (query, Array("batch", "heads", 1)), {"features": features}
+    return kernel("attention.single", single.forward, inputs=(query, keys, keys), outputs=outputs, options=options, dtype=dtype)
+
+
 def _planned(q: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> tuple[Kernel, Kernel] | None:
     return None if q.shape[1] < QUERIES or dropout is not None else _kernels[q.shape[3], 0 if mask is None else mask.ndim, causal, q.dtype]
 
 
 def plan(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> Kernel | None:
     """The kernel of `forward`; None where there is none."""
+    if q.shape[1] == 1 and mask is None and not causal and dropout is None:
+        return _of_one_query[q.shape[3], q.dtype]
     kernels = _planned(q, mask, causal, dropout)
     return None if kernels is None else kernels[0]
 

@@ -11,6 +11,7 @@ from typednn.kernels.op import Engine, op
 backward: Final = op(
     "embedding.backward",
     reference.backward,
+    Engine("rows", cpu.backward_of_rare, "next_grad", others={"tokens": "int64 int32 int16 uint8"}, sizes=cpu.is_rare),
     Engine("halide", cpu.backward, "next_grad", others={"tokens": "int64 int32 int16 uint8"}, plan=cpu.plan),
     flops=lambda next_grad, tokens, vocab, padding: next_grad.size,
 )

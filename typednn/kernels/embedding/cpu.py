@@ -1,6 +1,9 @@
 """Embedding's derivative in Halide: rows of dy are added to the rows of their tokens, a few features at a time.
 
 Each thread has features of its own, and adds in the order of the tokens in double precision, whatever the number of threads.
+
+A large matrix of which few rows have tokens comes as zeros from the system, and only these rows are written: the reference's, for the
+tokens that there are. Pages without such a row take no memory.
 """
 
 from typing import Any
@@ -10,8 +13,27 @@ import numpy as np
 from typednn.arrays import Array2, Array3, IntArray2
 from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised, type_of
 from typednn.engines.dispatch import FLOAT32
+from typednn.kernels.embedding import reference
 
 PARALLEL = 1 << 17  # numbers read and written from which a second thread pays
+
+UNWRITTEN = 1 << 25  # bytes of zeros from which NumPy asks the system for them, and writes none
+RARE = 8  # at most one row of so many has a token
+
+
+def is_rare(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> bool:
+    """Whether most of dweight, which is large, is zeros."""
+    return next_grad.size * RARE <= vocab * next_grad.shape[2] and vocab * next_grad.shape[2] * next_grad.itemsize >= UNWRITTEN
+
+
+def backward_of_rare(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> Array2:
+    """dweight (vocab, features)."""
+    present, places = np.unique(tokens.clip(0, vocab - 1), return_inverse=True)
+    dweight: Array2 = np.zeros((vocab, next_grad.shape[2]), next_grad.dtype)
+    dweight[present] = reference.backward(next_grad, places.reshape(tokens.shape), len(present))
+    if padding is not None:
+        dweight[padding] = 0
+    return dweight
 
 
 def plan(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> Kernel | None:

@@ -30,9 +30,18 @@ def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, o
 
 
 def row_products(
-    hl: Any, cpu: Cpu, name: str, x: Any, weight: Any, bias: Sequence[Any], in_features: int, out_features: int, activation: Activation
+    hl: Any,
+    cpu: Cpu,
+    name: str,
+    x: Any,
+    weight: Any,
+    bias: Sequence[Any],
+    in_features: int,
+    out_features: int,
+    activation: Activation,
+    scale: Sequence[Any] = (),
 ) -> tuple[Any, Any, Any]:
-    """y, and its loops over groups of outputs and over rows.
+    """y, and its loops over groups of outputs and over rows; ``scale`` multiplies each output's products.
 
     Where in_features is no multiple of the lanes, the first vector is the last whole one, without the numbers that other vectors cover.
     """
@@ -50,9 +59,10 @@ def row_products(
     products = sums.total(hl, f"{name}_sums", (lane, o, b), start, lambda k: product(lane + lanes * (k + first)), steps, steps <= sums.FEW)
     running, totals, each = hl.Func(f"{name}_running"), hl.Func(f"{name}_totals"), hl.RDom([(0, lanes)])
     running[lane, o, b] = products.value
-    totals[o, b] = bias[0][o] if bias else hl.cast(type_of(x[0, 0]), 0)
+    totals[o, b] = bias[0][o] if bias and not scale else hl.cast(type_of(x[0, 0]), 0)
     totals[o, b] += running[each.x, o, b]
-    y[o, b] = activation.expression(hl, totals[o, b])
+    scaled = totals[o, b] * scale[0][o] if scale else totals[o, b]
+    y[o, b] = activation.expression(hl, scaled + bias[0][o] if bias and scale else scaled)
 
     y.split(o, outer, o, min(cpu.registers // 4, out_features), hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
     if activation.uses_exp:
