@@ -12,14 +12,14 @@ from typednn.errors import ArgumentError, ShapeError, StateError
 from typednn.models import GPT2, compact, generate
 
 SIZES = 23, 9, 16, 2, 2
-MATRICES = "in_proj_weight", "out_proj_weight", "c_fc.weight", "c_proj.weight", "wte.weight"
+MATRICES = "in_proj_weight", "out_proj_weight", "c_fc.weight", "c_proj.weight", "wte.weight", "lm_head.weight"
 kinds = pytest.mark.parametrize("kind", ["bfloat16", "int8"])
 
 
-def model_of(seed: int) -> GPT2:
+def model_of(seed: int, tied: bool = True) -> GPT2:
     """Weights far from initial values."""
     rng = np.random.default_rng(seed)
-    model: GPT2 = GPT2(*SIZES, rng=rng)
+    model: GPT2 = GPT2(*SIZES, tie_word_embeddings=tied, rng=rng)
     for array in model.parameters():
         array += rng.normal(0.0, 0.3, array.shape).astype(array.dtype)
     return model
@@ -35,7 +35,7 @@ def stands_for(weight: Any, kind: str) -> Any:
 
 
 def truth(model: GPT2, kind: str) -> GPT2:
-    twin: GPT2 = GPT2(*SIZES)
+    twin: GPT2 = GPT2(*SIZES, tie_word_embeddings=model.tie_word_embeddings)
     arrays = model.named_parameters()
     twin.load_state_dict({name: (stands_for(x, kind) if name.endswith(MATRICES) else x).astype(np.float32) for name, x in arrays.items()})
     return twin.astype("float64").eval()
@@ -44,10 +44,10 @@ def truth(model: GPT2, kind: str) -> GPT2:
 @kinds
 @pytest.mark.parametrize("engine", ["reference", "fast"])
 @settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 99), batch=st.integers(1, 3), pieces=st.lists(st.integers(1, 4), min_size=1, max_size=4))
-def test_scores(kind: Any, engine: str, seed: int, batch: int, pieces: list[int]) -> None:
+@given(seed=st.integers(0, 99), tied=st.booleans(), batch=st.integers(1, 3), pieces=st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_scores(kind: Any, engine: str, seed: int, tied: bool, batch: int, pieces: list[int]) -> None:
     """G-C4: also where a text is read in pieces."""
-    model = model_of(seed)
+    model = model_of(seed, tied)
     ends = np.minimum(np.cumsum(pieces), SIZES[1])
     x = np.random.default_rng(seed).integers(0, SIZES[0], (batch, ends[-1]))
     with using("reference"):

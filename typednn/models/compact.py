@@ -5,7 +5,7 @@ A generated token reads every matrix once, which is most of its time: half the b
 bfloat16   each weight rounded to 8 digits in base 2, at most 1/256 of itself away; two bytes
 int8       each row in steps of its largest weight/127, at most half a step away; one byte, and four for each row
 
-The matrices are those of attention, c_fc, c_proj, and wte, which the head shares. All else is float32: biases, norms, positions, keys and
+The matrices are those of attention, c_fc, c_proj, wte, and of a head of its own. All else is float32: biases, norms, positions, keys and
 values, every sum. There is no gradient. On CPUs.
 """
 
@@ -116,7 +116,8 @@ class CompactGPT2:
     def __init__(self, model: GPT2, bits: int) -> None:
         self.vocab_size: int = model.vocab_size
         self.n_positions: int = model.n_positions
-        self.wte: _Map = _Map(model.wte.weight, None, bits)  # the head too
+        self.wte: _Map = _Map(model.wte.weight, None, bits)
+        self.lm_head: _Map = self.wte if model.tie_word_embeddings else _Map(model.lm_head.weight, model.lm_head.bias, bits)
         self.wpe: Any = to_numpy(model.wpe.weight).copy()
         self.ln_f: _Norm = _norm(model.ln_f)
         self.blocks: list[_Block] = []
@@ -127,7 +128,8 @@ class CompactGPT2:
     @property
     def nbytes(self) -> int:
         """Of all weights."""
-        maps = [self.wte, *(each for block in self.blocks for each in block.maps)]
+        heads = [self.wte] if self.lm_head is self.wte else [self.wte, self.lm_head]
+        maps = [*heads, *(each for block in self.blocks for each in block.maps)]
         norms = [self.ln_f, *(norm for block in self.blocks for norm in (block.ln_1, block.ln_2))]
         arrays = [self.wpe, *(array for each in maps for array in each.arrays), *(x for norm in norms for x in (norm.weight, norm.bias))]
         return sum(int(array.nbytes) for array in arrays)
@@ -155,7 +157,7 @@ class CompactGPT2:
         for number, block in enumerate(self.blocks):
             y, after = block.read(y, state[number] if state else None)
             caches.append(after)
-        return self.wte(self.ln_f(last_step.forward(y, None))), tuple(caches)
+        return self.lm_head(self.ln_f(last_step.forward(y, None))), tuple(caches)
 
     def step(self, x: IntArray1, state: tuple[Cache, ...] = ()) -> tuple[Array2, tuple[Cache, ...]]:
         """`read` of one token."""
