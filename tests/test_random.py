@@ -104,7 +104,7 @@ def test_normals_of_the_paper() -> None:
 
 
 def test_first_weights_of_the_papers_experiment() -> None:
-    """P-E3, eq 55: the first convolution has 1·5·5 inputs, six outputs, one generator."""
+    """P-E3, C-R7, eq 55: the first convolution has 1·5·5 inputs, six outputs, one generator."""
     weights = HeNormal()(paper(), (6, 5, 5, 1), Fans(25, 150))
     np.testing.assert_allclose(weights.ravel()[:4], [-0.1194448, 0.2730768, -0.0500337, 0.3568150], atol=1e-5)
 

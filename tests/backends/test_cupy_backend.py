@@ -17,6 +17,7 @@ CURE = 'check the driver with nvidia-smi and CuPy with python -c "import cupy; c
 
 
 def test_without_cupy_the_extra_is_named(without_cupy: None) -> None:
+    """G-C12."""
     for use in (select, synchronize, lambda device: to_device(X, device)):
         with pytest.raises(MissingExtra) as caught:
             use("cuda")

@@ -66,6 +66,29 @@ def test_numbers_to_learn(typednn: Command, tmp_path: Path) -> None:
     assert re.fullmatch(r"(new\.csv\[\d\]  -?\d\S*\n){3}", typednn("predict", "sum", "new.csv").stdout)
 
 
+def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
+    """G-C1: from a text to a run: settings, steps, validation, samples, the best kept; and what is refused."""
+    (tmp_path / "text.txt").write_text("".join(f"{line}: {line * line} times\n" for line in range(150)))
+    sizes = {"model.n_positions": 8, "model.n_embd": 8, "model.n_layer": 1, "model.n_head": 2, "max_steps": 60, "evaluate_every": 20}
+    more = [word for name, value in {**sizes, "fuse": "false"}.items() for word in ("--set", f"{name}={value}")]
+    train = ("train", "gpt2", "--preset", "shakespeare-char", "--data", "text.txt", "--run", "here", *more)
+    done = typednn(*train)
+    assert done.returncode == 0, done.stderr
+    assert "2,064 tokens of 18 kinds to train on, 230 to test" in done.stderr
+    assert re.search(r"^step 20  validation loss \d\.\d+  perplexity \S+  token_accuracy \S+$", done.stderr, re.MULTILINE)
+    assert "--- after step 40 ---" in done.stderr
+    assert re.search(r"On the validation text:\n\ntokens      224\nloss        \d\.\d{4}\nperplexity  \d", done.stdout)
+    assert re.search(r"^train perplexity \d\S+, test perplexity \d\S+, \d+ s$", done.stdout, re.MULTILINE)
+    assert "next: typednn generate here --prompt TEXT" in done.stderr
+    assert json.loads((tmp_path / "here" / "checkpoints" / "best.json").read_text())["metric"] == "loss"
+    text = typednn("generate", "here", "--prompt", "12:", "--max-tokens", "20", "-q")
+    assert (text.returncode, len(text.stdout)) == (0, 24)
+    _refused(typednn("train", "mlp", "--preset", "nina"), "--preset: presets are sizes of gpt2, got recipe 'mlp'")
+    _refused(typednn("train", "gpt2", "--data", "nowhere.txt"), "--data: expects a text", "'nowhere.txt'")
+    _refused(typednn("train", "gpt2", "--from", "nowhere"), "nowhere: must be a folder with config.json and model.safetensors")
+    _refused(typednn("generate", "here", "--prompt", "é"), "'é' at 0")
+
+
 def test_settings_are_kept(typednn: Command, files: Path, tmp_path: Path) -> None:
     done = typednn(
         "train", files / "model.toml", files / "train.csv", files / "test.csv",

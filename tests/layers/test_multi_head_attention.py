@@ -97,7 +97,7 @@ def test_relative_positions_alone_matter_to_rotary_attention() -> None:
 
 
 def test_dropout_of_weights() -> None:
-    """In training alone; each call draws another mask, and a layer that is loaded goes on with the same."""
+    """Z-D7: in training alone; each call draws another mask, and a layer that is loaded goes on with the same."""
     x = sequences(2, 20, 8)
     plain, layer = MultiHeadAttention(8, 2, rng=rng()), MultiHeadAttention(8, 2, dropout=0.5, rng=rng())
     assert [*plain.state_dict(), "seed"] == list(layer.state_dict())

@@ -1,6 +1,7 @@
 """GPT-2: sizes, order, derivatives, causality, the tied head, dropout, checkpointing, and reading a text piece by piece."""
 
 import copy
+import gc
 import tracemalloc
 from itertools import pairwise
 from typing import Any
@@ -42,6 +43,38 @@ def test_published_counts(n_layer: int, n_head: int, n_embd: int, count: int) ->
 def test_gpt_c_example_count() -> None:
     """G-L11: ``--block-size=128 --layers=2 --heads=12 --embd=128`` would not divide; with 4 heads the count is the document's."""
     assert GPT2(n_positions=128, n_embd=128, n_layer=2, n_head=4).num_parameters() == 6_846_080
+
+
+def test_counts_by_layer() -> None:
+    """G-L13, G-L14: each part counts its own, and the tree that is printed has them."""
+    model = small()
+    own = {name: part.num_parameters() for name, part in model.children()}
+    assert own == {"wte": 88, "wpe": 48, "drop": 0, "h": 2 * 872, "ln_f": 16, "lm_head": 88}
+    assert model.num_parameters() == 88 + 48 + 2 * 872 + 16
+    printed = str(model)
+    for words in ("Embedding(11, 8)", "weight (11, 8)", "weight shared with wte", "1,896 parameters"):
+        assert words in printed, printed
+
+
+def test_no_growth() -> None:
+    """G-C11: fifty steps more of one layer and one head keep nothing; its smallest gradient of 31 tokens alone has 992 bytes."""
+    model: Any = GPT2(31, 16, 8, 1, 1, rng=np.random.default_rng(0))
+    loss, optimizer, tokens = SoftmaxCrossEntropy(), AdamW(1e-3), np.random.default_rng(1).integers(0, 31, (2, 17))
+
+    def steps(count: int) -> int:
+        for _ in range(count):
+            _, next_grad = loss.loss_and_grad(model.forward(tokens[:, :-1]), tokens[:, 1:])
+            model.update(optimizer, model.backward(next_grad))
+        model.free_cache()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before = steps(100)
+        assert steps(50) - before < 20_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_order_of_parameters() -> None:

@@ -44,7 +44,12 @@ def same(first: GPT2, second: GPT2) -> None:
 
 
 def test_round_trip(folder: Path) -> None:
-    same(load_gpt2(folder), model())
+    """Z-Y3: what was saved, read and saved again is the same file, byte by byte."""
+    read = load_gpt2(folder)
+    same(read, model())
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    save_gpt2(read, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_the_layout_on_disk(folder: Path) -> None:

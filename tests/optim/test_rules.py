@@ -94,6 +94,16 @@ def adamw(w: float, gradients: list[float]) -> Iterator[float]:
         yield w
 
 
+def adamw_of_gpt_c(w: float, gradients: list[float]) -> Iterator[float]:
+    """G-O1: decay first, then the step, with its learning rate and betas."""
+    m = v = 0.0
+    for t, g in enumerate(gradients, 1):
+        w -= 3e-4 * 0.1 * w
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        w -= 3e-4 * (m / (1 - 0.9**t)) / (math.sqrt(v / (1 - 0.99**t)) + 1e-8)
+        yield w
+
+
 def lion(w: float, gradients: list[float]) -> Iterator[float]:
     """Chen et al. 2023, algorithm 2: update, then interpolation of the momentum; weight decay with the update."""
     m = 0.0
@@ -113,6 +123,7 @@ BY_HAND: dict[str, tuple[Rule, Callable[[], GradientOptimizer]]] = {
     "RMSprop, all settings": (rmsprop_with_all, lambda: RMSprop(alpha=0.9, momentum=0.5, centered=True)),
     "AMSGrad": (amsgrad, lambda: Adam(0.1, (0.9, 0.5), amsgrad=True)),
     "AdamW": (adamw, lambda: AdamW(weight_decay=0.0)),
+    "AdamW of gpt.c": (adamw_of_gpt_c, lambda: AdamW(3e-4, (0.9, 0.99), weight_decay=0.1)),
     "Lion": (lion, lambda: Lion(0.01, weight_decay=0.3)),
 }
 each_rule = pytest.mark.parametrize(("rule", "make"), BY_HAND.values(), ids=list(BY_HAND))
@@ -120,7 +131,7 @@ each_rule = pytest.mark.parametrize(("rule", "make"), BY_HAND.values(), ids=list
 
 @each_rule
 def test_three_steps_by_hand(rule: Rule, make: Callable[[], GradientOptimizer]) -> None:
-    """Z-O1, X-O1: three numbers through three gradients, the middle one the largest."""
+    """Z-O1, X-O1, G-O1: three numbers through three gradients, the middle one the largest."""
     start, gradients = [0.5, -1.25, 2.0], [[0.3, -0.2, 0.1], [-2.0, 1.5, 0.4], [0.1, 0.2, -0.3]]
     expected = [list(rule(w, [g[place] for g in gradients])) for place, w in enumerate(start)]
     for dtype, rtol in ((np.float64, 1e-12), (np.float32, 1e-5)):

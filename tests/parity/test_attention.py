@@ -55,7 +55,7 @@ def test_multi_head_attention(
     torch: Any, close: Any, dtype: Any, batch: int, time: int, memory: int, heads: int, features: int, kdim: int | None, bias: bool,
     causal: bool, axes_of_mask: int, seed: int,
 ) -> None:  # fmt: skip
-    """Output, and every gradient, of self-attention where there is no kdim, else of attention to a memory."""
+    """G-P3: output, and every gradient, of self-attention where there is no kdim, else of attention to a memory."""
     compare(torch, close, dtype, batch, time, memory, heads, features, kdim, bias, causal, axes_of_mask, seed)
 
 

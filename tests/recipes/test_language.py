@@ -220,6 +220,42 @@ def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str, vo
     assert not (tmp_path / "run").exists(), "no folder for a run that can't begin"
 
 
+def test_sizes_of_the_model() -> None:
+    bigger = recipe("gpt2").changed({"model.n_layer": 2, "model.n_embd": 16})
+    model = bigger.model(classes=9).parts[0]
+    assert (model.n_layer, model.n_embd, model.n_head, model.vocab_size) == (2, 16, 4, 9)
+    with pytest.raises(ArgumentError, match=r"--set model.n_layers: recipe 'gpt2' has no such size, got 2; did you mean 'n_layer'"):
+        recipe("gpt2").changed({"model.n_layers": 2})
+    with pytest.raises(ArgumentError, match=r"--set model.width: sizes of this model are changed where it is written, got 2"):
+        recipe("mlp").changed({"model.width": 2})
+    with pytest.raises(ArgumentError, match="embed_dim"):
+        recipe("gpt2").changed({"model.n_head": 3})
+
+
+def test_epochs(text: str, tmp_path: Path) -> None:
+    """Z-N7: the mean loss of each epoch, and loss and accuracy of each evaluation."""
+    result = train(tiny(epochs=2, max_steps=None, evaluate_every=None, stride=None), text, run=tmp_path / "run", progress=False)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    steps = [line for line in lines if line["kind"] == "step"]
+    for number, loss in enumerate(result.history.losses, 1):
+        losses = [line["loss"] for line in steps if line["epoch"] == number]
+        assert loss == pytest.approx(np.mean(losses), rel=0.02)  # the last batch is short
+    assert [set(measured.metrics) for measured in result.history.evaluations] == [{"perplexity", "token_accuracy"}] * 2
+
+
+def test_the_best_by_the_loss(text: str, tmp_path: Path) -> None:
+    """G-C10: a rate that spoils the model keeps the best weights by the validation, with the gradient clipped at 1."""
+    rate = {"type": "CosineLR", "lr": 3.0, "warmup_steps": 19}
+    spoiled = replace(tiny(max_steps=20, evaluate_every=5), optimizer={"type": "AdamW", "lr": rate})
+    result = train(spoiled, text, run=tmp_path / "run", progress=False)
+    losses = {measured.step: measured.loss for measured in result.history.evaluations}
+    best = min(losses, key=losses.__getitem__)
+    assert result.history.best is not None
+    assert (result.history.best.step, result.history.best.metric) == (best, "loss")
+    assert json.loads((tmp_path / "run" / "checkpoints" / "best.json").read_text())["value"] == -losses[best]
+    assert spoiled.clip_grad_norm == 1.0
+
+
 def test_steps_instead_of_epochs() -> None:
     """3 batches and a short one of 10, two batches a step: two steps an epoch."""
     for steps, epochs in ((1, 1), (2, 1), (3, 2), (7, 4)):

@@ -100,7 +100,7 @@ TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIS
 
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse max_steps vocabulary stride
+  evaluate_every checkpoint_every fuse max_steps vocabulary stride; model.* as in model.n_layer=6, where the recipe has such sizes
 """,
     ),
     "resume": Command(

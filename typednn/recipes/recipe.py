@@ -11,6 +11,7 @@ import contextlib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hints
 
 from typednn.arguments import choice, integer, number
@@ -200,10 +201,13 @@ class Recipe:
         """With other settings, by dotted name: ``{"optimizer.lr": 0.05, "epochs": 3}``; `ArgumentError` for an unknown one."""
         plain: dict[str, Any] = {}
         table: dict[str, Any] = dict(self.optimizer)
+        sizes: dict[str, Any] = {}
         hints = get_type_hints(Recipe)
         for name, value in settings.items():
             head, _, rest = name.partition(".")
-            if head == "optimizer" and rest:
+            if head == "model" and rest:
+                sizes[rest] = value
+            elif head == "optimizer" and rest:
                 _put(table, rest.split("."), value, name)
             elif name == "optimizer" and isinstance(value, Mapping):
                 table = dict(cast("Mapping[str, Any]", value))
@@ -231,13 +235,25 @@ class Recipe:
             plain = {"least_steps": 0, "max_steps": None, **plain}
         if plain.get("task") == "regression" and "loss" not in plain:
             plain["loss"] = "mse"
+        if sizes:
+            plain["model"] = self._resized(sizes)
         changed = replace(self, optimizer=table, **plain)
-        if table != self.optimizer:
+        if table != self.optimizer or sizes:
             try:
                 changed.checked()
             except ConfigError as error:
                 raise ArgumentError(f"--set {error.message}") from None
         return changed
+
+    def _resized(self, sizes: Mapping[str, Any]) -> Callable[..., AnyModel]:
+        """The model with other arguments, of those that the recipe names."""
+        known: dict[str, Any] = getattr(self.model, "keywords", {})
+        unknown = next((name for name in sizes if name not in known), None)
+        if unknown is not None:
+            rule = f"recipe {self.name!r} has no such size" if known else "sizes of this model are changed where it is written"
+            cure = suggestion(unknown, known) if known else ""
+            raise ArgumentError(explain(f"--set model.{unknown}", rule, _shortened(sizes[unknown]), cure))
+        return partial(self.model, **sizes)
 
     def as_json(self) -> dict[str, Any]:
         """The settings as JSON values; the model is written by `config`."""
