@@ -92,6 +92,16 @@ def opened(caller: str, path: object, limit: int | None = None) -> Generator[Fil
         ) from None
 
 
+def read_utf8(caller: str, path: object, limit: int | None = None) -> str:
+    """The text of a file in UTF-8, its lines ended by a line feed alone; a `DataError` where it is something else."""
+    with opened(caller, path, limit) as file:
+        content = bytes(file.exactly(file.stream, file.size))
+    try:
+        return content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise DataError(explain(str(path), "must be UTF-8", f"another byte at {error.start}")) from None
+
+
 _NAME = 255  # bytes of a name on Linux's and most other file systems
 
 

@@ -196,7 +196,7 @@ def test_cleaned() -> None:
         ("missing.txt", "characters", "--data: expects a text, a file of tokens or a folder of either, got .*missing.txt'; such as"),
         ("empty.txt", "characters", "empty.txt: must hold a text, got an empty one"),
         ("folder", "characters", "folder: must hold .txt files, or train.bin and val.bin, got none of these"),
-        ("bytes.txt", "characters", "bytes.txt: must be a text in UTF-8, got another byte at 1"),
+        ("bytes.txt", "characters", "bytes.txt: must be UTF-8, got another byte at 1"),
         ("tokens.bin", "characters", "vocabulary: files of tokens need the vocabulary that made them, got 'characters'; --set vocabulary="),
         ("tokens.bin", "vocabulary", r"tokens.bin: the vocabulary has tokens 0 to 3, got token 9; another vocabulary made these tokens"),
         ("negative.bin", "vocabulary", r"negative.bin: the vocabulary has tokens 0 to 3, got token -2"),

@@ -13,7 +13,7 @@ from typednn.data import Vocabulary, read_token_table, read_tokenizer, read_voca
 from typednn.data.tokenizer import checked_tokens
 from typednn.data.vocabulary import token_of
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import opened, path_of
+from typednn.files import path_of, read_utf8
 
 END: Final = "<|endoftext|>"
 
@@ -100,7 +100,7 @@ def _file(options: Namespace) -> None:
     rule = "takes TEXT.txt OUT.bin, or with --val N TEXT.txt TRAIN.bin VAL.bin"
     source, *outputs = _files(options, "tokens file", rule, 2 if options.val is None else 3)
     vocabulary = vocabulary_at(options.tokenizer)
-    text = _text(source)
+    text = read_utf8("tokens file", source)
     encoded = _between(vocabulary, text) if options.eot_between else vocabulary.encode(text)
     first = options.val or 0
     if len(encoded) <= first:
@@ -123,12 +123,3 @@ def _between(vocabulary: Vocabulary, text: str) -> IntArray1:
     end = np.array([end_of(vocabulary, "--eot-between")], np.int32)
     *parts, last = text.split("\n\n")
     return np.concatenate([array for part in [*(f"{part}\n\n" for part in parts), last] for array in (end, vocabulary.encode(part))])
-
-
-def _text(path: str) -> str:
-    with opened("tokens file", path) as file:
-        content = bytes(file.exactly(file.stream, file.size))
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise DataError(explain(path, "must be UTF-8", f"another byte at {error.start}")) from None

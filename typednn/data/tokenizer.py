@@ -21,7 +21,7 @@ import numpy as np
 from typednn.arguments import choice, integer
 from typednn.arrays import IntArray1
 from typednn.errors import ArgumentError, DataError, explain, optional
-from typednn.files import opened, parsed, path_of, write_whole
+from typednn.files import parsed, path_of, read_utf8, write_whole
 
 VOCAB, MERGES = "vocab.json", "merges.txt"
 _KEPT = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -110,11 +110,11 @@ class Tokenizer:
 def read_tokenizer(folder: str | Path, *, pattern: Literal["gpt2", "seed"] = "gpt2") -> Tokenizer:
     """The vocabulary in ``folder``, from ``vocab.json`` and ``merges.txt``; a `DataError` names the file, and the line."""
     place = path_of("read_tokenizer", folder)
-    vocab = parsed(_content(place / VOCAB).encode())
+    vocab = parsed(read_utf8("read_tokenizer", place / VOCAB).encode())
     if vocab is None or not all(type(number) is int for number in vocab.values()):
         raise DataError(explain(str(place / VOCAB), "must be a JSON object of tokens and their numbers", "something else"))
     merges: list[tuple[str, str]] = []
-    for number, line in enumerate(_content(place / MERGES).split("\n"), 1):
+    for number, line in enumerate(read_utf8("read_tokenizer", place / MERGES).split("\n"), 1):
         if number == 1 and line.startswith("#version"):
             continue
         if not line:  # ends the list
@@ -172,15 +172,6 @@ def checked_tokens(where: str, tokens: Iterable[int], count: int) -> list[int]:
 
 def _library(where: str) -> Any:
     return optional("tokenizers", where, "needs the package tokenizers", "pip install typednn[text]")
-
-
-def _content(path: Path) -> str:
-    with opened("read_tokenizer", path) as file:
-        content = bytes(file.exactly(file.stream, file.size))
-    try:
-        return content.decode().replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise DataError(explain(str(path), "must be UTF-8", f"another byte at {error.start}")) from None
 
 
 def _bytes_of(name: str) -> bytes:

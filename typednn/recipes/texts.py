@@ -20,7 +20,7 @@ from typing import Any, Final
 from typednn.data import Characters, Tokenizer, read_tokens, read_vocabulary, source_folder, train_tokenizer
 from typednn.data.text import TOKENS
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import opened
+from typednn.files import opened, read_utf8
 from typednn.recipes.samples import Samples
 
 TINY_SHAKESPEARE: Final = "tinyshakespeare"
@@ -110,9 +110,4 @@ def _text(path: Path) -> str:
         if not files:
             raise DataError(explain(str(path), "must hold .txt files, or train.bin and val.bin", "none of these"))
         return "".join(map(_text, files))
-    with opened("load_text", path) as file:
-        content = bytes(file.exactly(file.stream, file.size))
-    try:
-        return content.decode().removeprefix("\ufeff").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise DataError(explain(str(path), "must be a text in UTF-8", f"another byte at {error.start}")) from None
+    return read_utf8("load_text", path)

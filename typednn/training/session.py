@@ -370,10 +370,11 @@ class Session:
     def _evaluate(self, validation: Evaluation[Any, Any], epoch: int) -> Measured:
         self._report()
         state, early = self.state, self.early_stopping
-        spoken = isinstance(self.task, SpokenTask) and (self.progress or self.run is not None)
+        text: str | None = None
         with self._averaged():
             value, metrics = validation.measure(self.model, self.loss.loss, self.task)
-            text = self.task.sample(self.model, state.step) if spoken and isinstance(self.task, SpokenTask) else None
+            if isinstance(self.task, SpokenTask) and (self.progress or self.run is not None):
+                text = self.task.sample(self.model, state.step)
         if not math.isfinite(value):
             self._diverged(
                 state.step + 1,
