@@ -102,9 +102,6 @@ def read_utf8(caller: str, path: object, limit: int | None = None) -> str:
         raise DataError(explain(str(path), "must be UTF-8", f"another byte at {error.start}")) from None
 
 
-_NAME = 255  # bytes of a name on Linux's and most other file systems
-
-
 def path_of(caller: str, path: object) -> Path:
     """``path`` as one; an `ArgumentError` for what can name no file: None, a list, bytes, an empty name, a NUL."""
     rule = "path must be the name of a file or folder"
@@ -115,12 +112,9 @@ def path_of(caller: str, path: object) -> Path:
     if not isinstance(text, str) or not text or "\0" in text:
         raise ArgumentError(explain(caller, rule, ascii(text)[:80]))  # pyright: ignore[reportUnknownArgumentType]
     try:
-        names = os.fsencode(text).split(b"/")
+        os.fsencode(text)
     except UnicodeEncodeError:
         raise ArgumentError(explain(caller, rule, ascii(text)[:80], "it holds a character that no name has here")) from None
-    longest = max(map(len, names))
-    if longest > _NAME:
-        raise ArgumentError(explain(caller, f"{rule}, each of {_NAME} bytes at most", f"{longest:,} bytes", ascii(text)[:40]))
     return Path(text)
 
 

@@ -194,6 +194,8 @@ def test_cleaned() -> None:
     ("data", "vocabulary", "message"),
     [
         ("missing.txt", "characters", "--data: expects a text, a file of tokens or a folder of either, got .*missing.txt'; such as"),
+        ("x" * 5000, "characters", "--data: expects a text, a file of tokens or a folder of either, got"),
+        ("", "characters", "--data: path must be the name of a file or folder, got ''"),
         ("empty.txt", "characters", "empty.txt: must hold a text, got an empty one"),
         ("folder", "characters", "folder: must hold .txt files, or train.bin and val.bin, got none of these"),
         ("bytes.txt", "characters", "bytes.txt: must be UTF-8, got another byte at 1"),

@@ -15,6 +15,7 @@ Source: `transformers`, modeling_gpt2.py: its `Conv1D` keeps weights as (in, out
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -55,7 +56,7 @@ def load_gpt2(folder: str | Path) -> GPT2:
     Dtypes are float32, float16 or float64. Nothing is allocated before all names and shapes are right.
     """
     place = local_folder("load_gpt2", folder)
-    if not place.is_dir():
+    if not os.path.isdir(place):  # also where the name is too long for the system
         raise DataError(explain(str(place), f"must be a folder with {CONFIG} and {WHOLE}", "no folder"))
     sizes = _sizes(place / CONFIG)
     where = {name: path for path in _files(place) for name in _names(path)}

@@ -11,6 +11,7 @@ The end of the text, a share of it, is held out for the validation. Where nothin
 learned. Tokens in files are mapped, not read, and may be larger than memory.
 """
 
+import os
 import re
 import unicodedata
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from typing import Any, Final
 from typednn.data import Characters, Tokenizer, read_tokens, read_vocabulary, source_folder, train_tokenizer
 from typednn.data.text import TOKENS
 from typednn.errors import ArgumentError, DataError, explain
-from typednn.files import opened, read_utf8
+from typednn.files import opened, path_of, read_utf8
 from typednn.recipes.samples import Samples
 
 TINY_SHAKESPEARE: Final = "tinyshakespeare"
@@ -33,8 +34,8 @@ _PLAIN = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": 
 
 def load_text(name: str, vocabulary: str, share: float, announce: Callable[[str], object] | None = None) -> Samples:
     """The text or tokens of that name, with ``share`` of it, its end, held out. ``announce`` is told of a download."""
-    path = Path(name)
-    if name != TINY_SHAKESPEARE and not path.exists():
+    path = path_of("--data", name)
+    if name != TINY_SHAKESPEARE and not os.path.exists(path):
         cure = f"such as --data input.txt, or {TINY_SHAKESPEARE}"
         raise ArgumentError(explain("--data", "expects a text, a file of tokens or a folder of either", repr(name), cure))
     if path.suffix.lower() == ".bin" or (path / "train.bin").is_file():
