@@ -1,6 +1,7 @@
 """Language models by recipe: texts and token files, training, resuming, what is kept in the run, and mistakes."""
 
 import json
+import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -162,6 +163,20 @@ def test_fine_tuning(text: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(array, weights(result)[f"0.{name}"], rtol=0, atol=1e-30, err_msg=name)
     with pytest.raises(ArgumentError, match="must have the sizes of the model"):
         train(replace(start, model=partial(gpt2, **(TINY | {"n_embd": 4}))), text, progress=False)
+
+
+def test_a_run_needs_no_other_folder(text: str, tmp_path: Path) -> None:
+    """Once there is a checkpoint, the weights that it began with, and their vocabulary, may be gone."""
+    coder = Characters(TEXT)
+    save_gpt2(GPT2(len(coder), **TINY, rng=np.random.default_rng(3)), tmp_path / "weights")
+    coder.save(tmp_path / "weights")
+    start = starting_from(str(tmp_path / "weights"), tiny(max_steps=6))
+    whole = train(start, text, progress=False)
+    train(start, text, run=tmp_path / "run", progress=False, callbacks=[StopAt(2)])
+    shutil.rmtree(tmp_path / "weights")
+    again = resume(tmp_path / "run", progress=False)
+    assert all(np.array_equal(array, weights(again)[name]) for name, array in weights(whole).items())
+    assert evaluate_run(tmp_path / "run")[0] == again.test
 
 
 def test_fine_tuning_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

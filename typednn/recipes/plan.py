@@ -27,6 +27,7 @@ from typednn.runs.run_files import read_bytes
 
 FORMAT = 4  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models
 FILE = "recipe.json"
+VOCABULARY = "vocabulary"  # the folder of a language model's, in the run's
 
 
 @final
@@ -143,8 +144,11 @@ def read_plan(folder: Path) -> Plan:
         config, scaling = str(saved["config"]), saved["scaling"]
         before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
+        recipe = from_json({**before, **saved["recipe"]}, config)
+        if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
+            recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))
         return Plan(
-            from_json({**before, **saved["recipe"]}, config),
+            recipe,
             config,
             {str(key): str(value) for key, value in saved["data"].items()},
             int(saved["checksum"]),

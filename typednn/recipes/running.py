@@ -23,10 +23,11 @@ from typednn.layer import FirstChain
 from typednn.metrics import ClassificationReport, LanguageReport, RegressionReport
 from typednn.models import load_gpt2
 from typednn.module.foreign import Foreign
-from typednn.recipes.plan import FILE, Plan, plan_for, read_plan, samples_of
+from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
 from typednn.recipes.samples import Samples, found_by
 from typednn.runs import Run
+from typednn.runs.checkpoint import checkpoints
 from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
 from typednn.stack import Stack
@@ -34,7 +35,6 @@ from typednn.tasks.language import Language, prompt_of, speaker_of
 from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
 from typednn.training.evaluation import evaluating
 
-VOCABULARY = "vocabulary"  # the folder of a language model's, in the run's
 Report: TypeAlias = ClassificationReport | LanguageReport | RegressionReport
 
 
@@ -113,7 +113,7 @@ def _trained(
     recipe, scaling, task = plan.recipe, plan.scaling, plan.task
     model.init(config.rng())
     speaker = speaker_of(model)
-    if recipe.weights and speaker is not None:
+    if recipe.weights and speaker is not None and (run is None or not checkpoints(run.checkpoint_folder)):
         speaker.load_state_dict({**speaker.state_dict(), **weights_of(recipe.weights, model)})
     running, sizes = computed(model, fused=recipe.fuse)
     optimizer: Any = config.optimizer()

@@ -14,8 +14,8 @@ from typednn.errors import ArgumentError, explain
 from typednn.layer import FirstChain
 from typednn.models import GPT2
 from typednn.recipes.inputs import inputs_of
-from typednn.recipes.plan import Plan, read_plan
-from typednn.recipes.running import VOCABULARY, Report, computed, learned_part, outputs_of, reported, which, write_results
+from typednn.recipes.plan import VOCABULARY, Plan, read_plan
+from typednn.recipes.running import Report, computed, learned_part, outputs_of, reported, which, write_results
 from typednn.recipes.samples import Samples, load_data, read_table
 from typednn.recipes.texts import load_text
 from typednn.runs import Run
