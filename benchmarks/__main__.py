@@ -7,10 +7,11 @@ import benchmarks.gpt2
 import benchmarks.kernels
 import benchmarks.layers
 import benchmarks.lenet5
+import benchmarks.shakespeare
 
 ALL = {
     each.__name__.rpartition(".")[2]: each
-    for each in (benchmarks.checks, benchmarks.lenet5, benchmarks.kernels, benchmarks.layers, benchmarks.gpt2)
+    for each in (benchmarks.checks, benchmarks.lenet5, benchmarks.kernels, benchmarks.layers, benchmarks.gpt2, benchmarks.shakespeare)
 }
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "here" / "checkpoints" / "best.json").read_text())["metric"] == "loss"
     text = typednn("generate", "here", "--prompt", "12:", "--max-tokens", "20", "-q")
     assert (text.returncode, len(text.stdout)) == (0, 24)
-    _refused(typednn("train", "mlp", "--preset", "nina"), "--preset: presets are sizes of gpt2, got recipe 'mlp'")
+    _refused(typednn("train", "mlp", "--preset", "nina"), "--preset: is for the recipe gpt2, got recipe 'mlp'")
     _refused(typednn("train", "gpt2", "--data", "nowhere.txt"), "--data: expects a text", "'nowhere.txt'")
     _refused(typednn("train", "gpt2", "--from", "nowhere"), "nowhere: must be a folder with config.json and model.safetensors")
     _refused(typednn("generate", "here", "--prompt", "é"), "'é' at 0")

@@ -187,6 +187,10 @@ def test_fine_tuning_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert starting_from("hf://ann/small", tiny()).weights == str(tmp_path)
 
 
+def test_the_size_that_the_docs_tell() -> None:
+    assert recipe("gpt2").model(classes=65).num_parameters() == 809_856
+
+
 def test_published_numbers() -> None:
     """nanoGPT's splits of Tiny Shakespeare, by characters and by GPT-2's tokens, and Nina's text of 306,635 tokens. Z-N1, Z-N2."""
     if find("tinyshakespeare") is None or find("gpt2-bpe") is None:
@@ -308,8 +312,10 @@ def test_mistakes_of_settings() -> None:
         ArgumentError, match=r"a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary, got loss mse"
     ):
         tiny(loss="mse")
-    with pytest.raises(ArgumentError, match="--preset: presets are sizes of gpt2, got recipe 'mlp'"):
+    with pytest.raises(ArgumentError, match="--preset: is for the recipe gpt2, got recipe 'mlp'; typednn train gpt2"):
         preset("nina", recipe("mlp"))
+    with pytest.raises(ArgumentError, match="--from: is for the recipe gpt2, got recipe 'mlp'; typednn train gpt2"):
+        starting_from("somewhere", recipe("mlp"))
     with pytest.raises(ArgumentError, match="--preset: expects the name of one, got 'shakespere'; did you mean 'shakespeare-char'"):
         preset("shakespere", recipe("gpt2"))
     with pytest.raises(ArgumentError, match="max_steps must be an integer of at least 1, got 0"):

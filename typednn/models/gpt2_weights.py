@@ -56,9 +56,7 @@ def load_gpt2(folder: str | Path) -> GPT2:
     Dtypes are float32, float16 or float64. Nothing is allocated before all names and shapes are right.
     """
     place = local_folder("load_gpt2", folder)
-    if not os.path.isdir(place):  # also where the name is too long for the system
-        raise DataError(explain(str(place), f"must be a folder with {CONFIG} and {WHOLE}", "no folder"))
-    sizes = _sizes(place / CONFIG)
+    sizes = sizes_of(place)
     where = {name: path for path in _files(place) for name in _names(path)}
     own = {_own_name(name): name for name in where if not _MASK.fullmatch(_bare(name))}
     if len(own) < 12 * sizes["n_layer"]:  # before as many layers are made
@@ -104,8 +102,11 @@ def save_gpt2(model: GPT2, folder: str | Path) -> None:
     write_whole(place / CONFIG, json.dumps(config, indent=2).encode())
 
 
-def _sizes(path: Path) -> dict[str, int]:
-    """The constructor's arguments, from config.json."""
+def sizes_of(place: Path) -> dict[str, int]:
+    """The constructor's arguments, from a folder's config.json."""
+    if not os.path.isdir(place):  # also where the name is too long for the system
+        raise DataError(explain(str(place), f"must be a folder with {CONFIG} and {WHOLE}", "no folder"))
+    path = place / CONFIG
     config = _json(path)
     for name, only in FIXED.items():
         if config.get(name, only) != only:

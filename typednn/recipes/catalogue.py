@@ -22,7 +22,8 @@ from typednn.config.arguments import suggestion
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Input
 from typednn.layers import Flatten, Linear, ReLU, Softmax
-from typednn.models import GPT2, lenet5, load_gpt2, lstm_classifier, resnet18, resnet34, resnet50, vgg16
+from typednn.models import GPT2, lenet5, lstm_classifier, resnet18, resnet34, resnet50, vgg16
+from typednn.models.gpt2_weights import sizes_of
 from typednn.models.hub import local_folder
 from typednn.recipes.recipe import AnyModel, Recipe
 
@@ -170,8 +171,7 @@ def recipe(name: str) -> Recipe:
 
 def preset(name: str, of: Recipe) -> Recipe:
     """``of``, a gpt2, with the size and the settings of a preset; `ArgumentError` with the one that was probably meant."""
-    if of.task != "language" or of.described is not None:
-        raise ArgumentError(explain("--preset", "presets are sizes of gpt2", f"recipe {of.name!r}", f"there are {', '.join(PRESETS)}"))
+    _check_name("--preset", of)
     if name not in PRESETS:
         raise ArgumentError(explain("--preset", "expects the name of one", repr(name), suggestion(name, PRESETS)))
     return PRESETS[name]
@@ -179,10 +179,15 @@ def preset(name: str, of: Recipe) -> Recipe:
 
 def starting_from(folder: str, of: Recipe) -> Recipe:
     """``of``, a gpt2, with the sizes, the vocabulary and the weights in ``folder``."""
-    place = str(local_folder("--from", folder).resolve())
-    own = load_gpt2(place)
-    sizes = {name: getattr(own, name) for name in ("n_positions", "n_embd", "n_layer", "n_head")}
-    return replace(of, model=partial(gpt2, **sizes), vocabulary=place, weights=place)
+    _check_name("--from", of)
+    place = local_folder("--from", folder).resolve()
+    sizes = {name: size for name, size in sizes_of(place).items() if name != "vocab_size"}
+    return replace(of, model=partial(gpt2, **sizes), vocabulary=str(place), weights=str(place))
+
+
+def _check_name(option: str, of: Recipe) -> None:
+    if of.task != "language" or of.described is not None:
+        raise ArgumentError(explain(option, "is for the recipe gpt2", f"recipe {of.name!r}", "typednn train gpt2"))
 
 
 def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:

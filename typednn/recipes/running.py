@@ -31,7 +31,7 @@ from typednn.runs.checkpoint import checkpoints
 from typednn.runs.run_files import read_bytes
 from typednn.runs.shown import write_shown
 from typednn.stack import Stack
-from typednn.tasks.language import Language, prompt_of, speaker_of
+from typednn.tasks.language import Language, prompt_of
 from typednn.training import Callback, EarlyStopping, Evaluation, History, evaluate, fit
 from typednn.training.evaluation import evaluating
 
@@ -75,14 +75,14 @@ def train(
     plan = plan_for(recipe, samples, source or {"name": samples.name})
     config = plan.model_config()
     model = config.built()
-    _check(plan, samples, model)
+    start = _check(plan, samples, model)
     if run is None:
-        return _trained(plan, config, model, samples, None, progress, time_limit, callbacks)
+        return _trained(plan, config, model, start, samples, None, progress, time_limit, callbacks)
     with Run.create(run, plan.to_text(), model, config=FILE) as opened:
         write_whole(opened.folder / "config.toml", plan.config.encode())
         if samples.vocabulary is not None:
             samples.vocabulary.save(opened.folder / VOCABULARY)
-        return _trained(plan, config, model, samples, opened, progress, time_limit, callbacks)
+        return _trained(plan, config, model, start, samples, opened, progress, time_limit, callbacks)
 
 
 def resume(
@@ -97,13 +97,16 @@ def resume(
     with Run.open(run) as opened:
         _restore_config(opened, plan)
         config = plan.model_config()
-        return _trained(plan, config, config.built(), plan.samples(), opened, progress, time_limit, callbacks)
+        model = config.built()
+        start = {} if checkpoints(opened.checkpoint_folder) else _start(plan, model)
+        return _trained(plan, config, model, start, plan.samples(), opened, progress, time_limit, callbacks)
 
 
 def _trained(
     plan: Plan,
     config: ModelConfig,
     model: AnyModel,
+    start: Mapping[str, Any],
     samples: Samples,
     run: Run | None,
     progress: bool | Literal["auto"],
@@ -112,9 +115,8 @@ def _trained(
 ) -> Trained:
     recipe, scaling, task = plan.recipe, plan.scaling, plan.task
     model.init(config.rng())
-    speaker = speaker_of(model)
-    if recipe.weights and speaker is not None and (run is None or not checkpoints(run.checkpoint_folder)):
-        speaker.load_state_dict({**speaker.state_dict(), **weights_of(recipe.weights, model)})
+    if start:
+        model.load_state_dict({**model.state_dict(), **start})
     running, sizes = computed(model, fused=recipe.fuse)
     optimizer: Any = config.optimizer()
     data = samples.shaped(*sizes, stride=recipe.stride)
@@ -177,12 +179,15 @@ def learned_part(plan: Plan, data: Samples) -> tuple[Any, Any]:
     return data.x[::every], data.y[::every]
 
 
-def weights_of(folder: str, model: AnyModel) -> dict[str, Any]:
-    """The weights in ``folder`` by name, for the language model in ``model``; an `ArgumentError` where sizes differ."""
-    own, speaker = load_gpt2(folder), speaker_of(model)
-    if speaker is None or speaker.parameter_shapes() != own.parameter_shapes():
+def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
+    """The weights to start from, by their names in ``model``; none where it starts from its generator."""
+    folder, names = plan.recipe.weights, model.parameter_shapes()
+    if not folder:
+        return {}
+    own = {f"0.{name}": array for name, array in load_gpt2(folder).named_parameters().items()}
+    if {name: array.shape for name, array in own.items()} != names:
         raise ArgumentError(explain("weights", f"{folder} must have the sizes of the model", "others", "typednn train gpt2 --from FOLDER"))
-    return own.named_parameters()
+    return own
 
 
 def computed(model: AnyModel, *, fused: bool) -> tuple[Any, tuple[int, ...]]:
@@ -228,13 +233,12 @@ def which(recipe: Recipe) -> Literal["best", "latest"]:
     return "best" if recipe.validation and recipe.patience is not None else "latest"
 
 
-def _check(plan: Plan, samples: Samples, model: AnyModel) -> None:
-    """Refuse data that don't fit the model, before a folder is made."""
+def _check(plan: Plan, samples: Samples, model: AnyModel) -> dict[str, Any]:
+    """Refuse data and weights that don't fit the model, before a folder is made; give the weights to start from."""
     sample: Any = model.sample
     samples.shaped(*sample.sizes, stride=plan.recipe.stride)
     for y in (samples.y, samples.test_y):
         plan.task.check(f"data {samples.name!r}", y, outputs_of(model))
-    if plan.recipe.weights:
-        weights_of(plan.recipe.weights, model)
     if plan.recipe.validation and len(samples.x) < 2:
         raise ArgumentError(explain("validation", "needs two training samples at least", str(len(samples.x))))
+    return _start(plan, model)
