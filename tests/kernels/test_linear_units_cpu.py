@@ -69,6 +69,17 @@ def test_small_results_keep_their_digits(name, dtype):
     assert (abs(got / exact - 1) < np.finfo(dtype).eps * (4 + 2 * x * x)).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_slope_of_the_tanh_form_is_exact_where_pytorchs_is_not(dtype):
+    """G-L4: within 2 eps of the formula as written, in long doubles."""
+    x = np.linspace(-12, 12, 20001).astype(dtype)
+    wide = x.astype(np.longdouble)
+    root, cubic = np.longdouble("0.79788456080286535587989211986876373695"), np.longdouble("0.044715")
+    v, slope_of_v = root * (wide + cubic * wide**3), root * (1 + 3 * cubic * wide**2)
+    exact = (1 + np.tanh(v)) / 2 + wide * slope_of_v / (2 * np.cosh(v) ** 2)
+    assert abs(linear_units.gelu_tanh.backward(np.ones_like(x), x) - exact).max() < 2 * np.finfo(dtype).eps
+
+
 @each
 def test_on_every_target(name, tmp_path):
     op, others, shapes = getattr(linear_units, name), NUMBERS.get(name, ()), [((1001,), np.float32)]
