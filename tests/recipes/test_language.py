@@ -100,6 +100,9 @@ def test_the_report(text: str, tmp_path: Path) -> None:
     page = write_report(tmp_path / "run").read_text()
     for words in ("validation perplexity", f"{report.perplexity:.2f}", "Samples", "after step 30", "tokens per second"):
         assert words in page
+    speeds = [json.loads(line).get("samples_per_second") for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    speed = np.median([speed for speed in speeds if speed is not None]) * 8
+    assert f"<dt>tokens per second</dt><dd>{speed:,.0f}</dd>" in page
     assert "left out" not in page
     assert "Confusion" not in page
     (tmp_path / "run" / "report.json").write_text(json.dumps(saved | {"loss": -1}))

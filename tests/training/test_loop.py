@@ -1013,3 +1013,12 @@ def test_progress_of_compiling(capsys: pytest.CaptureFixture[str], monkeypatch: 
     said = Text.from_ansi(capsys.readouterr().err).plain
     assert "compiling 2 kernels" in said
     assert "1 done  linear.tiles" in said
+
+
+def test_speed_in_tokens(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two samples of 640 tokens a second."""
+    monkeypatch.setattr(Console, "is_terminal", True)
+    display = Display(shown=True, total=3, done=0, epochs=1, unit="tokens", per_sample=640)
+    display.step(1, 1, 0.5, 2.0)
+    display.close()
+    assert "loss 0.5000  1,280 tokens/s" in Text.from_ansi(capsys.readouterr().err).plain
