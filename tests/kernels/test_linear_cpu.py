@@ -104,7 +104,20 @@ def test_large_is_the_reference(sizes: tuple[int, int, int], biased: bool) -> No
     check(*sizes, biased, 1, dtype=np.float64)
 
 
-@pytest.mark.parametrize(("batch", "size", "engine"), [(64, 24, "halide"), (64, 600, "blas"), (1, 600, "halide")])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("in_features", "out_features"), [(515, 513), (63, 4200), (3, 90001), (262147, 1)])
+def test_few_rows_read_many_weights_once(in_features: int, out_features: int, dtype: Any) -> None:
+    """Sizes beside whole vectors, four of them, and whole tasks; forward alone, as backward has other sizes."""
+    for batch in (1, 2, 8):
+        x, weight, bias, _ = case(batch, in_features, out_features, 3, dtype)
+        with counting() as counts:
+            y = linear.forward(x, weight, bias)
+        assert set(counts) == {("linear.forward", "halide")}
+        x, weight, bias = map(widened, (x, weight, bias))
+        close(y, reference.forward(x, weight, bias), reference.forward(abs(x), abs(weight), abs(bias)), in_features + 1)
+
+
+@pytest.mark.parametrize(("batch", "size", "engine"), [(64, 24, "halide"), (64, 600, "blas"), (1, 600, "halide"), (3, 600, "halide"), (9, 600, "blas")])
 def test_each_engine_has_its_sizes(batch: int, size: int, engine: str) -> None:
     check(batch, size, size, True, 2, engine)
 
@@ -135,7 +148,7 @@ def test_nan_and_infinity_go_where_the_reference_sends_them(
         np.testing.assert_array_equal(np.where(np.isinf(ours), ours, 0), np.where(np.isinf(theirs), theirs, 0))
 
 
-@pytest.mark.parametrize("sizes", [(256, 17, 256), (256, 256, 256), (300, 120, 84), (256, 256, 6), (1, 700, 700)], ids=str)
+@pytest.mark.parametrize("sizes", [(256, 17, 256), (256, 256, 256), (300, 120, 84), (256, 256, 6), (1, 700, 700), (3, 700, 700)], ids=str)
 def test_kernels_give_the_same_bits_on_one_thread_and_two(sizes: tuple[int, int, int]) -> None:
     x, weight, bias, next_grad = case(*sizes)
     threads = get_threads()

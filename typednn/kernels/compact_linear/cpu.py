@@ -9,10 +9,9 @@ from typednn.arrays import Array2
 from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY
-from typednn.kernels.linear.schedules import WEIGHTS, row_products
+from typednn.kernels.linear.schedules import WEIGHTS, in_tasks, row_products
 
 MANY = 128  # rows from which the reference is as fast
-TASK = 1 << 15  # weights of a task, at least
 
 
 def plan(x: Array2, weight: Any, scale: Any, bias: Any) -> Kernel | None:
@@ -47,10 +46,7 @@ def build(hl: Any, cpu: Cpu, x: Any, weight: Any, *others: Any, in_features: int
     scale, bias = others[:1] if scaled else (), others[scaled:] if biased else ()
     wide = _Widened(hl, weight, scaled)
     y, outer, b = row_products(hl, cpu, "y", x, wide, bias, in_features, out_features, IDENTITY, scale)
-    chunk, each = hl.Var("chunk"), max(1, TASK // (in_features * min(cpu.registers // 4, out_features)))
-    in_chunks = y.split(outer, chunk, outer, each, hl.TailStrategy.GuardWithIf).reorder(outer, b, chunk)
-    in_chunks.specialize(x.dim(1).extent() * in_features * out_features >= WEIGHTS).parallel(chunk)
-    return y
+    return in_tasks(hl, cpu, y, outer, b, in_features, out_features, x.dim(1).extent() * in_features * out_features >= WEIGHTS)
 
 
 @specialised("compact_linear")

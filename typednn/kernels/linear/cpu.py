@@ -16,13 +16,16 @@ from typednn.kernels.linear import schedules
 
 SMALL = 400  # in_features and out_features up to which a whole kernel is quicker than BLAS
 FEW_ROWS = 4  # up to here, copying the weights costs more than it saves
+ROWS_A_READ = 8  # up to here, one read of weights that lie in memory is quicker than BLAS
 
 
 def plan(x: Array2, weight: Array2, bias: Any, activation: Activation) -> Kernel | None:
     """The kernel of `forward`; None where BLAS is quicker."""
     (out_features, in_features), batch = weight.shape, x.shape[0]
-    if batch == 1 or (out_features <= SMALL and in_features <= SMALL) or out_features < _lanes(x.dtype):
-        return _forward[batch <= FEW_ROWS, weight.shape, bias is not None, activation, x.dtype]
+    in_memory = out_features * in_features >= schedules.WEIGHTS
+    few = batch <= (ROWS_A_READ if in_memory else FEW_ROWS)
+    if batch == 1 or (in_memory and few) or (out_features <= SMALL and in_features <= SMALL) or out_features < _lanes(x.dtype):
+        return _forward[few, weight.shape, bias is not None, activation, x.dtype]
     return None
 
 
