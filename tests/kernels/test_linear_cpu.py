@@ -117,7 +117,9 @@ def test_few_rows_read_many_weights_once(in_features: int, out_features: int, dt
         close(y, reference.forward(x, weight, bias), reference.forward(abs(x), abs(weight), abs(bias)), in_features + 1)
 
 
-@pytest.mark.parametrize(("batch", "size", "engine"), [(64, 24, "halide"), (64, 600, "blas"), (1, 600, "halide"), (3, 600, "halide"), (9, 600, "blas")])
+@pytest.mark.parametrize(
+    ("batch", "size", "engine"), [(64, 24, "halide"), (64, 600, "blas"), (1, 600, "halide"), (3, 600, "halide"), (9, 600, "blas")]
+)
 def test_each_engine_has_its_sizes(batch: int, size: int, engine: str) -> None:
     check(batch, size, size, True, 2, engine)
 
