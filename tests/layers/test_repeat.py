@@ -99,10 +99,16 @@ def test_buffers_are_put_back_after_an_error(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_cannot_be_read_says_so() -> None:
-    gradient = Repeat(Linear(6, 6) >> Tanh(), 1, checkpointing=True).init(np.random.default_rng(0))
-    gradient.forward(X[0])
-    with pytest.raises(StateError, match=r"model\.fuse\(False\)"):
-        _ = gradient.backward(X[1]).copies[0].parts[1].input
+    """Each copy's own derivative is kept; those between its parts are not, nor in a copy of the gradient, a sum or a multiple."""
+    model = Repeat(Linear(6, 6) >> Tanh(), 2, checkpointing=True).init(np.random.default_rng(0))
+    model.forward(X[0])
+    gradient = model.backward(X[1])
+    np.testing.assert_array_equal(gradient.copies[0].input, gradient.input)
+    for each in (gradient, copy.deepcopy(gradient), gradient + gradient, 2 * gradient):
+        assert len(each.leaves()) == 4
+        assert "weight" in repr(each)
+        with pytest.raises(StateError, match=r"checkpointing=False|when it was made"):
+            _ = each.copies[0].parts[1].input
 
 
 def test_checkpointing_is_a_flag() -> None:

@@ -268,7 +268,8 @@ def test_checkpointing_changes_no_bit() -> None:
 
 
 def test_checkpointing_keeps_one_array_for_each_block() -> None:
-    """Exactly; and what forward and backward allocate at most is less: the gradient, which holds all derivatives, is as large."""
+    """Exactly; and what forward and backward allocate at most is less."""
+
     tokens, sums, peaks = np.zeros((8, 32), int), [], []
     for checkpointing in (False, True):
         model = small(0.1, checkpointing, n_positions=32, n_embd=16, n_layer=20).init(np.random.default_rng(0))
@@ -284,7 +285,7 @@ def test_checkpointing_keeps_one_array_for_each_block() -> None:
     assert sums[1] == 20 * (8 * 32 * 16 * 4 + seeds)
     assert sums[1] < 0.1 * sums[0]
     assert peaks[1][0] < 0.3 * peaks[0][0]
-    assert peaks[1][1] < 0.6 * peaks[0][1]
+    assert peaks[1][1] < 0.35 * peaks[0][1]
 
 
 def test_mistakes_are_told() -> None:

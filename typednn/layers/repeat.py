@@ -22,7 +22,7 @@ from typing_extensions import TypeVar
 from typednn.arguments import flag, integer
 from typednn.layer import G, In, Layer, S, run, run_back
 from typednn.module.fields import Kept
-from typednn.module.gradients import Gradient
+from typednn.module.gradients import Gradient, without_inner_inputs
 
 X = TypeVar("X", covariant=True)
 Inner = TypeVar("Inner", covariant=True)
@@ -42,7 +42,8 @@ class Repeat(Layer[In, In, RepeatGrad[In, G], S], Generic[In, G, S]):
     """``times`` copies of ``inner``, which keeps the shape; `init` draws each by itself. ``shared()`` makes layers that share.
 
     ``checkpointing`` computes each copy a second time in backward, to keep only its input. Then a copy's state is in its buffers: what a
-    part of no typednn class changes in itself is changed twice. Derivatives between the layers of one kernel can't be read afterwards.
+    part of no typednn class changes in itself is changed twice. Derivatives by what a copy's parts read are not kept: each copy's gradient
+    has that by its own input, and those by its parameters.
     """
 
     copies: tuple[Layer[In, In, G, Literal["batch *shape -> batch *shape"]], ...]
@@ -73,8 +74,9 @@ class Repeat(Layer[In, In, RepeatGrad[In, G], S], Generic[In, G, S]):
         for layer, (x, buffers) in zip(self.copies[::-1], self._read[::-1], strict=True):
             with _holding(layer, buffers):
                 layer.forward(x)
-            gradients.append(layer.backward(dx))
-            dx = gradients[-1].input
+            gradient = layer.backward(dx)
+            dx = gradient.input
+            gradients.append(without_inner_inputs(gradient, "read it with checkpointing=False"))
             layer.free_cache()
         return RepeatGrad(dx, tuple(gradients[::-1]))
 

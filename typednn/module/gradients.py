@@ -187,6 +187,23 @@ def deferred(kind: type[AnyGradient], later: Callable[[], Any], others: dict[str
     return gradient
 
 
+def without_inner_inputs(gradient: Any, cure: str) -> Any:
+    """``gradient``, whose parts no longer hold the derivatives by their inputs: reading one is a `StateError` that gives the ``cure``."""
+
+    def refuse() -> Any:
+        raise StateError(explain("grad.input", "a derivative is read where it is kept", "one between two layers, which was let go", cure))
+
+    def stripped(part: Any) -> Any:
+        if isinstance(part, tuple | list):
+            parts = map(stripped, cast("Sequence[Any]", part))
+            return tuple(parts) if isinstance(part, tuple) else list(parts)
+        if not isinstance(part, Gradient) or part.__inputs__ != ("input",):
+            return part
+        return deferred(type(part), refuse, {name: stripped(getattr(part, name)) for name in _own_fields(type(part))})
+
+    return with_fields(gradient, {name: stripped(getattr(gradient, name)) for name in _own_fields(type(gradient))})
+
+
 def with_fields(gradient: Any, changed: dict[str, Any]) -> Any:
     """A gradient dataclass, whether it derives from `Gradient` or not, with other values in the fields ``changed``."""
     return gradient.replaced(changed) if isinstance(gradient, Gradient) else dataclasses.replace(gradient, **changed)
