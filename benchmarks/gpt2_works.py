@@ -73,12 +73,12 @@ class Contestant(Protocol):
 class Ours:
     """typednn; with random weights, or those of a folder."""
 
-    def __init__(self, size: Size, folder: Path | None = None) -> None:
+    def __init__(self, size: Size, folder: Path | None = None, checkpointing: bool = False) -> None:
         from typednn.losses import SoftmaxCrossEntropy
         from typednn.models import GPT2, load_gpt2
         from typednn.optim import AdamW
 
-        self.model: Any = GPT2(*astuple(size), rng=np.random.default_rng(0)) if folder is None else load_gpt2(folder)
+        self.model: Any = load_gpt2(folder) if folder else GPT2(*astuple(size), checkpointing=checkpointing, rng=np.random.default_rng(0))
         self.loss, self.optimizer = SoftmaxCrossEntropy(), AdamW(RATE)
 
     def _derived(self, x: Any, labels: Any) -> tuple[float, Any]:
@@ -180,6 +180,7 @@ class Compact:
 
 CONTESTANTS: dict[str, Any] = {
     "typednn": Ours,
+    "typednn-checkpointing": lambda size: Ours(size, checkpointing=True),
     "torch": Theirs,
     "torch-compiled": lambda size, folder=None: Theirs(size, folder, compiled=True),
 }

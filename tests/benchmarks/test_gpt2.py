@@ -147,6 +147,11 @@ def test_generation_and_memory_are_judged(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out.split()[-3:] == ["0.910", "0.90", "FAIL"]
     gpt2.show_memory(report, 64, {"typednn": 90, "torch": 100})
     assert report.missed == 2
+    capsys.readouterr()
+    gpt2.show_memory(report, 256, {"typednn": 90e6, "typednn-checkpointing": 75e6, "torch": 100e6})
+    plain, judged = capsys.readouterr().out.splitlines()
+    assert plain.split()[-2:] == ["90", "MB"]
+    assert judged.split()[5:] == ["checkpointing", "75", "MB,", "torch", "100", "MB", "0.750", "0.75", "pass"]
 
 
 def test_rates_are_measured() -> None:

@@ -173,6 +173,7 @@ CASES = [
     ("softmax_cross_entropy.forward", ([3, 4], LABELS, [4], 0.1, 2), {}),
     ("softmax_cross_entropy.backward", ([3, 4], LABELS, 0.1, [4], 0.1, 2), {}),
     ("softmax_cross_entropy.forward_and_backward", ([3, 4], [3, 4], 0.1, [4], 0.1), {}),
+    ("softmax_cross_entropy.forward_and_backward", ([3, 4], LABELS, 0.1, None, 0.0, -1, True), {}),
     ("class_targets.counted", (LABELS, [4], 2, 1, "dtype"), {}),
     ("softmax_cross_entropy.one_hot", (LABELS, 3, "dtype", [3, 4]), {}),
     ("identity.forward", ([3, 4],), {}),
@@ -261,11 +262,11 @@ def results(outcome):
 @each_dtype
 @each_case
 def test_dtype_is_kept(name, arguments, keywords, dtype):
-    """P-L1..P-L17, P-S1..P-S4: float32 in, float32 out; float64 in, float64 out; every result an array. A count of labels is a float64."""
+    """P-L1..P-L17, P-S1..P-S4: float32 in, float32 out; float64 in, float64 out; every result an array. Of rank 0 they are float64."""
     for result in results(function(name)(*filled(name, arguments, dtype), **keywords)):
         assert type(result) is np.ndarray
-        counts = name == "class_targets.counted" and result.dtype == np.float64
-        assert result.dtype == dtype or result.dtype == np.uint8 or counts
+        is_sum = not result.shape and result.dtype == np.float64
+        assert result.dtype == dtype or result.dtype == np.uint8 or is_sum
 
 
 @each_case

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from fast_ops import agree, batches, every_target, floats, needs_halide, numbers, quiet, seeds
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from typednn.engines import counting, using
 from typednn.kernels import softmax_cross_entropy
-from typednn.kernels.class_targets import probabilities
+from typednn.kernels.class_targets import NONE, probabilities
 from typednn.kernels.softmax_cross_entropy import cpu
 
 pytestmark = [needs_halide, quiet]
@@ -169,3 +169,44 @@ def test_weights_on_every_target(tmp_path):
     logits, shapes = numbers(0, 9, 10), [((9, 10), np.float32)]
     arguments = logits, np.arange(9, dtype=np.int64), abs(numbers(1, 10)), 0.1, 0.5
     every_target(cpu._kernel[10, True, logits.dtype, True, 3], arguments, shapes * 2, tmp_path, rtol=1e-4)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batch=batches, classes=classes, soft=st.booleans(), weighted=st.booleans(), rows=st.integers(1, 5), seed=seeds, dtype=floats)
+def test_a_sum_of_losses_in_pieces_of_rows(monkeypatch, batch, classes, soft, weighted, rows, seed, dtype):
+    """It is that of the losses by class, which it does not hold at once; gradients keep their bits."""
+    logits, target = numbers(seed, batch, classes, dtype=dtype), targets(seed, batch, classes, soft, dtype)
+    if not soft:
+        target = target.argmax(axis=1)
+    settings = (abs(numbers(seed + 1, classes, dtype=dtype)), 0.1, 1) if weighted else (None, 0.0, NONE)
+    losses, grad = softmax_cross_entropy.forward_and_backward(logits, target, 0.5, *settings)
+    monkeypatch.setattr(cpu, "PIECE", rows * classes)
+    with counting() as counts:
+        total, again = softmax_cross_entropy.forward_and_backward(logits, target, 0.5, *settings, True)
+        alone = softmax_cross_entropy.forward(logits, target, *settings, True)
+        backward = softmax_cross_entropy.backward(logits, target, 0.5, *settings)
+    assert {engine for _, engine in counts} == {"halide"}
+    assert (total.dtype, total.shape, float(alone)) == (np.float64, (), float(total))
+    np.testing.assert_allclose(float(total), losses.sum(dtype=np.float64), rtol=1e-12, atol=1e-300)
+    assert again.tobytes() == backward.tobytes() == grad.tobytes()
+    with using("reference"):
+        slow, _ = softmax_cross_entropy.forward_and_backward(logits, target, 0.5, *settings, True)
+    np.testing.assert_allclose(float(slow), float(total), rtol=1e-4)
+
+
+def test_a_sum_takes_the_memory_of_some_rows(monkeypatch):
+    """3,000 rows of 500 classes are 6 MB; 20 rows at a time are 40 kB."""
+    logits, labels = numbers(0, 3000, 500), np.zeros(3000, np.int64)
+    rooms = []
+    monkeypatch.setattr(cpu, "PIECE", 20 * 500)
+    monkeypatch.setattr(cpu, "empty", lambda shape, dtype: rooms.append(shape) or np.empty(shape, dtype))
+    softmax_cross_entropy.forward_and_backward(logits, labels, 1.0, None, 0.0, NONE, True)
+    softmax_cross_entropy.forward(logits, labels, None, 0.0, NONE, True)
+    softmax_cross_entropy.backward(logits, labels, 1.0)
+    assert sorted(rooms) == [(20, 500)] * 4 + [(3000, 500)] * 2
+
+
+def test_no_rows_have_a_sum_of_zero():
+    nothing = np.zeros((0, 5), np.float32)
+    total, grad = softmax_cross_entropy.forward_and_backward(nothing, np.zeros(0, np.int64), 1.0, None, 0.0, NONE, True)
+    assert (float(total), grad.shape) == (0.0, (0, 5))

@@ -47,8 +47,8 @@ def as_rows(prediction: Any, target: Any) -> tuple[Any, Any]:
 
 
 def as_shaped(rows: Any, prediction: Any) -> Any:
-    """``rows`` under the prediction's shape."""
-    return rows if len(prediction.shape) == 2 else reshape(rows, prediction.shape)
+    """``rows`` under the prediction's shape; a sum over all of them as it is."""
+    return rows if len(prediction.shape) == 2 or not rows.shape else reshape(rows, prediction.shape)
 
 
 def as_shown(loss: Any, **defaults: Any) -> str:

@@ -23,7 +23,6 @@ import math
 from typing import Any, Literal, TypeAlias, get_args
 
 from typednn.arguments import choice
-from typednn.arrays import AnyArray
 from typednn.backends import to_number
 from typednn.kernels.reduce import reduce
 
@@ -39,16 +38,21 @@ def checked_reduction(where: str, reduction: Reduction) -> Reduction:
     return choice(where, "reduction", reduction, REDUCTIONS)
 
 
-def reduced(losses: AnyArray, reduction: Reduction, divisor: Any = None) -> Any:
+def is_number(reduction: Reduction) -> bool:
+    """Whether the value is one number."""
+    return reduction in get_args(ToNumber)
+
+
+def reduced(losses: Any, reduction: Reduction, divisor: Any = None) -> Any:
     """The value: a Python float, which waits for a device, or an array for "none", "mean_batch" and "mean_feature"."""
     value = reduced_array(losses, reduction, divisor)
-    return value if reduction in get_args(ToArray) else to_number(value)
+    return to_number(value) if is_number(reduction) else value
 
 
-def reduced_array(losses: AnyArray, reduction: Reduction, divisor: Any = None) -> Any:
+def reduced_array(losses: Any, reduction: Reduction, divisor: Any = None) -> Any:
     """The value as an array on the device of the losses, without waiting for it; one number is a float64 of rank 0.
 
-    ``divisor`` is alpha where the losses' shape does not tell it: a number, or an array of rank 0.
+    ``divisor`` is alpha where the losses' shape does not tell it: a number, or an array of rank 0. ``losses`` of rank 0 are their sum.
     """
     if reduction == "none":
         return losses

@@ -22,7 +22,7 @@ from typednn.arrays import AnyArray, AnyIntArray, Array2, Array3, Array4, IntArr
 from typednn.contracts.protocols import Loss
 from typednn.kernels import softmax_cross_entropy
 from typednn.losses.labels import as_rows, as_shaped, as_shown, check_labels, checked_ignore_index, divisors, index_of
-from typednn.losses.reduction import Reduction, ToArray, ToNumber, checked_reduction, reduced, reduced_array
+from typednn.losses.reduction import Reduction, ToArray, ToNumber, checked_reduction, is_number, reduced, reduced_array
 from typednn.losses.weights import Weight, checked_weight, weights_for
 
 Value = TypeVar("Value", default=float)
@@ -126,7 +126,7 @@ class SoftmaxCrossEntropy(Loss[AnyArray, AnyIntArray | AnyArray], Generic[Value]
         weight, divisor, scale = self._alpha(prediction, target, may_ignore)
         rows, targets = as_rows(prediction, target)
         losses, gradient = softmax_cross_entropy.forward_and_backward(
-            rows, targets, scale, weight, self.label_smoothing, index_of(self.ignore_index)
+            rows, targets, scale, weight, self.label_smoothing, index_of(self.ignore_index), is_number(self.reduction)
         )
         value: Value = reduced(as_shaped(losses, prediction), self.reduction, divisor)
         return value, as_shaped(gradient, prediction)
@@ -142,7 +142,8 @@ class SoftmaxCrossEntropy(Loss[AnyArray, AnyIntArray | AnyArray], Generic[Value]
 
     def _forward(self, prediction: Any, target: Any, weight: Any) -> Any:
         rows, targets = as_rows(prediction, target)
-        losses = softmax_cross_entropy.forward(rows, targets, weight, self.label_smoothing, index_of(self.ignore_index))
+        settings = weight, self.label_smoothing, index_of(self.ignore_index)
+        losses = softmax_cross_entropy.forward(rows, targets, *settings, is_number(self.reduction))
         return as_shaped(losses, prediction)
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ The formulas are those of reference.py. A label stands for a row of probabilitie
 below float32's smallest normal one, 1.2e-38, count as 0 there. Weights, smoothing and a class that is ignored have a kernel of their own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,12 @@ from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.class_targets import NONE
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
+PIECE = 1 << 21  # numbers of the rows that are computed at a time, where not all are kept
+
 Planned = tuple[Kernel, tuple[Any, ...]]
 
 
-def plan(logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: float, ignore_index: int) -> Planned | None:
+def plan(logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: float, ignore_index: int, *_: Any) -> Planned | None:
     """The kernel and its arguments but the arrays written, where the target is a label for each row, or a row of probabilities."""
     classes, labelled = logits.shape[1], len(target.shape) == 1
     if target.shape != logits.shape[: len(target.shape)] or target.dtype != (np.int64 if labelled else logits.dtype):
@@ -34,7 +36,7 @@ def plan(logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: flo
 
 
 def plan_with_scale(
-    logits: Array2, target: Array2 | IntArray1, scale: float, weight: Any, smoothing: float, ignore_index: int
+    logits: Array2, target: Array2 | IntArray1, scale: float, weight: Any, smoothing: float, ignore_index: int, *_: Any
 ) -> Planned | None:
     """`plan` of the ops that scale the derivative."""
     return plan(logits, target, weight, smoothing, ignore_index)
@@ -108,21 +110,50 @@ def _kernel(classes: int, labelled: bool, dtype: Any = FLOAT32, weighted: bool =
 
 
 def forward_and_backward(
-    planned: Planned, logits: Array2, target: Array2 | IntArray1, scale: float, weight: Any, smoothing: float, ignore_index: int
-) -> tuple[Array2, Array2]:
-    """The loss of each sample and class, 0 where the target is 0, even for a logit of -inf; and the scaled loss by each logit."""
-    made, inputs = planned
-    loss: Array2 = empty(logits.shape, logits.dtype)
-    grad: Array2 = empty(logits.shape, logits.dtype)
-    made.call(*inputs, scale, loss, grad)
-    return loss, grad
+    planned: Planned,
+    logits: Array2,
+    target: Array2 | IntArray1,
+    scale: float,
+    weight: Any,
+    smoothing: float,
+    ignore_index: int,
+    summed: bool,
+) -> tuple[Any, Array2]:
+    """The loss of each sample and class, 0 where the target is 0, even for a logit of -inf, or their sum; and its scaled derivative."""
+    loss, grad = _room(logits, summed), _room(logits, False)
+    pieces = list(_in_pieces(planned, logits, target, scale, loss, grad, summed))
+    return np.array(sum(pieces), np.float64) if summed else loss, grad
 
 
-def forward(planned: Planned, logits: Array2, target: Array2 | IntArray1, *settings: Any) -> Array2:
+def forward(
+    planned: Planned, logits: Array2, target: Array2 | IntArray1, weight: Any, smoothing: float, ignore_index: int, summed: bool
+) -> Any:
     """The loss alone, by the same kernel: two would take twice as long to compile, and may round differently."""
-    return forward_and_backward(planned, logits, target, 1.0, *settings)[0]
+    loss, grad = _room(logits, summed), _room(logits, True)
+    pieces = list(_in_pieces(planned, logits, target, 1.0, loss, grad, summed))
+    return np.array(sum(pieces), np.float64) if summed else loss
 
 
 def backward(planned: Planned, logits: Array2, target: Array2 | IntArray1, scale: float, *settings: Any) -> Array2:
     """The derivative alone."""
-    return forward_and_backward(planned, logits, target, scale, *settings)[1]
+    loss, grad = _room(logits, True), _room(logits, False)
+    list(_in_pieces(planned, logits, target, scale, loss, grad, False))
+    return grad
+
+
+def _room(logits: Array2, some: bool) -> Array2:
+    """For numbers of all rows, or of ``some`` at a time, so that what is not wanted takes little memory."""
+    rows, classes = logits.shape
+    room: Array2 = empty((min(rows, max(1, PIECE // classes)) if some else rows, classes), logits.dtype)
+    return room
+
+
+def _in_pieces(planned: Planned, logits: Any, target: Any, scale: float, loss: Any, grad: Any, summed: bool) -> Iterator[Any]:
+    """Fill ``loss`` and ``grad``, which is done again for the next rows where one has no room for all; the sum of each piece's losses."""
+    made, (_, _, *numbers) = planned
+    rows, piece = len(logits), max(1, min(len(loss), len(grad)))
+    for start in range(0, rows, piece):
+        some, first = slice(start, start + piece), slice(min(piece, rows - start))
+        losses, grads = (whole[some if len(whole) == rows else first] for whole in (loss, grad))
+        made.call(logits[some], target[some], *numbers, scale, losses, grads)
+        yield losses.sum(dtype=np.float64) if summed else 0.0

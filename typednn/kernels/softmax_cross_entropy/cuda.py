@@ -6,9 +6,11 @@ sum's order depends on the number of classes alone.
 
 from typing import Any
 
+import numpy as np
+
 from typednn.arrays import Array2, IntArray1, is_array, namespace
 from typednn.engines.cuda import CudaKernel, on_gpu
-from typednn.kernels.class_targets import probabilities
+from typednn.kernels.class_targets import NONE, probabilities
 
 _CODE = """
 struct Larger { __device__ REAL operator()(REAL a, REAL b) { return a < b ? b : a; } };
@@ -83,11 +85,18 @@ def covers(logits: Array2, target: Array2 | IntArray1, *_: object) -> bool:
     return (labelled or on_gpu(logits, target)) and target.shape == logits.shape[: len(target.shape)]
 
 
-def forward(logits: Array2, target: Array2 | IntArray1, *settings: Any) -> Array2:
-    """The loss of each sample and class; 0 where the target is 0, even for a logit of -inf."""
-    loss: Array2 = namespace(logits).empty(logits.shape, dtype=logits.dtype)
-    _forward.rows(*logits.shape, logits, probabilities(logits, target, *settings), loss)
-    return loss
+def forward(
+    logits: Array2,
+    target: Array2 | IntArray1,
+    weight: Any = None,
+    smoothing: float = 0.0,
+    ignore_index: int = NONE,
+    summed: bool = False,
+) -> Any:
+    """The loss of each sample and class, or their sum; 0 where the target is 0, even for a logit of -inf."""
+    loss: Any = namespace(logits).empty(logits.shape, dtype=logits.dtype)
+    _forward.rows(*logits.shape, logits, probabilities(logits, target, weight, smoothing, ignore_index), loss)
+    return namespace(logits).asarray(loss.sum(dtype=np.float64)) if summed else loss
 
 
 def backward(logits: Array2, target: Array2 | IntArray1, scale: Any, *settings: Any) -> Array2:
@@ -100,6 +109,15 @@ def backward(logits: Array2, target: Array2 | IntArray1, scale: Any, *settings: 
     return grad
 
 
-def forward_and_backward(logits: Array2, target: Array2 | IntArray1, scale: Any, *settings: Any) -> tuple[Array2, Array2]:
+def forward_and_backward(
+    logits: Array2,
+    target: Array2 | IntArray1,
+    scale: Any,
+    weight: Any = None,
+    smoothing: float = 0.0,
+    ignore_index: int = NONE,
+    summed: bool = False,
+) -> tuple[Any, Array2]:
     """Both, in two launches."""
-    return forward(logits, target, *settings), backward(logits, target, scale, *settings)
+    settings = weight, smoothing, ignore_index
+    return forward(logits, target, *settings, summed), backward(logits, target, scale, *settings)

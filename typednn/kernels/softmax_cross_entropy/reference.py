@@ -4,23 +4,33 @@ loss = -q·log_softmax(logits)          gradient = scale·(softmax(logits)·Σ_j
 
 logits, q, loss (batch, classes); q is the target as probabilities, weighted and smoothed (`typednn.kernels.class_targets`). ``scale`` is
 the reduction's 1/alpha, a number or an array of rank 0. log_softmax(x) = z - log Σ exp z with z = x - max x. One exponential per element.
+``summed`` asks for Σ loss alone, a float64 of rank 0: of many classes, nearly all losses are 0.
 Source: "Deep Learning Implementation With Rust", eqs 34 and 42, chained.
 """
 
 from typing import Any
+
+import numpy as np
 
 from typednn.arrays import Array2, IntArray1, namespace
 from typednn.kernels.class_targets import NONE, probabilities
 from typednn.kernels.softmax.reference import forward as softmax
 
 
-def forward(logits: Array2, target: Array2 | IntArray1, weight: Any = None, smoothing: float = 0.0, ignore_index: int = NONE) -> Array2:
-    """The loss of each sample and class; 0 where q is 0, even for a logit of -inf."""
+def forward(
+    logits: Array2,
+    target: Array2 | IntArray1,
+    weight: Any = None,
+    smoothing: float = 0.0,
+    ignore_index: int = NONE,
+    summed: bool = False,
+) -> Any:
+    """The loss of each sample and class, or their sum; 0 where q is 0, even for a logit of -inf."""
     xp, q = namespace(logits), probabilities(logits, target, weight, smoothing, ignore_index)
     z = logits - logits.max(axis=1, keepdims=True)
     log_softmax = z - xp.log(xp.exp(z).sum(axis=1, keepdims=True))
-    loss: Array2 = xp.where(q == 0, 0, log_softmax) * -q
-    return loss
+    loss = xp.where(q == 0, 0, log_softmax) * -q
+    return xp.asarray(loss.sum(dtype=np.float64)) if summed else loss
 
 
 def backward(
@@ -33,8 +43,14 @@ def backward(
 
 
 def forward_and_backward(
-    logits: Array2, target: Array2 | IntArray1, scale: Any, weight: Any = None, smoothing: float = 0.0, ignore_index: int = NONE
-) -> tuple[Array2, Array2]:
+    logits: Array2,
+    target: Array2 | IntArray1,
+    scale: Any,
+    weight: Any = None,
+    smoothing: float = 0.0,
+    ignore_index: int = NONE,
+    summed: bool = False,
+) -> tuple[Any, Array2]:
     """Both, for engines that compute them in one pass."""
     settings = weight, smoothing, ignore_index
-    return forward(logits, target, *settings), backward(logits, target, scale, *settings)
+    return forward(logits, target, *settings, summed), backward(logits, target, scale, *settings)
