@@ -60,6 +60,34 @@ def test_few_tokens_of_a_large_vocabulary(sizes, shape, special, seed, dtype):
     np.testing.assert_array_equal(found, exact.astype(dtype))
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    sizes=st.sampled_from([(1, 1, None), (7, 5, 3), (1000, 35, None), (997, 3, 5), (400, 1, 0)]),
+    shape=st.tuples(st.integers(1, 4), st.sampled_from([1, 2, 64, 700])),
+    seed=seeds,
+    dtype=floats,
+)
+def test_added_to_another_derivative(sizes, shape, seed, dtype):
+    """G-L10: of rows that are rare and that are not, of tokens that are equal, padding, or outside."""
+    vocab, features, padding = sizes
+    next_grad, read = numbers(seed, *shape, features, dtype=dtype), tokens(seed, vocab + 2, *shape) - 1
+    before = numbers(seed + 1, vocab, features, dtype=dtype)
+    exact = before.astype(np.float64)
+    magnitudes = abs(exact)
+    for place in np.ndindex(read.shape):
+        row = min(max(read[place], 0), vocab - 1)
+        exact[row] += next_grad[place]
+        magnitudes[row] += abs(next_grad[place])
+    if padding is not None:
+        exact[padding] = 0
+    with counting() as ran:
+        dweight = before.copy()
+        embedding.add_backward(dweight, next_grad, read, padding)
+    rare = next_grad.size * cpu.RARE <= dweight.size
+    assert dict(ran) == {("embedding.add_backward", "rows" if rare else "halide"): 1}
+    assert (abs(dweight - exact) <= 2 * np.finfo(dtype).eps * magnitudes).all()
+
+
 def test_zeros_of_a_large_vocabulary_take_no_memory():
     """64 MB of them, of which a page for each token is written, 2 MB at most; many tokens are the kernel's."""
     next_grad, read = numbers(0, 2, 3, 64), tokens(0, 1 << 18, 2, 3)

@@ -78,6 +78,7 @@ CASES = [
     ("embedding.forward", (TOKENS, [5, 2]), {}),
     ("embedding.backward", ([2, 3, 2], TOKENS, 5), {}),
     ("embedding.backward", ([2, 3, 2], TOKENS, 5, 1), {}),
+    ("embedding.add_backward", ([5, 2], [2, 3, 2], TOKENS, 1), {}),
     ("recurrent.forward", ([3, 2, 4], [5, 4], [5, 5], [5], [5], None, "tanh"), {}),
     ("recurrent.forward", ([3, 2, 4], [5, 4], [5, 5], [5], [5], LABELS + 1, "relu"), {}),
     ("recurrent.forward", ([3, 3, 4], [15, 4], [15, 5], [15], [15], LABELS + 1, "gru"), {}),
@@ -223,6 +224,7 @@ WRITTEN = {
     "amsgrad.step": {0, 2, 3, 4},
     "lion.step": {0, 2},
     "ema.step": {0},
+    "embedding.add_backward": {0},
 }
 FUNCTIONS = {"softmax_cross_entropy.one_hot"}  # no ops
 
@@ -356,6 +358,7 @@ FLOPS = {
     "recurrent.backward": (([3, 2, 5], [3, 2, 4], [20, 4], [20, 5], [3, 3, 30], None, "lstm"), 4 * 3 * 2 * 20 * (4 + 5)),
     "recurrent.step": (([3, 4], [20, 4], [20, 5], None, None, None, None, "lstm"), 2 * 3 * 20 * (4 + 5)),
     "embedding.backward": (([2, 3, 2], TOKENS, 5), 12),
+    "embedding.add_backward": (([5, 2], [2, 3, 2], TOKENS), 12),
     "leaky_relu.backward": (([3, 4], [3, 4], 0.1), 2 * 12),
     "hardswish.forward": (([3, 4],), 3 * 12),
     "glu.forward": (([3, 4],), 5 * 6),

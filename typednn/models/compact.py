@@ -117,7 +117,7 @@ class CompactGPT2:
         self.vocab_size: int = model.vocab_size
         self.n_positions: int = model.n_positions
         self.wte: _Map = _Map(model.wte.weight, None, bits)
-        self.lm_head: _Map = self.wte if model.tie_word_embeddings else _Map(model.lm_head.weight, model.lm_head.bias, bits)
+        self.lm_head: _Map = self.wte if model.lm_head is None else _Map(model.lm_head.weight, model.lm_head.bias, bits)
         self.wpe: Any = to_numpy(model.wpe.weight).copy()
         self.ln_f: _Norm = _norm(model.ln_f)
         self.blocks: list[_Block] = []

@@ -6,7 +6,7 @@ wte      Embedding(vocab_size, n_embd)     what each token is       time x n_emb
 wpe      LearnedPositions(n_positions, n_embd)  and where           time x n_embd
 h        GPT2Block, n_layer times          below                    time x n_embd
 ln_f     LayerNorm                                                  time x n_embd
-lm_head  SequenceLinear, its weight is wte's own                    time x vocab_size
+lm_head  None: wte.attend, the scores are products with wte's rows  time x vocab_size
 
 block: y = x + attention(ln_1(x))       z = y + c_proj(gelu(c_fc(ln_2(y))))       4·n_embd features between c_fc and c_proj
 
@@ -128,14 +128,14 @@ class GPT2Block(Layer[Array3, Array3, GPT2BlockGrad, S]):
 @final
 @dataclass(frozen=True, slots=True)
 class GPT2Grad(Gradient):
-    """The gradients of the layers, under their names; tokens have none. An update adds lm_head's to wte's, whose weight both share."""
+    """The gradients of the layers, under their names; tokens have none. That of wte is of both its uses, where there is no lm_head."""
 
     input: None
     wte: EmbeddingGrad
     wpe: LearnedPositionsGrad
     h: RepeatGrad[Array3, GPT2BlockGrad]
     ln_f: ElementwiseGrad[Array3, LayerNormGrad]
-    lm_head: ElementwiseGrad[Array3, SequenceLinearGrad]
+    lm_head: ElementwiseGrad[Array3, SequenceLinearGrad] | None
 
 
 @final
@@ -178,22 +178,33 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         self.checkpointing: bool = flag("GPT2", "checkpointing", checkpointing)
         self.h: Repeat[Array3, GPT2BlockGrad] = Repeat(block, n_layer, checkpointing)
         self.ln_f: LayerNorm = LayerNorm(n_embd)
-        self.lm_head: SequenceLinear = SequenceLinear(n_embd, vocab_size, bias=not tie_word_embeddings, weight_init=rule, bias_init="zeros")
-        if self.tie_word_embeddings:
-            self.lm_head.tie(self.wte, weight="weight")
+        self.lm_head: SequenceLinear | None = None
+        if not self.tie_word_embeddings:
+            self.lm_head = SequenceLinear(n_embd, vocab_size, weight_init=rule, bias_init="zeros")
         if rng is not None:
             self.init(rng)
 
     def forward(self, x: Integer[IntArray2, "batch time"]) -> Float[Array3, "batch time {self.vocab_size}"]:
         features = self.drop.forward(self.wpe.forward(self.wte.forward(x)))
-        return self.lm_head.forward(self.ln_f.forward(self.h.forward(features)))
+        features = self.ln_f.forward(self.h.forward(features))
+        return self.wte.attend(features) if self.lm_head is None else self.lm_head.forward(features)
 
     def backward(self, next_grad: Float[Array3, "batch time {self.vocab_size}"]) -> GPT2Grad:
+        if self.lm_head is None:
+            dfeatures, dweight = self.wte.attend_backward(next_grad)
+            ln_f, h, wpe = self._backward(dfeatures)
+            return GPT2Grad(None, self.wte.backward_of_both(wpe.input, dweight), wpe, h, ln_f, None)
         lm_head = self.lm_head.backward(next_grad)
-        ln_f = self.ln_f.backward(lm_head.input)
-        h = self.h.backward(ln_f.input)
-        wpe = self.wpe.backward(self.drop.backward(h.input).input)
+        ln_f, h, wpe = self._backward(lm_head.input)
         return GPT2Grad(None, self.wte.backward(wpe.input), wpe, h, ln_f, lm_head)
+
+    def _backward(
+        self, next_grad: Float[Array3, "batch time {self.n_embd}"]
+    ) -> tuple[ElementwiseGrad[Array3, LayerNormGrad], RepeatGrad[Array3, GPT2BlockGrad], LearnedPositionsGrad]:
+        """The gradients of what lies between the embedding and the head."""
+        ln_f = self.ln_f.backward(next_grad)
+        h = self.h.backward(ln_f.input)
+        return ln_f, h, self.wpe.backward(self.drop.backward(h.input).input)
 
     def read(
         self, x: Integer[IntArray2, "batch time"], state: tuple[Cache, ...] = ()
@@ -210,7 +221,8 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
             assert isinstance(block, GPT2Block)
             y, cache = block.read(y, state[number_of_block] if state else None)
             caches.append(cache)
-        return self.lm_head.forward(self.ln_f.forward(last_step.forward(y, None))), tuple(caches)
+        last = self.ln_f.forward(last_step.forward(y, None))
+        return self.wte.attend(last) if self.lm_head is None else self.lm_head.forward(last), tuple(caches)
 
     def step(
         self, x: Integer[IntArray1, " batch"], state: tuple[Cache, ...] = ()

@@ -199,9 +199,11 @@ def without_inner_inputs(gradient: Any, cure: str) -> Any:
             return tuple(parts) if isinstance(part, tuple) else list(parts)
         if not isinstance(part, Gradient) or part.__inputs__ != ("input",):
             return part
-        return deferred(type(part), refuse, {name: stripped(getattr(part, name)) for name in _own_fields(type(part))})
+        kind: Any = type(part)
+        stripped_gradient: Gradient = deferred(kind, refuse, {name: stripped(getattr(part, name)) for name in _own_fields(kind)})
+        return stripped_gradient
 
-    return with_fields(gradient, {name: stripped(getattr(gradient, name)) for name in _own_fields(type(gradient))})
+    return with_fields(gradient, {name: stripped(getattr(gradient, name)) for name in _own_fields(gradient.__class__)})
 
 
 def with_fields(gradient: Any, changed: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from typednn.arrays import is_array, is_floating
 from typednn.backends import to_device, to_numpy
 from typednn.contracts.checks import array_hints, contract_of
-from typednn.errors import ArgumentError, CheckError, TypednnError, explain
+from typednn.errors import ArgumentError, CheckError, StateError, TypednnError, explain
 from typednn.module.fields import named_dtypes
 from typednn.module.module import Module
 
@@ -114,7 +114,7 @@ def locked(array: Any, device: str = "cpu") -> Any:
 
 
 def arrays_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every array inside a gradient, with its path, inputs included."""
+    """Every array inside a gradient, with its path, inputs included but for those that were not kept."""
     if hasattr(value, "shape"):
         yield path.removesuffix("."), value
     elif isinstance(value, Mapping):
@@ -125,7 +125,11 @@ def arrays_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from arrays_in(part, f"{path}{place}.")
     elif is_dataclass(value):
         for field in fields(value):
-            yield from arrays_in(getattr(value, field.name), f"{path}{field.name}.")
+            try:
+                part = getattr(value, field.name)
+            except StateError:
+                continue
+            yield from arrays_in(part, f"{path}{field.name}.")
 
 
 def bits(value: Any) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Embedding: a row of a matrix for each token."""
+"""Embedding: a row of a matrix for each token. ``add_backward`` adds the derivative to one by another use of the matrix."""
 
 # Lambdas take the arguments of the op.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -15,6 +15,14 @@ backward: Final = op(
     Engine("halide", cpu.backward, "next_grad", others={"tokens": "int64 int32 int16 uint8"}, plan=cpu.plan),
     flops=lambda next_grad, tokens, vocab, padding: next_grad.size,
 )
+add_backward: Final = op(
+    "embedding.add_backward",
+    reference.add_backward,
+    Engine("rows", cpu.add_backward_of_rare, "dweight next_grad", others={"tokens": "int64 int32 int16 uint8"}, sizes=cpu.is_rare_in),
+    Engine("halide", cpu.add_backward, "dweight next_grad", others={"tokens": "int64 int32 int16 uint8"}, plan=cpu.plan_add),
+    flops=lambda dweight, next_grad, tokens, padding: next_grad.size,
+    writes="dweight",
+)
 forward: Final = op(
     "embedding.forward",
     reference.forward,
@@ -23,4 +31,4 @@ forward: Final = op(
     backward=backward,
 )
 
-__all__ = ["backward", "forward"]
+__all__ = ["add_backward", "backward", "forward"]

@@ -36,6 +36,19 @@ def backward_of_rare(next_grad: Array3, tokens: IntArray2, vocab: int, padding: 
     return dweight
 
 
+def is_rare_in(dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int | None = None) -> bool:
+    """Whether few rows are added to."""
+    return next_grad.size * RARE <= dweight.size
+
+
+def add_backward_of_rare(dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int | None = None) -> None:
+    """Add to the rows that have tokens, and read no other."""
+    present, places = np.unique(tokens.clip(0, len(dweight) - 1), return_inverse=True)
+    dweight[present] += reference.backward(next_grad, places.reshape(tokens.shape), len(present))
+    if padding is not None:
+        dweight[padding] = 0
+
+
 def plan(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | None = None) -> Kernel | None:
     """The kernel of `backward`."""
     return _backward[vocab, next_grad.shape[2], padding, next_grad.dtype]
@@ -47,6 +60,18 @@ def backward(planned: Kernel, next_grad: Array3, tokens: IntArray2, vocab: int, 
     dweight: Array2 = empty((vocab, features), next_grad.dtype)
     planned.call(next_grad.reshape(-1, features), tokens.reshape(-1).astype(np.int64, copy=False), dweight)
     return dweight
+
+
+def plan_add(dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int | None = None) -> Kernel | None:
+    """The kernel of `backward`, whose result is added."""
+    return plan(next_grad, tokens, len(dweight), padding)
+
+
+def add_backward(planned: Kernel, dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int | None = None) -> None:
+    """Add what `backward` gives."""
+    dweight += backward(planned, next_grad, tokens, len(dweight), padding)
+    if padding is not None:
+        dweight[padding] = 0
 
 
 def _build(hl: Any, cpu: Cpu, dy: Any, tokens: Any, vocab: int, features: int, padding: int | None) -> Any:

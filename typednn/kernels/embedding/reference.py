@@ -29,5 +29,13 @@ def backward(next_grad: Array3, tokens: IntArray2, vocab: int, padding: int | No
     return dweight
 
 
+def add_backward(dweight: Array2, next_grad: Array3, tokens: IntArray2, padding: int | None = None) -> tuple[Array2]:
+    """dweight + `backward`; 0 in row ``padding``."""
+    total: Array2 = dweight + backward(next_grad, tokens, dweight.shape[0])
+    if padding is not None:
+        total[padding] = 0
+    return (total,)
+
+
 def _inside(tokens: Any, vocab: int) -> Any:
     return namespace(tokens).clip(tokens, 0, vocab - 1).astype("int64")
