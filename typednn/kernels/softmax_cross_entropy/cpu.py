@@ -15,7 +15,7 @@ from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.class_targets import NONE
 from typednn.kernels.softmax.cpu import LEAST_FEATURES, by_rows, exponentials, total
 
-PIECE = 1 << 21  # numbers of the rows that are computed at a time, where not all are kept
+PIECE = 1 << 19  # numbers of the rows that are computed at a time, where not all are kept
 
 Planned = tuple[Kernel, tuple[Any, ...]]
 
