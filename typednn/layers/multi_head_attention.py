@@ -138,8 +138,7 @@ class MultiHeadAttention(Layer[Array3, Array3, MultiHeadAttentionGrad, S], Incre
         """What `forward` gives in eval at the positions behind those of ``state``, and the state after them. Keeps nothing."""
         if not self.causal:
             raise ArgumentError(explain(f"{self.label()}.read", "needs causal=True: no later position is known", "causal=False"), "causal")
-        past = 0 if state is None else state.length
-        q, k, v = projections.projected(x, x, *projections.of_layer(self), self.num_heads, self.rotary, past)
+        q, k, v = projections.projected_together(self, x, 0 if state is None else state.length)
         y, after = cache.read(q, k, v, state)
         return projections.mapped(y, self.out_proj_weight, self.out_proj_bias, x.shape), after
 

@@ -52,6 +52,16 @@ def projected(
     return (rotate(q, first=first), rotate(k, first=first), v) if rotary else (q, k, v)
 
 
+def projected_together(layer: Any, x: Array3, first: int) -> tuple[Any, Any, Any]:
+    """`projected` of ``x`` alone, by one product with a ``layer``'s packed weights: less time for few positions; the parts are copied."""
+    if layer.in_proj_weight is None:
+        return projected(x, x, *of_layer(layer), layer.num_heads, layer.rotary, first)
+    whole = mapped(x, layer.in_proj_weight, layer.in_proj_bias, (*x.shape[:2], 3 * layer.embed_dim))
+    by_heads = *x.shape[:2], layer.num_heads, layer.embed_dim // layer.num_heads
+    q, k, v = (reshape(part, by_heads) for part in split(2, whole, (layer.embed_dim,) * 3))
+    return (rotate(q, first=first), rotate(k, first=first), v) if layer.rotary else (q, k, v)
+
+
 def projected_backward(
     derivatives: tuple[Any, Any, Any], x: Array3, memory: Array3 | None, weights: Sequence[Array2], rotary: bool
 ) -> tuple[Sequence[Array2], Array1, Array3, Array3 | None]:
