@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -207,54 +208,61 @@ def lstm() -> dict[str, Contestant]:
 
 
 class Attended:
-    """typednn's op: q, k, v (batch, time, heads, features)."""
+    """typednn's op: q, k, v (batch, time, heads, features). Results are compared without dropout, as each library draws its own."""
 
-    def __init__(self, q: Any, k: Any, v: Any, next_grad: Any) -> None:
-        self.arrays, self.next_grad = (q, k, v), next_grad
+    def __init__(self, q: Any, k: Any, v: Any, next_grad: Any, dropout: float = 0.0) -> None:
+        self.arrays, self.next_grad, self.dropout = (q, k, v), next_grad, dropout
 
     def run(self) -> tuple[Any, Any]:
+        return self._run((self.dropout, 1, 0) if self.dropout else None)
+
+    def _run(self, dropout: Any) -> tuple[Any, Any]:
         from typednn.kernels import attention
 
-        y, log_sums = attention.forward(*self.arrays, None, True)
-        return y, attention.backward(self.next_grad, *self.arrays, None, y, log_sums, True)
+        y, log_sums = attention.forward(*self.arrays, None, True, dropout)
+        return y, attention.backward(self.next_grad, *self.arrays, None, y, log_sums, True, dropout)
 
     def results(self) -> dict[str, Any]:
-        y, derivatives = self.run()
+        y, derivatives = self._run(None)
         return {"y": y} | dict(zip(("dq", "dk", "dv"), derivatives, strict=True))
 
 
 class TorchAttended:
     """PyTorch's scaled_dot_product_attention; heads before time, as views of the same layout or as arrays of their own."""
 
-    def __init__(self, *arrays: Any, contiguous: bool) -> None:
+    def __init__(self, *arrays: Any, contiguous: bool, dropout: float = 0.0) -> None:
         import torch
 
+        self.dropout = dropout
         moved = [torch.tensor(array).permute(0, 2, 1, 3) for array in arrays]
         *inputs, self.next_grad = [array.contiguous() for array in moved] if contiguous else moved
         self.inputs = [tensor.requires_grad_() for tensor in inputs]
 
     def run(self) -> Any:
+        return self._run(self.dropout)
+
+    def _run(self, dropout: float) -> Any:
         from torch.nn.functional import scaled_dot_product_attention
 
         for tensor in self.inputs:
             tensor.grad = None
-        output = scaled_dot_product_attention(*self.inputs, is_causal=True)
+        output = scaled_dot_product_attention(*self.inputs, is_causal=True, dropout_p=dropout)
         output.backward(self.next_grad)
         return output
 
     def results(self) -> dict[str, Any]:
-        y = self.run().detach()
+        y = self._run(0.0).detach()
         tensors = {"y": y} | dict(zip(("dq", "dk", "dv"), (tensor.grad for tensor in self.inputs), strict=True))
         return {name: tensor.permute(0, 2, 1, 3).numpy() for name, tensor in tensors.items()}
 
 
-def attention(time: int = 512) -> dict[str, Contestant]:
+def attention(time: int = 512, dropout: float = 0.0) -> dict[str, Contestant]:
     """4 sequences of 512 positions, 8 heads of 64 features, causal."""
     arrays = [numbers(4, time, 8, 64, seed=seed) for seed in range(4)]
     return {
-        "typednn": Attended(*arrays),
-        "torch": TorchAttended(*arrays, contiguous=True),
-        "torch-strided": TorchAttended(*arrays, contiguous=False),
+        "typednn": Attended(*arrays, dropout=dropout),
+        "torch": TorchAttended(*arrays, contiguous=True, dropout=dropout),
+        "torch-strided": TorchAttended(*arrays, contiguous=False, dropout=dropout),
     }
 
 
@@ -352,4 +360,5 @@ WORKS: dict[str, Callable[[], dict[str, Contestant]]] = {
     "depthwise": depthwise,
     "lstm": lstm,
     "attention": attention,
+    "attention_dropout": partial(attention, dropout=0.1),
 }

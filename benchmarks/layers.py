@@ -52,6 +52,7 @@ GOALS: dict[str, Goal] = {
     "depthwise": Goal(0.8, 1.0),
     "lstm": Goal(0.5, 0.8),
     "attention": Goal(0.7, 1.0, memory=0.5),
+    "attention_dropout": Goal(0.7, 1.0),
 }
 
 

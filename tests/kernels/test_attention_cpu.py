@@ -90,6 +90,56 @@ def test_forward_and_backward(features, axes_of_mask, causal, dtype, batch, time
     agree("attention.backward", attention.backward, next_grad, q, k, v, mask, y, log_sums, causal, magnitude=error_backward, ulps=1)
 
 
+@each
+@settings(max_examples=12, deadline=None)
+@given(
+    batch=st.integers(1, 3),
+    time=lengths,
+    memory=lengths,
+    heads=st.integers(1, 3),
+    p=st.sampled_from([0.0, 0.1, 0.5, 0.9]),
+    key=st.integers(0, 2**64 - 1),
+    drawn=st.integers(0, 2**40),
+    seed=seeds,
+)
+def test_dropout(features, axes_of_mask, causal, dtype, batch, time, memory, heads, p, key, drawn, seed):
+    """The kernel draws the reference's bits, forward and backward."""
+    q, k, v, mask, next_grad = arrays(seed, batch, time, memory, heads, features, axes_of_mask, dtype)
+    dropout = p, key, drawn
+
+    def larger(found):
+        return lambda *arguments: tuple(each / (1 - p) for each in found(*arguments[:-1]))
+
+    with counting() as counts:
+        y, log_sums = agree("attention.forward", attention.forward, q, k, v, mask, causal, dropout, magnitude=larger(error), ulps=1)
+        given = next_grad, q, k, v, mask, y, log_sums, causal, dropout
+        agree("attention.backward", attention.backward, *given, magnitude=larger(error_backward), ulps=1)
+    assert counts["attention.forward", "halide"]
+    assert counts["attention.backward", "halide"]
+
+
+def test_dropout_of_one_weight_after_another():
+    """Values that are a unit matrix make y the weights: those that are 0 are the reference's, in the 65 keys around a block of bits."""
+    q, k, _, _, _ = arrays(0, 1, 65, 65, 1, 72, 0, np.float32)
+    v = np.eye(65, 72, dtype=np.float32).reshape(1, 65, 1, 72)
+    both, dropout = (attention.forward, by_reference(attention.forward)), (0.5, 2**63 + 5, 2**31 + 1)
+    found, wanted = (forward(q, k, v, None, False, dropout)[0] for forward in both)
+    np.testing.assert_array_equal(found == 0, wanted == 0)
+    assert 0.4 < (found[..., :65] == 0).mean() < 0.6
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+def test_dropout_that_meets_special_numbers(special):
+    q, k, v, mask, next_grad = arrays(0, 1, 20, 20, 1, 8, 0, np.float32)
+    bad = v.copy()
+    bad[0, 7, 0, 3] = special
+    dropout = 0.5, 1, 2
+    y, log_sums = agree("attention.forward", attention.forward, q, k, bad, mask, True, dropout, magnitude=lambda *_: 100.0)
+    assert np.isfinite(y[..., 3]).any()
+    given = next_grad, q, k, bad, mask, y, log_sums, True, dropout
+    agree("attention.backward", attention.backward, *given, magnitude=lambda *_: 100.0)
+
+
 @pytest.mark.parametrize(("features", "dtype"), [(8, np.float32), (40, np.float32), (64, np.float32), (24, np.float64)])
 @settings(max_examples=12, deadline=None)
 @given(batch=st.integers(1, 3), memory=lengths, heads=st.integers(1, 3), seed=seeds, size=st.sampled_from([1.0, 30.0]))
@@ -152,9 +202,9 @@ def test_what_is_not_attended_to_changes_nothing(special):
 
 @pytest.mark.parametrize(
     ("time", "features", "dropout", "engine"),
-    [(16, 8, None, "halide"), (15, 8, None, "reference"), (16, 6, None, "reference"), (16, 8, (0.5, 1, 0), "reference")],
+    [(16, 8, None, "halide"), (15, 8, None, "reference"), (16, 6, None, "reference"), (16, 8, (1.0, 1, 0), "reference")],
 )
-def test_few_queries_other_features_and_dropout_are_left_to_the_reference(monkeypatch, time, features, dropout, engine):
+def test_few_queries_other_features_and_nothing_kept_are_left_to_the_reference(monkeypatch, time, features, dropout, engine):
     monkeypatch.setattr(cpu, "QUERIES", 16)
     q, k, v, mask, next_grad = arrays(0, 1, time, 20, 1, features, 0, np.float32)
     with counting() as counts:
@@ -163,5 +213,6 @@ def test_few_queries_other_features_and_dropout_are_left_to_the_reference(monkey
 
 
 def test_on_every_target(tmp_path):
-    for kernel in (*cpu._kernels[8, 0, True, np.dtype(np.float32)], cpu._of_one_query[40, np.dtype(np.float32)]):
+    float32 = np.dtype(np.float32)
+    for kernel in (*cpu._kernels[8, 0, True, float32], *cpu._kernels[8, 0, True, float32, True], cpu._of_one_query[40, float32]):
         on_every_target(kernel, tmp_path, extent=7)

@@ -146,7 +146,7 @@ def every_target(kernel: Kernel, arguments: Sequence[Any], shapes: Sequence[tupl
 
 
 def on_every_target(kernel: Kernel, folder: Path, extent: int = 3, least: float = -1.0) -> None:
-    """`every_target` with random arguments from ``least`` to 1, bytes up to 3, and ``extent`` for every extent that a call brings."""
+    """`every_target` with random arguments from ``least`` to 1, bytes up to 3, integers of 2³⁰, ``extent`` for every extent of a call."""
     rng = np.random.default_rng(0)
 
     def shape(argument: Array) -> tuple[Any, ...]:
@@ -154,7 +154,7 @@ def on_every_target(kernel: Kernel, folder: Path, extent: int = 3, least: float 
 
     def drawn(argument: Argument) -> Any:
         if not isinstance(argument, Array):
-            return 0.25
+            return 1 << 30 if argument.dtype == "int32" else 0.25
         sizes, dtype = shape(argument)
         return rng.integers(0, 4, sizes).astype(dtype) if dtype == "uint8" else rng.uniform(least, 1, sizes).astype(dtype)
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from typednn.engines import Cpu, type_of
+from typednn.kernels.dropout.cpu import philox
+from typednn.kernels.dropout.reference import LANES
 from typednn.kernels.elementwise import constant
 
 ROWS = 6  # queries of which products are kept in registers at a time, with a tile of keys
@@ -95,6 +97,28 @@ class Blocks:
             attended = attended & mask[(hl.min(j, self.memory - 1), *row, self.b)]
         score = products[self.lane, tile, self.i, block, self.h, self.b] * constant(hl, self.zero, self.features**-0.5)
         return hl.select(attended, score, self.lowest)
+
+    def dropped(self, numbers: Sequence[Any], tile: Any, block: Any) -> tuple[Any, Any]:
+        """What a weight is multiplied by, 0 or 1/(1 - p), and the Func of the words of Philox that say so.
+
+        ``numbers``: 1/(1 - p), the least word that keeps, two words of the key, and how many masks were drawn. The words are of a tile,
+        or of the 64 keys that it is a part of.
+        """
+        hl, words, counter = self.hl, self.func("words"), self.hl.Var("counter")
+        scale, least, *key = numbers
+        least, *key, drawn = (hl.reinterpret(hl.UInt(32), number) for number in (least, *key))
+        first, matrix = self.tile * self.keys / (4 * LANES) * LANES, self.b * self.q.dim(1).extent() + self.h
+        places = (hl.cast(hl.UInt(32), each) for each in (first + counter, self.query(self.i, self.block), matrix))
+        words[(counter, *self.of_scores[1:])] = hl.Tuple(list(philox(hl, (*places, drawn), (key[0], key[1]))))
+        words.bound_extent(counter, LANES)
+        # Key number 16·w + l of 64 has word w of counter l.
+        start, counter_of = tile * self.keys % (4 * LANES), self.lane % LANES
+        word = start / LANES + self.lane / LANES
+        if self.keys < LANES:
+            counter_of = tile % (LANES // self.keys) * self.keys + self.lane
+        found = [words[(counter_of, tile, self.i, block, self.h, self.b)][number] for number in range(4)]
+        bits = hl.select(word == 0, found[0], word == 1, found[1], word == 2, found[2], found[3])
+        return hl.select(bits >= least, scale, self.zero), words
 
     def by_tiles(self, stage: Any, *over: Any) -> Any:
         """A stage that reads `products`: some rows at a time, in registers, for each tile ``over``; gives the loop over rows."""

@@ -1,7 +1,8 @@
 """Attention for NumPy's arrays, by two kernels in Halide (`schedules`), and a third for one query (`single`).
 
 A kernel multiplies by the weight 0 of what is not attended to, which leaves NaN and infinity in. They then show in its results, which are
-thrown away: the reference computes them again. The look for them takes a hundredth of the kernel's time. Dropout is left to the reference.
+thrown away: the reference computes them again. The look for them takes a hundredth of the kernel's time. With dropout a kernel computes the
+reference's bits where it needs them, so nothing of time × memory is written.
 """
 
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from typednn.arrays import AnyBoolArray, Array3, Array4
-from typednn.engines import Array, Kernel, empty, kernel, specialised
+from typednn.engines import Array, Kernel, Scalar, empty, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.attention import reference, schedules, single
 from typednn.kernels.attention.reference import Drawn
+from typednn.kernels.dropout.cpu import signed
+from typednn.kernels.dropout.reference import WORD, least_kept, words
 
 QUERIES = 16  # fewer, but not one, are left to the reference, which takes less time: a kernel computes a whole block
 VECTOR = 8  # heads whose features are no multiple of it are left to the reference: whole vectors lie along them
@@ -20,13 +23,17 @@ _MASKS = {0: (), 2: ("batch", "memory"), 3: ("batch", "time", "memory")}
 
 
 @specialised("attention", "numbers of features in a head")
-def _kernels(features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32) -> tuple[Kernel, Kernel] | None:
+def _kernels(
+    features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32, dropout: bool = False
+) -> tuple[Kernel, Kernel] | None:
     """Forward and backward."""
     if features % VECTOR:
         return None
     queries, keys = Array("batch", "time", "heads", features), Array("batch", "memory", "heads", features)
-    log_sums, options = Array("batch", "heads", "time"), {"features": features, "causal": causal}
-    mask = (Array(*_MASKS[axes_of_mask], dtype="bool"),) if axes_of_mask else ()
+    log_sums, options = Array("batch", "heads", "time"), {"features": features, "causal": causal, "masked": axes_of_mask > 0}
+    mask: tuple[Any, ...] = (Array(*_MASKS[axes_of_mask], dtype="bool"),) if axes_of_mask else ()
+    if dropout:
+        mask += (Scalar(), *[Scalar("int32")] * 4)
     return (
         kernel(
             "attention.forward",
@@ -57,7 +64,18 @@ def _of_one_query(features: int, dtype: Any = FLOAT32) -> Kernel | None:
 
 
 def _planned(q: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> tuple[Kernel, Kernel] | None:
-    return None if q.shape[1] < QUERIES or dropout is not None else _kernels[q.shape[3], 0 if mask is None else mask.ndim, causal, q.dtype]
+    if q.shape[1] < QUERIES or (dropout is not None and least_kept(dropout[0]) > WORD):
+        return None
+    return _kernels[q.shape[3], 0 if mask is None else mask.ndim, causal, q.dtype, dropout is not None]
+
+
+def _others(mask: AnyBoolArray | None, dropout: Drawn | None) -> tuple[Any, ...]:
+    """What a kernel reads beside arrays of numbers."""
+    arrays = () if mask is None else (mask,)
+    if dropout is None:
+        return arrays
+    p, key, drawn = dropout
+    return *arrays, 1 / (1 - p), *map(signed, (least_kept(p), *words(key), words(drawn)[0]))
 
 
 def plan(q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None) -> Kernel | None:
@@ -85,12 +103,12 @@ def plan_backward(
 
 
 def forward(
-    planned: Kernel, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: None
+    planned: Kernel, q: Array4, k: Array4, v: Array4, mask: AnyBoolArray | None, causal: bool, dropout: Drawn | None
 ) -> tuple[Array4, Array3]:
     """y and log_sums."""
     y, log_sums = empty(q.shape, q.dtype), empty((q.shape[0], q.shape[2], q.shape[1]), q.dtype)
-    planned.call(q, k, v, *(() if mask is None else (mask,)), y, log_sums)
-    return (y, log_sums) if np.isfinite(y).all() else reference.forward(q, k, v, mask, causal)
+    planned.call(q, k, v, *_others(mask, dropout), y, log_sums)
+    return (y, log_sums) if np.isfinite(y).all() else reference.forward(q, k, v, mask, causal, dropout)
 
 
 def backward(
@@ -103,11 +121,11 @@ def backward(
     y: Array4,
     log_sums: Array3,
     causal: bool,
-    dropout: None,
+    dropout: Drawn | None,
 ) -> tuple[Array4, Array4, Array4]:
     """(dq, dk, dv), from what `forward` gave."""
     dq, dk, dv = (empty(x.shape, x.dtype) for x in (q, k, v))
-    planned.call(next_grad, q, k, v, y, log_sums, *(() if mask is None else (mask,)), dq, dk, dv)
+    planned.call(next_grad, q, k, v, y, log_sums, *_others(mask, dropout), dq, dk, dv)
     if all(np.isfinite(slope).all() for slope in (dq, dk, dv)):
         return dq, dk, dv
-    return reference.backward(next_grad, q, k, v, mask, y, log_sums, causal)
+    return reference.backward(next_grad, q, k, v, mask, y, log_sums, causal, dropout)

@@ -8,16 +8,19 @@ turns Halide would write all inner loops out again, which takes three times as l
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from typednn.engines import Cpu
 from typednn.kernels.attention.blocks import COLUMNS, ROWS, Blocks
+from typednn.kernels.dropout.reference import LANES
 from typednn.kernels.elementwise import constant, decay
 
 
-def forward(hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *mask: Any, features: int, causal: bool) -> list[Any]:
-    """y[f, h, t, b] and log_sums[t, h, b]."""
-    a = Blocks(hl, cpu, "forward", q, k, mask, features, causal)
+def forward(hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *others: Any, features: int, causal: bool, masked: bool) -> list[Any]:
+    """y[f, h, t, b] and log_sums[t, h, b]; ``others`` are a mask, where there is one, and the numbers of dropout."""
+    a = Blocks(hl, cpu, "forward", q, k, others[:masked], features, causal)
+    dropout = others[masked:]
     (lane, _, i, block, h, b), f = a.of_scores, a.f
     keys = a.packed("keys", k)
     products = a.products("products", q, keys)
@@ -39,8 +42,9 @@ def forward(hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *mask: Any, features: int
     if causal:
         terms.where(a.meets(terms.y, block))
     value = v[f, h, hl.unsafe_promise_clamped(j, 0, a.memory - 1), b]
+    used = _after_dropout(a, weights, dropout) if dropout else weights
     sums[f, i, block, h, b] = a.zero
-    sums[f, i, block, h, b] += weights[terms.x, terms.y, i, block, h, b] * value
+    sums[f, i, block, h, b] += used[terms.x, terms.y, i, block, h, b] * value
     nothing = total[a.of_rows] == 0
     means[f, i, block, h, b] = sums[f, i, block, h, b] / hl.select(nothing, hl.cast(a.real, 1), total[a.of_rows])
 
@@ -58,22 +62,39 @@ def forward(hl: Any, cpu: Cpu, q: Any, k: Any, v: Any, *mask: Any, features: int
     keys.compute_at(y, head)
     products.compute_at(scores, a.by_tiles(scores.update(), n))
     a.along_keys(weights.update().reorder(lane, m, i))
-    for each in (scores, top, weights, means, largest, total):
+    for each in (scores, top, weights, used, means, largest, total):
         each.compute_at(y, piece)
     a.sums(sums, means, i, ROWS, (terms.x, terms.y))
     return [y, log_sums]
 
 
+def _after_dropout(a: Blocks, weights: Any, dropout: Sequence[Any]) -> Any:
+    """The weights, of which some are 0 and the others larger."""
+    used, n = a.func("used"), a.tiles_of(a.block)
+    at = (a.lane, n, a.i, a.block, a.h, a.b)
+    factor, words = a.dropped(dropout, n, a.block)
+    used[a.of_scores] = a.hl.undef(a.real)
+    used[at] = weights[at] * factor
+    a.along_keys(used.update().reorder(a.lane, n, a.i))
+    _of_words(a, words, used, n)
+    return used
+
+
+def _of_words(a: Blocks, words: Any, stage: Any, loop: Any) -> None:
+    words.compute_at(stage, loop).store_in(a.stack).vectorize(words.args()[0], LANES)
+
+
 def backward(
-    hl: Any, cpu: Cpu, dy: Any, q: Any, k: Any, v: Any, y: Any, log_sums: Any, *mask: Any, features: int, causal: bool
+    hl: Any, cpu: Cpu, dy: Any, q: Any, k: Any, v: Any, y: Any, log_sums: Any, *others: Any, features: int, causal: bool, masked: bool
 ) -> list[Any]:
     """dq[f, h, t, b], and dk and dv[f, h, j, b]. A tile's scores with a block are computed once, for all three."""
-    a = Blocks(hl, cpu, "backward", q, k, mask, features, causal)
+    a = Blocks(hl, cpu, "backward", q, k, others[:masked], features, causal)
     (lane, tile, i, block, h, b), f, place, which = a.of_scores, a.f, hl.Var("place"), hl.Var("which")
     keys, values = a.packed("keys", k), a.packed("values", v)
     of_scores, of_weights, mean = a.products("products", q, keys), a.products("dweights", dy, values), _mean(a, dy, y)
-    both = a.func("both")  # weights and derivatives by scores
-    both[a.of_scores] = _weight_and_dscore(a, of_scores, of_weights, mean, log_sums, tile, block)
+    both = a.func("both")  # weights, after dropout, and derivatives by scores
+    factor, words = a.dropped(others[masked:], tile, block) if others[masked:] else (1, None)
+    both[a.of_scores] = _weight_and_dscore(a, of_scores, of_weights, mean, log_sums, tile, block, factor)
 
     queries, places = hl.RDom([(0, a.rows)]), hl.RDom([(0, a.keys)])
     t, j = block * a.rows + queries.x, tile * a.keys + places.x
@@ -117,6 +138,8 @@ def backward(
     rows = a.by_tiles(both)
     of_scores.compute_at(both, rows)
     of_weights.compute_at(both, rows)
+    if words is not None:
+        _of_words(a, words, both, rows)
     return outputs
 
 
@@ -131,12 +154,14 @@ def _gain(a: Blocks, name: str, place: Any, count: int, term: Any, over: Any) ->
     return gain
 
 
-def _weight_and_dscore(a: Blocks, of_scores: Any, of_weights: Any, mean: Any, log_sums: Any, tile: Any, block: Any) -> tuple[Any, Any]:
-    """A weight, and the derivative by the product of its query and key."""
+def _weight_and_dscore(
+    a: Blocks, of_scores: Any, of_weights: Any, mean: Any, log_sums: Any, tile: Any, block: Any, factor: Any
+) -> tuple[Any, Any]:
+    """A weight times ``factor``, and the derivative by the product of its query and key."""
     at = (a.lane, tile, a.i, block, a.h, a.b)
     weight = decay(a.hl, a.score(of_scores.func, tile, block) - log_sums[a.query(a.i, block), a.h, a.b])
     scale = constant(a.hl, a.zero, a.features**-0.5)
-    return weight, weight * (of_weights.func[at] - mean[a.i, block, a.h, a.b]) * scale
+    return weight * factor, weight * (of_weights.func[at] * factor - mean[a.i, block, a.h, a.b]) * scale
 
 
 def _mean(a: Blocks, dy: Any, y: Any) -> Any:

@@ -13,7 +13,7 @@ X = TypeVar("X", bound=AnyArray)
 _BLOCK = 4 * LANES  # numbers of as many counters as there are lanes
 
 
-def _philox(hl: Any, counter: tuple[Any, ...], key: tuple[Any, Any]) -> tuple[Any, ...]:
+def philox(hl: Any, counter: tuple[Any, ...], key: tuple[Any, Any]) -> tuple[Any, ...]:
     """Philox 4x32-10 of unsigned integers of 32 bits."""
 
     def product(x: Any, multiplier: int) -> tuple[Any, Any]:
@@ -36,7 +36,7 @@ def _build(hl: Any, cpu: Cpu, x: Any, scale: Any, least: Any, key: Any, key_high
         return hl.reinterpret(hl.UInt(32), number)
 
     counter = hl.cast(hl.UInt(32), block * LANES + lane), hl.u32(0), unsigned(drawn), unsigned(drawn_high)
-    words_of[lane, block] = hl.Tuple(list(_philox(hl, counter, (unsigned(key), unsigned(key_high)))))
+    words_of[lane, block] = hl.Tuple(list(philox(hl, counter, (unsigned(key), unsigned(key_high)))))
     at, place = i / _BLOCK, i % _BLOCK
     found = [words_of[place % LANES, at][number] for number in range(4)]
     which = place / LANES
@@ -54,7 +54,7 @@ _kernels = {
 }
 
 
-def _signed(word: int) -> int:
+def signed(word: int) -> int:
     """32 bits as the integer with a sign that they are."""
     return word - (1 << 32) if word >> 31 else word
 
@@ -67,6 +67,6 @@ def sizes(x: AnyArray, p: float, key: int, drawn: int, whole: bool) -> bool:
 def dropout(x: X, p: float, key: int, drawn: int, whole: bool) -> X:
     """y, shaped like x."""
     y: X = empty(x.shape, x.dtype)
-    integers = [_signed(word) for word in (least_kept(p), *words(key), *words(drawn))]
+    integers = [signed(word) for word in (least_kept(p), *words(key), *words(drawn))]
     _kernels[x.dtype].call(x, 1 / (1 - p), *integers, y)
     return y
