@@ -109,6 +109,22 @@ def test_the_report(text: str, tmp_path: Path) -> None:
     assert "&#x27;loss&#x27; must be a finite number from 0" in write_report(tmp_path / "run").read_text()
 
 
+def test_a_text_by_heart(tmp_path: Path) -> None:
+    """Z-D10: nina's settings, on the first part of Tiny Shakespeare with a small model; docs/models.md has the whole."""
+    place = find("tinyshakespeare")
+    if place is None:
+        pytest.skip("needs tinyshakespeare in TYPEDNN_DATA, or in ../shared/data")
+    (tmp_path / "text.txt").write_text((place / "input.txt").read_text()[:6000])
+    sizes = {"n_positions": 16, "n_embd": 64, "n_layer": 2, "n_head": 4, "tie_word_embeddings": False, "initial": "he"}
+    small = replace(PRESETS["nina"], model=partial(gpt2, **sizes)).changed({"epochs": 16, "batch_size": 4})
+    result = train(small, str(tmp_path / "text.txt"), run=tmp_path / "run", progress=False)
+    losses = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    first = next(line["loss"] for line in losses if line["kind"] == "step")
+    _, vocabulary = language_model(tmp_path / "run")
+    assert np.log(len(vocabulary)) < first < np.log(len(vocabulary)) + 1  # He's initial values are not small
+    assert result.history.epochs[-1].loss < 0.9
+
+
 def test_ignored_targets_do_not_count() -> None:
     scores = np.log(np.array([[[0.5, 0.25, 0.25], [0.1, 0.8, 0.1]]], np.float32))
     report = Language().measured([(scores, np.array([[1, -100]]))])

@@ -23,9 +23,7 @@ _MASKS = {0: (), 2: ("batch", "memory"), 3: ("batch", "time", "memory")}
 
 
 @specialised("attention", "numbers of features in a head")
-def _kernels(
-    features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32, dropout: bool = False
-) -> tuple[Kernel, Kernel] | None:
+def _kernels(features: int, axes_of_mask: int, causal: bool, dtype: Any = FLOAT32, dropout: bool = False) -> tuple[Kernel, Kernel] | None:
     """Forward and backward."""
     if features % VECTOR:
         return None
