@@ -210,7 +210,7 @@ def lstm() -> dict[str, Contestant]:
 class Attended:
     """typednn's op: q, k, v (batch, time, heads, features). Results are compared without dropout, as each library draws its own."""
 
-    def __init__(self, q: Any, k: Any, v: Any, next_grad: Any, dropout: float = 0.0) -> None:
+    def __init__(self, q: Any, k: Any, v: Any, next_grad: Any, *, dropout: float = 0.0) -> None:
         self.arrays, self.next_grad, self.dropout = (q, k, v), next_grad, dropout
 
     def run(self) -> tuple[Any, Any]:
