@@ -101,6 +101,8 @@ def test_the_reference(batch: int, in_features: int, out_features: int, bits: in
 @example(batch=1, in_features=1, out_features=1, bits=8, biased=True, seed=0)
 @example(batch=1, in_features=1025, out_features=513, bits=16, biased=False, seed=0)
 @example(batch=9, in_features=130, out_features=2049, bits=8, biased=True, seed=0)
+@example(batch=8, in_features=130, out_features=2049, bits=16, biased=True, seed=0)
+@example(batch=3, in_features=33, out_features=8001, bits=8, biased=False, seed=0)
 def test_the_kernel(batch: int, in_features: int, out_features: int, bits: int, biased: bool, seed: int) -> None:
     arguments = case(batch, in_features, out_features, bits, biased, seed)
     before = [None if each is None else each.copy() for each in arguments]
@@ -131,11 +133,12 @@ def test_other_arrays_are_left_to_the_reference() -> None:
 
 
 @pytest.mark.skipif(not available(), reason="Halide is not installed")
+@pytest.mark.parametrize("streamed", [True, False])
 @pytest.mark.parametrize("bits", [16, 8])
 @pytest.mark.parametrize(("in_features", "out_features"), [(33, 17), (1100, 40)])
-def test_on_every_target(bits: int, in_features: int, out_features: int, tmp_path: Any) -> None:
+def test_on_every_target(bits: int, in_features: int, out_features: int, streamed: bool, tmp_path: Any) -> None:
     x, weight, scale, bias = case(3, in_features, out_features, bits, True, 0)
     given_arrays = [each for each in (x, weight, scale, bias) if each is not None]
-    kernel = cpu._forward[weight.shape, bits == 8, True]
+    kernel = cpu._forward[weight.shape, bits == 8, True, streamed]
     assert kernel is not None
     every_target(kernel, given_arrays, [((3, out_features), "float32")], tmp_path, rtol=1e-3)

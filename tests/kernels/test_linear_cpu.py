@@ -191,6 +191,16 @@ def test_the_rest_is_the_references() -> None:
     assert counts["linear.forward", "reference"] == 1
 
 
+@pytest.mark.parametrize(("in_features", "out_features"), [(515, 513), (3, 90001)])
+def test_few_rows_on_every_target(in_features: int, out_features: int, tmp_path: Any) -> None:
+    on_every_target(cpu._forward[True, (out_features, in_features), True, IDENTITY, np.dtype(np.float32)], tmp_path, extent=3)
+
+
+def test_many_rows_of_few_outputs() -> None:
+    """Weights that come from memory, but x too: outputs are computed together."""
+    check(70, 65537, 4, True, 5, "halide")
+
+
 @pytest.mark.parametrize(("in_features", "out_features"), [(17, 33), (3, 2)])
 @pytest.mark.parametrize("dtype", [np.dtype(each) for each in FLOATS], ids=str)
 def test_on_every_target(in_features: int, out_features: int, dtype: Any, tmp_path: Any) -> None:

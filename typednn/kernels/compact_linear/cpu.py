@@ -9,7 +9,8 @@ from typednn.arrays import Array2
 from typednn.engines import Array, Cpu, Kernel, empty, kernel, specialised
 from typednn.engines.dispatch import FLOAT32
 from typednn.kernels.activations import IDENTITY
-from typednn.kernels.linear.schedules import WEIGHTS, in_tasks, row_products
+from typednn.kernels.linear.cpu import ROWS_A_READ
+from typednn.kernels.linear.schedules import WEIGHTS, in_tasks, outputs_at_a_time, row_products
 
 MANY = 128  # rows from which the reference is as fast
 
@@ -18,7 +19,8 @@ def plan(x: Array2, weight: Any, scale: Any, bias: Any) -> Kernel | None:
     """The kernel of `forward`; None for many rows, or another dtype than float32."""
     if x.shape[0] >= MANY or x.dtype != FLOAT32:
         return None
-    return _forward[weight.shape, scale is not None, bias is not None]
+    streamed = x.shape[0] <= ROWS_A_READ and weight.size >= WEIGHTS
+    return _forward[weight.shape, scale is not None, bias is not None, streamed]
 
 
 def forward(planned: Kernel, x: Any, weight: Any, scale: Any, bias: Any) -> Any:
@@ -41,16 +43,19 @@ class _Widened:
         return hl.reinterpret(hl.Float(32), hl.cast(hl.UInt(32), each) << 16)
 
 
-def build(hl: Any, cpu: Cpu, x: Any, weight: Any, *others: Any, in_features: int, out_features: int, scaled: bool, biased: bool) -> Any:
-    """y[o, b] = scale[o]·Σ_i x[i, b]·weight[i, o] + bias[o]: lanes over i, some outputs at a time."""
+def build(
+    hl: Any, cpu: Cpu, x: Any, weight: Any, *others: Any, in_features: int, out_features: int, scaled: bool, biased: bool, streamed: bool
+) -> Any:
+    """y[o, b] = scale[o]·Σ_i x[i, b]·weight[i, o] + bias[o]: lanes over i."""
     scale, bias = others[:1] if scaled else (), others[scaled:] if biased else ()
     wide = _Widened(hl, weight, scaled)
-    y, outer, b = row_products(hl, cpu, "y", x, wide, bias, in_features, out_features, IDENTITY, scale)
-    return in_tasks(hl, cpu, y, outer, b, in_features, out_features, x.dim(1).extent() * in_features * out_features >= WEIGHTS)
+    y, outer, b = row_products(hl, cpu, "y", x, wide, bias, in_features, out_features, IDENTITY, scale, streamed)
+    outputs = 1 if streamed else outputs_at_a_time(cpu, out_features)
+    return in_tasks(hl, y, outer, b, in_features, outputs, x.dim(1).extent() * in_features * out_features >= WEIGHTS)
 
 
 @specialised("compact_linear")
-def _forward(weight: tuple[int, int], scaled: bool, biased: bool) -> Kernel:
+def _forward(weight: tuple[int, int], scaled: bool, biased: bool, streamed: bool) -> Kernel:
     out_features, in_features = weight
     each = Array(out_features, parameter=True)
     return kernel(
@@ -62,5 +67,5 @@ def _forward(weight: tuple[int, int], scaled: bool, biased: bool) -> Kernel:
             *[each] * (scaled + biased),
         ),
         outputs=(Array("batch", out_features),),
-        options={"in_features": in_features, "out_features": out_features, "scaled": scaled, "biased": biased},
+        options={"in_features": in_features, "out_features": out_features, "scaled": scaled, "biased": biased, "streamed": streamed},
     )

@@ -106,12 +106,13 @@ def _forward(few: bool, weight: tuple[int, int], biased: bool, activation: Activ
     out_features, in_features = weight
     build = schedules.rows if few or out_features < _lanes(dtype) else schedules.tiles
     bias = (Array(out_features, parameter=True),) if biased else ()
+    options = {"in_features": in_features, "out_features": out_features, "activation": activation}
     return kernel(
         f"linear.{build.__name__}",
         build,
         inputs=(Array("batch", in_features), Array(out_features, in_features, parameter=True), *bias),
         outputs=(Array("batch", out_features),),
-        options={"in_features": in_features, "out_features": out_features, "activation": activation},
+        options=options | {"few": few} if build is schedules.rows else options,
         dtype=dtype,
     )
 

@@ -19,13 +19,14 @@ WEIGHTS = 1 << 18  # weights from which it pays for a single row, as reading the
 TASK = 1 << 15  # weights of a task, at least, where each is read once
 
 
-def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation) -> Any:
-    """y[o, b] = activation(bias[o] + Σ_i x[i, b]·weight[i, o]): lanes over i, some outputs at a time."""
-    y, outer, b = row_products(hl, cpu, "y", x, weight, bias, in_features, out_features, activation)
-    batch, size = x.dim(1).extent(), in_features * out_features
-    if size >= WEIGHTS:
-        return in_tasks(hl, cpu, y, outer, b, in_features, out_features, True)
-    y.specialize(batch >= max(8, PARALLEL // size)).parallel(b, 8, hl.TailStrategy.GuardWithIf)
+def rows(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation, few: bool) -> Any:
+    """y[o, b] = activation(bias[o] + Σ_i x[i, b]·weight[i, o]): lanes over i; ``few``: for up to some rows."""
+    size = in_features * out_features
+    streamed = few and size >= WEIGHTS
+    y, outer, b = row_products(hl, cpu, "y", x, weight, bias, in_features, out_features, activation, streamed=streamed)
+    if streamed:
+        return in_tasks(hl, y, outer, b, in_features, 1, True)
+    y.specialize(x.dim(1).extent() >= max(8, PARALLEL // size)).parallel(b, 8, hl.TailStrategy.GuardWithIf)
     return y
 
 
@@ -40,14 +41,17 @@ def row_products(
     out_features: int,
     activation: Activation,
     scale: Sequence[Any] = (),
+    streamed: bool = False,
 ) -> tuple[Any, Any, Any]:
     """y, and its loops over groups of outputs and over rows; ``scale`` multiplies each output's products.
 
+    ``streamed``: one output after another, four vectors side by side, so that weights which come from memory are read in the order in which
+    they lie. Two threads read 56 GB/s so, of 58 that a sum reads, but 40 with eight outputs at a time and 27 with two. Else some outputs
+    at a time, which need x less often.
     Where in_features is no multiple of the lanes, the first vector is the last whole one, without the numbers that other vectors cover.
     """
     lane, o, b, outer = hl.Var("lane"), hl.Var("o"), hl.Var("b"), hl.Var("outer")
-    side_by_side, outputs = _group(cpu, in_features, out_features)
-    lanes = _fitting(side_by_side * cpu.lanes, in_features)
+    lanes = _fitting((4 if streamed else 1) * cpu.lanes, in_features)
     vectors, rest = divmod(in_features, lanes)
     y, stack = hl.Func(name), hl.MemoryType.Stack
 
@@ -65,7 +69,7 @@ def row_products(
     scaled = totals[o, b] * scale[0][o] if scale else totals[o, b]
     y[o, b] = activation.expression(hl, scaled + bias[0][o] if bias and scale else scaled)
 
-    y.split(o, outer, o, outputs, hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
+    y.split(o, outer, o, 1 if streamed else outputs_at_a_time(cpu, out_features), hl.TailStrategy.ShiftInwards).reorder(o, outer, b)
     if activation.uses_exp:
         y.vectorize(o)
     else:
@@ -77,24 +81,17 @@ def row_products(
     return y, outer, b
 
 
-def in_tasks(hl: Any, cpu: Cpu, y: Any, outer: Any, b: Any, in_features: int, out_features: int, parallel: Any) -> Any:
-    """`row_products` in tasks for the threads, where ``parallel``: each reads some weights, and uses them for every row."""
-    _, outputs = _group(cpu, in_features, out_features)
+def outputs_at_a_time(cpu: Cpu, out_features: int) -> int:
+    """Of `row_products` that are not ``streamed``: their sums take a quarter of the registers."""
+    return min(cpu.registers // 4, out_features)
+
+
+def in_tasks(hl: Any, y: Any, outer: Any, b: Any, in_features: int, outputs: int, parallel: Any) -> Any:
+    """`row_products` of so many ``outputs`` at a time, in tasks for threads, where ``parallel``: each uses its weights for every row."""
     chunk, each = hl.Var("chunk"), max(1, TASK // (in_features * outputs))
     y.split(outer, chunk, outer, each, hl.TailStrategy.GuardWithIf).reorder(outer, b, chunk)
     (y if parallel is True else y.specialize(parallel)).parallel(chunk)
     return y
-
-
-def _group(cpu: Cpu, in_features: int, out_features: int) -> tuple[int, int]:
-    """(vectors of one output side by side, outputs at a time) of `row_products`.
-
-    Weights that come from memory are read in the order in which they lie: two threads read 56 GB/s so, of 58 that a sum reads, but 40
-    where they read eight outputs at a time, and 27 with two. Weights in the cache need x less often with several outputs.
-    """
-    if in_features * out_features >= WEIGHTS:
-        return 4, 1
-    return 1, min(cpu.registers // 4, out_features)
 
 
 def tiles(hl: Any, cpu: Cpu, x: Any, weight: Any, *bias: Any, in_features: int, out_features: int, activation: Activation) -> Any:
