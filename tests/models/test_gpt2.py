@@ -293,7 +293,7 @@ def test_checkpointing_keeps_one_array_for_each_block() -> None:
 
 
 def test_mistakes_are_told() -> None:
-    with pytest.raises(ArgumentError, match="num_heads"):
+    with pytest.raises(ArgumentError, match="n_embd must be a multiple of n_head"):
         GPT2(11, 6, 8, 2, 3)
     with pytest.raises(ArgumentError, match=r"GPT2: n_layer"):
         GPT2(n_layer=0)

@@ -29,7 +29,7 @@ from jaxtyping import Float, Integer
 
 from typednn.arguments import choice, flag, integer, number
 from typednn.arrays import Array2, Array3, IntArray1, IntArray2
-from typednn.errors import StateError, explain
+from typednn.errors import ArgumentError, StateError, explain
 from typednn.kernels import last_step
 from typednn.kernels.attention.cache import Cache
 from typednn.kernels.pointwise import add
@@ -79,7 +79,7 @@ class GPT2Block(Layer[Array3, Array3, GPT2BlockGrad, S]):
         rng: Rng | None = None,
     ) -> None:
         self.n_embd: int = integer("GPT2Block", "n_embd", n_embd)
-        self.n_head: int = integer("GPT2Block", "n_head", n_head)
+        self.n_head: int = _heads("GPT2Block", n_head, n_embd)
         self.dropout: float = number("GPT2Block", "dropout", dropout, least=0.0, most=1.0)
         self.spread: float = number("GPT2Block", "spread", spread, least=0.0)
         self.initial: Literal["gpt2", "he"] = choice("GPT2Block", "initial", initial, ("gpt2", "he"))
@@ -166,7 +166,7 @@ class GPT2(FirstLayer[IntArray2, Array3, GPT2Grad, S]):
         self.n_positions: int = integer("GPT2", "n_positions", n_positions)
         self.n_embd: int = integer("GPT2", "n_embd", n_embd)
         self.n_layer: int = integer("GPT2", "n_layer", n_layer)
-        self.n_head: int = integer("GPT2", "n_head", n_head)
+        self.n_head: int = _heads("GPT2", n_head, n_embd)
         self.dropout: float = number("GPT2", "dropout", dropout, least=0.0, most=1.0)
         self.tie_word_embeddings: bool = flag("GPT2", "tie_word_embeddings", tie_word_embeddings)
         self.initial: Literal["gpt2", "he"] = choice("GPT2", "initial", initial, ("gpt2", "he"))
@@ -235,6 +235,14 @@ def _in_eval(layer: GPT2 | GPT2Block) -> None:
     """`read` calls layers whose forward keeps, in training, what the model's backward needs of its own forward."""
     if layer.training:
         raise StateError(explain(f"{layer.label()}.read", "reads tokens in eval", "a model in training", "call eval() first"), layer)
+
+
+def _heads(where: str, n_head: int, n_embd: int) -> int:
+    """``n_head``, each of which has as many of the features as the others."""
+    heads = integer(where, "n_head", n_head)
+    if n_embd % heads:
+        raise ArgumentError(explain(where, f"n_embd must be a multiple of n_head, {heads}", f"{n_embd}"), "n_head")
+    return heads
 
 
 def _dropout(p: float) -> Dropout | Identity:
