@@ -1,0 +1,77 @@
+"""Function: an operation of one's own, whole: one node, whatever it computes.
+
+    class Cube(Function):
+        def forward(self, x):                          # arrays in, an array out
+            return x * x * x
+
+        def backward(self, next_grad, x):              # tensors in, a tensor for each input
+            return next_grad * 3.0 * x * x
+
+    y = Cube()(x)
+
+`backward` builds nodes, so that a gradient has a gradient of its own. Where it calls a `Function` without a ``backward``, that ends there,
+with an error that says so. ``result`` gives shape and dtype before anything is computed; as a rule they are the first input's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast, final
+
+import numpy as np
+
+from typednn.errors import ArgumentError, explain
+from typednn.graph.graph import GRAPH, Shape
+from typednn.graph.kinds import CODES, Kind
+from typednn.graph.tensor import AnyTensor, Tensor
+
+
+class Function:
+    """Base of operations that are computed whole. Equal functions of equal inputs give equal results, so they may be computed once."""
+
+    @property
+    def name(self) -> str:
+        """What messages and plots call it."""
+        return type(self).__name__
+
+    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
+        """Shape and dtype of what `forward` gives."""
+        return inputs[0].shape, inputs[0].dtype
+
+    def forward(self, *arrays: Any) -> Any:
+        """The result of arrays."""
+        raise NotImplementedError
+
+    def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
+        """The derivatives by each input; None for one that has none. Of a single input also alone."""
+        rule = "has a derivative only if it defines backward"
+        raise ArgumentError(explain(self.name, rule, "none", f"define {self.name}.backward, or compose it of other operations"))
+
+    @final
+    def __call__(self, *inputs: AnyTensor) -> AnyTensor:
+        """A node for this function of ``inputs``."""
+        shape, dtype = self.result(*inputs)
+        extra = Called(self, tuple(each.id for each in inputs))
+        return Tensor(GRAPH.push(Kind.CUSTOM, 0, CODES[np.dtype(dtype)], shape, extra=extra))
+
+
+class Called(NamedTuple):
+    """What a CUSTOM node has: the function and its inputs."""
+
+    function: Function
+    inputs: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """What messages and plots call it."""
+        return self.function.name
+
+
+def derivatives_of(called: Called, next_grad: AnyTensor, inputs: tuple[AnyTensor, ...]) -> tuple[AnyTensor | None, ...]:
+    """The derivative by each input, from the function's own ``backward``."""
+    given = called.function.backward(next_grad, *inputs)
+    derivatives = cast("tuple[AnyTensor | None, ...]", tuple(given) if isinstance(given, tuple | list) else (given,))
+    shapes = [None if each is None else each.shape for each in derivatives]
+    if len(derivatives) != len(inputs) or any(shape not in (None, each.shape) for shape, each in zip(shapes, inputs, strict=True)):
+        rule = f"gives a derivative for each input, of shapes {', '.join(str(each.shape) for each in inputs)}"
+        raise ArgumentError(explain(f"{called.name}.backward", rule, ", ".join(map(str, shapes))))
+    return derivatives

@@ -1,0 +1,164 @@
+"""The reference: each instruction by one function of NumPy, or of the arrays' own module. Any dtype, any shape; every engine agrees with it.
+
+Integers divide towards minus infinity, as NumPy's ``//`` does. Not defined, and left to NumPy: integer division by zero, shifts by as many
+places as there are or more, and the cast of NaN or of numbers out of range to integers.
+"""
+
+# Lambdas take arrays.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from typednn.arrays import namespace
+from typednn.backends import to_device, to_numpy
+from typednn.graph.graph import number_of
+from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
+from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
+
+
+def _erf(xp: Any, x: Any) -> Any:
+    if xp is np:
+        return np.frompyfunc(math.erf, 1, 1)(x).astype(x.dtype)
+    return xp.asarray(_erf(np, to_numpy(x)))
+
+
+UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
+    Unary.NEGATIVE: lambda xp, x: -x,
+    Unary.BITWISE_NOT: lambda xp, x: ~x,
+    Unary.EXP: lambda xp, x: xp.exp(x),
+    Unary.EXP2: lambda xp, x: xp.exp2(x),
+    Unary.LOG: lambda xp, x: xp.log(x),
+    Unary.LOG2: lambda xp, x: xp.log2(x),
+    Unary.RECIPROCAL: lambda xp, x: 1 / x,
+    Unary.SQRT: lambda xp, x: xp.sqrt(x),
+    Unary.SIN: lambda xp, x: xp.sin(x),
+    Unary.COS: lambda xp, x: xp.cos(x),
+    Unary.FLOOR: lambda xp, x: xp.floor(x),
+    Unary.TRUNC: lambda xp, x: xp.trunc(x),
+    Unary.ABS: lambda xp, x: xp.abs(x),
+    Unary.TANH: lambda xp, x: xp.tanh(x),
+    Unary.ERF: _erf,
+}
+
+BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
+    Binary.ADD: lambda xp, x, y: x + y,
+    Binary.SUBTRACT: lambda xp, x, y: x - y,
+    Binary.MULTIPLY: lambda xp, x, y: x * y,
+    Binary.DIVIDE: lambda xp, x, y: x / y if x.dtype.kind == "f" else x // y,
+    Binary.POWER: lambda xp, x, y: x**y,
+    Binary.MODULO: lambda xp, x, y: x % y,
+    Binary.LESS: lambda xp, x, y: x < y,
+    Binary.GREATER: lambda xp, x, y: x > y,
+    Binary.GREATER_EQUAL: lambda xp, x, y: x >= y,
+    Binary.MAXIMUM: lambda xp, x, y: xp.maximum(x, y),
+    Binary.LOGICAL_OR: lambda xp, x, y: x | y,
+    Binary.LOGICAL_AND: lambda xp, x, y: x & y,
+    Binary.LOGICAL_XOR: lambda xp, x, y: x ^ y,
+    Binary.BITWISE_OR: lambda xp, x, y: x | y,
+    Binary.BITWISE_AND: lambda xp, x, y: x & y,
+    Binary.BITWISE_XOR: lambda xp, x, y: x ^ y,
+    Binary.LEFT_SHIFT: lambda xp, x, y: x << y,
+    Binary.RIGHT_SHIFT: lambda xp, x, y: x >> y,
+    Binary.NOT_EQUAL: lambda xp, x, y: x != y,
+    Binary.EQUAL: lambda xp, x, y: x == y,
+    Binary.MASKED: lambda xp, mask, x: xp.where(mask, x, x.dtype.type(0)),
+}
+
+REDUCE: Final[dict[int, Callable[..., Any]]] = {
+    Reduce.SUM: lambda x, axes: x.sum(axis=axes, dtype=x.dtype),
+    Reduce.PROD: lambda x, axes: x.prod(axis=axes, dtype=x.dtype),
+    Reduce.MAX: lambda x, axes: x.max(axis=axes),
+    Reduce.MIN: lambda x, axes: x.min(axis=axes),
+}
+
+
+def padded(xp: Any, x: Any, widths: Sequence[tuple[int, int]], shape: Sequence[int]) -> Any:
+    """``x`` with zeros around it, or cut off where a width is negative."""
+    cut = x[tuple(slice(max(-before, 0), size - max(-after, 0)) for (before, after), size in zip(widths, x.shape, strict=True))]
+    if cut.shape == tuple(shape):
+        return cut
+    y = xp.zeros(shape, x.dtype)
+    y[tuple(slice(max(before, 0), max(before, 0) + size) for (before, _), size in zip(widths, cut.shape, strict=True))] = cut
+    return y
+
+
+def contracted(xp: Any, x: Any, y: Any, how: Contraction) -> Any:
+    """The sum over some axes of all products of ``x`` and ``y``, whose axes of size 1 repeat: a product of matrices."""
+    kept = [axis for axis in range(len(how.shape)) if axis not in how.axes]
+    first = [axis for axis in kept if y.shape[axis] == 1]
+    second = [axis for axis in kept if x.shape[axis] == 1 and y.shape[axis] != 1]
+    both = [axis for axis in kept if axis not in first and axis not in second]
+
+    def sizes(axes: Sequence[int]) -> int:
+        return math.prod(how.shape[axis] for axis in axes)
+
+    rows = x.transpose(*both, *first, *how.axes, *second).reshape(sizes(both), sizes(first), sizes(how.axes))
+    columns = y.transpose(*both, *how.axes, *second, *first).reshape(sizes(both), sizes(how.axes), sizes(second))
+    found = xp.matmul(rows, columns).reshape([how.shape[axis] for axis in (*both, *first, *second)])
+    order = (*both, *first, *second)
+    return found.transpose([order.index(axis) for axis in kept])
+
+
+def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
+    """What one instruction gives."""
+    kind = each.kind
+    if kind == Kind.BINARY:
+        return BINARY[each.operation](xp, *inputs)
+    if kind == Kind.UNARY:
+        return UNARY[each.operation](xp, *inputs)
+    if kind == Kind.CONST:
+        return xp.full(each.shape, number_of(*each.extra, DTYPES[each.dtype]), DTYPES[each.dtype])
+    if kind == Kind.EXPAND:
+        return xp.broadcast_to(inputs[0], each.shape)
+    if kind == Kind.PERMUTE:
+        return inputs[0].transpose(each.extra)
+    if kind == Kind.RESHAPE:
+        return inputs[0].reshape(each.shape)
+    if kind == Kind.PAD:
+        return padded(xp, inputs[0], each.extra, each.shape)
+    if kind == Kind.REDUCE:
+        return REDUCE[each.operation](inputs[0], each.extra)
+    if kind == Kind.CAST:
+        return inputs[0].astype(DTYPES[each.dtype])
+    if kind == PRODUCT:
+        return contracted(xp, inputs[0], inputs[1], each.extra)
+    if kind == Kind.TO_DEVICE:
+        return to_device(inputs[0], each.extra)
+    return each.extra.forward(*inputs)
+
+
+def interpret(program: Program, arrays: Sequence[Any]) -> list[Any]:
+    """The results of ``program`` for the arrays of its leaves."""
+    values: list[Any] = []
+    last = _last_uses(program)
+    xp: Any = namespace(arrays[0]) if arrays else np
+    with np.errstate(all="ignore"):
+        for place, each in enumerate(program.instructions):
+            if each.kind == Kind.LEAF:
+                values.append(arrays[each.extra])
+                continue
+            inputs = [values[given] for given in each.inputs]
+            own = namespace(inputs[0]) if inputs and each.kind != Kind.CUSTOM else xp
+            values.append(np.asarray(value) if isinstance(value := compute(each, inputs, own), np.generic) else value)
+            for given in last.get(place, ()):
+                values[given] = None
+    return [values[place] for place in program.outputs]
+
+
+def _last_uses(program: Program) -> dict[int, list[int]]:
+    """By instruction, the values that nothing needs after it."""
+    last: dict[int, int] = {}
+    for place, each in enumerate(program.instructions):
+        for given in each.inputs:
+            last[given] = place
+    found: dict[int, list[int]] = {}
+    for given, place in last.items():
+        if given not in program.outputs:
+            found.setdefault(place, []).append(given)
+    return found

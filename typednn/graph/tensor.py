@@ -1,0 +1,653 @@
+"""Tensor: the number of a node, with NumPy's operators. Each operation makes nodes and computes nothing.
+
+    x = tensor(np.arange(6.0).reshape(2, 3), name="x")
+    y = (x * x).sum(axis=1)          # three nodes
+    y.numpy()                        # computes
+
+Axes broadcast as NumPy's do. Dtypes never mix: `cast` changes one. A Python number takes the dtype of the tensor beside it.
+For type checkers a tensor's rank and dtype are known, ``Tensor[tuple[int, int], np.float32]``; its sizes are checked when a node is made.
+
+0.5 to 4 µs and 16 bytes for each node, and what is kept beside it: see `typednn.graph.graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from types import EllipsisType
+from typing import Any, Final, Generic, Literal, TypeAlias, cast, final, overload
+
+import numpy as np
+from typing_extensions import TypeVar
+
+from typednn.arrays import described, device_of, is_array
+from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
+from typednn.graph.graph import GRAPH, Shape, bits_of, product, refuse_released
+from typednn.graph.kinds import BITWISE, CODES, COMPARISONS, LOGICAL, Binary, Kind, Reduce, Unary
+from typednn.graph.slab import NONE
+
+R = TypeVar("R", bound=tuple[int, ...], default=Any, covariant=True)
+D = TypeVar("D", bound=np.generic, default=Any, covariant=True)
+D2 = TypeVar("D2", bound=np.generic)
+R2 = TypeVar("R2", bound=tuple[int, ...])
+Number: TypeAlias = int | float | bool | np.generic
+Axes: TypeAlias = int | Sequence[int] | None
+Index: TypeAlias = int | slice | EllipsisType | None
+Rank0: TypeAlias = tuple[()]
+Rank1: TypeAlias = tuple[int]
+Rank2: TypeAlias = tuple[int, int]
+Rank3: TypeAlias = tuple[int, int, int]
+Rank4: TypeAlias = tuple[int, int, int, int]
+Tensor1: TypeAlias = "Tensor[Rank1]"
+Tensor2: TypeAlias = "Tensor[Rank2]"
+Tensor3: TypeAlias = "Tensor[Rank3]"
+Tensor4: TypeAlias = "Tensor[Rank4]"
+
+MOST_AXES: Final = 32
+_RELEASED: Final = np.uint32(NONE)
+_regions: list[list[Tensor[Any, Any]]] = []  # what the regions that are open have made, the innermost last
+
+
+@final
+class Tensor(Generic[R, D]):
+    """A node of the graph, by its number: 4 bytes. Everything else about it is in the graph. Made by `tensor` and by operations."""
+
+    __slots__ = ("_id",)
+    __array_ufunc__ = None  # NumPy's arrays leave ``array + tensor`` to `__radd__`
+
+    def __init__(self, number: int) -> None:
+        self._id = np.uint32(number)
+        if _regions:
+            _regions[-1].append(self)
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, TypeError):  # while the interpreter ends
+            if self._id != _RELEASED:
+                GRAPH.dropped.append(int(self._id))
+
+    @property
+    def id(self) -> int:
+        """The number of its node."""
+        if self._id == _RELEASED:
+            raise refuse_released("Tensor")
+        return int(self._id)
+
+    @property
+    def shape(self) -> R:
+        """The size of each axis."""
+        return cast("R", GRAPH.shapes[self.id])
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(GRAPH.shapes[self.id])
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return product(GRAPH.shapes[self.id])
+
+    @property
+    def dtype(self) -> np.dtype[D]:
+        """The dtype of its numbers."""
+        return cast("np.dtype[D]", GRAPH.dtype(self.id))
+
+    @property
+    def name(self) -> str:
+        """Its name in messages and plots; "" where it has none."""
+        return GRAPH.names.get(self.id, "")
+
+    @property
+    def is_realized(self) -> bool:
+        """Whether its numbers are known."""
+        return self.id in GRAPH.arrays
+
+    def named(self, name: str) -> Tensor[R, D]:
+        """The same tensor, called ``name`` in messages and plots."""
+        GRAPH.names[self.id] = name
+        return self
+
+    def __repr__(self) -> str:
+        if self._id == _RELEASED:
+            return "Tensor(released)"
+        state = "realized" if self.is_realized else "not computed"
+        return f"Tensor({GRAPH.expression(self.id)}, {self.dtype}, {state})"
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("a tensor of rank 0 has no length")
+        return int(self.shape[0])
+
+    # ------------------------------------------------------------- numbers out
+
+    def realize(self) -> Tensor[R, D]:
+        """Compute its numbers now, unless they are known. `realize` computes several tensors at once, what they share only once."""
+        realize(self)
+        return self
+
+    def numpy(self) -> np.ndarray[R, np.dtype[D]]:
+        """Its numbers as a NumPy array, which must not be written to."""
+        from typednn.backends import to_numpy
+
+        return cast("np.ndarray[R, np.dtype[D]]", to_numpy(self.realize().array))
+
+    @property
+    def array(self) -> Any:
+        """The array of a realized tensor, on its own device."""
+        self.realize()
+        return array_of(self.id)
+
+    def item(self) -> float:
+        """The only number of a tensor that has one."""
+        if self.size != 1:
+            got = f"{self.size} numbers, {GRAPH.expression(self.id)}"
+            raise ShapeError(explain("Tensor.item", "the tensor has one number", got, "index it, or use numpy()"))
+        return cast("float", self.numpy().item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __bool__(self) -> bool:
+        got = f"{GRAPH.expression(self.id)}, whose numbers may not be known yet"
+        cure = "use typednn.graph.where, or compare tensor.numpy() for a decision in Python"
+        raise TypeError(explain("Tensor", "a tensor is neither true nor false", got, cure))
+
+    # ------------------------------------------------------------- arithmetic
+
+    def __neg__(self) -> Tensor[R, D]:
+        return unary(Unary.NEGATIVE, self)
+
+    def __abs__(self) -> Tensor[R, D]:
+        return unary(Unary.ABS, self)
+
+    def __invert__(self) -> Tensor[R, D]:
+        return unary(Unary.BITWISE_NOT, self)
+
+    @overload
+    def __add__(self, other: Tensor[R2, D] | Number) -> Tensor[R, D]: ...
+    @overload
+    def __add__(self, other: Any) -> Tensor[Any, D]: ...
+    def __add__(self, other: Any) -> Any:
+        return binary(Binary.ADD, self, other)
+
+    def __radd__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.ADD, other, self)
+
+    @overload
+    def __sub__(self, other: Tensor[R2, D] | Number) -> Tensor[R, D]: ...
+    @overload
+    def __sub__(self, other: Any) -> Tensor[Any, D]: ...
+    def __sub__(self, other: Any) -> Any:
+        return binary(Binary.SUBTRACT, self, other)
+
+    def __rsub__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.SUBTRACT, other, self)
+
+    @overload
+    def __mul__(self, other: Tensor[R2, D] | Number) -> Tensor[R, D]: ...
+    @overload
+    def __mul__(self, other: Any) -> Tensor[Any, D]: ...
+    def __mul__(self, other: Any) -> Any:
+        return binary(Binary.MULTIPLY, self, other)
+
+    def __rmul__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.MULTIPLY, other, self)
+
+    @overload
+    def __truediv__(self, other: Tensor[R2, D] | Number) -> Tensor[R, D]: ...
+    @overload
+    def __truediv__(self, other: Any) -> Tensor[Any, D]: ...
+    def __truediv__(self, other: Any) -> Any:
+        return binary(Binary.DIVIDE, self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.DIVIDE, other, self)
+
+    def __mod__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.MODULO, self, other)
+
+    def __pow__(self, other: Any) -> Tensor[R, D]:
+        if isinstance(other, int) and not isinstance(other, bool) and other in (1, 2, 3):
+            return self if other == 1 else self * self if other == 2 else self * self * self
+        return binary(Binary.POWER, self, other)
+
+    def __rpow__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.POWER, other, self)
+
+    def __matmul__(self, other: Any) -> Tensor[Any, D]:
+        from typednn.graph.products import matmul
+
+        return matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Tensor[Any, D]:
+        from typednn.graph.products import matmul
+
+        return matmul(other, self)
+
+    def __lt__(self, other: Any) -> Tensor[R, np.bool_]:
+        return binary(Binary.LESS, self, other)
+
+    def __gt__(self, other: Any) -> Tensor[R, np.bool_]:
+        return binary(Binary.GREATER, self, other)
+
+    def __ge__(self, other: Any) -> Tensor[R, np.bool_]:
+        return binary(Binary.GREATER_EQUAL, self, other)
+
+    def __le__(self, other: Any) -> Tensor[R, np.bool_]:
+        return binary(Binary.GREATER_EQUAL, other, self)
+
+    def __eq__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]  # as an array's, a tensor of truths
+        return binary(Binary.EQUAL, self, other)
+
+    def __ne__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]
+        return binary(Binary.NOT_EQUAL, self, other)
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.LOGICAL_AND if _is_bool(self) else Binary.BITWISE_AND, self, other)
+
+    def __or__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.LOGICAL_OR if _is_bool(self) else Binary.BITWISE_OR, self, other)
+
+    def __xor__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.LOGICAL_XOR if _is_bool(self) else Binary.BITWISE_XOR, self, other)
+
+    def __lshift__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.LEFT_SHIFT, self, other)
+
+    def __rshift__(self, other: Any) -> Tensor[R, D]:
+        return binary(Binary.RIGHT_SHIFT, self, other)
+
+    # --------------------------------------------------------------- movement
+
+    @overload
+    def reshape(self, shape: Sequence[int], /) -> Tensor[Any, D]: ...
+    @overload
+    def reshape(self) -> Tensor[Rank0, D]: ...
+    @overload
+    def reshape(self, a: int, /) -> Tensor[Rank1, D]: ...
+    @overload
+    def reshape(self, a: int, b: int, /) -> Tensor[Rank2, D]: ...
+    @overload
+    def reshape(self, a: int, b: int, c: int, /) -> Tensor[Rank3, D]: ...
+    @overload
+    def reshape(self, a: int, b: int, c: int, d: int, /) -> Tensor[Rank4, D]: ...
+    @overload
+    def reshape(self, *shape: int) -> Tensor[Any, D]: ...
+    def reshape(self, *shape: Any) -> Any:
+        """The same numbers in another shape; one size may be -1."""
+        return reshape(self, _sizes(shape))
+
+    def permute(self, *order: Any) -> Tensor[R, D]:
+        """Its axes in this ``order``."""
+        return permute(self, _sizes(order))
+
+    @property
+    def T(self) -> Tensor[R, D]:
+        """Its axes in reverse order."""
+        return permute(self, tuple(range(self.ndim))[::-1])
+
+    def expand(self, *shape: Any) -> Tensor[Any, D]:
+        """Its axes of size 1 repeated to this shape; further axes stand before its own."""
+        return broadcast_to(self, _sizes(shape))
+
+    def cast(self, dtype: type[D2] | np.dtype[D2]) -> Tensor[R, D2]:
+        """Its numbers in another dtype."""
+        return cast_to(self, dtype)
+
+    def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor[Any, D]:
+        from typednn.graph.movement import sliced
+
+        return sliced(self, index)
+
+    # ------------------------------------------------------------- reductions
+
+    @overload
+    def sum(self, axis: None = None, keepdims: Literal[False] = False) -> Tensor[Rank0, D]: ...
+    @overload
+    def sum(self, axis: Axes, keepdims: Literal[True]) -> Tensor[R, D]: ...
+    @overload
+    def sum(self: Tensor[Rank1, D2], axis: int) -> Tensor[Rank0, D2]: ...
+    @overload
+    def sum(self: Tensor[Rank2, D2], axis: int) -> Tensor[Rank1, D2]: ...
+    @overload
+    def sum(self: Tensor[Rank3, D2], axis: int) -> Tensor[Rank2, D2]: ...
+    @overload
+    def sum(self: Tensor[Rank4, D2], axis: int) -> Tensor[Rank3, D2]: ...
+    @overload
+    def sum(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]: ...
+    def sum(self, axis: Axes = None, keepdims: bool = False) -> Any:
+        """The sum along ``axis``, all where it is None."""
+        return reduce(Reduce.SUM, self, axis, keepdims)
+
+    def prod(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]:
+        """The product along ``axis``."""
+        return reduce(Reduce.PROD, self, axis, keepdims)
+
+    def max(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]:
+        """The largest number along ``axis``."""
+        return reduce(Reduce.MAX, self, axis, keepdims)
+
+    def min(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]:
+        """The smallest number along ``axis``."""
+        return reduce(Reduce.MIN, self, axis, keepdims)
+
+    @overload
+    def mean(self, axis: None = None, keepdims: Literal[False] = False) -> Tensor[Rank0, D]: ...
+    @overload
+    def mean(self, axis: Axes, keepdims: Literal[True]) -> Tensor[R, D]: ...
+    @overload
+    def mean(self, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]: ...
+    def mean(self, axis: Axes = None, keepdims: bool = False) -> Any:
+        """The mean along ``axis``."""
+        total: Tensor[Any, Any] = reduce(Reduce.SUM, self, axis, keepdims)
+        count = self.size // max(total.size, 1) if total.size else 0
+        return total * (1 / count) if count & (count - 1) == 0 and count else total / count
+
+
+AnyTensor: TypeAlias = Tensor[Any, Any]
+Operand: TypeAlias = "AnyTensor | np.ndarray[Any, Any] | Number"
+
+
+def array_of(number: int) -> Any:
+    """The array of a realized node; a leaf that lies in a file is read now."""
+    array = GRAPH.arrays[number]
+    if callable(array):
+        array = GRAPH.arrays[number] = array()
+    return array
+
+
+def _is_bool(x: AnyTensor) -> bool:
+    return x.dtype.kind == "b"
+
+
+def _sizes(shape: tuple[Any, ...]) -> Shape:
+    """Sizes that were given one by one, or as one sequence."""
+    given: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+    return tuple(map(int, given))
+
+
+# ------------------------------------------------------------------ leaves and constants
+
+
+@overload
+def tensor(values: np.ndarray[R2, np.dtype[D2]], *, name: str = "") -> Tensor[R2, D2]: ...
+@overload
+def tensor(values: Any, *, dtype: type[D2], name: str = "") -> Tensor[Any, D2]: ...
+@overload
+def tensor(values: Any, *, dtype: Any = None, name: str = "") -> AnyTensor: ...
+def tensor(values: Any, *, dtype: Any = None, name: str = "") -> Any:
+    """A leaf that holds ``values``: an array, which is not copied and must not be changed afterwards, or numbers in lists."""
+    if isinstance(values, Tensor):
+        return values if dtype is None else cast_to(cast("AnyTensor", values), dtype)
+    array: Any = values if is_array(values) else np.asarray(values, dtype)
+    if dtype is not None and array.dtype != np.dtype(dtype):
+        array = array.astype(dtype)
+    if array.dtype not in CODES:
+        known = ", ".join(each.name for each in CODES)
+        raise DTypeError(explain("tensor", f"numbers of {known}", described(array), "convert them with astype"))
+    if array.ndim > MOST_AXES:
+        raise ShapeError(explain("tensor", f"has at most {MOST_AXES} axes", f"{array.ndim}"))
+    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, CODES[array.dtype], tuple(array.shape)))
+    GRAPH.arrays[made.id] = array
+    return made.named(name) if name else made
+
+
+def constant(value: Number, dtype: Any, shape: Shape = ()) -> AnyTensor:
+    """One number everywhere."""
+    kind = np.dtype(dtype)
+    try:
+        bits = bits_of(value, kind)
+    except (OverflowError, ValueError, TypeError) as error:
+        raise DTypeError(explain("constant", f"a number that {kind} holds", repr(value), "cast the tensor first")) from error
+    return Tensor(GRAPH.push(Kind.CONST, 0, CODES[kind], shape, *bits))
+
+
+def full(shape: Sequence[int], value: Number, dtype: Any = np.float32) -> AnyTensor:
+    """A tensor of this shape with one number everywhere."""
+    return constant(value, dtype, _sizes(tuple(shape)) if shape else ())
+
+
+def zeros(shape: Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+    """A tensor of zeros."""
+    return full(shape, 0, dtype)
+
+
+def ones(shape: Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+    """A tensor of ones."""
+    return full(shape, 1, dtype)
+
+
+def zeros_like(x: AnyTensor) -> AnyTensor:
+    """Zeros of the shape and dtype of ``x``."""
+    return constant(0, x.dtype, x.shape)
+
+
+def ones_like(x: AnyTensor) -> AnyTensor:
+    """Ones of the shape and dtype of ``x``."""
+    return constant(1, x.dtype, x.shape)
+
+
+def lazily(read: Callable[[], Any], shape: Sequence[int], dtype: Any, *, name: str = "") -> AnyTensor:
+    """A leaf whose array ``read()`` gives when it is first needed, such as an array in a file."""
+    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, CODES[np.dtype(dtype)], tuple(shape)))
+
+    def checked() -> Any:
+        array = read()
+        if tuple(array.shape) != tuple(shape) or array.dtype != np.dtype(dtype):
+            expected = f"{np.dtype(dtype)} of shape {tuple(shape)}"
+            raise ShapeError(explain(f"lazily({name!r})", f"the array is {expected}, as was said", described(array)))
+        return array
+
+    GRAPH.arrays[made.id] = checked
+    return made.named(name) if name else made
+
+
+# ------------------------------------------------------------------ the nodes
+
+
+def unary(operation: Unary, x: AnyTensor) -> AnyTensor:
+    """A function of each number of ``x``."""
+    number = x.id
+    code = GRAPH.slab.tag(number) >> 16 & 0xFF
+    dtype = GRAPH.dtype(number)
+    if operation in _FLOATS_ONLY and dtype.kind != "f":
+        raise _wrong_dtype(operation.name.lower(), "floats", x, "cast it to a float dtype")
+    if operation == Unary.BITWISE_NOT and dtype.kind == "f":
+        raise _wrong_dtype("bitwise_not", "integers or booleans", x)
+    if operation == Unary.NEGATIVE and dtype.kind == "b":
+        raise _wrong_dtype("negative", "numbers", x, "use ~ for the opposite of a boolean")
+    return Tensor(GRAPH.push(Kind.UNARY, operation, code, GRAPH.shapes[number], number))
+
+
+_FLOATS_ONLY = frozenset(
+    {
+        Unary.EXP,
+        Unary.EXP2,
+        Unary.LOG,
+        Unary.LOG2,
+        Unary.RECIPROCAL,
+        Unary.SQRT,
+        Unary.SIN,
+        Unary.COS,
+        Unary.TANH,
+        Unary.ERF,
+    }
+)
+
+
+def _wrong_dtype(what: str, rule: str, x: AnyTensor, cure: str = "cast it") -> DTypeError:
+    return DTypeError(explain(what, f"takes {rule}", f"{x.dtype}: {GRAPH.expression(x.id)}", cure))
+
+
+def as_tensor(value: Any, beside: AnyTensor) -> AnyTensor:
+    """``value`` as a tensor that fits ``beside``: a Python number takes its dtype."""
+    if isinstance(value, Tensor):
+        return cast("AnyTensor", value)
+    if isinstance(value, bool | int | float):
+        whole = isinstance(value, bool | int)
+        if not whole and beside.dtype.kind != "f":
+            raise DTypeError(explain("a number beside a tensor", f"fits {beside.dtype}", repr(value), "cast the tensor to a float dtype"))
+        return constant(value, beside.dtype)
+    if is_array(value) or isinstance(value, np.generic):
+        return tensor(np.asarray(value) if isinstance(value, np.generic) else value)
+    got = type(cast("object", value)).__name__
+    raise ArgumentError(explain("an operation of tensors", "takes tensors, arrays and numbers", got))
+
+
+def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
+    """A function of two tensors, number by number; axes broadcast."""
+    if not isinstance(x, Tensor):
+        x = as_tensor(x, y)
+    elif not isinstance(y, Tensor):
+        y = as_tensor(y, cast("AnyTensor", x))
+    a, b = x.id, y.id
+    graph = GRAPH
+    if graph.shapes[a] != graph.shapes[b]:
+        x, y = broadcast(operation.name.lower(), x, y)
+        a, b = x.id, y.id
+    code = graph.slab.tag(a) >> 16 & 0xFF
+    other = graph.slab.tag(b) >> 16 & 0xFF
+    if operation == Binary.MASKED:
+        if code != 0:
+            raise _wrong_dtype("where", "a mask of booleans", x, "compare it, as in x > 0")
+        code = other
+    elif code != other:
+        got = f"{graph.dtype(a)} and {graph.dtype(b)}: {graph.expression(a)} and {graph.expression(b)}"
+        raise DTypeError(explain(operation.name.lower(), "takes two tensors of one dtype", got, "cast one of them"))
+    elif operation in COMPARISONS:
+        code = 0
+    elif code == 0 and operation not in LOGICAL:
+        raise _wrong_dtype(operation.name.lower(), "numbers", x, "cast it")
+    elif code != 0 and operation in LOGICAL:
+        raise _wrong_dtype(operation.name.lower(), "booleans", x, "compare it, as in x != 0")
+    elif operation in BITWISE and graph.dtype(a).kind == "f":
+        raise _wrong_dtype(operation.name.lower(), "integers", x, "cast it to an integer dtype")
+    return Tensor(graph.push(Kind.BINARY, operation, code, graph.shapes[a], a, b))
+
+
+def broadcast(where: str, *tensors: AnyTensor) -> list[AnyTensor]:
+    """All of ``tensors`` in the shape that they broadcast to."""
+    shapes = [each.shape for each in tensors]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        got = " and ".join(f"{each.shape}: {GRAPH.expression(each.id)}" for each in tensors)
+        cure = "reshape one of them, or reduce with keepdims=True"
+        raise ShapeError(explain(where, "sizes are equal, or one of them is 1", got, cure)) from None
+    return [broadcast_to(each, shape) for each in tensors]
+
+
+def broadcast_to(x: AnyTensor, shape: Shape) -> AnyTensor:
+    """``x`` with axes of size 1 repeated, and further axes before its own."""
+    old = x.shape
+    if old == shape:
+        return x
+    if len(old) < len(shape):
+        x = reshape(x, (1,) * (len(shape) - len(old)) + old)
+        old = x.shape
+    if len(old) > len(shape) or any(size not in (1, new) for size, new in zip(old, shape, strict=True)):
+        got = f"{old} to {shape}: {GRAPH.expression(x.id)}"
+        raise ShapeError(explain("broadcast_to", "an axis of size 1 repeats, others stay", got))
+    if old == shape:
+        return x
+    return Tensor(GRAPH.push(Kind.EXPAND, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id))
+
+
+def reshape(x: AnyTensor, shape: Shape) -> AnyTensor:
+    """The numbers of ``x`` in another shape; one size may be -1."""
+    old, new = x.shape, shape
+    if -1 in shape:
+        others = product([size for size in shape if size != -1])
+        new = tuple((product(old) // others if others else 0) if size == -1 else size for size in shape)
+    if product(new) != product(old) or min(new, default=0) < 0 or len(new) > MOST_AXES:
+        got = f"{old} to {shape}: {GRAPH.expression(x.id)}"
+        raise ShapeError(explain("reshape", f"keeps the number of elements, {product(old)}", got))
+    if new == old:
+        return x
+    return Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, new, x.id))
+
+
+def permute(x: AnyTensor, order: Shape) -> AnyTensor:
+    """The axes of ``x`` in this ``order``."""
+    axes = tuple(axis % x.ndim if x.ndim and -x.ndim <= axis < x.ndim else axis for axis in order)
+    if sorted(axes) != list(range(x.ndim)):
+        got = f"{tuple(order)} of {GRAPH.expression(x.id)}"
+        raise ShapeError(explain("permute", f"names each of the {x.ndim} axes once", got))
+    if axes == tuple(range(x.ndim)):
+        return x
+    shape = tuple(x.shape[axis] for axis in axes)
+    return Tensor(GRAPH.push(Kind.PERMUTE, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id, extra=axes))
+
+
+def pad(x: AnyTensor, widths: Sequence[tuple[int, int]]) -> AnyTensor:
+    """``x`` with zeros before and after each axis; negative widths cut off."""
+    pairs = tuple((int(before), int(after)) for before, after in widths)
+    if len(pairs) != x.ndim or any(
+        before + size + after < 0 or -before > size or -after > size for (before, after), size in zip(pairs, x.shape, strict=True)
+    ):
+        got = f"{pairs} of {GRAPH.expression(x.id)}"
+        raise ShapeError(explain("pad", f"two widths for each of {x.ndim} axes; they cut off no more than there is", got))
+    if not any(before or after for before, after in pairs):
+        return x
+    shape = tuple(before + size + after for (before, after), size in zip(pairs, x.shape, strict=True))
+    return Tensor(GRAPH.push(Kind.PAD, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id, extra=pairs))
+
+
+def axes_of(where: str, axis: Axes, x: AnyTensor) -> Shape:
+    """``axis`` as the numbers of axes of ``x``, in order."""
+    ndim = x.ndim
+    given = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(sorted(each + ndim if each < 0 else each for each in given))
+    if len(set(axes)) != len(axes) or any(not 0 <= each < ndim for each in axes):
+        got = f"{axis} of {GRAPH.expression(x.id)}"
+        raise ArgumentError(explain(where, f"names axes from {-ndim} to {ndim - 1}, each once", got), "axis")
+    return axes
+
+
+def reduce(operation: Reduce, x: AnyTensor, axis: Axes = None, keepdims: bool = False) -> AnyTensor:
+    """The numbers of ``x`` along ``axis`` made one; ``keepdims`` leaves an axis of size 1."""
+    name = operation.name.lower()
+    axes = axes_of(name, axis, x)
+    if operation in (Reduce.MAX, Reduce.MIN) and any(x.shape[each] == 0 for each in axes):
+        raise ShapeError(explain(name, "there is a number along each axis", GRAPH.expression(x.id)))
+    if _is_bool(x) and operation in (Reduce.SUM, Reduce.PROD):
+        raise _wrong_dtype(name, "numbers", x, "cast it, as in mask.cast(np.int64)")
+    shape = tuple(size for place, size in enumerate(x.shape) if place not in axes)
+    result = x
+    if axes:
+        result = Tensor(GRAPH.push(Kind.REDUCE, operation, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id, extra=axes))
+    return reshape(result, tuple(1 if place in axes else size for place, size in enumerate(x.shape))) if keepdims else result
+
+
+def cast_to(x: AnyTensor, dtype: Any) -> AnyTensor:
+    """``x`` in another dtype."""
+    kind = np.dtype(dtype)
+    if kind not in CODES:
+        known = ", ".join(each.name for each in CODES)
+        raise DTypeError(explain("cast", f"is one of {known}", str(kind)))
+    if kind == x.dtype:
+        return x
+    return Tensor(GRAPH.push(Kind.CAST, 0, CODES[kind], x.shape, x.id))
+
+
+def to_device(x: AnyTensor, device: str) -> AnyTensor:
+    """``x`` on another device: ``"cpu"``, ``"cuda"``."""
+    from typednn.backends import select
+
+    select(device)
+    return Tensor(GRAPH.push(Kind.TO_DEVICE, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, x.shape, x.id, extra=device))
+
+
+def device(x: AnyTensor) -> str:
+    """The device of a realized tensor."""
+    return device_of(x.array)
+
+
+def realize(*tensors: AnyTensor | Iterable[AnyTensor]) -> None:
+    """Compute these tensors, what they share only once. Those that are known already stay as they are."""
+    from typednn.graph.running import run
+
+    flat = [each for given in tensors for each in ([given] if isinstance(given, Tensor) else given)]
+    run([cast("AnyTensor", each).id for each in flat])
