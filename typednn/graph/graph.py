@@ -39,7 +39,10 @@ class Node(NamedTuple):
 
 def bits_of(value: Any, dtype: np.dtype[Any]) -> tuple[int, int]:
     """A number of ``dtype`` as two words."""
-    low, high = struct.unpack("<II", struct.pack(_BITS[dtype.kind], dtype.type(value).item()))
+    number = dtype.type(value).item()
+    if dtype.kind != "f" and number != value:
+        raise ValueError(value)
+    low, high = struct.unpack("<II", struct.pack(_BITS[dtype.kind], number))
     return low, high
 
 
@@ -60,7 +63,8 @@ class Graph:
         self.names: dict[int, str] = {}
         self.recorded: set[int] | None = None  # the nodes made while a tape lives
         self.tapes: int = 0
-        self.dropped: deque[int] = deque()  # nodes that tensors no longer refer to: a finaliser may run anywhere, so it only notes them
+        # Nodes that tensors no longer refer to, NONE for a tape: a finaliser may run anywhere, so it only notes what goes.
+        self.dropped: deque[int] = deque()
         self.lock: Lock = Lock()
 
     def push(self, kind: Kind, operation: int, dtype: int, shape: Shape, x: int = NONE, y: int = NONE, extra: Any = None) -> int:
@@ -131,10 +135,19 @@ class Graph:
         )
 
     def collect(self) -> None:
-        """Release what tensors no longer refer to."""
+        """Release what tensors no longer refer to, and close the tapes that nobody has any more."""
         with self.lock():
             while self.dropped:
-                self.release(self.dropped.popleft())
+                number = self.dropped.popleft()
+                if number == NONE:
+                    self.close_tape()
+                else:
+                    self.release(number)
+
+    def retain(self, number: int) -> None:
+        """One reference to ``number`` more."""
+        with self.lock():
+            self.slab.retain(number)
 
     def release(self, number: int) -> None:
         """One reference to ``number`` fewer; without any, it goes, and lets its inputs go."""
