@@ -50,7 +50,7 @@ Tensor4: TypeAlias = "Tensor[Rank4]"
 
 MOST_AXES: Final = 32
 _RELEASED: Final = np.uint32(NONE)
-_regions: list[tuple[int, list[Tensor[Any, Any]]]] = []  # of each open region its thread and what it has made; the innermost last
+regions: Final[list[tuple[int, list[Tensor[Any, Any]]]]] = []  # of each open region its thread and what it has made; the innermost last
 
 
 @final
@@ -65,13 +65,19 @@ class Tensor(Generic[R, D]):
             self._id = _RELEASED
             raise ArgumentError(explain("Tensor", "is made by typednn.graph.tensor", type(number).__name__, "write tensor(values)"))
         self._id = np.uint32(number)
-        if _regions:
-            _note(self)
+        if regions:
+            note(self)
 
     def __del__(self, drop: Callable[[int], None] = GRAPH.dropped.append, released: np.uint32 = _RELEASED) -> None:
         # It may run in any thread, in the midst of anything, and while the interpreter ends: it only notes the number.
         if self._id != released:
             drop(int(self._id))
+
+    def release(self) -> None:
+        """Refer to its node no longer: to use the tensor is an error from now on, and a second release does nothing."""
+        if self._id != _RELEASED:
+            GRAPH.dropped.append(int(self._id))
+            self._id = _RELEASED
 
     def __copy__(self) -> Tensor[R, D]:
         return self
@@ -398,10 +404,10 @@ class Tensor(Generic[R, D]):
         return total * (1 / count) if count & (count - 1) == 0 and count else total / count
 
 
-def _note(made: Tensor[Any, Any]) -> None:
-    """``made`` belongs to the innermost region of its thread."""
+def note(made: Tensor[Any, Any]) -> None:
+    """``made`` belongs to the innermost region of this thread, if there is one."""
     own = get_ident()
-    for thread, inside in tuple(reversed(_regions)):
+    for thread, inside in tuple(reversed(regions)):
         if thread == own:
             inside.append(made)
             return
