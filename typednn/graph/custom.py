@@ -26,9 +26,9 @@ import numpy as np
 from typednn.arrays import described, is_array
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.kinds import CODES, Kind
+from typednn.graph.kinds import Kind
 from typednn.graph.slab import NONE
-from typednn.graph.tensor import AnyTensor, Tensor
+from typednn.graph.tensor import AnyTensor, Tensor, code_of
 
 
 class Function:
@@ -66,7 +66,7 @@ class Function:
             raise ArgumentError(explain(self.name, rule, "__eq__ without __hash__", "write @dataclass(frozen=True)"))
         shape, dtype = self.result(*inputs)
         extra = Called(self, tuple([each.id for each in inputs]))
-        return Tensor(GRAPH.push(Kind.CUSTOM, 0, CODES[np.dtype(dtype)], tuple(shape), NONE, NONE, extra))
+        return Tensor(GRAPH.push(Kind.CUSTOM, 0, code_of(f"{self.name}.result", dtype), tuple(shape), NONE, NONE, extra))
 
 
 class Called(NamedTuple):

@@ -39,10 +39,15 @@ def plot_graph(tensors: Iterable[AnyTensor], path: str | Path) -> list[Path]:
     if target.suffix not in _ENDINGS or not target.name:
         rule = f"the path ends in {', '.join(_ENDINGS[1:])}, or has no ending"
         raise ArgumentError(explain("plot_graph", rule, repr(str(path))), "path")
-    if isinstance(tensors, Tensor):
+    given: object = tensors
+    if isinstance(given, Tensor):
         raise ArgumentError(explain("plot_graph", "draws several tensors", "one", "write [x]"), "tensors")
+    drawn: list[object] = list(tensors)
+    for each in drawn:
+        if not isinstance(each, Tensor):
+            raise ArgumentError(explain("plot_graph", "draws tensors", type(each).__name__), "tensors")
     dot = target.with_suffix(".dot")
-    write_whole(dot, described(tensors).encode("utf-8", "backslashreplace"))
+    write_whole(dot, described([each for each in drawn if isinstance(each, Tensor)]).encode("utf-8", "backslashreplace"))
     program = shutil.which("dot")
     if program is None:
         return [dot]

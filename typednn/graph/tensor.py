@@ -26,7 +26,7 @@ from typing_extensions import TypeVar
 from typednn.arrays import described, device_of, is_array
 from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, explain
 from typednn.graph.graph import GRAPH, Shape, bits_of, product, refuse_released
-from typednn.graph.kinds import BITWISE, CODES, COMPARISONS, LOGICAL, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import BITWISE, CODES, COMPARISONS, DTYPES, LOGICAL, Binary, Kind, Reduce, Unary
 from typednn.graph.slab import NONE
 
 R = TypeVar("R", bound=tuple[int, ...], default=Any, covariant=True)
@@ -448,24 +448,25 @@ def tensor(values: Any, *, dtype: Any = None, name: str = "") -> Any:
     """A leaf that holds ``values``: an array, which is not copied and must not be changed afterwards, or numbers in lists."""
     if isinstance(values, Tensor):
         return values if dtype is None else cast_to(values, dtype)
-    array: Any = values if is_array(values) else np.asarray(values, dtype)
-    if dtype is not None and array.dtype != np.dtype(dtype):
-        array = array.astype(dtype)
-    if array.dtype not in CODES:
-        raise _unknown_dtype("tensor", described(array))
+    wanted = None if dtype is None else DTYPES[code_of("tensor", dtype)]
+    try:
+        array: Any = values if is_array(values) else np.asarray(values, wanted)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ArgumentError(explain("tensor", "takes an array, or numbers in lists of equal lengths", str(error)), "values") from None
+    code = code_of("tensor", array.dtype if wanted is None else wanted)
+    if wanted is not None and array.dtype != wanted:
+        array = array.astype(wanted)
     if array.ndim > MOST_AXES:
         raise ShapeError(explain("tensor", f"has at most {MOST_AXES} axes", f"{array.ndim}"))
-    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, CODES[array.dtype], tuple(array.shape)))
+    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, code, tuple(array.shape)))
     GRAPH.arrays[made.id] = array
     return made.named(name) if name else made
 
 
 def constant(value: Number, dtype: Any, shape: Shape = ()) -> AnyTensor:
     """One number everywhere."""
-    kind: np.dtype[Any] = np.dtype(dtype)
-    code = CODES.get(kind)
-    if code is None:
-        raise _unknown_dtype("constant", kind)
+    code = code_of("constant", dtype)
+    kind = DTYPES[code]
     try:
         low, high = bits_of(value, kind)
     except (OverflowError, ValueError, TypeError) as error:
@@ -500,7 +501,7 @@ def ones_like(x: AnyTensor) -> AnyTensor:
 
 def lazily(read: Callable[[], Any], shape: Sequence[int], dtype: Any, *, name: str = "") -> AnyTensor:
     """A leaf whose array ``read()`` gives when it is first needed, such as an array in a file."""
-    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, CODES[np.dtype(dtype)], tuple(shape)))
+    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, code_of("lazily", dtype), tuple(shape)))
 
     def checked() -> Any:
         array = read()
@@ -536,8 +537,13 @@ _ROUNDING: Final = frozenset({Unary.FLOOR, Unary.TRUNC})
 _FLOATS_ONLY: Final = frozenset(Unary) - _ROUNDING - {Unary.NEGATIVE, Unary.BITWISE_NOT, Unary.ABS}
 
 
-def _unknown_dtype(what: str, dtype: object) -> DTypeError:
-    return DTypeError(explain(what, f"takes one of {', '.join(each.name for each in CODES)}", str(dtype), "convert them with astype"))
+def code_of(where: str, dtype: Any) -> int:
+    """The number of a dtype in nodes."""
+    try:
+        return CODES[np.dtype(dtype)]
+    except (KeyError, TypeError):
+        rule = f"a dtype is one of {', '.join(each.name for each in CODES)}"
+        raise DTypeError(explain(where, rule, str(dtype), "convert the numbers")) from None
 
 
 def _wrong_dtype(what: str, rule: str, x: AnyTensor, cure: str = "cast it") -> DTypeError:
@@ -699,10 +705,7 @@ def reduce(operation: Reduce, x: AnyTensor, axis: Axes = None, keepdims: bool = 
 
 def cast_to(x: AnyTensor, dtype: Any) -> AnyTensor:
     """``x`` in another dtype."""
-    kind: np.dtype[Any] = np.dtype(dtype)
-    number, code = x.id, CODES.get(kind)
-    if code is None:
-        raise _unknown_dtype("cast", kind)
+    number, code = x.id, code_of("cast", dtype)
     if code == GRAPH.slab.tag(number) >> 16 & 0xFF:
         return x
     return Tensor(GRAPH.push(Kind.CAST, 0, code, GRAPH.shapes[number], number))
