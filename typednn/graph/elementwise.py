@@ -326,7 +326,7 @@ def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 
 def where(condition: AnyTensor, x: Operand, y: Operand) -> AnyTensor:
-    """``x`` where the condition, a tensor of booleans, is true, else ``y``. What isn't chosen has no part in value or derivative."""
+    """``x`` where the condition, a tensor of booleans, is true, else ``y``. The derivative by what isn't chosen is 0."""
     checked("where", condition)
     if isinstance(x, int | float) and isinstance(y, int | float):
         cure = "write full((), 1.0) or cast the condition"
@@ -356,15 +356,11 @@ def _chosen(condition: AnyTensor, x: Operand, number: float) -> AnyTensor:
     given = as_tensor(x, condition)
     if condition.shape != given.shape:
         condition, given = broadcast("where", condition, given)
-    left = _masked(condition, given)
-    if given.dtype.kind == "f":
-        return left if _is_zero(number) else left - _masked(~condition, _like(given, -number))
-    return left | _masked(~condition, as_tensor(number, given))
-
-
-def _is_zero(number: float) -> bool:
-    """Whether it is 0, and not -0."""
-    return number == 0 and math.copysign(1, number) > 0
+    if given.dtype.kind != "f":
+        return _masked(condition, given) | _masked(~condition, as_tensor(number, given))
+    if number:
+        return _masked(condition, given) - _masked(~condition, _like(given, -number))
+    return _masked(condition, given) if math.copysign(1, number) > 0 else -_masked(condition, -given)
 
 
 def masked_fill(x: Tensor[R, D], mask: AnyTensor, value: Number) -> Tensor[R, D]:

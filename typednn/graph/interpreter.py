@@ -24,7 +24,7 @@ from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
 
 def _erf(xp: Any, x: Any) -> Any:
     if xp is np:
-        return np.frompyfunc(math.erf, 1, 1)(x).astype(x.dtype)
+        return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)
     return xp.asarray(_erf(np, to_numpy(x)))
 
 

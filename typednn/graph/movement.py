@@ -58,7 +58,7 @@ def axis_of(where: str, axis: int, x: AnyTensor, more: int = 0) -> int:
 
 
 def _count(where: str, name: str, value: Any, least: int = 0) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ArgumentError(explain(where, f"{name} is an integer from {least} on", repr(value)), name)
     return int(value)
 
@@ -75,7 +75,7 @@ def _integers(where: str, indices: AnyTensor) -> AnyTensor:
 
 def sliced(x: AnyTensor, index: Any) -> AnyTensor:
     """``x[index]``."""
-    given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+    given: Sequence[Any] = index if isinstance(index, tuple) else (index,)  # pyright: ignore[reportUnknownVariableType]
     if sum(each is Ellipsis for each in given) > 1:
         raise ArgumentError(explain("Tensor[...]", "has one ellipsis", repr(index)), "index")
     named = sum(each is not None and each is not Ellipsis for each in given)
@@ -84,6 +84,7 @@ def sliced(x: AnyTensor, index: Any) -> AnyTensor:
     rest = [slice(None)] * (x.ndim - named)
     place = next((place for place, each in enumerate(given) if each is Ellipsis), None)
     full = [*given, *rest] if place is None else [*given[:place], *rest, *given[place + 1 :]]
+    each: Any
     axis, shape, widths, steps = 0, list[int](), [(0, 0)] * x.ndim, list[tuple[int, slice]]()
     for each in full:
         if each is None:

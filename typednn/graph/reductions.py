@@ -87,7 +87,7 @@ def _first(name: str, operation: Reduce, x: AnyTensor, axis: int | None, keepdim
     # The first place has the largest distance to the end.
     distances = reshape(arange(size, 0, -1), tuple(size if each == place else 1 for each in range(x.ndim)))
     last: AnyTensor = reduce(Reduce.MAX, binary(Binary.MASKED, best, distances), place, keepdims)
-    return size - last
+    return binary(Binary.SUBTRACT, size, last)
 
 
 # ------------------------------------------------------------------ moments

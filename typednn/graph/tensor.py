@@ -13,7 +13,6 @@ For type checkers a tensor's rank and dtype are known, ``Tensor[tuple[int, int],
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from types import EllipsisType
 from typing import Any, Final, Generic, Literal, TypeAlias, cast, final, overload
 
@@ -61,9 +60,11 @@ class Tensor(Generic[R, D]):
             _regions[-1].append(self)
 
     def __del__(self) -> None:
-        with suppress(AttributeError, TypeError):  # while the interpreter ends
+        try:
             if self._id != _RELEASED:
                 GRAPH.dropped.append(int(self._id))
+        except (AttributeError, TypeError):  # while the interpreter ends, when `suppress` is gone, too
+            pass
 
     @property
     def id(self) -> int:
