@@ -47,7 +47,7 @@ class Row:
             sizes = shape if place == 0 else tuple(1 if generator.random() < 0.3 else size for size in shape)
             sizes = sizes[generator.integers(0, len(sizes) + 1) :] if place and generator.random() < 0.2 else sizes
             low, high = (bound if isinstance(bound, int | float) else bound[place] for bound in (self.low, self.high))
-            x = generator.uniform(low, high, sizes)
+            x: Any = generator.uniform(low, high, sizes)
             if kind.kind in "iu":
                 x = np.round(np.abs(x) if kind.kind == "u" else x)
             elif kind.kind == "b":

@@ -9,6 +9,9 @@ Nothing is lost on the way: infinities, NaN and the sign of zero arrive as they 
 all places they would cost as many operations as there are places, for each number.
 """
 
+# An index may be anything.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -75,7 +78,7 @@ def _integers(where: str, indices: AnyTensor) -> AnyTensor:
 
 def sliced(x: AnyTensor, index: Any) -> AnyTensor:
     """``x[index]``."""
-    given: Sequence[Any] = index if isinstance(index, tuple) else (index,)  # pyright: ignore[reportUnknownVariableType]
+    given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
     if sum(each is Ellipsis for each in given) > 1:
         raise ArgumentError(explain("Tensor[...]", "has one ellipsis", repr(index)), "index")
     named = sum(each is not None and each is not Ellipsis for each in given)
@@ -84,7 +87,6 @@ def sliced(x: AnyTensor, index: Any) -> AnyTensor:
     rest = [slice(None)] * (x.ndim - named)
     place = next((place for place, each in enumerate(given) if each is Ellipsis), None)
     full = [*given, *rest] if place is None else [*given[:place], *rest, *given[place + 1 :]]
-    each: Any
     axis, shape, widths, steps = 0, list[int](), [(0, 0)] * x.ndim, list[tuple[int, slice]]()
     for each in full:
         if each is None:
