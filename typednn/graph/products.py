@@ -1,12 +1,16 @@
 """Products of matrices: a multiplication over all pairs and a sum, which `typednn.graph.program` recognises and gives to BLAS."""
 
+# What was given may be anything until it is a tensor.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any
 
 from typednn.errors import ShapeError, explain
 from typednn.graph.graph import GRAPH
-from typednn.graph.tensor import AnyTensor, Tensor, as_tensor, permute, reshape
+from typednn.graph.kinds import Reduce
+from typednn.graph.tensor import AnyTensor, Tensor, as_tensor, permute, reduce, reshape
 
 
 def matmul(x: Any, y: Any) -> AnyTensor:
@@ -21,6 +25,6 @@ def matmul(x: Any, y: Any) -> AnyTensor:
     swapped = permute(columns, (*range(columns.ndim - 2), columns.ndim - 1, columns.ndim - 2))
     a = reshape(rows, (*rows.shape[:-1], 1, rows.shape[-1]))
     b = reshape(swapped, (*swapped.shape[:-2], 1, *swapped.shape[-2:]))
-    product = (a * b).sum(axis=-1)
+    product: AnyTensor = reduce(Reduce.SUM, a * b, -1)
     shape = (*product.shape[:-2], *([] if x.ndim == 1 else [product.shape[-2]]), *([] if y.ndim == 1 else [product.shape[-1]]))
     return reshape(product, shape)
