@@ -612,9 +612,9 @@ def broadcast(where: str, *tensors: AnyTensor) -> list[AnyTensor]:
     return [broadcast_to(each, shape) for each in tensors]
 
 
-def broadcast_to(x: AnyTensor, shape: Shape) -> AnyTensor:
+def broadcast_to(x: AnyTensor, shape: Sequence[int]) -> AnyTensor:
     """``x`` with axes of size 1 repeated, and further axes before its own."""
-    old = x.shape
+    old, shape = x.shape, tuple(shape)
     if old == shape:
         return x
     if len(old) < len(shape):
@@ -628,9 +628,10 @@ def broadcast_to(x: AnyTensor, shape: Shape) -> AnyTensor:
     return Tensor(GRAPH.push(Kind.EXPAND, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id))
 
 
-def reshape(x: AnyTensor, shape: Shape) -> AnyTensor:
+def reshape(x: AnyTensor, shape: Sequence[int]) -> AnyTensor:
     """The numbers of ``x`` in another shape; one size may be -1."""
-    old, new = x.shape, shape
+    old, shape = x.shape, tuple(shape)
+    new = shape
     if -1 in shape:
         others = product([size for size in shape if size != -1])
         new = tuple((product(old) // others if others else 0) if size == -1 else size for size in shape)
@@ -642,7 +643,7 @@ def reshape(x: AnyTensor, shape: Shape) -> AnyTensor:
     return Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, new, x.id))
 
 
-def permute(x: AnyTensor, order: Shape) -> AnyTensor:
+def permute(x: AnyTensor, order: Sequence[int]) -> AnyTensor:
     """The axes of ``x`` in this ``order``."""
     number = x.id
     old = GRAPH.shapes[number]
@@ -677,9 +678,10 @@ def axes_of(where: str, axis: Axes, x: AnyTensor) -> Shape:
     ndim = x.ndim
     if axis is None:
         return tuple(range(ndim))
-    given = (axis,) if isinstance(axis, int | np.integer) else tuple(axis)
-    axes = tuple(sorted([int(each) + ndim if each < 0 else int(each) for each in given]))
-    if axes and (axes[0] < 0 or axes[-1] >= ndim or len(set(axes)) != len(axes)):
+    given: tuple[Any, ...] = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    whole = all(isinstance(each, int | np.integer) for each in given)
+    axes = tuple(sorted([int(each) + ndim if each < 0 else int(each) for each in given])) if whole else ()
+    if not whole or (axes and (axes[0] < 0 or axes[-1] >= ndim or len(set(axes)) != len(axes))):
         got = f"{axis} of {GRAPH.expression(x.id)}"
         rule = f"names axes from {-ndim} to {ndim - 1}, each once" if ndim else "names no axis, for there is none"
         raise ArgumentError(explain(where, rule, got), "axis")
