@@ -20,9 +20,9 @@ from typing import Any, ClassVar, Final, final
 import numpy as np
 
 from typednn.arrays import namespace
-from typednn.errors import ArgumentError, explain
+from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.custom import Function
-from typednn.graph.graph import Shape
+from typednn.graph.graph import GRAPH, Shape
 from typednn.graph.tensor import AnyTensor
 
 _decomposed: Final[ContextVar[bool]] = ContextVar("decomposed", default=False)
@@ -59,6 +59,9 @@ class Whole(Function):
     @final
     def of(self, *inputs: AnyTensor) -> AnyTensor:
         """A node for the result."""
+        if len({each.dtype for each in inputs if each.dtype.kind == "f"}) > 1:
+            got = ", ".join(f"{each.dtype}: {GRAPH.expression(each.id)}" for each in inputs)
+            raise DTypeError(explain(self.name, "takes tensors of one dtype", got, "cast one of them"))
         together = self(*inputs)
         return Part(0, together.shape, together.dtype, self.name, True)(together) if self.keeps else together
 

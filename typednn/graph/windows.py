@@ -61,7 +61,11 @@ def _sliding(where: str, axes: int, window: Sizes, stride: Sizes, dilation: Size
         return tuple(integer(where, name, each, least) for each in given)
 
     pairs: Any = padding
-    if isinstance(padding, list | tuple) and len(pairs) == axes and all(isinstance(each, list | tuple) and len(each) == 2 for each in pairs):
+    if (
+        isinstance(padding, list | tuple)
+        and len(pairs) == axes
+        and all(isinstance(each, list | tuple) and len(each) == 2 for each in pairs)
+    ):
         zeros = tuple((integer(where, "padding", before, 0), integer(where, "padding", after, 0)) for before, after in pairs)
     else:
         zeros = tuple((each, each) for each in several("padding", padding, 0))
@@ -175,9 +179,7 @@ def im2col(x: AnyTensor, window: Sizes, stride: Sizes = 1, padding: Padding = 0,
     return _movement(x.shape, sliding).forth(x)
 
 
-def col2im(
-    columns: AnyTensor, sizes: Sequence[int], stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1
-) -> AnyTensor:
+def col2im(columns: AnyTensor, sizes: Sequence[int], stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1) -> AnyTensor:
     """The transpose of `im2col`: (batch, *sizes, channels), each place the sum of ``columns`` over the windows that it lies in."""
     axes = (columns.ndim - 2) // 2
     sliding = _sliding("col2im", axes, columns.shape[1 + axes : -1], stride, dilation, padding)
@@ -245,7 +247,9 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def _check_weight(where: str, axes: int, x: AnyTensor, weight: AnyTensor, bias: AnyTensor | None, groups: int, reads: int, out: int) -> None:
+def _check_weight(
+    where: str, axes: int, x: AnyTensor, weight: AnyTensor, bias: AnyTensor | None, groups: int, reads: int, out: int
+) -> None:
     """``reads``: the channels of x that the weight speaks of; ``out``: those of y."""
     integer(where, "groups", groups)
     fits = weight.ndim == axes + 2 and x.ndim == axes + 2 and x.shape[-1] == reads and x.shape[-1] % groups == 0 and out % groups == 0
@@ -340,9 +344,7 @@ def max_pool(x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: 
     return _movement(x.shape, sliding).forth(x).max(axis=tuple(range(1 + axes, 1 + 2 * axes)))
 
 
-def avg_pool(
-    x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: Padding = 0, count_include_pad: bool = True
-) -> AnyTensor:
+def avg_pool(x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: Padding = 0, count_include_pad: bool = True) -> AnyTensor:
     """The mean of each window, channel by channel. The padding's zeros count, unless ``count_include_pad`` is False."""
     axes = x.ndim - 2
     sliding = _sliding("avg_pool", axes, window, window if stride is None else stride, 1, padding)
@@ -381,7 +383,9 @@ def _as_rectangles(sliding: Sliding) -> Any:
     """Window, stride, dilation and zeros as (height, width)."""
     high = len(sliding.window) == 1
     zeros = tuple(before for before, _ in sliding.padding)
-    return tuple((first, *each) if high else each for first, each in ((1, sliding.window), (1, sliding.stride), (1, sliding.dilation), (0, zeros)))
+    return tuple(
+        (first, *each) if high else each for first, each in ((1, sliding.window), (1, sliding.stride), (1, sliding.dilation), (0, zeros))
+    )
 
 
 def _window(sliding: Sliding) -> conv_op.Window:
