@@ -331,8 +331,7 @@ def max_pool(x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: 
     """The largest number of each window, channel by channel; the padding counts as -inf. ``stride`` is the window unless given."""
     axes = x.ndim - 2
     sliding = _sliding("max_pool", axes, window, window if stride is None else stride, dilation, padding)
-    _check("max_pool", x, axes, sliding)
-    _check_floats("max_pool", x)
+    _check_pool("max_pool", x, sliding)
     if takes_whole(x) and axes in (1, 2) and _same_on_both_sides(sliding):
         y = MaxPool2d(*_as_rectangles(sliding)).of(_as_images(x))
         return reshape(y, (x.shape[0], *sliding.counts(x.shape[1:-1]), x.shape[-1]))
@@ -348,8 +347,7 @@ def avg_pool(x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: 
     """The mean of each window, channel by channel. The padding's zeros count, unless ``count_include_pad`` is False."""
     axes = x.ndim - 2
     sliding = _sliding("avg_pool", axes, window, window if stride is None else stride, 1, padding)
-    _check("avg_pool", x, axes, sliding)
-    _check_floats("avg_pool", x)
+    _check_pool("avg_pool", x, sliding)
     if takes_whole(x) and axes in (1, 2) and _same_on_both_sides(sliding):
         size, step, _, zeros = _as_rectangles(sliding)
         y = AvgPool2d(size, step, zeros, count_include_pad).of(_as_images(x))
@@ -362,7 +360,11 @@ def avg_pool(x: AnyTensor, window: Sizes, stride: Sizes | None = None, padding: 
     return total / _movement(shape, sliding).forth(constant(1, x.dtype, shape)).sum(axis=places)
 
 
-def _check_floats(where: str, x: AnyTensor) -> None:
+def _check_pool(where: str, x: AnyTensor, sliding: Sliding) -> None:
+    _check(where, x, len(sliding.window), sliding)
+    if any(max(zeros) > extent // 2 for zeros, extent in zip(sliding.padding, sliding.extents, strict=True)):
+        rule = f"padding is at most half the window, {sliding.extents}, or a window would lie in the border alone"
+        raise ArgumentError(explain(where, rule, str(sliding.padding)), "padding")
     if x.dtype.kind != "f":
         raise DTypeError(explain(where, "pools floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it"))
 
