@@ -129,7 +129,7 @@ def test_cross_entropy_of_classes(
     """Z-F1, Z-F2, X-D7: of labels of any shape, of which some are ignored; the mean is over the others."""
     rng = np.random.default_rng(3)
     scores, labels = rng.normal(size=(*leading, classes)) * 3, rng.integers(0, classes, leading)
-    if ignore in np.arange(np.iinfo(dtype).min, 9):
+    if ignore >= np.iinfo(dtype).min:
         labels[rng.random(leading) < 0.3] = ignore
     weight = rng.uniform(0.5, 2, classes) if weighted else None
     options = {"weight": None if weight is None else tensor(weight), "ignore_index": ignore}
