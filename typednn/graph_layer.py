@@ -16,8 +16,9 @@ The annotations of ``formula`` are the contract: forward, backward and their che
 recorded, not run: it sees no numbers, and Python's branches may depend on shapes and on the layer's attributes only.
 
 Each formula is recorded once for each combination of attributes, shapes and dtypes; then a call computes the recorded programs on its
-own arrays. A formula that makes tensors of arrays of its own (a random mask, say) is recorded at each call, as is one of a layer whose
-attributes are not numbers, strings, booleans, None or tuples of them: nobody could tell whether it would be the same.
+own arrays. A formula that makes tensors of arrays of its own (a random mask, say) is recorded at each call, unless these are the same
+read-only arrays each time, as those of `arange` are. So is one of a layer whose attributes are not numbers, strings, booleans, None or
+tuples of them: nobody could tell whether it would be the same.
 
 Kept for backward: the input, by reference, and the results of sums and of other reductions. What is computed number by number from
 these is computed again. Cost of a call beside the computation: see docs/graph.md.
@@ -67,24 +68,24 @@ class _Step(NamedTuple):
 
     program: Program
     reads: tuple[Any, ...]
-    moved: frozenset[int]  # the results that are nothing but arrays it reads, moved
+    own: tuple[bool, ...]  # of each result that leaves this file, whether it is computed, and not an array that was only moved
 
     def __call__(self, known: Sequence[Any]) -> list[Any]:
-        """The results for these arrays, each an array of its own, in NumPy's order."""
-        results = plan_of(self.program)([known[each] if each.__class__ is int else each for each in self.reads])
-        for place, array in enumerate(results):
-            if place in self.moved or not array.flags.c_contiguous:
-                results[place] = array.copy(order="C")
+        """The results for these arrays; those that leave this file are arrays of their own, in NumPy's order."""
+        given = [known[each] if each.__class__ is int else each for each in self.reads]
+        results = plan_of(self.program)(given)
+        for place, own in enumerate(self.own):
+            if not own or not results[place].flags.c_contiguous:
+                results[place] = results[place].copy(order="C")
         return results
 
 
-def _step(wanted: Sequence[int], known: Sequence[int]) -> _Step:
-    """What computes the nodes ``wanted`` from those that are ``known``."""
+def _step(wanted: Sequence[int], known: Sequence[int], *, leaving: int) -> _Step:
+    """What computes the nodes ``wanted`` from those that are ``known``; so many of the results leave this file."""
     program, leaves = traced(wanted)
     reads = tuple(known.index(number) if number in known else array_of(number) for number in leaves)
     better = optimised(program)
-    moved = frozenset(place for place, output in enumerate(better.outputs) if _is_moved(better.instructions, output))
-    return _Step(program, reads, moved)
+    return _Step(program, reads, tuple(not _is_moved(better.instructions, place) for place in better.outputs[:leaving]))
 
 
 def _is_moved(instructions: Sequence[Instruction], place: int) -> bool:
@@ -106,9 +107,9 @@ class _Recording:
         self.keeps_result = keeps_result
 
     @property
-    def is_lasting(self) -> bool:
-        """Whether it holds for other arrays of these shapes."""
-        return all(each.__class__ is int for step in (self.forward, self.backward) for each in step.reads)
+    def own(self) -> list[Any]:
+        """The arrays that the formula brought with it."""
+        return [each for step in (self.forward, self.backward) for each in step.reads if each.__class__ is not int]
 
 
 def _record(
@@ -133,11 +134,11 @@ def _record(
     reduced = {number for number in on_the_way if GRAPH.kind(number) in (Kind.REDUCE, Kind.CUSTOM)}
     kept = [number for number in GRAPH.ancestors(derivatives, stop=reduced) if number in reduced]
     kept.sort(key=lambda number: number != value.id)  # the result first
-    forward = _step(list(dict.fromkeys([value.id, *kept])), known)
-    both = _step([value.id, *derivatives], known) if is_loss else forward
+    forward = _step(list(dict.fromkeys([value.id, *kept])), known, leaving=1)
+    both = _step([value.id, *derivatives], known, leaving=2) if is_loss else forward
     for number in kept:
         GRAPH.arrays[number] = _refusal(where)  # backward finds these computed
-    backward = _step(derivatives, [*known, *kept, next_grad.id])
+    backward = _step(derivatives, [*known, *kept, next_grad.id], leaving=len(derivatives))
     return _Recording(forward, backward, both, value.id in kept)
 
 
@@ -154,20 +155,23 @@ def _refusal(where: str) -> Callable[[], Any]:
     return refuse
 
 
-_recordings: dict[Any, _Recording] = {}
+_recordings: dict[Any, tuple[_Recording, bool]] = {}  # the last under each key, and whether it holds for every call
 _lock: Final = Lock()
 
 
 def _recording(key: Any, record: Callable[[], _Recording]) -> _Recording:
-    """The recording under ``key``, made if it isn't there; a ``key`` of None names none."""
-    found = None if key is None else _recordings.get(key)
-    if found is None:
-        found = record()
-        if key is not None and found.is_lasting:
-            with _lock():
-                _recordings[key] = found
-                if len(_recordings) > _REMEMBERED:
-                    del _recordings[next(iter(_recordings))]
+    """The recording under ``key``, made if there is none that holds for every call; a ``key`` of None names none."""
+    earlier, holds = (None, False) if key is None else _recordings.get(key, (None, False))
+    if earlier is not None and holds:
+        return earlier
+    found = record()
+    own = found.own
+    if key is not None and not any(getattr(array.flags, "writeable", True) for array in own):
+        before = set() if earlier is None else set(map(id, earlier.own))
+        with _lock():
+            _recordings[key] = found, before.issuperset(map(id, own))
+            if len(_recordings) > _REMEMBERED:
+                del _recordings[next(iter(_recordings))]
     return found
 
 
@@ -352,7 +356,7 @@ def _backward(layer: Any, next_grad: Any) -> tuple[Any, dict[str, Any]]:
 
 def _with_tensors(layer: Any, tensors: dict[str, AnyTensor]) -> Any:
     """The layer with tensors where its arrays are."""
-    other = cast("Any", object.__new__(layer.__class__))
+    other = object.__new__(layer.__class__)
     other.__dict__.update(layer.__dict__)
     cells = defaultdict(Cell, {name: Cell(tensor) for name, tensor in tensors.items()})
     other.__typednn_storage__ = replace(layer.__typednn_storage__, cells=cells)
