@@ -167,7 +167,7 @@ def _recording(key: Any, record: Callable[[], _Recording]) -> _Recording:
     found = record()
     own = found.own
     if key is not None and not any(getattr(array.flags, "writeable", True) for array in own):
-        before = set() if earlier is None else set(map(id, earlier.own))
+        before = set[int]() if earlier is None else set(map(id, earlier.own))
         with _lock():
             _recordings[key] = found, before.issuperset(map(id, own))
             if len(_recordings) > _REMEMBERED:
