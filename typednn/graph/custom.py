@@ -46,6 +46,10 @@ class Function:
         rule = "has a derivative only if it defines backward"
         raise ArgumentError(explain(self.name, rule, "none", f"define {self.name}.backward, or compose it of other operations"))
 
+    def derivatives(self, next_grad: AnyTensor, wanted: tuple[bool, ...], *inputs: AnyTensor) -> Any:
+        """What `backward` gives. Derive where a derivative that is not ``wanted`` saves work."""
+        return self.backward(next_grad, *inputs)
+
     @final
     def __call__(self, *inputs: AnyTensor) -> AnyTensor:
         """A node for this function of ``inputs``."""
@@ -66,9 +70,11 @@ class Called(NamedTuple):
         return self.function.name
 
 
-def derivatives_of(called: Called, next_grad: AnyTensor, inputs: tuple[AnyTensor, ...]) -> tuple[AnyTensor | None, ...]:
+def derivatives_of(
+    called: Called, next_grad: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
+) -> tuple[AnyTensor | None, ...]:
     """The derivative by each input, from the function's own ``backward``."""
-    given = called.function.backward(next_grad, *inputs)
+    given = called.function.derivatives(next_grad, wanted, *inputs)
     derivatives = cast("tuple[AnyTensor | None, ...]", tuple(given) if isinstance(given, tuple | list) else (given,))
     shapes = [None if each is None else each.shape for each in derivatives]
     if len(derivatives) != len(inputs) or any(shape not in (None, each.shape) for shape, each in zip(shapes, inputs, strict=True)):

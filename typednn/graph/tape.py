@@ -120,10 +120,10 @@ def _derivatives(number: int, next_grad: AnyTensor, inputs: tuple[int, ...], act
     graph = GRAPH
     kind = graph.kind(number)
     tensors = tuple(held(each) for each in inputs)
+    wanted = tuple(each in active for each in inputs)
     if kind == Kind.CUSTOM:
         called: Called = graph.extras[number]
-        return derivatives_of(called, next_grad, tensors)
-    wanted = tuple(each in active for each in inputs)
+        return derivatives_of(called, next_grad, tensors, wanted)
     return DERIVATIVES[kind](held(number), graph.operation(number), graph.extras.get(number), next_grad, tensors, wanted)
 
 

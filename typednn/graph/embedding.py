@@ -1,0 +1,81 @@
+"""embed and one_hot: from integers to vectors.
+
+one_hot(tokens)[…, v] = 1 where tokens[…] is v, else 0       embed(weight, tokens)[…] = weight[tokens[…]]
+
+`embed` of floats is one node, the op `typednn.kernels.embedding`, unless `typednn.graph.whole.decomposed` asks for the twelve kinds: then
+it is the product of `one_hot` and the matrix. An integer that is none of the rows is refused where it is known, which on a device would
+make each step wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from typednn.contracts.ranges import first_outside, within
+from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
+from typednn.graph.graph import GRAPH, Shape
+from typednn.graph.kinds import Binary
+from typednn.graph.products import tensordot
+from typednn.graph.tensor import AnyTensor, binary, reshape, tensor
+from typednn.graph.whole import Whole, takes_whole
+from typednn.kernels import embedding as op
+
+
+def one_hot(tokens: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTensor:
+    """(…, classes) of ``dtype``: 1 at each token, else 0. A token that is no class has a row of zeros."""
+    return at_label(tokens, classes).cast(dtype)
+
+
+def at_label(labels: AnyTensor, classes: int) -> AnyTensor:
+    """(…, classes) of booleans, true at each label."""
+    check_integers("one_hot", labels)
+    row = tensor(np.arange(classes, dtype=labels.dtype))
+    return binary(Binary.EQUAL, reshape(labels, (*labels.shape, 1)), row)
+
+
+def embed(weight: AnyTensor, tokens: AnyTensor) -> AnyTensor:
+    """A row of ``weight`` (vocab, features) for each of ``tokens`` (…): (…, features)."""
+    if weight.ndim != 2:
+        raise ShapeError(explain("embed", "weight is (vocab, features)", f"{weight.shape}: {GRAPH.expression(weight.id)}"))
+    vocab, features = weight.shape
+    check_integers("embed", tokens)
+    refuse_outside("embed", GRAPH.arrays.get(tokens.id), vocab)
+    if not takes_whole(weight):
+        return tensordot(one_hot(tokens, vocab, weight.dtype), weight, 1)
+    y = Embedding().of(weight, reshape(tokens, (1, tokens.size)))
+    return reshape(y, (*tokens.shape, features))
+
+
+def check_integers(where: str, labels: AnyTensor) -> None:
+    """Refuse labels that are no integers."""
+    if labels.dtype.kind not in "iu":
+        raise DTypeError(explain(where, "takes integers", f"{labels.dtype}: {GRAPH.expression(labels.id)}", "cast it"))
+
+
+def refuse_outside(where: str, labels: Any, classes: int, but: int | None = None) -> None:
+    """Refuse an array on the host with a label that is neither a class nor ``but``."""
+    if isinstance(labels, np.ndarray) and not within(labels, 0, classes - 1) and (got := first_outside(labels, 0, classes - 1, but)):
+        raise ArgumentError(explain(where, f"integers are 0 to {classes - 1}", got))
+
+
+@final
+@dataclass(frozen=True)
+class Embedding(Whole):
+    """The op `typednn.kernels.embedding`: weight (vocab, features), tokens (batch, time)."""
+
+    def result(self, *inputs: AnyTensor) -> tuple[Shape, np.dtype[Any]]:
+        weight, tokens = inputs
+        return (*tokens.shape, weight.shape[1]), weight.dtype
+
+    def run(self, *arrays: Any) -> Any:
+        weight, tokens = arrays
+        refuse_outside("embed", tokens, weight.shape[0])
+        return op.forward(tokens, weight)
+
+    def derive(self, wanted: tuple[bool, ...], next_grad: Any, *arrays: Any) -> Sequence[Any]:
+        weight, tokens = arrays
+        return op.backward(next_grad, tokens, weight.shape[0], None), None
