@@ -51,6 +51,8 @@ _UNARY: Final[dict[int, Callable[[AnyTensor, AnyTensor, AnyTensor], AnyTensor] |
     Unary.ABS: lambda g, x, y: _masked(x > 0, g) - _masked(x < 0, g),
     Unary.TANH: lambda g, x, y: g * (1.0 - y * y),
     Unary.ERF: lambda g, x, y: g * (unary(Unary.EXP, -(x * x)) * (2 / math.sqrt(math.pi))),
+    Unary.LOG1P: lambda g, x, y: g / (1.0 + x),
+    Unary.EXPM1: lambda g, x, y: g * unary(Unary.EXP, x),  # not y + 1, which has no digits left where x is far below 0
 }
 
 

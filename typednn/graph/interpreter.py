@@ -44,6 +44,8 @@ UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
     Unary.ABS: lambda xp, x: xp.abs(x),
     Unary.TANH: lambda xp, x: xp.tanh(x),
     Unary.ERF: _erf,
+    Unary.LOG1P: lambda xp, x: xp.log1p(x),
+    Unary.EXPM1: lambda xp, x: xp.expm1(x),
 }
 
 BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {

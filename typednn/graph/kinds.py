@@ -62,6 +62,8 @@ class Unary(IntEnum):
     ABS = 12
     TANH = 13
     ERF = 14
+    LOG1P = 15
+    EXPM1 = 16
 
 
 class Binary(IntEnum):

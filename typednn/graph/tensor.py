@@ -482,6 +482,8 @@ _FLOATS_ONLY = frozenset(
         Unary.COS,
         Unary.TANH,
         Unary.ERF,
+        Unary.LOG1P,
+        Unary.EXPM1,
     }
 )
 
@@ -548,9 +550,9 @@ def broadcast(where: str, *tensors: AnyTensor) -> list[AnyTensor]:
     return [broadcast_to(each, shape) for each in tensors]
 
 
-def broadcast_to(x: AnyTensor, shape: Shape) -> AnyTensor:
+def broadcast_to(x: AnyTensor, shape: Sequence[int]) -> AnyTensor:
     """``x`` with axes of size 1 repeated, and further axes before its own."""
-    old = x.shape
+    old, shape = x.shape, tuple(shape)
     if old == shape:
         return x
     if len(old) < len(shape):
@@ -564,9 +566,10 @@ def broadcast_to(x: AnyTensor, shape: Shape) -> AnyTensor:
     return Tensor(GRAPH.push(Kind.EXPAND, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id))
 
 
-def reshape(x: AnyTensor, shape: Shape) -> AnyTensor:
+def reshape(x: AnyTensor, shape: Sequence[int]) -> AnyTensor:
     """The numbers of ``x`` in another shape; one size may be -1."""
-    old, new = x.shape, shape
+    old, shape = x.shape, tuple(shape)
+    new = shape
     if -1 in shape:
         others = product([size for size in shape if size != -1])
         new = tuple((product(old) // others if others else 0) if size == -1 else size for size in shape)
@@ -578,7 +581,7 @@ def reshape(x: AnyTensor, shape: Shape) -> AnyTensor:
     return Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, new, x.id))
 
 
-def permute(x: AnyTensor, order: Shape) -> AnyTensor:
+def permute(x: AnyTensor, order: Sequence[int]) -> AnyTensor:
     """The axes of ``x`` in this ``order``."""
     axes = tuple(axis % x.ndim if x.ndim and -x.ndim <= axis < x.ndim else axis for axis in order)
     if sorted(axes) != list(range(x.ndim)):
@@ -607,9 +610,10 @@ def pad(x: AnyTensor, widths: Sequence[tuple[int, int]]) -> AnyTensor:
 def axes_of(where: str, axis: Axes, x: AnyTensor) -> Shape:
     """``axis`` as the numbers of axes of ``x``, in order."""
     ndim = x.ndim
-    given = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-    axes = tuple(sorted(each + ndim if each < 0 else each for each in given))
-    if len(set(axes)) != len(axes) or any(not 0 <= each < ndim for each in axes):
+    given: tuple[Any, ...] = tuple(range(ndim)) if axis is None else tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    whole = all(isinstance(each, int | np.integer) for each in given)
+    axes = tuple(sorted(int(each) + ndim if each < 0 else int(each) for each in given)) if whole else ()
+    if not whole or len(set(axes)) != len(axes) or any(not 0 <= each < ndim for each in axes):
         got = f"{axis} of {GRAPH.expression(x.id)}"
         raise ArgumentError(explain(where, f"names axes from {-ndim} to {ndim - 1}, each once", got), "axis")
     return axes

@@ -1,0 +1,578 @@
+"""Functions of each number, with NumPy's names, or PyTorch's where NumPy has none. They make UNARY, BINARY and CAST nodes, nothing else.
+
+    y = gelu(x)
+    z = where(isnan(y), 0.0, maximum(y, -1.0))
+
+The shape of the result is that of the input; two inputs broadcast. Dtypes stay as they are, truths are booleans. Infinities, NaN and the
+sign of zero are NumPy's, except where a function says otherwise. What overflows on the way to a result that doesn't is written otherwise.
+
+Derivatives are those of the formulas, which have one at every number where the function has one. Where it has none, ``abs`` has 0,
+``maximum``, ``minimum`` and ``clip`` share it, and the activations have the one that PyTorch has: 0 for ``relu`` at 0.
+
+Wrong dtypes are a `DTypeError`, sizes that don't broadcast a `ShapeError`, what is no tensor an `ArgumentError`.
+
+Sources of the activations: `typednn.kernels.linear_units`; Klambauer et al., "Self-Normalizing Neural Networks", 2017; Barron,
+"Continuously Differentiable Exponential Linear Units", 2017; Misra, "Mish", 2019; Bergstra et al., "Quadratic Polynomials Learn Better
+Image Features", 2009 (softsign).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, cast
+
+import numpy as np
+
+from typednn.errors import ArgumentError, DTypeError, explain
+from typednn.graph.graph import GRAPH
+from typednn.graph.kinds import Binary, Kind, Unary
+from typednn.graph.tensor import D2 as D
+from typednn.graph.tensor import R2 as R
+from typednn.graph.tensor import AnyTensor, Number, Operand, Tensor, as_tensor, binary, broadcast, constant, unary
+
+# ------------------------------------------------------------------ arguments
+
+
+def checked(where: str, x: Tensor[R, D], *, floats: bool = False) -> Tensor[R, D]:
+    """``x``, which must be a tensor, of ``floats`` where that is said."""
+    if not isinstance(x, Tensor):
+        got = type(cast("object", x)).__name__
+        raise ArgumentError(explain(where, "takes a tensor", got, "make it one, as in tensor(array)"))
+    if floats and x.dtype.kind != "f":
+        raise DTypeError(explain(where, "takes floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it to a float dtype"))
+    return x
+
+
+def _pair(where: str, x: Operand, y: Operand) -> tuple[AnyTensor, AnyTensor]:
+    """Both as tensors of one shape. One at least must be a tensor or an array."""
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        raise ArgumentError(explain(where, "takes a tensor", f"{x} and {y}", "make one of them a tensor"))
+    if not isinstance(x, Tensor) and not isinstance(x, int | float):
+        x = as_tensor(x, cast("AnyTensor", y))
+    if not isinstance(y, Tensor):
+        y = as_tensor(y, cast("AnyTensor", x))
+    if not isinstance(x, Tensor):
+        x = as_tensor(x, y)
+    a, b = (x, y) if x.shape == y.shape else broadcast(where, x, y)
+    return a, b
+
+
+def _like(x: AnyTensor, value: Number) -> AnyTensor:
+    """``value`` at each place of ``x``."""
+    return constant(value, x.dtype, x.shape)
+
+
+def _masked(mask: AnyTensor, x: AnyTensor) -> AnyTensor:
+    """``x`` where the mask is true, else 0, whatever x is there."""
+    return binary(Binary.MASKED, mask, x)
+
+
+def detach(x: Tensor[R, D]) -> Tensor[R, D]:
+    """``x``, of which no tape knows where it came from: its derivative ends here. PyTorch's ``detach``."""
+    made: Tensor[R, D] = Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("detach", x).id) >> 16 & 0xFF, x.shape, x.id))
+    if GRAPH.recorded is not None:
+        GRAPH.recorded.discard(made.id)
+    return made
+
+
+# ------------------------------------------------------------------ one operation each
+
+
+def negative(x: Tensor[R, D]) -> Tensor[R, D]:
+    """-x."""
+    return unary(Unary.NEGATIVE, checked("negative", x))
+
+
+def abs(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The distance from 0. Its derivative at 0 is 0."""
+    return unary(Unary.ABS, checked("abs", x))
+
+
+def bitwise_not(x: Tensor[R, D]) -> Tensor[R, D]:
+    """Each bit of an integer the other one; the opposite of a boolean."""
+    return unary(Unary.BITWISE_NOT, checked("bitwise_not", x))
+
+
+def exp(x: Tensor[R, D]) -> Tensor[R, D]:
+    """eˣ."""
+    return unary(Unary.EXP, checked("exp", x))
+
+
+def exp2(x: Tensor[R, D]) -> Tensor[R, D]:
+    """2ˣ."""
+    return unary(Unary.EXP2, checked("exp2", x))
+
+
+def expm1(x: Tensor[R, D]) -> Tensor[R, D]:
+    """eˣ - 1, with all digits near 0."""
+    return unary(Unary.EXPM1, checked("expm1", x))
+
+
+def log(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The natural logarithm: -∞ at 0, NaN below."""
+    return unary(Unary.LOG, checked("log", x))
+
+
+def log2(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The logarithm to base 2."""
+    return unary(Unary.LOG2, checked("log2", x))
+
+
+def log1p(x: Tensor[R, D]) -> Tensor[R, D]:
+    """log(1 + x), with all digits near 0."""
+    return unary(Unary.LOG1P, checked("log1p", x))
+
+
+def reciprocal(x: Tensor[R, D]) -> Tensor[R, D]:
+    """1/x."""
+    return unary(Unary.RECIPROCAL, checked("reciprocal", x))
+
+
+def sqrt(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The square root: NaN below 0."""
+    return unary(Unary.SQRT, checked("sqrt", x))
+
+
+def sin(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The sine of an angle in radians."""
+    return unary(Unary.SIN, checked("sin", x))
+
+
+def cos(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The cosine of an angle in radians."""
+    return unary(Unary.COS, checked("cos", x))
+
+
+def tanh(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The hyperbolic tangent."""
+    return unary(Unary.TANH, checked("tanh", x))
+
+
+def erf(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The error function, 2/√π times the integral of exp(-t²) from 0 to x."""
+    return unary(Unary.ERF, checked("erf", x))
+
+
+def floor(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The largest whole number that is not above x; integers are their own. Its derivative is 0, as of all that round."""
+    return unary(Unary.FLOOR, x) if checked("floor", x).dtype.kind == "f" else x
+
+
+def trunc(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The next whole number towards 0."""
+    return unary(Unary.TRUNC, x) if checked("trunc", x).dtype.kind == "f" else x
+
+
+def add(x: Operand, y: Operand) -> AnyTensor:
+    """x + y."""
+    return binary(Binary.ADD, *_pair("add", x, y))
+
+
+def subtract(x: Operand, y: Operand) -> AnyTensor:
+    """x - y."""
+    return binary(Binary.SUBTRACT, *_pair("subtract", x, y))
+
+
+def multiply(x: Operand, y: Operand) -> AnyTensor:
+    """x·y."""
+    return binary(Binary.MULTIPLY, *_pair("multiply", x, y))
+
+
+def divide(x: Operand, y: Operand) -> AnyTensor:
+    """x / y; of integers, the largest integer that is not above it, as no dtype changes unasked."""
+    return binary(Binary.DIVIDE, *_pair("divide", x, y))
+
+
+def power(x: Operand, y: Operand) -> AnyTensor:
+    """x to the power of y. Integers take no negative powers."""
+    if isinstance(x, Tensor) and x.dtype.kind in "iu" and isinstance(y, int) and y < 0:
+        raise ArgumentError(explain("power", "integers have powers from 0 on", f"{y}", "cast x to a float dtype"), "y")
+    return binary(Binary.POWER, *_pair("power", x, y))
+
+
+def mod(x: Operand, y: Operand) -> AnyTensor:
+    """What x exceeds a multiple of y by, with the sign of y. By y its derivative is -floor(x/y)."""
+    return binary(Binary.MODULO, *_pair("mod", x, y))
+
+
+def maximum(x: Operand, y: Operand) -> AnyTensor:
+    """The larger of two numbers, NaN if one is. Equal ones share the derivative."""
+    a, b = _pair("maximum", x, y)
+    return a | b if a.dtype.kind == "b" else binary(Binary.MAXIMUM, a, b)
+
+
+def minimum(x: Operand, y: Operand) -> AnyTensor:
+    """The smaller of two numbers, NaN if one is: the opposite of the larger of their opposites. Equal ones share the derivative."""
+    a, b = _pair("minimum", x, y)
+    if a.dtype.kind == "b":
+        return a & b
+    # -x has no place among integers for the lowest of them; ~x, which is -x - 1, has.
+    return -binary(Binary.MAXIMUM, -a, -b) if a.dtype.kind == "f" else ~binary(Binary.MAXIMUM, ~a, ~b)
+
+
+def equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether x = y. NaN equals nothing."""
+    return binary(Binary.EQUAL, *_pair("equal", x, y))
+
+
+def not_equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether x ≠ y."""
+    return binary(Binary.NOT_EQUAL, *_pair("not_equal", x, y))
+
+
+def less(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether x < y. Nothing is less than NaN, nor greater."""
+    return binary(Binary.LESS, *_pair("less", x, y))
+
+
+def less_equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether x ≤ y."""
+    return greater_equal(y, x)
+
+
+def greater(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether x > y."""
+    return binary(Binary.GREATER, *_pair("greater", x, y))
+
+
+def greater_equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether x ≥ y."""
+    return binary(Binary.GREATER_EQUAL, *_pair("greater_equal", x, y))
+
+
+def bitwise_and(x: Operand, y: Operand) -> AnyTensor:
+    """The bits that both have."""
+    a, b = _pair("bitwise_and", x, y)
+    return a & b
+
+
+def bitwise_or(x: Operand, y: Operand) -> AnyTensor:
+    """The bits that one of them has."""
+    a, b = _pair("bitwise_or", x, y)
+    return a | b
+
+
+def bitwise_xor(x: Operand, y: Operand) -> AnyTensor:
+    """The bits that exactly one of them has."""
+    a, b = _pair("bitwise_xor", x, y)
+    return a ^ b
+
+
+def left_shift(x: Operand, y: Operand) -> AnyTensor:
+    """The bits of x, y places higher. y is below the number of bits."""
+    return binary(Binary.LEFT_SHIFT, *_pair("left_shift", x, y))
+
+
+def right_shift(x: Operand, y: Operand) -> AnyTensor:
+    """The bits of x, y places lower."""
+    return binary(Binary.RIGHT_SHIFT, *_pair("right_shift", x, y))
+
+
+# ------------------------------------------------------------------ truths
+
+
+def _truth(x: AnyTensor) -> AnyTensor:
+    return x if x.dtype.kind == "b" else x != _like(x, 0)
+
+
+def logical_and(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether neither is false, or 0."""
+    a, b = _pair("logical_and", x, y)
+    return _truth(a) & _truth(b)
+
+
+def logical_or(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether one is neither false nor 0."""
+    a, b = _pair("logical_or", x, y)
+    return _truth(a) | _truth(b)
+
+
+def logical_xor(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
+    """Whether exactly one is neither false nor 0."""
+    a, b = _pair("logical_xor", x, y)
+    return _truth(a) ^ _truth(b)
+
+
+def logical_not(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
+    """Whether it is false, or 0."""
+    return ~_truth(checked("logical_not", x))
+
+
+def isnan(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
+    """Whether it is NaN, which is what differs from itself."""
+    return checked("isnan", x) != x
+
+
+def isinf(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
+    """Whether it is ∞ or -∞."""
+    return abs(x) == _like(x, math.inf) if checked("isinf", x).dtype.kind == "f" else constant(False, np.bool_, x.shape)
+
+
+def isfinite(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
+    """Whether it is neither infinite nor NaN."""
+    return abs(x) < _like(x, math.inf) if checked("isfinite", x).dtype.kind == "f" else constant(True, np.bool_, x.shape)
+
+
+def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[Any, np.bool_]:
+    """Whether |x - y| ≤ atol + rtol·|y|, or both are the same infinity, or both NaN where ``equal_nan``."""
+    a, b = _pair("isclose", x, y)
+    checked("isclose", a, floats=True)
+    near = abs(a - b) <= abs(b) * rtol + atol
+    close = (near & isfinite(b)) | (a == b)
+    return close | (isnan(a) & isnan(b)) if equal_nan else close
+
+
+# ------------------------------------------------------------------ choices
+
+
+def where(condition: AnyTensor, x: Operand, y: Operand) -> AnyTensor:
+    """``x`` where the condition, a tensor of booleans, is true, else ``y``. What isn't chosen has no part in value or derivative."""
+    checked("where", condition)
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        cure = "write full((), 1.0) or cast the condition"
+        raise ArgumentError(explain("where", "knows a dtype: one of two values is a tensor", f"{x} and {y}", cure))
+    if condition.dtype.kind != "b":
+        got = f"{condition.dtype}: {GRAPH.expression(condition.id)}"
+        raise DTypeError(explain("where", "takes a condition of booleans", got, "compare it, as in x != 0"))
+    if isinstance(y, int | float):
+        return _chosen(condition, x, y)
+    if isinstance(x, int | float):
+        return _chosen(~condition, y, x)
+    a, b = _pair("where", x, y)
+    if a.dtype != b.dtype:
+        got = f"{a.dtype} and {b.dtype}: {GRAPH.expression(a.id)} and {GRAPH.expression(b.id)}"
+        raise DTypeError(explain("where", "chooses between two tensors of one dtype", got, "cast one of them"))
+    if condition.shape != a.shape:
+        condition, a, b = broadcast("where", condition, a, b)
+    if a.dtype.kind == "f":
+        # x - 0 is x, also if x is -0, which x + 0 would lose.
+        return -_masked(condition, -a) - _masked(~condition, -b)
+    left, right = _masked(condition, a), _masked(~condition, b)
+    return left | right
+
+
+def _chosen(condition: AnyTensor, x: Operand, number: float) -> AnyTensor:
+    """``x``, which is no number of Python's, where the condition is true, else a number."""
+    given = as_tensor(x, condition)
+    if condition.shape != given.shape:
+        condition, given = broadcast("where", condition, given)
+    left = _masked(condition, given)
+    if given.dtype.kind == "f":
+        return left if _is_zero(number) else left - _masked(~condition, _like(given, -number))
+    return left | _masked(~condition, as_tensor(number, given))
+
+
+def _is_zero(number: float) -> bool:
+    """Whether it is 0, and not -0."""
+    return number == 0 and math.copysign(1, number) > 0
+
+
+def masked_fill(x: Tensor[R, D], mask: AnyTensor, value: Number) -> Tensor[R, D]:
+    """``x``, but ``value`` where the mask is true."""
+    checked("masked_fill", x)
+    return where(~checked("masked_fill", mask), x, value) if mask.dtype.kind == "b" else where(mask, x, value)
+
+
+def clip(x: Tensor[R, D], lowest: Operand | None = None, highest: Operand | None = None) -> Tensor[R, D]:
+    """min(max(x, lowest), highest); a bound that is None is none. NaN stays."""
+    found: AnyTensor = checked("clip", x)
+    if lowest is not None:
+        found = maximum(found, lowest)
+    return found if highest is None else minimum(found, highest)
+
+
+clamp: Final = clip
+
+# ------------------------------------------------------------------ compositions
+
+
+def square(x: Tensor[R, D]) -> Tensor[R, D]:
+    """x²."""
+    return checked("square", x) * x
+
+
+def rsqrt(x: Tensor[R, D]) -> Tensor[R, D]:
+    """1/√x."""
+    return reciprocal(sqrt(checked("rsqrt", x, floats=True)))
+
+
+def log10(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The logarithm to base 10, to 2 units in the last place."""
+    return log(checked("log10", x, floats=True)) / math.log(10)
+
+
+def deg2rad(x: Tensor[R, D]) -> Tensor[R, D]:
+    """An angle in degrees as radians."""
+    return checked("deg2rad", x, floats=True) * (math.pi / 180)
+
+
+def rad2deg(x: Tensor[R, D]) -> Tensor[R, D]:
+    """An angle in radians as degrees."""
+    return checked("rad2deg", x, floats=True) * (180 / math.pi)
+
+
+def tan(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The tangent of an angle in radians."""
+    return sin(checked("tan", x, floats=True)) / cos(x)
+
+
+def cosh(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The hyperbolic cosine (eˣ + e⁻ˣ)/2, by half of x, whose exponential overflows no earlier than the result."""
+    up, down = exp(checked("cosh", x, floats=True) * 0.5), exp(x * -0.5)
+    return up * 0.5 * up + down * 0.5 * down
+
+
+def sinh(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The hyperbolic sine tanh x·cosh x, in which nothing cancels near 0."""
+    return tanh(checked("sinh", x, floats=True)) * cosh(x)
+
+
+def ceil(x: Tensor[R, D]) -> Tensor[R, D]:
+    """The smallest whole number that is not below x."""
+    return -floor(-x) if checked("ceil", x).dtype.kind == "f" else x
+
+
+def frac(x: Tensor[R, D]) -> Tensor[R, D]:
+    """What x exceeds `trunc` of it by, with the sign of x; NaN of infinity."""
+    return checked("frac", x, floats=True) - trunc(x)
+
+
+def round(x: Tensor[R, D], decimals: int = 0) -> Tensor[R, D]:
+    """The nearest number of so many decimals, the even one of two that are as near, as NumPy rounds."""
+    if checked("round", x).dtype.kind != "f":
+        return x
+    if decimals:
+        factor = 10.0 ** (decimals if decimals > 0 else -decimals)
+        return round(x * factor) / factor if decimals > 0 else round(x / factor) * factor
+    whole = trunc(x)
+    rest, half = abs(x - whole), whole * 0.5
+    far = (rest > 0.5) | ((rest == 0.5) & (half != trunc(half)))
+    # -0 - 0 is -0.
+    return whole - _masked(far & (x < 0.0), _like(x, 1)) - _masked(far & (x > 0.0), _like(x, -1))
+
+
+def sign(x: Tensor[R, D]) -> Tensor[R, D]:
+    """1 above 0, -1 below, 0 at 0, NaN of NaN."""
+    zero, one = _like(checked("sign", x), 0), _like(x, 1)
+    found = _masked(x > zero, one) - _masked(x < zero, one)
+    return found + _masked(isnan(x), x) if x.dtype.kind == "f" else found
+
+
+# ------------------------------------------------------------------ activations
+
+
+def _parts(x: AnyTensor) -> tuple[AnyTensor, AnyTensor, AnyTensor, AnyTensor]:
+    """Where x < 0 and where not; max(x, 0); -|x|. At 0 the slopes of the last two are 1 and -1, so that a smooth sum of them stays so."""
+    below = x < _like(x, 0)
+    rest = ~below
+    positive = _masked(rest, x)
+    return below, rest, positive, _masked(below, x) - positive
+
+
+def relu(x: Tensor[R, D]) -> Tensor[R, D]:
+    """max(x, 0). Its derivative at 0 is 0."""
+    return _masked(~(_like(checked("relu", x), 0) >= x), x)  # of NaN neither is true, and it stays
+
+
+def leaky_relu(x: Tensor[R, D], negative_slope: Operand = 0.01) -> Tensor[R, D]:
+    """x where x > 0, else negative_slope·x. A tensor of slopes makes it PReLU."""
+    return where(checked("leaky_relu", x, floats=True) > _like(x, 0), x, multiply(x, negative_slope))
+
+
+def sigmoid(x: Tensor[R, D]) -> Tensor[R, D]:
+    """1/(1 + e⁻ˣ), by exponentials of -|x| alone, which can't overflow: all digits in both tails."""
+    below, rest, _, far = _parts(checked("sigmoid", x, floats=True))
+    decayed = exp(far)
+    return (_masked(below, decayed) + _masked(rest, _like(x, 1))) / (decayed + 1.0)
+
+
+def softplus(x: Tensor[R, D], beta: float = 1.0, threshold: float = 20.0) -> Tensor[R, D]:
+    """log(1 + e^(beta·x))/beta, and x itself where beta·x > threshold."""
+    scaled = checked("softplus", x, floats=True) * beta if beta != 1 else x
+    _, _, positive, far = _parts(scaled)
+    soft = positive + log1p(exp(far))
+    return where(scaled > _like(x, threshold), x, soft / beta if beta != 1 else soft)
+
+
+def logsigmoid(x: Tensor[R, D]) -> Tensor[R, D]:
+    """log(1/(1 + e⁻ˣ)), which is -softplus(-x)."""
+    return -softplus(-checked("logsigmoid", x, floats=True), threshold=math.inf)
+
+
+# Below it gates are 0 in every dtype, and so is what they let through: -∞·0 would be NaN.
+_FAR: Final = -1000.0
+
+
+def _near(x: Tensor[R, D]) -> Tensor[R, D]:
+    """``x``, but 0 far below 0, where a gate is closed."""
+    return _masked(~(x < _like(x, _FAR)), x)
+
+
+def silu(x: Tensor[R, D]) -> Tensor[R, D]:
+    """x/(1 + e⁻ˣ), 0 at -∞."""
+    near = _near(checked("silu", x, floats=True))
+    return near * sigmoid(near)
+
+
+swish: Final = silu
+
+
+def quick_gelu(x: Tensor[R, D]) -> Tensor[R, D]:
+    """x·sigmoid(1.702·x), 0 at -∞."""
+    near = _near(checked("quick_gelu", x, floats=True))
+    return near * sigmoid(near * 1.702)
+
+
+def mish(x: Tensor[R, D]) -> Tensor[R, D]:
+    """x·tanh(softplus(x)), 0 at -∞."""
+    near = _near(checked("mish", x, floats=True))
+    return near * tanh(softplus(near))
+
+
+def gelu(x: Tensor[R, D], approximate: str = "none") -> Tensor[R, D]:
+    """x·Φ(x), Φ the normal distribution's; with ``"tanh"`` x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))/2. 0 at -∞.
+
+    Far below 0, where 1 + erf cancels, the error is 1e-16 of x, not of the result; the tanh form, as a sigmoid, keeps all digits.
+    """
+    near = _near(checked("gelu", x, floats=True))
+    if approximate == "none":
+        return near * 0.5 * (erf(near * math.sqrt(0.5)) + 1.0)
+    if approximate != "tanh":
+        raise ArgumentError(explain("gelu", 'approximate is "none" or "tanh"', repr(approximate)), "approximate")
+    # (1 + tanh v)/2 is the sigmoid of 2v.
+    return near * sigmoid(near * (near * near * 0.044715 + 1.0) * (2 * math.sqrt(2 / math.pi)))
+
+
+def elu(x: Tensor[R, D], alpha: float = 1.0) -> Tensor[R, D]:
+    """x where x > 0, else alpha·(eˣ - 1)."""
+    above = checked("elu", x, floats=True) > _like(x, 0)
+    return _masked(above, x) + expm1(_masked(~above, x)) * alpha
+
+
+def selu(x: Tensor[R, D]) -> Tensor[R, D]:
+    """1.0507·elu(x, 1.67326), with the digits of its source."""
+    return elu(checked("selu", x, floats=True), 1.6732632423543772848170429916717) * 1.0507009873554804934193349852946
+
+
+def celu(x: Tensor[R, D], alpha: float = 1.0) -> Tensor[R, D]:
+    """x where x > 0, else alpha·(e^(x/alpha) - 1)."""
+    if alpha == 0:
+        raise ArgumentError(explain("celu", "alpha is not 0", f"{alpha}"), "alpha")
+    above = checked("celu", x, floats=True) > _like(x, 0)
+    return _masked(above, x) + expm1(_masked(~above, x) / alpha) * alpha
+
+
+def softsign(x: Tensor[R, D]) -> Tensor[R, D]:
+    """x/(1 + |x|); NaN of infinity."""
+    return checked("softsign", x, floats=True) / (abs(x) + 1.0)
+
+
+def hardsigmoid(x: Tensor[R, D]) -> Tensor[R, D]:
+    """min(max(x + 3, 0), 6)/6."""
+    return clip(checked("hardsigmoid", x, floats=True) + 3.0, 0.0, 6.0) / 6.0
+
+
+def hardswish(x: Tensor[R, D]) -> Tensor[R, D]:
+    """x·min(max(x + 3, 0), 6)/6, 0 at -∞."""
+    near = _near(checked("hardswish", x, floats=True))
+    return near * hardsigmoid(near)
