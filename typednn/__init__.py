@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typednn.contracts.protocols import Backward, DynLayer, Forward, Incremental, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
     from typednn.gradient_check import gradcheck
+    from typednn.graph_layer import GraphElementwise, GraphLayer, GraphLoss
     from typednn.layer import (
         Chain,
         Elementwise,
@@ -60,6 +61,7 @@ _HOMES = {
     "errors": "TypednnError",
     "module.fields": "Buffer Kept Parameter",
     "gradient_check": "gradcheck",
+    "graph_layer": "GraphElementwise GraphLayer GraphLoss",
     "module.gradients": "ChainGrad ElementwiseGrad Gradient",
     "layer": "Chain Elementwise ElementwiseChain FirstChain FirstLayer Input Layer MultiInput Positionwise PositionwiseChain S Sequential",
     "module.module": "Module",
@@ -109,6 +111,9 @@ __all__ = [
     "FirstLayer",
     "Forward",
     "Gradient",
+    "GraphElementwise",
+    "GraphLayer",
+    "GraphLoss",
     "Incremental",
     "Input",
     "InputGrad",

@@ -133,7 +133,9 @@ def check_rank(where: str, array_type: Any, axes: str, place: str) -> None:
     promised, written = getattr(array_type, "rank", None), shapes.rank(axes)
     if promised is not None and written is not None and promised != written:
         promises, got = shapes.number_of_axes(promised), f"{shapes.number_of_axes(written)} in {place}"
-        raise DefinitionError(explain(where, f"{array_type.__name__} promises {promises}", got, f"write Array{written} or name {promises}"))
+        kind = array_type.__name__.removeprefix("Int")[:-1]  # "Array", or "Tensor"
+        cure = f"write {kind}{written} or name {promises}"
+        raise DefinitionError(explain(where, f"{array_type.__name__} promises {promises}", got, cure))
 
 
 def resolved_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:

@@ -147,7 +147,9 @@ from typednn.graph.reductions import (
 )
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import (
+    AnyTensor,
     Tensor,
+    Tensor0,
     Tensor1,
     Tensor2,
     Tensor3,
@@ -169,8 +171,10 @@ from typednn.graph.tensor import (
 
 __all__ = [
     "Function",
+    "AnyTensor",
     "Tape",
     "Tensor",
+    "Tensor0",
     "Tensor1",
     "Tensor2",
     "Tensor3",

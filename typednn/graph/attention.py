@@ -22,9 +22,10 @@ from typednn.errors import DTypeError, ShapeError, explain
 from typednn.graph.dropout import dropout as dropped
 from typednn.graph.graph import GRAPH, Shape
 from typednn.graph.kinds import Binary, Reduce, Unary
+from typednn.graph.movement import arange
 from typednn.graph.products import matmul
 from typednn.graph.softmax import unrecorded
-from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, constant, permute, reduce, reshape, tensor, unary
+from typednn.graph.tensor import AnyTensor, Tensor, binary, broadcast_to, constant, permute, reduce, reshape, unary
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import attention as op
 
@@ -79,7 +80,7 @@ def _largest(scores: AnyTensor) -> AnyTensor:
 
 def _allowed(mask: AnyTensor | None, causal: bool, time: int, memory: int) -> AnyTensor | None:
     """Where queries attend, of a shape that broadcasts to (batch, heads, time, memory)."""
-    earlier = reshape(tensor(np.arange(time)), (1, 1, time, 1)) >= tensor(np.arange(memory)) if causal else None
+    earlier = reshape(arange(time), (1, 1, time, 1)) >= arange(memory) if causal else None
     if mask is None:
         return earlier
     whole = reshape(mask, (mask.shape[0], 1, 1 if mask.ndim == 2 else time, memory))

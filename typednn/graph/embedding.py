@@ -19,8 +19,9 @@ from typednn.contracts.ranges import first_outside, within
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape
 from typednn.graph.kinds import Binary
+from typednn.graph.movement import arange
 from typednn.graph.products import tensordot
-from typednn.graph.tensor import AnyTensor, binary, reshape, tensor
+from typednn.graph.tensor import AnyTensor, binary, reshape
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import embedding as op
 
@@ -33,7 +34,7 @@ def one_hot(tokens: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTens
 def at_label(labels: AnyTensor, classes: int) -> AnyTensor:
     """(…, classes) of booleans, true at each label."""
     check_integers("one_hot", labels)
-    row = tensor(np.arange(classes, dtype=labels.dtype))
+    row = arange(classes, dtype=labels.dtype)
     return binary(Binary.EQUAL, reshape(labels, (*labels.shape, 1)), row)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Final
@@ -358,7 +359,15 @@ def arange(start: int, stop: int | None = None, step: int = 1, dtype: Any = np.i
     if not all(isinstance(each, int | float) for each in (first, last, step)) or step == 0:
         got = f"{first}, {last}, {step}"
         raise ArgumentError(explain("arange", "takes numbers, and a step that is not 0", got))
-    return tensor(np.arange(first, last, step).astype(dtype))
+    return tensor(_numbers(first, last, step, np.dtype(dtype)))
+
+
+@lru_cache(maxsize=256)
+def _numbers(first: float, last: float, step: float, dtype: np.dtype[Any]) -> np.ndarray[tuple[int], np.dtype[Any]]:
+    """The same array at each call, which cannot be written to: a formula that was recorded with it holds for every call."""
+    found = np.arange(first, last, step).astype(dtype)
+    found.flags.writeable = False
+    return found
 
 
 def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = np.float32) -> Tensor[Rank2, Any]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from types import EllipsisType
-from typing import Any, Final, Generic, Literal, TypeAlias, cast, final, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, cast, final, overload
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -43,10 +43,6 @@ Rank1: TypeAlias = tuple[int]
 Rank2: TypeAlias = tuple[int, int]
 Rank3: TypeAlias = tuple[int, int, int]
 Rank4: TypeAlias = tuple[int, int, int, int]
-Tensor1: TypeAlias = "Tensor[Rank1]"
-Tensor2: TypeAlias = "Tensor[Rank2]"
-Tensor3: TypeAlias = "Tensor[Rank3]"
-Tensor4: TypeAlias = "Tensor[Rank4]"
 
 MOST_AXES: Final = 32
 _RELEASED: Final = np.uint32(NONE)
@@ -414,6 +410,19 @@ def note(made: Tensor[Any, Any]) -> None:
 
 
 AnyTensor: TypeAlias = Tensor[Any, Any]
+if TYPE_CHECKING:
+    Tensor0: TypeAlias = Tensor[Rank0]
+    Tensor1: TypeAlias = Tensor[Rank1]
+    Tensor2: TypeAlias = Tensor[Rank2]
+    Tensor3: TypeAlias = Tensor[Rank3]
+    Tensor4: TypeAlias = Tensor[Rank4]
+else:  # as `typednn.arrays` does it: annotations are held to the rank, ``Float[Tensor2, "batch features"]``
+
+    class _OfRank(type):
+        def __instancecheck__(cls, candidate):
+            return isinstance(candidate, Tensor) and candidate.ndim == cls.rank
+
+    Tensor0, Tensor1, Tensor2, Tensor3, Tensor4 = (_OfRank(f"Tensor{rank}", (), {"rank": rank}) for rank in range(5))
 Operand: TypeAlias = "AnyTensor | np.ndarray[Any, Any] | Number"
 
 

@@ -35,6 +35,7 @@ CHAIN = "typednn.layer.Chain"
 # What `>>` makes where both sides are of one kind, in the order in which they are asked.
 KINDS = {"typednn.layer.Elementwise": "typednn.layer.ElementwiseChain", "typednn.layer.Positionwise": "typednn.layer.PositionwiseChain"}
 CHAINS = (CHAIN, "typednn.layer.FirstChain", SEQUENTIAL)
+FORMULA = "typednn.graph_layer.Formula"  # what has a formula, of which its other methods are made
 GRADIENT = "typednn.module.gradients.Gradient"
 NDARRAY = "numpy.ndarray"
 
@@ -96,6 +97,8 @@ def read_class(ctx: ClassDefContext) -> None:
     holds = "__init__" in functions and any("typednn" in str(getattr(each, "id", getattr(each, "ids", ""))) for each in tree.imports)
     if not (info.has_base(MODULE) or methods or fields or holds):
         return
+    if info.has_base(FORMULA) and "formula" in methods:
+        methods |= _of_formula(methods["formula"])
     bodies = {name: syntax.block(function.body.body) for name, function in functions.items()}
     facts: ClassFacts = {
         "module": info.module_name,
@@ -145,6 +148,17 @@ class InModule:
 _latest: list[InModule] = []
 
 
+def _of_formula(formula: Signature) -> dict[str, Signature]:
+    """What the methods that are made of a formula take and give: of a layer where it has one input, else of a loss."""
+    parameters, result = formula["parameters"], formula["result"]
+    if len(parameters) == 2:
+        backward: Signature = {"parameters": [parameters[0], ("next_grad", result[0])], "result": [[]]}
+        return {"forward": formula, "backward": backward}
+    prediction = parameters[1][1] if len(parameters) > 1 else []
+    results: dict[str, list[syntax.Alternatives]] = {"loss": [[]], "loss_grad": [prediction], "loss_and_grad": [[], prediction]}
+    return {name: {"parameters": parameters, "result": gives} for name, gives in results.items()}
+
+
 def in_module(tree: nodes.MypyFile) -> InModule:
     """Of one module at a time; the daemon puts new statements into a tree that it keeps."""
     if not _latest or _latest[0].statements is not tree.defs:
@@ -189,10 +203,12 @@ def facts_of(info: nodes.TypeInfo | None) -> ClassFacts | None:
 
 
 def method(info: nodes.TypeInfo, name: str) -> Signature | None:
-    """The annotation strings of a method, by the first class in resolution order that defines it."""
-    owner = next((base for base in info.mro if name in base.names), None)
-    facts = facts_of(owner)
-    return None if facts is None else facts["methods"].get(name)
+    """The annotation strings of a method, by the first class in resolution order that defines it, or a formula for it."""
+    for base in info.mro:
+        facts = facts_of(base)
+        if name in base.names or (facts is not None and name in facts["methods"]):
+            return None if facts is None else facts["methods"].get(name)
+    return None
 
 
 def all_facts(info: nodes.TypeInfo) -> Iterator[tuple[nodes.TypeInfo, ClassFacts]]:

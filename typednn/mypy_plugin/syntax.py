@@ -433,14 +433,14 @@ def word(declared: Type | None) -> str:
 
 def rank_error(name: str, text: str) -> str | None:
     """``Array2 promises 2 axes`` where the string has another number; its fault, or nothing, where it cannot be checked."""
-    promised = re.fullmatch(r"(?:Int)?Array(\d)", name)
+    promised = re.fullmatch(r"(?:IntArray|Array|Tensor)(\d)", name)
     try:
         written = rank(text)
     except DefinitionError as error:
         return str(error) if promised else ""
     if promised is None or written is None or written == int(promised[1]):
         return None
-    cure = f"write Array{written} or name {promised[1]} axes"
+    cure = f"write {name[:-1].removeprefix('Int')}{written} or name {promised[1]} axes"
     return f"{name} promises {promised[1]} axes, got {written} axes in the string {text!r}; {cure}"
 
 

@@ -1,0 +1,422 @@
+"""Layers and losses whose formula is written in operations of `typednn.graph`; their derivatives are the graph's.
+
+    class Swish(GraphElementwise[None]):
+        def formula(self, x: Float[AnyTensor, "*shape"]) -> Float[AnyTensor, "*shape"]:
+            return x * sigmoid(x)
+
+================  ===================================================================  ==================================
+class             formula                                                              gives
+================  ===================================================================  ==================================
+GraphLayer        one tensor in, one out; reads the layer's parameters as tensors      a `Layer`: forward and backward
+GraphElementwise  the same for any rank and shape                                      an `Elementwise`
+GraphLoss         a prediction and a target in, one number out                         a `Loss`: loss and loss_grad
+================  ===================================================================  ==================================
+
+The annotations of ``formula`` are the contract: forward, backward and their checks have them, with arrays for tensors. A formula is
+recorded, not run: it sees no numbers, and Python's branches may depend on shapes and on the layer's attributes only.
+
+Each formula is recorded once for each combination of attributes, shapes and dtypes; then a call computes the recorded programs on its
+own arrays. A formula that makes tensors of arrays of its own (a random mask, say) is recorded at each call, unless these are the same
+read-only arrays each time, as those of `arange` are. So is one of a layer whose attributes are not numbers, strings, booleans, None or
+tuples of them: nobody could tell whether it would be the same.
+
+Kept for backward: the input, by reference, and the results of sums and of other reductions. What is computed number by number from
+these is computed again. Cost of a call beside the computation: see docs/graph.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, cast, final
+
+from jaxtyping import Float, Shaped
+from typing_extensions import TypeVar
+
+from typednn.arrays import AnyArray, Array0, Array1, Array2, Array3, Array4, is_floating
+from typednn.contracts.checks import Contract, contracted, is_array_hint
+from typednn.contracts.promises import type_arguments
+from typednn.contracts.protocols import Loss
+from typednn.engines.locks import Lock
+from typednn.errors import ArgumentError, DefinitionError, StateError, explain
+from typednn.graph.graph import GRAPH
+from typednn.graph.kinds import Kind
+from typednn.graph.program import Instruction, Program, left_out, optimised, traced
+from typednn.graph.running import plan_of
+from typednn.graph.tape import Tape
+from typednn.graph.tensor import AnyTensor, Tensor, Tensor0, Tensor1, Tensor2, Tensor3, Tensor4, array_of, lazily
+from typednn.layer import A, Elementwise, G, In, Layer, Out, P, S
+from typednn.module.fields import Kept
+from typednn.module.gradients import ElementwiseGrad
+from typednn.module.state import CallState, Cell
+
+Prediction = TypeVar("Prediction")
+Target = TypeVar("Target", contravariant=True)
+
+_REMEMBERED: Final = 1024
+_PLAIN: Final = frozenset({bool, int, float, str, type(None)})
+_HELD: Final = frozenset({"__typednn_storage__", "__typednn_calls__"})
+_MOVEMENT: Final = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD})
+
+
+# ------------------------------------------------------------------ recordings
+
+
+class _Step(NamedTuple):
+    """A program, and what it reads: places among the known arrays, and arrays that the formula brought with it."""
+
+    program: Program
+    reads: tuple[Any, ...]
+    own: tuple[bool, ...]  # of each result that leaves this file, whether it is computed, and not an array that was only moved
+
+    def __call__(self, known: Sequence[Any]) -> list[Any]:
+        """The results for these arrays; those that leave this file are arrays of their own, in NumPy's order."""
+        given = [known[each] if each.__class__ is int else each for each in self.reads]
+        results = plan_of(self.program)(given)
+        for place, own in enumerate(self.own):
+            if not own or not results[place].flags.c_contiguous:
+                results[place] = results[place].copy(order="C")
+        return results
+
+
+def _step(wanted: Sequence[int], known: Sequence[int], *, leaving: int) -> _Step:
+    """What computes the nodes ``wanted`` from those that are ``known``; so many of the results leave this file."""
+    program, leaves = traced(wanted)
+    reads = tuple(known.index(number) if number in known else array_of(number) for number in leaves)
+    better = optimised(program)
+    return _Step(program, reads, tuple(not _is_moved(better.instructions, place) for place in better.outputs[:leaving]))
+
+
+def _is_moved(instructions: Sequence[Instruction], place: int) -> bool:
+    while instructions[place].kind in _MOVEMENT:
+        (place,) = instructions[place].inputs
+    return instructions[place].kind == Kind.LEAF
+
+
+@final
+class _Recording:
+    """A formula, recorded for arrays of certain shapes and dtypes."""
+
+    __slots__ = ("backward", "both", "forward", "keeps_result")
+
+    def __init__(self, forward: _Step, backward: _Step, both: _Step, keeps_result: bool) -> None:
+        self.forward = forward  # the result, and what backward reads of what was computed on the way
+        self.backward = backward  # the derivatives: from what forward reads, what it kept, and the derivative by the result
+        self.both = both  # the result and its derivatives; of a loss
+        self.keeps_result = keeps_result
+
+    @property
+    def own(self) -> list[Any]:
+        """The arrays that the formula brought with it."""
+        return [each for step in (self.forward, self.backward) for each in step.reads if each.__class__ is not int]
+
+
+def _record(
+    where: str, formula: Callable[..., Any], inputs: Sequence[tuple[str, Any]], sources: Sequence[int], *, is_loss: bool
+) -> _Recording:
+    """``formula`` gets a tensor for each of the named arrays; the derivatives are by those whose places are ``sources``."""
+    given = [_stand_in(where, name, array.shape, array.dtype) for name, array in inputs]
+    known = [each.id for each in given]
+    with Tape() as tape:
+        result = formula(*given)
+        if not isinstance(cast("object", result), Tensor):
+            cure = "compute it with operations of typednn.graph"
+            raise ArgumentError(explain(where, "gives a tensor", type(result).__name__, cure), "formula")
+        value: AnyTensor = result
+        if is_loss and value.shape:
+            raise ArgumentError(explain(where, "gives one number", f"shape {value.shape}", "take its mean() or sum()"), "formula")
+        on_the_way = [] if is_loss else GRAPH.ancestors([value.id])
+        next_grad = _stand_in(where, "next_grad", value.shape, value.dtype)
+        wanted = [given[place] for place in sources]
+        gradients = tape.gradient(value if is_loss else value * next_grad, wanted, zeros=True) if sources else []
+    derivatives = [each.id for each in gradients]
+    reduced = {number for number in on_the_way if GRAPH.kind(number) in (Kind.REDUCE, Kind.CUSTOM)}
+    kept = [number for number in GRAPH.ancestors(derivatives, stop=reduced) if number in reduced]
+    kept.sort(key=lambda number: number != value.id)  # the result first
+    forward = _step(list(dict.fromkeys([value.id, *kept])), known, leaving=1)
+    both = _step([value.id, *derivatives], known, leaving=2) if is_loss else forward
+    for number in kept:
+        GRAPH.arrays[number] = _refusal(where)  # backward finds these computed
+    backward = _step(derivatives, [*known, *kept, next_grad.id], leaving=len(derivatives))
+    return _Recording(forward, backward, both, value.id in kept)
+
+
+def _stand_in(where: str, name: str, shape: Sequence[int], dtype: Any) -> AnyTensor:
+    """A leaf whose array is not known while a formula is recorded."""
+    return lazily(_refusal(where), shape, dtype, name=name)
+
+
+def _refusal(where: str) -> Callable[[], Any]:
+    def refuse() -> Any:
+        rule, got = "is recorded: no number is known in it", "a request to compute a tensor"
+        raise StateError(explain(where, rule, got, "compute with tensors, and with where() instead of if"))
+
+    return refuse
+
+
+_recordings: dict[Any, tuple[_Recording, bool]] = {}  # the last under each key, and whether it holds for every call
+_lock: Final = Lock()
+
+
+def _recording(key: Any, record: Callable[[], _Recording]) -> _Recording:
+    """The recording under ``key``, made if there is none that holds for every call; a ``key`` of None names none."""
+    earlier, holds = (None, False) if key is None else _recordings.get(key, (None, False))
+    if earlier is not None and holds:
+        return earlier
+    found = record()
+    own = found.own
+    if key is not None and not any(getattr(array.flags, "writeable", True) for array in own):
+        before = set[int]() if earlier is None else set(map(id, earlier.own))
+        with _lock():
+            _recordings[key] = found, before.issuperset(map(id, own))
+            if len(_recordings) > _REMEMBERED:
+                del _recordings[next(iter(_recordings))]
+    return found
+
+
+def _key(owner: Any, inputs: Sequence[Any], *more: Any) -> Any:
+    """What decides about a recording, None where that can't be told: attributes may change, and a formula may read all of them."""
+    attributes = getattr(owner, "__dict__", None)
+    if attributes is None:
+        return None
+    state = [owner.__class__.formula, left_out(), *more]
+    for name, value in attributes.items():
+        if name not in _HELD:
+            kind = value.__class__
+            if kind not in _PLAIN and not (kind is tuple and _PLAIN.issuperset(map(type, value))):
+                return None
+            state += (name, kind, value)
+    for x in inputs:
+        state += (x.__class__, x.shape, x.dtype)
+    return tuple(state)
+
+
+# ------------------------------------------------------------------ from a formula to methods
+
+# An annotation of a tensor as that of an array.
+_ARRAYS: Final[dict[Any, Any]] = {
+    Tensor: AnyArray,
+    Tensor0: Array0,
+    Tensor1: Array1,
+    Tensor2: Array2,
+    Tensor3: Array3,
+    Tensor4: Array4,
+}
+
+
+def _of_arrays(where: str, hint: Any) -> Any:
+    if not is_array_hint(hint) or hint.array_type not in _ARRAYS:
+        rule, cure = "inputs and result are tensors with named axes", 'such as Float[Tensor2, "batch features"]'
+        raise DefinitionError(explain(where, rule, getattr(hint, "__name__", str(hint)), cure))
+    return hint.dtype[_ARRAYS[hint.array_type], hint.dim_str]
+
+
+class Formula:
+    """What has a formula. A class that defines one gets the methods that compute it."""
+
+    _takes: ClassVar[int] = 1  # so many tensors
+
+    formula: Callable[..., Any]  # what is computed, in operations of the graph
+
+    @classmethod
+    def _methods(cls, inputs: Sequence[Any], result: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+        """The methods by name, each with its annotations."""
+        raise NotImplementedError
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        formula = vars(cls).get("formula")
+        if formula is not None:
+            where = f"{cls.__qualname__}.formula"
+            contract = Contract(formula, where)
+            contracted(formula, contract)
+            if len(contract.hints) != cls._takes:
+                raise DefinitionError(explain(where, f"takes tensors: {cls._takes}", ", ".join(contract.names) or "none"))
+            *inputs, result = (_of_arrays(where, hint) for hint in (*contract.hints, contract.result))
+            for name, (method, annotations) in cls._methods(inputs, result).items():
+                method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
+                method.__module__, method.__doc__, method.__annotations__ = cls.__module__, formula.__doc__, annotations
+                setattr(cls, name, method)
+        super().__init_subclass__(**keywords)
+
+
+def _argument(cls: type, base: type, name: str) -> Any:
+    """What ``cls`` puts in for the type variable ``name`` of ``base``."""
+    found = next((argument for variable, argument in type_arguments(cls, base).items() if variable.__name__ == name), None)
+    if found is None or isinstance(found, TypeVar):
+        cure = f"write class {cls.__name__}({base.__name__}[...]) with all of them"
+        raise DefinitionError(explain(cls.__qualname__, f"names its gradient among the type arguments of {base.__name__}", "none", cure))
+    return found
+
+
+# ------------------------------------------------------------------ layers
+
+
+class _GraphModule(Formula):
+    """A layer with a formula: what `GraphLayer` and `GraphElementwise` share."""
+
+    _recorded: Kept[Any]  # the recording of the last forward
+    _input: Kept[Any]
+    _reduced: Kept[Any]  # what forward computed and backward reads
+
+    @classmethod
+    def _methods(cls, inputs: Sequence[Any], result: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+        gradient, made = cls._gradient()
+
+        def forward(self: Any, x: Any) -> Any:
+            return _forward(self, x)
+
+        def backward(self: Any, next_grad: Any) -> Any:
+            return made(*_backward(self, next_grad))
+
+        return {
+            "forward": (forward, {"x": inputs[0], "return": result}),
+            "backward": (backward, {"next_grad": result, "return": gradient}),
+        }
+
+    @classmethod
+    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any]]:
+        """The gradient's type, and what makes one of the derivative by the input and those by the parameters."""
+        raise NotImplementedError
+
+
+class GraphLayer(_GraphModule, Layer[In, Out, G, S], Generic[In, Out, G, S]):
+    """One array in, one out. Derive, declare fields and a gradient, annotate ``formula``; everything else is inherited."""
+
+    if TYPE_CHECKING:  # each class with a formula gets these
+
+        def forward(self, x: Shaped[In, "batch *input"]) -> Shaped[Out, "batch *output"]:
+            raise NotImplementedError
+
+        def backward(self, next_grad: Shaped[Out, "batch *output"]) -> G:
+            raise NotImplementedError
+
+    @classmethod
+    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any]]:
+        gradient = _argument(cls, GraphLayer, "G")
+        return gradient, lambda dx, by_name: gradient(input=dx, **by_name)
+
+
+class GraphElementwise(_GraphModule, Elementwise[P], Generic[P]):
+    """Keeps rank and shape of its input; ``P`` is the dataclass of its parameters' gradients, or None."""
+
+    if TYPE_CHECKING:
+
+        def forward(self, x: Float[A, "*shape"]) -> Float[A, "*shape"]:
+            raise NotImplementedError
+
+        def backward(self, next_grad: Float[A, "*shape"]) -> ElementwiseGrad[A, P]:
+            raise NotImplementedError
+
+    @classmethod
+    def _gradient(cls) -> tuple[Any, Callable[[Any, dict[str, Any]], Any]]:
+        parameters = _argument(cls, GraphElementwise, "P")
+        gradient: Any = ElementwiseGrad
+        if parameters in (None, type(None)):
+            return gradient[AnyArray, None], lambda dx, _: gradient(dx, None)
+        return gradient[AnyArray, parameters], lambda dx, by_name: gradient(dx, parameters(**by_name))
+
+
+def _forward(layer: Any, x: Any) -> Any:
+    """The result of the formula for ``x``."""
+    stored = [(name, getattr(layer, name)) for name, _ in layer.stored_fields()]
+    training: bool = layer.training
+
+    def record() -> _Recording:
+        where = f"{layer.label()}.formula"
+        if next(layer.children(), None) is not None:
+            cure = "write the inner formula as a function, or forward and backward by hand"
+            raise DefinitionError(explain(where, "has parameters, and no layers inside", "a layer inside", cure))
+        learnt = [place for place, (name, _) in enumerate(stored, 1) if layer.fields[name].kind == "parameter"]
+        sources = [*([0] if is_floating(x.dtype) else []), *learnt] if training else []
+
+        def formula(x: AnyTensor, *tensors: AnyTensor) -> Any:
+            names = (name for name, _ in stored)
+            return layer.__class__.formula(_with_tensors(layer, dict(zip(names, tensors, strict=True))), x)
+
+        return _record(where, formula, [("x", x), *stored], sources, is_loss=False)
+
+    key = _key(layer, (x,), training, layer.dtype, tuple(name for name, _ in stored))
+    recording = _recording(key, record)
+    results = recording.forward([x, *(array for _, array in stored)])
+    layer._recorded, layer._input = recording, x
+    layer._reduced = results if recording.keeps_result else results[1:]
+    return results[0]
+
+
+def _backward(layer: Any, next_grad: Any) -> tuple[Any, dict[str, Any]]:
+    """The derivative by the input, and by each parameter."""
+    recording: _Recording = layer._recorded
+    stored = [getattr(layer, name) for name, _ in layer.stored_fields()]
+    found = iter(recording.backward([layer._input, *stored, *layer._reduced, next_grad]))
+    dx = next(found) if is_floating(layer._input.dtype) else None
+    absent = layer.__typednn_storage__.absent
+    return dx, {name: None if name in absent else next(found) for name, _ in layer.__class__.learnt}
+
+
+def _with_tensors(layer: Any, tensors: dict[str, AnyTensor]) -> Any:
+    """The layer with tensors where its arrays are."""
+    other = object.__new__(layer.__class__)
+    other.__dict__.update(layer.__dict__)
+    cells = defaultdict(Cell, {name: Cell(tensor) for name, tensor in tensors.items()})
+    other.__typednn_storage__ = replace(layer.__typednn_storage__, cells=cells)
+    other.__typednn_calls__ = CallState()
+    return other
+
+
+# ------------------------------------------------------------------ losses
+
+
+class GraphLoss(Formula, Loss[Prediction, Target], Generic[Prediction, Target]):
+    """A loss from the formula of one number: ``formula(self, prediction, target)`` gives a tensor without axes."""
+
+    _takes = 2
+
+    if TYPE_CHECKING:
+
+        def loss(self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]) -> float:
+            """The loss."""
+            raise NotImplementedError
+
+        def loss_grad(
+            self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]
+        ) -> Shaped[Prediction, "batch *features"]:
+            """The loss's derivative by the prediction."""
+            raise NotImplementedError
+
+        def loss_and_grad(
+            self, prediction: Shaped[Prediction, "batch *features"], target: Shaped[Target, "batch *target"]
+        ) -> tuple[float, Shaped[Prediction, "batch *features"]]:
+            """Both, computed together."""
+            raise NotImplementedError
+
+    @classmethod
+    def _methods(cls, inputs: Sequence[Any], result: Any) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+        def loss(self: Any, prediction: Any, target: Any) -> Any:
+            return float(_loss(self, prediction, target).forward([prediction, target])[0])
+
+        def loss_grad(self: Any, prediction: Any, target: Any) -> Any:
+            return _loss(self, prediction, target).backward([prediction, target])[0]
+
+        def loss_and_grad(self: Any, prediction: Any, target: Any) -> Any:
+            value, gradient = _loss(self, prediction, target).both([prediction, target])
+            return float(value), gradient
+
+        pair: dict[str, Any] = {"prediction": inputs[0], "target": inputs[1]}
+        several: Any = tuple
+        return {
+            "loss": (loss, {**pair, "return": float}),
+            "loss_grad": (loss_grad, {**pair, "return": inputs[0]}),
+            "loss_and_grad": (loss_and_grad, {**pair, "return": several[float, inputs[0]]}),
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+def _loss(loss: Any, prediction: Any, target: Any) -> _Recording:
+    def record() -> _Recording:
+        where = f"{loss!r}.formula"
+        return _record(where, loss.formula, [("prediction", prediction), ("target", target)], [0], is_loss=True)
+
+    return _recording(_key(loss, (prediction, target)), record)
