@@ -428,6 +428,9 @@ class _Lowered:
         if len(self.inputs) > _MOST_INPUTS and len(draft.roots) > 1:
             raise _ApartError
 
+    def _shape(self, place: int) -> Shape:
+        return self.program.instructions[place].shape
+
     def _at(self, root: int) -> Coordinates:
         shape = self.program.instructions[root].shape
         if self.draft.kind == "columns":
@@ -626,7 +629,9 @@ class _Lowered:
     def _outputs(self, axes: list[list[int]], parts: list[int], added: int, extents: list[int]) -> tuple[Any, Any]:
         shapes: list[tuple[int, Shape]] = []
         told: list[tuple[int, str, tuple[str, ...]]] = []
-        for root, node in zip(self.draft.roots, self.outputs, strict=True):
+        # Results of all axes before those of rows, as the kernel's Funcs are.
+        order = sorted(zip(self.draft.roots, self.outputs, strict=True), key=lambda pair: -len(_squeezed(self._shape(pair[0]))))
+        for root, node in order:
             named = {axis for axis, _, _ in self._at(root)}
             own = [*range(added), *[number + added for number, group in enumerate(axes) if group[0] in named]]
             shapes.append((root, tuple(extents[axis] for axis in own)))

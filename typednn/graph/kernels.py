@@ -313,7 +313,7 @@ class _Builder:
     def reduced(self, name: str, operation: int, value: Callable[[Any], Any], start: Any, count: Any, at: tuple[Any, ...]) -> tuple[Any, list[Any]]:
         """The reduction of value(k) for ``count`` numbers k from ``start`` on, and the Funcs that it is made of. ``at``: its other Vars."""
         hl, lanes = self.hl, self.lanes
-        wide, lane = 4 * lanes, hl.Var("lane")
+        wide, lane, count = 4 * lanes, hl.Var("lane"), hl.cast(hl.Int(32), count)
         real = type_of(value(hl.i32(0)))
         combine = partial(_COMBINE[operation], hl)
         running = hl.Func(f"{name}_running")
