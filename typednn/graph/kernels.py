@@ -26,6 +26,7 @@ _PIECE: Final = 1 << 14  # numbers of a task
 _ROWS: Final = 128  # rows of a piece, where the sum is over rows
 _BLOCK: Final = 1 << 13  # numbers of a piece of a long row
 _LARGE: Final = 16  # operations that are not repeated
+_LARGEST: Final = 64  # operations of one expression: the compiler's time grows faster than they do
 _COSTLY: Final = frozenset({Unary.EXP, Unary.EXP2, Unary.LOG, Unary.LOG2, Unary.SIN, Unary.COS, Unary.TANH, Unary.ERF})
 
 
@@ -209,7 +210,7 @@ class _Builder:
         """Nodes with a Func of their own: what several need and is not cheap, and reductions."""
         nodes, rows = self.how.nodes, self.how.kind == "rows"
         outputs = [node for node, _, _ in self.how.outputs]
-        sizes = self._sizes(set())
+        sizes, ends = self._sizes()
         found: set[int] = set()
         users: list[set[int]] = [set() for _ in nodes]
         parents = [0] * len(nodes)
@@ -219,17 +220,17 @@ class _Builder:
         for number in reversed(range(len(nodes))):
             kind = nodes[number][0]
             many = (len(users[number]) if rows else parents[number]) > 1
-            heavy = sizes[number] >= _LARGE or (kind == "unary" and nodes[number][1] in _COSTLY) or kind == "power"
-            if kind == "reduce" and rows:
-                found.add(number)
-            elif kind not in ("read", "number", "true", "false"):
-                if self.how.is_long and self.by_column[number]:
-                    pass
-                elif rows and not self.by_column[number]:
-                    if parents[number] > 1 or sizes[number] >= 2:
-                        found.add(number)
-                elif (many and heavy) or (parents[number] > 1 and sizes[number] >= 4 * _LARGE):
+            heavy = sizes[number] >= _LARGE
+            if kind == "reduce":
+                if rows:
                     found.add(number)
+            elif not self.operands[number] or (self.how.is_long and self.by_column[number]):
+                pass
+            elif rows and not self.by_column[number]:
+                if parents[number] > 1 or sizes[number] >= 2:
+                    found.add(number)
+            elif number in ends or (many and heavy):
+                found.add(number)
             for operand in self.operands[number]:
                 parents[operand] += 1
                 if number in found:
@@ -238,12 +239,24 @@ class _Builder:
                     users[operand] |= users[number]
         return found
 
-    def _sizes(self, stored: set[int]) -> list[float]:
-        """Of each node, the operations of its expression, what it shares counted each time."""
-        found: list[float] = []
+    def _sizes(self) -> tuple[list[int], set[int]]:
+        """Of each node the operations of its expression, what it shares counted each time; and where expressions end that are too large."""
+        found: list[int] = []
+        ends: set[int] = set()
         for number, operands in enumerate(self.operands):
-            found.append(0.0 if not operands else 1.0 if number in stored else min(1 + sum(found[each] for each in operands), 1e9))
-        return found
+            size = self._weight(number) + sum(found[each] for each in operands)
+            if size > _LARGEST:
+                # A longer one would begin anew here.
+                ends |= {each for each in operands if found[each] > 1}
+                size = self._weight(number) + sum(min(found[each], 1) for each in operands)
+            found.append(size)
+        return found, ends
+
+    def _weight(self, number: int) -> int:
+        node = self.how.nodes[number]
+        if node[0] == "unary" and node[1] in _COSTLY:
+            return 2 * _LARGE if node[1] == Unary.ERF else _LARGE
+        return int(bool(self.operands[number]))
 
     # ------------------------------------------------------------- expressions
 
