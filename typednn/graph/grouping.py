@@ -82,22 +82,23 @@ Step: TypeAlias = Group | Alone
 
 
 class _ApartError(Exception):
-    """These values can't be computed by one kernel. ``stored``: what has to be stored first."""
+    """These values can't be computed by one kernel. ``stored``: what has to be stored first; ``alone``: what no kernel can compute."""
 
-    def __init__(self, *stored: int) -> None:
+    def __init__(self, *stored: int, alone: Iterable[int] = ()) -> None:
         super().__init__()
-        self.stored = stored
+        self.stored, self.alone = stored, tuple(alone)
 
 
 def grouped(program: Program) -> list[Step]:
     """The steps that compute ``program``, in their order. Reductions over separated axes must have been split: see `split_reductions`."""
-    stored = _stored_anyway(program)
+    stored, alone = _stored_anyway(program), frozenset[int]()
     while True:
         try:
-            return _ordered(program, _Grouping(program, stored).groups(), stored)
+            return _ordered(program, _Grouping(program, stored, alone).groups(), stored)
         except _ApartError as needed:
-            assert not stored.issuperset(needed.stored)
-            stored = _with_views(program, stored.union(needed.stored))
+            alone = alone.union(needed.alone)
+            inputs = [given for place in needed.alone for given in program.instructions[place].inputs]
+            stored = _with_views(program, stored.union(needed.stored, needed.alone, inputs))
 
 
 def split_reductions(program: Program) -> Program:
@@ -209,13 +210,13 @@ def _is_long(draft: _Draft) -> bool:
 
 
 class _Grouping:
-    def __init__(self, program: Program, stored: frozenset[int]) -> None:
+    def __init__(self, program: Program, stored: frozenset[int], alone: frozenset[int]) -> None:
         self.program = program
         self.stored = stored
         self.roots = [
             place
             for place in sorted(stored)
-            if program.instructions[place].kind not in (Kind.LEAF, Kind.CONST, *_VIEWS) and _is_root(program, place)
+            if place not in alone and program.instructions[place].kind not in (Kind.LEAF, Kind.CONST, *_VIEWS) and _is_root(program, place)
         ]
         self.bits = _ancestors(program)
 
@@ -225,11 +226,14 @@ class _Grouping:
         merged: list[tuple[_Draft, _Lowered]] = []
         for draft in drafts:
             own = _Lowered(self.program, self.stored, draft)
+            own.group()
             for number in reversed(range(len(merged))):
                 both = self._together(merged[number][0], draft)
                 if both is not None:
                     try:
-                        merged[number] = both, _Lowered(self.program, self.stored, both)
+                        lowered = _Lowered(self.program, self.stored, both)
+                        lowered.group()
+                        merged[number] = both, lowered
                         break
                     except _ApartError:
                         pass
@@ -425,6 +429,7 @@ class _Lowered:
         self.inputs: dict[int, int] = {}
         self.reads: list[tuple[int, list[tuple[Coordinate, int]]]] = []  # with each coordinate the size of the axis that it reads
         self.visited: set[int] = set()
+        self._made: Group | None = None
         self._known: dict[Any, int] = {}
         self.outputs = [self._node(root, self._at(root), root) for root in draft.roots]
         if len(self.inputs) > _MOST_INPUTS and len(draft.roots) > 1:
@@ -520,6 +525,12 @@ class _Lowered:
         return self._add(("read", number, tuple(coordinate for coordinate, _ in axes)))
 
     def group(self) -> Group:
+        """`_group`, once."""
+        if self._made is None:
+            self._made = self._group()
+        return self._made
+
+    def _group(self) -> Group:
         """The kernel, with neighbouring axes made one, and sizes and constants made arguments."""
         draft = self.draft
         kind, rank = draft.kind, len(draft.space)
@@ -530,7 +541,8 @@ class _Lowered:
         last = [part for part in dict.fromkeys(parts) if sum(parts[group[0]] == part for group in axes) > 1 and part == 1]
         if last:  # columns, or the axes that are reduced, are not one axis: what is reduced has to be stored
             reduced = [place for place in self.visited if self.program.instructions[place].kind == Kind.REDUCE]
-            raise _ApartError(*[self.program.instructions[place].inputs[0] for place in reduced])
+            inputs = [self.program.instructions[place].inputs[0] for place in reduced]
+            raise _ApartError(*inputs) if not self.stored.issuperset(inputs) else _ApartError(alone=reduced)
         new_axis = {axis: number for number, group in enumerate(axes) for axis in group}
         extents = [math.prod(draft.space[axis] for axis in group) for group in axes]
         # There is always a row, and always an axis.

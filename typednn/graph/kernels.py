@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
 from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description
-from typednn.graph.kinds import LOGICAL, Binary, Reduce, Unary
+from typednn.graph.kinds import COMPARISONS, Binary, Reduce, Unary
 from typednn.kernels.elementwise import PARALLEL_FROM_EXP, constant
 from typednn.kernels.linear_units import gelu
 from typednn.kernels.pointwise import tanh
@@ -66,7 +66,7 @@ def _exp2(hl: Any, x: Any) -> Any:
 def _log(hl: Any, x: Any) -> Any:
     """log x, -∞ at 0 and NaN below."""
     real = type_of(x)
-    finite = hl.log(hl.clamp(x, real.min() if False else constant(hl, x, 2.0**-149 if real.bits() == 32 else 5e-324), _largest(hl, x)))
+    finite = hl.log(hl.clamp(x, constant(hl, x, 2.0**-126 if real.bits() == 32 else 2.0**-1022), _largest(hl, x)))
     inside = hl.select(nan.bits(hl, x) == 0, -_infinite(hl, x), x == _infinite(hl, x), x, finite)
     return hl.select(nan.is_nan(hl, x), x, hl.select(x < 0, _nan(hl, x), inside))
 
@@ -139,6 +139,17 @@ _POWERS: Final[dict[float, Callable[[Any, Any], Any]]] = {
 }
 
 
+def _maximum(hl: Any, x: Any, y: Any) -> Any:
+    """The larger one, NaN where either is: in strict arithmetic NaN differs from itself."""
+    x = hl.cast(type_of(x), x)  # a Func at a place would be compared as an object
+    return hl.select((x > y) | (x != x), x, y)
+
+
+def _minimum(hl: Any, x: Any, y: Any) -> Any:
+    x = hl.cast(type_of(x), x)
+    return hl.select((x < y) | (x != x), x, y)
+
+
 BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
     Binary.ADD: lambda hl, x, y: x + y,
     Binary.SUBTRACT: lambda hl, x, y: x - y,
@@ -147,8 +158,9 @@ BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
     Binary.POWER: _power,
     Binary.LESS: lambda hl, x, y: x < y,
     Binary.GREATER: lambda hl, x, y: x > y,
-    Binary.GREATER_EQUAL: lambda hl, x, y: x >= y,
-    Binary.MAXIMUM: nan.maximum,
+    # Halide takes x >= y for the opposite of x < y, which NaN is not.
+    Binary.GREATER_EQUAL: lambda hl, x, y: (x > y) | (x == y),
+    Binary.MAXIMUM: _maximum,
     Binary.LOGICAL_OR: lambda hl, x, y: x | y,
     Binary.LOGICAL_AND: lambda hl, x, y: x & y,
     Binary.LOGICAL_XOR: lambda hl, x, y: x != y,
@@ -157,14 +169,10 @@ BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
 }
 
 
-def _minimum(hl: Any, x: Any, y: Any) -> Any:
-    return hl.select(nan.is_nan(hl, x), x, hl.select(nan.is_nan(hl, y), y, hl.min(x, y)))
-
-
 _COMBINE: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
     Reduce.SUM: lambda hl, x, y: x + y,
     Reduce.PROD: lambda hl, x, y: x * y,
-    Reduce.MAX: nan.maximum,
+    Reduce.MAX: _maximum,
     Reduce.MIN: _minimum,
 }
 
@@ -293,7 +301,17 @@ class _Builder:
             return hl.cast(self._type(node[1]), operands[0])
         if node[1] == Binary.MASKED:
             return hl.select(operands[0], operands[1], hl.cast(self._type(node[2]), 0))
+        if node[3] == node[4] and node[1] in COMPARISONS:
+            return self._alike(node[1], operands[0])
         return BINARY[node[1]](hl, *operands)
+
+    def _alike(self, operation: int, x: Any) -> Any:
+        """A number compared with itself, which Halide would take for the same even if it is NaN."""
+        if operation not in (Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL):
+            return self.hl.cast(self.hl.Bool(), 0)
+        if not type_of(x).is_float():
+            return self.hl.cast(self.hl.Bool(), int(operation != Binary.NOT_EQUAL))
+        return nan.is_nan(self.hl, x) if operation == Binary.NOT_EQUAL else nan.bits(self.hl, x) <= nan.infinity(self.hl, x)
 
     def _type(self, dtype: str) -> Any:
         hl = self.hl
@@ -545,4 +563,4 @@ def _operands(node: Any) -> list[int]:
     return list(node[3:]) if kind != "cast" else [node[2]]
 
 
-__all__ = ["BINARY", "LOGICAL", "UNARY", "build", "kernel_of"]
+__all__ = ["BINARY", "UNARY", "build", "kernel_of"]

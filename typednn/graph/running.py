@@ -8,8 +8,10 @@ leaves all to the interpreter, and so do arrays that are not NumPy's, and progra
 from __future__ import annotations
 
 import math
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,12 +19,15 @@ import numpy as np
 from typednn.engines import available, empty, gemm
 from typednn.engines.dispatch import LIMIT, chosen_engine
 from typednn.engines.locks import Lock
-from typednn.graph.graph import GRAPH, Shape
+from typednn.errors import EngineError
+from typednn.graph.debugging import Debug, any_on, is_on, say, statement
+from typednn.graph.graph import GRAPH
 from typednn.graph.grouping import Alone, Group, Step, grouped, split_reductions
+from typednn.graph.grouping import described as kernel_text
 from typednn.graph.interpreter import compute, interpret
 from typednn.graph.kernels import kernel_of
 from typednn.graph.kinds import DTYPES, Kind
-from typednn.graph.program import PRODUCT, Instruction, Program, left_out, optimised, traced
+from typednn.graph.program import PRODUCT, Instruction, Program, described, left_out, optimised, traced
 from typednn.graph.tensor import array_of
 
 Plan: TypeAlias = Callable[[Sequence[Any]], list[Any]]
@@ -30,6 +35,8 @@ Plan: TypeAlias = Callable[[Sequence[Any]], list[Any]]
 _REMEMBERED: Final = 1024
 _plans: OrderedDict[Any, Plan] = OrderedDict()
 _lock: Final = Lock()
+_made = 0  # programs planned
+_run = 0  # kernels run
 
 
 def run(numbers: Sequence[int]) -> None:
@@ -40,18 +47,51 @@ def run(numbers: Sequence[int]) -> None:
         return
     program, leaves = traced(wanted)
     arrays = [array_of(number) for number in leaves]
-    for number, array in zip(wanted, plan_of(program, arrays)(arrays), strict=True):
+    plan = plan_of(program, arrays)
+    if any_on():
+        _tell(program, arrays, plan)
+    for number, array in zip(wanted, plan(arrays), strict=True):
         GRAPH.realized(number, array)
+
+
+class Counters(NamedTuple):
+    """What the graph has done in this process, and holds now."""
+
+    kernels_compiled: int  # different kernels: compiled, or loaded from disk
+    kernels_run: int
+    programs_planned: int
+    bytes_held: int  # by the arrays of leaves and realized tensors
+
+
+def counters() -> Counters:
+    """The numbers as they are now."""
+    return Counters(sum(made is not None for made in kernel_of.values()), _run, _made, GRAPH.bytes_held)
+
+
+def _tell(program: Program, arrays: Sequence[Any], plan: Plan) -> None:
+    """What the bits of `typednn.graph.debugging` ask for, before a program runs."""
+    steps = plan.steps if isinstance(plan, Compiled) else []
+    kernels = [step for step in steps if isinstance(step, Group)]
+    if is_on(Debug.ENGINE):
+        others = f"{len(kernels)} kernels and {len(steps) - len(kernels)} other steps on cpu by Halide and BLAS"
+        why = next((f"an array of {type(each).__name__}" for each in arrays if type(each) is not np.ndarray), f"engine {chosen_engine()}")
+        say(others if isinstance(plan, Compiled) else f"{len(program.instructions)} instructions by the interpreter ({why})")
+    if is_on(Debug.PROGRAM):
+        say(f"program\n{described(plan.program if isinstance(plan, Compiled) else optimised(program))}")
+    for step in kernels if is_on(Debug.GROUPS) else ():
+        say(f"kernel\n{kernel_text(step)}")
 
 
 def plan_of(program: Program, arrays: Sequence[Any]) -> Plan:
     """What computes ``program`` for such ``arrays``."""
+    global _made
     compiles = chosen_engine() == "fast" and all(type(array) is np.ndarray for array in arrays) and available()
     key = program, left_out(), compiles
     with _lock():
         plan = _plans.get(key)
         if plan is None:
             plan = _plans[key] = _planned(program, compiles)
+            _made += 1
             if len(_plans) > _REMEMBERED:
                 _plans.popitem(last=False)
         else:
@@ -83,6 +123,7 @@ class Compiled:
         self._leaves: list[tuple[int, int]] = [
             (place, each.extra) for place, each in enumerate(program.instructions) if each.kind == Kind.LEAF
         ]
+        self._kernels: int = 0
         last = _last_reads(program, self.steps)
         self._calls: list[_Call] = [
             _Call(self._function(step), tuple(last.get(number, ()))) for number, step in enumerate(self.steps)
@@ -92,12 +133,24 @@ class Compiled:
         values: list[Any] = [None] * len(self.program.instructions)
         for place, number in self._leaves:
             values[place] = arrays[number]
+        calls = self._timed(values) if is_on(Debug.TIMES) else self._calls
         with np.errstate(all="ignore"):
-            for call in self._calls:
+            for call in calls:
                 call.run(values)
                 for place in call.last:
                     values[place] = None
+        global _run
+        with _lock():
+            _run += self._kernels
         return [values[place] for place in self.program.outputs]
+
+    def _timed(self, values: list[Any]) -> Iterator[_Call]:
+        """The steps; what follows one is told how long it took."""
+        for call, step in zip(self._calls, self.steps, strict=True):
+            began = perf_counter()
+            yield call
+            what = _name(self.program, step)
+            say(f"{1e6 * (perf_counter() - began):.1f} µs {what}")
 
     def _function(self, step: Step) -> Callable[[list[Any]], None]:
         if isinstance(step, Alone):
@@ -106,7 +159,23 @@ class Compiled:
             product = _product(step.place, each, given) if each.kind == PRODUCT else None
             return _alone(step.place, each) if product is None else product
         made = kernel_of[(step.description,)] if _fits(self.program, step) else None
+        if made is not None:
+            try:
+                made.load()
+            except EngineError as error:  # such as a division by what Halide finds to be always 0
+                warnings.warn(f"the interpreter computes what Halide can't compile: {error}", RuntimeWarning, stacklevel=2)
+                made = None
+        if made is not None and is_on(Debug.KERNELS):
+            say(f"statement\n{statement(made)}")
+        self._kernels += made is not None
         return _interpreted(self.program, step) if made is None else _kernel(self.program, step, made)
+
+
+def _name(program: Program, step: Step) -> str:
+    if isinstance(step, Group):
+        return f"kernel {step.description.kind} {step.scalars[: step.description.rank]}"
+    each = program.instructions[step.place]
+    return f"{'product' if each.kind == PRODUCT else Kind(each.kind).name.lower()} {each.shape}"
 
 
 def _fits(program: Program, group: Group) -> bool:
@@ -232,4 +301,4 @@ def _last_reads(program: Program, steps: Sequence[Step]) -> dict[int, list[int]]
     return found
 
 
-__all__ = ["Compiled", "Plan", "Shape", "plan_of", "run"]
+__all__ = ["Compiled", "Counters", "Plan", "counters", "plan_of", "run"]
