@@ -131,6 +131,14 @@ def compile_object(plan: Plan, path: Path, symbol: str, target: Target) -> None:
         pipeline.compile_to({hl.OutputFileType.object: str(path)}, arguments, symbol, without_runtime)
 
 
+def compile_text(plan: Plan, path: Path, target: Target) -> None:
+    """Write the loops that ``plan`` becomes, for people to read."""
+    hl = halide()
+    with _halide_errors(plan.name):
+        pipeline, arguments = _pipeline(plan, target.cpu)
+        pipeline.compile_to({hl.OutputFileType.stmt: str(path)}, arguments, "kernel", hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime))
+
+
 def compile_runtime(path: Path, target: Target) -> None:
     """Write the object file of Halide's runtime: its threads, allocator and error reports."""
     with _halide_errors("runtime"):

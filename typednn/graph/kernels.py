@@ -1,0 +1,566 @@
+"""Kernels: the Halide pipeline of a `typednn.graph.grouping.Description`.
+
+Arithmetic is strict: in the order of the program, with NaN and infinities as NumPy has them. Reductions have several running numbers in
+each lane; what is added over many blocks is added in double precision. Pieces of rows are of fixed sizes, so that results don't depend on
+the number of threads.
+"""
+
+# Halide has no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any, Final
+
+from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
+from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description
+from typednn.graph.kinds import COMPARISONS, Binary, Reduce, Unary
+from typednn.kernels.elementwise import PARALLEL_FROM_EXP, constant
+from typednn.kernels.linear_units import gelu
+from typednn.kernels.pointwise import tanh
+
+_PIECE: Final = 1 << 14  # numbers of a task
+_ROWS: Final = 128  # rows of a piece, where the sum is over rows
+_BLOCK: Final = 1 << 13  # numbers of a piece of a long row
+_LARGE: Final = 16  # operations that are not repeated
+_LARGEST: Final = 64  # operations of one expression: the compiler's time grows faster than they do
+_COSTLY: Final = frozenset({Unary.EXP, Unary.EXP2, Unary.LOG, Unary.LOG2, Unary.SIN, Unary.COS, Unary.TANH, Unary.ERF})
+
+
+@specialised("graph")
+def kernel_of(description: Description) -> Kernel:
+    """The kernel that computes ``description``: arrays and scalars in, results out."""
+    return kernel(
+        f"graph.{description.kind}",
+        build,
+        inputs=(
+            *[Array(*names, dtype=dtype) for dtype, names in description.arrays],
+            *[Scalar(dtype) for dtype in description.scalars],
+        ),
+        outputs=tuple(Array(*names, dtype=dtype) for _, dtype, names in description.outputs),
+        options={"description": tuple(description)},
+    )
+
+
+def build(hl: Any, cpu: Cpu, *arguments: Any, description: Any) -> Any:
+    """The outputs' Funcs."""
+    return _Builder(hl, cpu, arguments, Description(*description)).outputs()
+
+
+# ------------------------------------------------------------------ functions of numbers
+
+
+def _exp2(hl: Any, x: Any) -> Any:
+    """2ˣ: the whole part goes to the exponent's bits, so that large x keep their digits."""
+    double = type_of(x).bits() == 64
+    integer = hl.Int(type_of(x).bits())
+    lowest, highest, bias, digits = (-1022, 1023, 1023, 52) if double else (-126, 127, 127, 23)
+    whole = hl.clamp(hl.round(hl.clamp(x, lowest - 100, highest + 2)), lowest, highest)
+    power = hl.reinterpret(type_of(x), (hl.cast(integer, whole) + bias) << digits)
+    return hl.select(nan.is_nan(hl, x), x, nan.exp(hl, (x - whole) * constant(hl, x, math.log(2))) * power)
+
+
+def _log(hl: Any, x: Any) -> Any:
+    """log x, -∞ at 0 and NaN below."""
+    real = type_of(x)
+    finite = hl.log(hl.clamp(x, constant(hl, x, 2.0**-126 if real.bits() == 32 else 2.0**-1022), _largest(hl, x)))
+    inside = hl.select(nan.bits(hl, x) == 0, -_infinite(hl, x), x == _infinite(hl, x), x, finite)
+    return hl.select(nan.is_nan(hl, x), x, hl.select(x < 0, _nan(hl, x), inside))
+
+
+def _infinite(hl: Any, x: Any) -> Any:
+    return hl.reinterpret(type_of(x), nan.infinity(hl, x))
+
+
+def _largest(hl: Any, x: Any) -> Any:
+    return hl.reinterpret(type_of(x), nan.infinity(hl, x) - 1)
+
+
+def _nan(hl: Any, x: Any) -> Any:
+    return hl.reinterpret(type_of(x), nan.infinity(hl, x) + 1 + (1 << (50 if type_of(x).bits() == 64 else 21)))
+
+
+def _negative(hl: Any, x: Any) -> Any:
+    """-x, by its sign alone: the negative of 0 is -0."""
+    unsigned = hl.UInt(type_of(x).bits())
+    return hl.reinterpret(type_of(x), hl.reinterpret(unsigned, x) ^ (hl.cast(unsigned, 1) << (type_of(x).bits() - 1)))
+
+
+# erf x = 2/√π·x·(1 - x²/3 + x⁴/10 - ...), to the last digit up to |x| = 1/2.
+_ERF: Final = tuple((-1) ** k * 2 / math.sqrt(math.pi) / (math.factorial(k) * (2 * k + 1)) for k in range(13))
+
+
+def _erf(hl: Any, x: Any) -> Any:
+    """A series for small x; beyond, 1 - 2Φ(-√2·|x|), with the tail of the normal distribution that `gelu` has."""
+    square, size = x * x, hl.abs(x)
+    terms = [constant(hl, x, factor) for factor in reversed(_ERF[: 13 if type_of(x).bits() == 64 else 7])]
+    near = x * reduce(lambda value, factor: value * square + factor, terms)
+    t = hl.clamp(size, constant(hl, x, 0.25), constant(hl, x, 7.0)) * constant(hl, x, math.sqrt(2))
+    far = constant(hl, x, 1) + gelu.formulas[0].on_numbers(hl, -t) * constant(hl, x, 2) / t
+    return hl.select(nan.is_nan(hl, x), x, hl.select(size < constant(hl, x, 0.5), near, hl.select(x < 0, -far, far)))
+
+
+UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
+    Unary.NEGATIVE: _negative,
+    Unary.BITWISE_NOT: lambda hl, x: ~x,
+    Unary.EXP: nan.exp,
+    Unary.EXP2: _exp2,
+    Unary.LOG: _log,
+    Unary.LOG2: lambda hl, x: _log(hl, x) * constant(hl, x, 1 / math.log(2)),
+    Unary.RECIPROCAL: lambda hl, x: constant(hl, x, 1) / x,
+    Unary.SQRT: lambda hl, x: hl.sqrt(x),
+    Unary.SIN: lambda hl, x: hl.sin(x),
+    Unary.COS: lambda hl, x: hl.cos(x),
+    Unary.FLOOR: lambda hl, x: hl.floor(x),
+    Unary.TRUNC: lambda hl, x: hl.trunc(x),
+    Unary.ABS: lambda hl, x: hl.abs(x),
+    Unary.TANH: lambda hl, x: tanh.formulas[0].on_numbers(hl, x),
+    Unary.ERF: _erf,
+}
+
+
+def _power(hl: Any, x: Any, y: Any) -> Any:
+    double = hl.Float(64)
+    return hl.cast(type_of(x), hl.pow(hl.cast(double, x), hl.cast(double, y)))
+
+
+_POWERS: Final[dict[float, Callable[[Any, Any], Any]]] = {
+    -2.0: lambda hl, x: constant(hl, x, 1) / (x * x),
+    -1.0: lambda hl, x: constant(hl, x, 1) / x,
+    -0.5: lambda hl, x: constant(hl, x, 1) / hl.sqrt(x),
+    0.5: lambda hl, x: hl.sqrt(x),
+    1.0: lambda hl, x: x,
+    2.0: lambda hl, x: x * x,
+    3.0: lambda hl, x: x * x * x,
+    4.0: lambda hl, x: (x * x) * (x * x),
+}
+
+
+def _maximum(hl: Any, x: Any, y: Any) -> Any:
+    """The larger one, NaN where either is: in strict arithmetic NaN differs from itself."""
+    x = hl.cast(type_of(x), x)  # a Func at a place would be compared as an object
+    return hl.select((x > y) | (x != x), x, y)
+
+
+def _minimum(hl: Any, x: Any, y: Any) -> Any:
+    x = hl.cast(type_of(x), x)
+    return hl.select((x < y) | (x != x), x, y)
+
+
+BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
+    Binary.ADD: lambda hl, x, y: x + y,
+    Binary.SUBTRACT: lambda hl, x, y: x - y,
+    Binary.MULTIPLY: lambda hl, x, y: x * y,
+    Binary.DIVIDE: lambda hl, x, y: x / y,
+    Binary.POWER: _power,
+    Binary.LESS: lambda hl, x, y: x < y,
+    Binary.GREATER: lambda hl, x, y: x > y,
+    # Halide takes x >= y for the opposite of x < y, which NaN is not.
+    Binary.GREATER_EQUAL: lambda hl, x, y: (x > y) | (x == y),
+    Binary.MAXIMUM: _maximum,
+    Binary.LOGICAL_OR: lambda hl, x, y: x | y,
+    Binary.LOGICAL_AND: lambda hl, x, y: x & y,
+    Binary.LOGICAL_XOR: lambda hl, x, y: x != y,
+    Binary.NOT_EQUAL: lambda hl, x, y: x != y,
+    Binary.EQUAL: lambda hl, x, y: x == y,
+}
+
+
+_COMBINE: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
+    Reduce.SUM: lambda hl, x, y: x + y,
+    Reduce.PROD: lambda hl, x, y: x * y,
+    Reduce.MAX: _maximum,
+    Reduce.MIN: _minimum,
+}
+
+
+def _start(hl: Any, operation: int, real: Any) -> Any:
+    """What a reduction begins with."""
+    if operation in (Reduce.SUM, Reduce.PROD):
+        return hl.cast(real, hl.f64(float(operation == Reduce.PROD)))
+    infinite = _infinite(hl, hl.cast(real, hl.f64(0)))
+    return infinite if operation == Reduce.MIN else -infinite
+
+
+# ------------------------------------------------------------------ the pipeline
+
+
+class _Builder:
+    """The Funcs of one description. ``where`` is a tuple of expressions, one for each axis of the space."""
+
+    def __init__(self, hl: Any, cpu: Cpu, arguments: Sequence[Any], how: Description) -> None:
+        self.hl, self.how = hl, how
+        self.arrays, self.scalars = arguments[: len(how.arrays)], arguments[len(how.arrays) :]
+        double = any(dtype == "float64" for dtype, _ in how.arrays) or "float64" in how.scalars
+        self.lanes: int = cpu.of("float64" if double else "float32").lanes
+        self.extents = self.scalars[: how.rank]
+        self.axes = [hl.Var(f"axis{axis}") for axis in range(how.rank)]
+        self.operands = [_operands(node) for node in how.nodes]
+        self.by_column = self._by_column()
+        self.funcs: dict[int, Any] = {}
+        self.stages: list[tuple[Any, bool]] = []  # in order, with whether it has columns
+        self.inner: list[Any] = []  # what is computed at a vector of the output
+        self.known: dict[tuple[int, int], Any] = {}
+        self.stored = self._stored()
+
+    def _by_column(self) -> list[bool]:
+        """Of each node, whether it changes along the last axis."""
+        found: list[bool] = []
+        for node, operands in zip(self.how.nodes, self.operands, strict=True):
+            own = [each[0] for each in node[2]] if node[0] == "read" else [each[0] for each in node[1]] if node[0] == "inside" else []
+            found.append(node[0] != "reduce" and (self.how.rank - 1 in own or any(found[each] for each in operands)))
+        return found
+
+    def _stored(self) -> set[int]:
+        """Nodes with a Func of their own: what several need and is not cheap, and reductions."""
+        nodes, rows = self.how.nodes, self.how.kind == "rows"
+        outputs = [node for node, _, _ in self.how.outputs]
+        sizes, ends = self._sizes()
+        found: set[int] = set()
+        users: list[set[int]] = [set() for _ in nodes]
+        parents = [0] * len(nodes)
+        for place, node in enumerate(outputs):
+            users[node].add(-1 if rows and self.by_column[node] else -2 - place)
+            parents[node] += 1
+        for number in reversed(range(len(nodes))):
+            kind = nodes[number][0]
+            many = (len(users[number]) if rows else parents[number]) > 1
+            heavy = sizes[number] >= _LARGE
+            if kind == "reduce":
+                if rows:
+                    found.add(number)
+            elif not self.operands[number] or (self.how.is_long and self.by_column[number]):
+                pass
+            elif rows and not self.by_column[number]:
+                if parents[number] > 1 or sizes[number] >= 2:
+                    found.add(number)
+            elif number in ends or (many and heavy):
+                found.add(number)
+            for operand in self.operands[number]:
+                parents[operand] += 1
+                if number in found:
+                    users[operand].add(number)
+                else:
+                    users[operand] |= users[number]
+        return found
+
+    def _sizes(self) -> tuple[list[int], set[int]]:
+        """Of each node the operations of its expression, what it shares counted each time; and where expressions end that are too large."""
+        found: list[int] = []
+        ends: set[int] = set()
+        for number, operands in enumerate(self.operands):
+            size = self._weight(number) + sum(found[each] for each in operands)
+            if size > _LARGEST:
+                # A longer one would begin anew here.
+                ends |= {each for each in operands if found[each] > 1}
+                size = self._weight(number) + sum(min(found[each], 1) for each in operands)
+            found.append(size)
+        return found, ends
+
+    def _weight(self, number: int) -> int:
+        node = self.how.nodes[number]
+        if node[0] == "unary" and node[1] in _COSTLY:
+            return 2 * _LARGE if node[1] == Unary.ERF else _LARGE
+        return int(bool(self.operands[number]))
+
+    # ------------------------------------------------------------- expressions
+
+    def at(self, number: int, where: Sequence[Any], key: int) -> Any:
+        """The value of a node; ``key`` names ``where``."""
+        if number in self.funcs:
+            arguments = where if self.by_column[number] or self.how.kind != "rows" else where[:-1]
+            return self.funcs[number][tuple(reversed(arguments))]
+        known = self.known.get((number, key))
+        if known is None:
+            known = self.known[number, key] = self._expression(number, where, key)
+        return known
+
+    def _expression(self, number: int, where: Sequence[Any], key: int) -> Any:
+        hl, node = self.hl, self.how.nodes[number]
+        kind = node[0]
+        if kind == "read":
+            return self._read(node, where)
+        if kind == "number":
+            return hl.cast(self._type(node[1]), self.scalars[node[2]])
+        if kind in ("true", "false"):
+            return hl.cast(hl.Bool(), int(kind == "true"))
+        operands = [self.at(each, where, key) for each in self.operands[number]]
+        if kind == "inside":
+            tests = [self._test(each, where) for each in node[1]]
+            return hl.select(reduce(lambda x, y: x & y, tests), operands[0], hl.cast(self._type(node[2]), 0))
+        if kind == "unary":
+            return UNARY[node[1]](hl, operands[0])
+        if kind == "power":
+            return _POWERS[node[1]](hl, operands[0])
+        if kind == "cast":
+            if node[1] == "bool":
+                return operands[0] != hl.cast(type_of(operands[0]), 0) if type_of(operands[0]).bits() > 1 else operands[0]
+            return hl.cast(self._type(node[1]), operands[0])
+        if node[1] == Binary.MASKED:
+            return hl.select(operands[0], operands[1], hl.cast(self._type(node[2]), 0))
+        if node[3] == node[4] and node[1] in COMPARISONS:
+            return self._alike(node[1], operands[0])
+        return BINARY[node[1]](hl, *operands)
+
+    def _alike(self, operation: int, x: Any) -> Any:
+        """A number compared with itself, which Halide would take for the same even if it is NaN."""
+        if operation not in (Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL):
+            return self.hl.cast(self.hl.Bool(), 0)
+        if not type_of(x).is_float():
+            return self.hl.cast(self.hl.Bool(), int(operation != Binary.NOT_EQUAL))
+        return nan.is_nan(self.hl, x) if operation == Binary.NOT_EQUAL else nan.bits(self.hl, x) <= nan.infinity(self.hl, x)
+
+    def _type(self, dtype: str) -> Any:
+        hl = self.hl
+        return {"float32": hl.Float(32), "float64": hl.Float(64), "bool": hl.Bool(), "int32": hl.Int(32), "int64": hl.Int(64)}[dtype]
+
+    def _place(self, coordinate: tuple[int, int, int], where: Sequence[Any]) -> Any:
+        axis, offset, _ = coordinate
+        if axis == NO_AXIS:
+            return self.scalars[offset]
+        return where[axis] if offset == NO_AXIS else where[axis] + self.scalars[offset]
+
+    def _test(self, coordinate: tuple[int, int, int], where: Sequence[Any]) -> Any:
+        at = self._place(coordinate, where)
+        return (at >= 0) & (at < self.scalars[coordinate[2]])
+
+    def _read(self, node: Any, where: Sequence[Any]) -> Any:
+        hl, array = self.hl, self.arrays[node[1]]
+        places: list[Any] = []
+        for coordinate in node[2]:
+            at = self._place(coordinate, where)
+            places.append(at if coordinate[2] == UNBOUNDED else hl.likely(hl.clamp(at, 0, self.scalars[coordinate[2]] - 1)))
+        return array[tuple(reversed(places))]
+
+    def strict(self, value: Any) -> Any:
+        """In the program's order, with NaN and infinities."""
+        return self.hl.strict_float(value) if type_of(value).is_float() else value
+
+    # ------------------------------------------------------------- reductions
+
+    def reduced(self, name: str, operation: int, value: Callable[[Any], Any], start: Any, count: Any, at: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+        """The reduction of value(k) for ``count`` numbers k from ``start`` on, and the Funcs that it is made of. ``at``: its other Vars."""
+        hl, lanes = self.hl, self.lanes
+        wide, lane, count = 4 * lanes, hl.Var("lane"), hl.cast(hl.Int(32), count)
+        real = type_of(value(hl.i32(0)))
+        combine = partial(_COMBINE[operation], hl)
+        running = hl.Func(f"{name}_running")
+        vectors = hl.RDom([(0, count / wide)])
+        running[(lane, *at)] = _start(hl, operation, real)
+        running[(lane, *at)] = self.strict(combine(running[(lane, *at)], value(start + lane + vectors.x * wide)))
+        done = count / wide * wide
+        more = hl.RDom([(0, lanes), (0, (count - done) / lanes)])
+        running[(more.x, *at)] = self.strict(combine(running[(more.x, *at)], value(start + done + more.x + more.y * lanes)))
+        stages = [running]
+        running.bound(lane, 0, wide).vectorize(lane, lanes).unroll(lane)
+        running.update(0).reorder(lane, vectors.x).vectorize(lane, lanes).unroll(lane)
+        running.update(1).vectorize(more.x, lanes)
+        width, last = wide, running
+        while width > 1:
+            parts = 4 if width % 4 == 0 else 2
+            width //= parts
+            folded = hl.Func(f"{name}_{width}")
+            terms = [last[(lane + width * place, *at)] for place in range(parts)]
+            while len(terms) > 1:
+                terms = [self.strict(combine(*pair)) for pair in zip(terms[::2], terms[1::2], strict=True)]
+            folded[(lane, *at)] = terms[0]
+            folded.bound(lane, 0, width).vectorize(lane, width)
+            stages.append(folded)
+            last = folded
+        result = hl.Func(name)
+        whole = done + (count - done) / lanes * lanes
+        rest = hl.RDom([(0, count - whole)])
+        result[at] = last[(0, *at)]
+        result[at] = self.strict(combine(result[at], value(start + whole + rest.x)))
+        return result, stages
+
+    def _reduction(self, number: int, name: str) -> Any:
+        """The Func of a reduction over columns, scheduled within itself; where it is computed is said later."""
+        hl, node = self.hl, self.how.nodes[number]
+        rows = tuple(self.axes[:-1])
+        at = tuple(reversed(rows))
+
+        def value(column: Any) -> Any:
+            key = len(self.keys)
+            self.keys.append(column)  # an expression's number: the list keeps it alive
+            return self.at(node[3], (*rows, column), key)
+
+        count = self.extents[-1]
+        if not self.how.is_long:
+            result, stages = self.reduced(name, node[1], value, 0, count, at)
+            for stage in stages:
+                stage.compute_at(result, rows[-1]).store_in(hl.MemoryType.Stack)
+            return result
+        piece = hl.Var("piece")
+        partial_result, stages = self.reduced(f"{name}_piece", node[1], lambda k: value(piece * _BLOCK + k), 0, _BLOCK, (piece, *at))
+        for stage in stages:
+            stage.compute_at(partial_result, piece).store_in(hl.MemoryType.Stack)
+        pieces = count / _BLOCK
+        partial_result.compute_root().parallel(piece)
+        partial_result.update().parallel(piece)
+        tail, stages = self.reduced(f"{name}_tail", node[1], value, pieces * _BLOCK, count - pieces * _BLOCK, at)
+        for stage in stages:
+            stage.compute_at(tail, rows[-1]).store_in(hl.MemoryType.Stack)
+        tail.compute_root()
+        total, result, over = hl.Func(f"{name}_total"), hl.Func(name), hl.RDom([(0, pieces)])
+        combine, real = partial(_COMBINE[node[1]], hl), self._type(node[2])
+        kind = hl.Float(64) if node[1] in (Reduce.SUM, Reduce.PROD) else real
+        total[at] = hl.cast(kind, tail[at])
+        total[at] = self.strict(combine(total[at], hl.cast(kind, partial_result[(over.x, *at)])))
+        total.compute_root()
+        result[at] = hl.cast(real, total[at])
+        return result
+
+    # ------------------------------------------------------------- outputs
+
+    def outputs(self) -> list[Any]:
+        """The outputs' Funcs, scheduled."""
+        self.keys: list[Any] = [None]
+        if self.how.kind == "columns":
+            return self._columns()
+        hl, how, axes = self.hl, self.how, self.axes
+        inwards = tuple(reversed(axes))
+        for number in sorted(self.stored):
+            if how.nodes[number][0] == "reduce":
+                func = self._reduction(number, f"row{number}")
+            else:
+                func = hl.Func(f"value{number}")
+                rows = how.kind == "rows" and not self.by_column[number]
+                func[inwards[1:] if rows else inwards] = self.strict(self._expression(number, axes, 0))
+            self.funcs[number] = func
+        wide = [(number, node) for number, (node, _, names) in enumerate(how.outputs) if len(names) == how.rank]
+        narrow = [(number, node) for number, (node, _, names) in enumerate(how.outputs) if len(names) != how.rank]
+        found: dict[int, tuple[Any, int]] = {}
+        results: list[Any] = []
+        for name, members, at in (("results", wide, inwards), ("of_rows", narrow, inwards[1:])):
+            if members:
+                func = hl.Func(name)
+                values = [self.strict(self.at(node, axes, 0)) for _, node in members]
+                func[at] = hl.Tuple(values) if len(values) > 1 else values[0]
+                results.append(func)
+        del found
+        if how.kind == "flat":
+            self._flat(results[0])
+        elif how.is_long:
+            for number, func in self.funcs.items():
+                func.compute_root()
+                del number
+        else:
+            self._rows(results, bool(wide))
+        return results
+
+    def _flat(self, func: Any) -> None:
+        hl, axes, guard = self.hl, self.axes, self.hl.TailStrategy.GuardWithIf
+        total = reduce(lambda x, y: x * y, self.extents)
+        last, piece, vector = axes[-1], hl.Var("piece"), hl.Var("vector")
+        several = func.specialize(total >= PARALLEL_FROM_EXP)
+        if len(axes) == 1:
+            several.split(last, piece, last, _PIECE, guard).parallel(piece)
+        else:
+            outer = axes[0]
+            for axis in axes[1:-1]:
+                several.fuse(axis, outer, outer)
+            rows = hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1)
+            several.split(outer, piece, outer, rows, guard).parallel(piece)
+        for stage in (several, func):
+            stage.split(last, vector, last, self.lanes, guard).vectorize(last)
+        for number, inner in self.funcs.items():
+            inner.compute_at(func, vector).vectorize(last, self.lanes, guard)
+            del number
+
+    def _rows(self, results: list[Any], has_wide: bool) -> None:
+        hl, guard = self.hl, self.hl.TailStrategy.GuardWithIf
+        axes = self.axes
+        last, row, piece = axes[-1], axes[-2], hl.Var("piece")
+        rows = hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1)
+        main = results[0]
+        for func in results:
+            outer = axes[0]
+            if func is main or len(results) > 1:
+                del outer
+            func.split(row, piece, row, rows, guard).parallel(piece)
+            for axis in axes[:-2]:
+                func.parallel(axis)
+        if has_wide:
+            main.vectorize(last, self.lanes, guard)
+        together = len(results) > 1
+        if together:
+            results[1].compute_with(main, piece)
+        for number in sorted(self.funcs):
+            func = self.funcs[number]
+            func.compute_at(main, piece if together else row)
+            if self.by_column[number]:
+                func.vectorize(last, self.lanes, guard)
+
+    def _columns(self) -> list[Any]:
+        hl, how, axes, guard = self.hl, self.how, self.axes, self.hl.TailStrategy.GuardWithIf
+        last, over, leading = axes[-1], axes[-2], tuple(axes[:-2])
+        piece, tile = hl.Var("piece"), hl.Var("tile")
+        members = [how.nodes[node] for node, _, _ in how.outputs]
+        at = (last, piece, *reversed(leading))
+        count = self.extents[-2]
+        row = hl.RDom([(0, _ROWS)])
+        row.where(piece * _ROWS + row.x < count)
+        place = hl.unsafe_promise_clamped(piece * _ROWS + row.x, 0, count - 1)
+        inner: list[Any] = []
+        for number in sorted(self.stored):
+            if how.nodes[number][0] != "reduce":
+                func = hl.Func(f"value{number}")
+                func[tuple(reversed(axes))] = self.strict(self._expression(number, axes, 0))
+                self.funcs[number] = func
+                inner.append(func)
+        running, pieces = hl.Func("running"), hl.Func("pieces")
+        several = len(members) > 1
+
+        def of(func: Any, where: tuple[Any, ...], number: int) -> Any:
+            return func[where][number] if several else func[where]
+
+        def together(values: list[Any]) -> Any:
+            return hl.Tuple(values) if several else values[0]
+
+        running[at] = together([_start(hl, node[1], self._type(node[2])) for node in members])
+        where = (*leading, place, last)
+        running[at] = together(
+            [
+                self.strict(_COMBINE[node[1]](hl, of(running, at, number), self.at(node[3], where, 1)))
+                for number, node in enumerate(members)
+            ]
+        )
+        pieces[at] = together([of(running, at, number) for number in range(len(members))])
+        width = self.lanes * max(4 // len(members), 1)
+        pieces.compute_root().split(last, tile, last, width, guard).vectorize(last, self.lanes, guard).parallel(piece)
+        for axis in leading:
+            pieces.parallel(axis)
+        running.compute_at(pieces, tile).store_in(hl.MemoryType.Stack).vectorize(last, self.lanes, guard)
+        running.update().reorder(last, row.x).vectorize(last, self.lanes, guard)
+        for func in inner:
+            func.compute_at(running, row.x).vectorize(last, self.lanes, guard)
+        results: list[Any] = []
+        for number, node in enumerate(members):
+            total, result, every = hl.Func(f"total{number}"), hl.Func(f"result{number}"), hl.RDom([(0, (count + _ROWS - 1) / _ROWS)])
+            kind = hl.Float(64) if node[1] in (Reduce.SUM, Reduce.PROD) else self._type(node[2])
+            outwards = (last, *reversed(leading))
+            total[outwards] = hl.cast(kind, _start(hl, node[1], self._type(node[2])))
+            part = hl.cast(kind, of(pieces, (last, every.x, *reversed(leading)), number))
+            total[outwards] = self.strict(_COMBINE[node[1]](hl, total[outwards], part))
+            result[outwards] = hl.cast(self._type(node[2]), total[outwards])
+            vector = hl.Var("vector")
+            result.compute_root().split(last, vector, last, self.lanes, guard).vectorize(last)
+            total.compute_at(result, vector).vectorize(last, self.lanes, guard)
+            total.update().reorder(last, every.x).vectorize(last, self.lanes, guard)
+            results.append(result)
+        return results
+
+
+def _operands(node: Any) -> list[int]:
+    """The nodes that a node reads."""
+    kind = node[0]
+    if kind in ("read", "number", "true", "false"):
+        return []
+    return list(node[3:]) if kind != "cast" else [node[2]]
+
+
+__all__ = ["BINARY", "UNARY", "build", "kernel_of"]
