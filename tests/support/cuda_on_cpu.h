@@ -24,6 +24,8 @@ template <class T> struct Kind;
 template <> struct Kind<float> { static constexpr const char* name = "f4 "; };
 template <> struct Kind<double> { static constexpr const char* name = "f8 "; };
 template <> struct Kind<int> { static constexpr const char* name = "i4 "; };
+template <> struct Kind<long long> { static constexpr const char* name = "i8 "; };
+template <> struct Kind<bool> { static constexpr const char* name = "b1 "; };
 template <> struct Kind<unsigned char> { static constexpr const char* name = "u1 "; };
 template <> struct Kind<unsigned int> { static constexpr const char* name = "u4 "; };
 

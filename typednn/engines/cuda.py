@@ -17,9 +17,9 @@ How to write ``kernels/<op>/cuda.py``. The file holds the source text of its ker
 
 and the op names it as an engine: ``Engine("cuda", cuda.forward, "x", on=on_gpu)``.
 
-- ``REAL`` is the type of the first array: one text serves float32 and float64. Further constants are given as keywords and compiled in: for
+- ``REAL`` is the type of the first array, where that is of floats: one text serves float32 and float64. Further constants are given as keywords and compiled in: for
   what has few values in a model (a window's size, its stride), not for what changes with the data.
-- A Python int arrives as ``int``, a float as ``REAL``. Sizes of arrays stay below 2³¹; ``sizes`` has to check products of them.
+- A Python int arrives as ``int``, a float as ``REAL``, NumPy's numbers as what they are. Sizes of arrays stay below 2³¹; ``sizes`` has to check products of them.
 - Each thread writes numbers of its own, in an order that the text fixes. No atomics: results have the same bits every time.
 - A kernel doesn't check shapes: the engine's ``sizes`` does. What it refuses goes to the reference, which raises the error.
 
@@ -95,12 +95,14 @@ class CudaKernel:
         launch((min(blocks, _MOST_BLOCKS),), (threads,), tuple(_kernel_number(argument, first.dtype) for argument in arguments))
 
     def _compiled(self, first: Any, constants: dict[str, int | str]) -> Launch:
-        options = (f"-DREAL={_REAL[first.dtype]}", *(f"-D{name}={value}" for name, value in constants.items()))
+        options = (f"-DREAL={_REAL.get(first.dtype, 'float')}", *(f"-D{name}={value}" for name, value in constants.items()))
         return cast("Launch", namespace(first).RawKernel(self.code, self.name, options))
 
 
 def _kernel_number(argument: Any, real: np.dtype[Any]) -> Any:
-    """A Python number in the type that the kernel reads; CuPy would pass 64 bits."""
+    """A Python number in the type that the kernel reads; CuPy would pass 64 bits. NumPy's have one already."""
+    if isinstance(argument, np.generic):
+        return argument
     if isinstance(argument, int):
         return np.int32(argument)
     return real.type(argument) if isinstance(argument, float) else argument

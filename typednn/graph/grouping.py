@@ -696,6 +696,14 @@ def _ordered(program: Program, groups: Iterable[_Lowered], stored: frozenset[int
     return steps
 
 
+def operands(node: Any) -> list[int]:
+    """The nodes that a node reads."""
+    kind = node[0]
+    if kind in ("read", "number", "true", "false"):
+        return []
+    return list(node[3:]) if kind != "cast" else [node[2]]
+
+
 def described(group: Group) -> str:
     """A kernel as text, a node on each line."""
     how = group.description
@@ -707,4 +715,4 @@ def described(group: Group) -> str:
     return "\n".join([*lines, f"  results {' '.join(f'${node} {dtype} {shape}' for (node, dtype, _), (_, shape) in zip(how.outputs, group.outputs, strict=True))}"])
 
 
-__all__ = ["Alone", "Description", "Group", "PRODUCT", "Step", "compilable", "described", "grouped", "split_reductions"]
+__all__ = ["Alone", "Description", "Group", "PRODUCT", "Step", "compilable", "described", "grouped", "operands", "split_reductions"]

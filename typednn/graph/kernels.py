@@ -16,7 +16,7 @@ from functools import partial, reduce
 from typing import Any, Final
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
-from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description
+from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, operands
 from typednn.graph.kinds import COMPARISONS, Binary, Reduce, Unary
 from typednn.kernels.elementwise import PARALLEL_FROM_EXP, constant
 from typednn.kernels.linear_units import gelu
@@ -198,7 +198,7 @@ class _Builder:
         self.lanes: int = cpu.of("float64" if double else "float32").lanes
         self.extents = self.scalars[: how.rank]
         self.axes = [hl.Var(f"axis{axis}") for axis in range(how.rank)]
-        self.operands = [_operands(node) for node in how.nodes]
+        self.operands = [operands(node) for node in how.nodes]
         self.by_column = self._by_column()
         self.funcs: dict[int, Any] = {}
         self.stages: list[tuple[Any, bool]] = []  # in order, with whether it has columns
@@ -553,14 +553,6 @@ class _Builder:
             total.update().reorder(last, every.x).vectorize(last, self.lanes, guard)
             results.append(result)
         return results
-
-
-def _operands(node: Any) -> list[int]:
-    """The nodes that a node reads."""
-    kind = node[0]
-    if kind in ("read", "number", "true", "false"):
-        return []
-    return list(node[3:]) if kind != "cast" else [node[2]]
 
 
 __all__ = ["BINARY", "UNARY", "build", "kernel_of"]

@@ -16,10 +16,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from typednn.arrays import device_of, namespace
 from typednn.engines import available, empty, gemm
 from typednn.engines.dispatch import LIMIT, chosen_engine
 from typednn.engines.locks import Lock
 from typednn.errors import EngineError
+from typednn.graph.cuda import cuda_kernel_of
 from typednn.graph.debugging import Debug, any_on, is_on, say, statement
 from typednn.graph.graph import GRAPH
 from typednn.graph.grouping import Alone, Group, Step, grouped, split_reductions
@@ -74,7 +76,8 @@ def _tell(program: Program, arrays: Sequence[Any], plan: Plan) -> None:
     steps = plan.steps if isinstance(plan, Compiled) else []
     kernels = [step for step in steps if isinstance(step, Group)]
     if is_on(Debug.ENGINE):
-        others = f"{len(kernels)} kernels and {len(steps) - len(kernels)} other steps on cpu by Halide and BLAS"
+        by = plan.engine if isinstance(plan, Compiled) else ""
+        others = f"{len(kernels)} kernels and {len(steps) - len(kernels)} other steps, by {by}"
         why = next((f"an array of {type(each).__name__}" for each in arrays if type(each) is not np.ndarray), f"engine {chosen_engine()}")
         say(others if isinstance(plan, Compiled) else f"{len(program.instructions)} instructions by the interpreter ({why})")
     if is_on(Debug.PROGRAM):
@@ -86,12 +89,13 @@ def _tell(program: Program, arrays: Sequence[Any], plan: Plan) -> None:
 def plan_of(program: Program, arrays: Sequence[Any]) -> Plan:
     """What computes ``program`` for such ``arrays``."""
     global _made
-    compiles = chosen_engine() == "fast" and all(type(array) is np.ndarray for array in arrays) and available()
-    key = program, left_out(), compiles
+    xp: Any = namespace(arrays[0]) if arrays else np
+    engine = _engine(arrays)
+    key = program, left_out(), engine, xp
     with _lock():
         plan = _plans.get(key)
         if plan is None:
-            plan = _plans[key] = _planned(program, compiles)
+            plan = _plans[key] = _planned(program, engine, xp)
             _made += 1
             if len(_plans) > _REMEMBERED:
                 _plans.popitem(last=False)
@@ -100,12 +104,22 @@ def plan_of(program: Program, arrays: Sequence[Any]) -> Plan:
     return plan
 
 
-def _planned(program: Program, compiles: bool) -> Plan:
+def _engine(arrays: Sequence[Any]) -> str:
+    """Who computes: "halide" for NumPy's arrays, "cuda" for a GPU's, "" where the interpreter does."""
+    kinds = {type(array) for array in arrays}
+    if chosen_engine() != "fast" or len(kinds) > 1:
+        return ""
+    if kinds <= {np.ndarray}:
+        return "halide" if available() else ""
+    return "cuda" if device_of(arrays[0]) == "cuda" else ""
+
+
+def _planned(program: Program, engine: str, xp: Any) -> Plan:
     better = optimised(program)
     sizes = [math.prod(each.shape) for each in better.instructions]
-    if not compiles or not all(0 < size for size in sizes) or any(each.kind == Kind.TO_DEVICE for each in better.instructions):
+    if not engine or not all(0 < size for size in sizes) or any(each.kind == Kind.TO_DEVICE for each in better.instructions):
         return lambda arrays: interpret(better, arrays)
-    return Compiled(split_reductions(better))
+    return Compiled(split_reductions(better), engine, xp)
 
 
 class _Call(NamedTuple):
@@ -118,17 +132,17 @@ class _Call(NamedTuple):
 class Compiled:
     """The steps of a program, which compute its results from the arrays of its leaves."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, engine: str, xp: Any) -> None:
         self.program: Program = program
+        self.engine: str = engine
+        self.xp: Any = xp
         self.steps: list[Step] = grouped(program)
         self._leaves: list[tuple[int, int]] = [
             (place, each.extra) for place, each in enumerate(program.instructions) if each.kind == Kind.LEAF
         ]
         self._kernels: int = 0
         last = _last_reads(program, self.steps)
-        self._calls: list[_Call] = [
-            _Call(self._function(step), tuple(last.get(number, ()))) for number, step in enumerate(self.steps)
-        ]
+        self._calls: list[_Call] = [_Call(self._function(step), tuple(last.get(number, ()))) for number, step in enumerate(self.steps)]
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         values: list[Any] = [None] * len(self.program.instructions)
@@ -157,19 +171,28 @@ class Compiled:
         if isinstance(step, Alone):
             each = self.program.instructions[step.place]
             given = [self.program.instructions[place] for place in each.inputs]
-            product = _product(step.place, each, given) if each.kind == PRODUCT else None
-            return _alone(step.place, each) if product is None else product
-        made = kernel_of[(step.description,)] if _fits(self.program, step) else None
+            product = _product(step.place, each, given) if each.kind == PRODUCT and self.xp is np else None
+            return _alone(step.place, each, self.xp) if product is None else product
+        made: Any = None
+        if _fits(self.program, step):
+            made = self._compiled(step)
+        self._kernels += made is not None
+        return _interpreted(self.program, step, self.xp) if made is None else _kernel(self.program, step, made, self.xp)
+
+    def _compiled(self, step: Group) -> Any:
+        """The kernel of a group; None where it can't be compiled."""
+        if self.engine == "cuda":
+            return cuda_kernel_of(step.description)
+        made = kernel_of[(step.description,)]
         if made is not None:
             try:
                 made.load()
             except EngineError as error:  # such as a division by what Halide finds to be always 0
                 warnings.warn(f"the interpreter computes what Halide can't compile: {error}", RuntimeWarning, stacklevel=2)
-                made = None
-        if made is not None and is_on(Debug.KERNELS):
-            say(f"statement\n{statement(made)}")
-        self._kernels += made is not None
-        return _interpreted(self.program, step) if made is None else _kernel(self.program, step, made)
+                return None
+            if is_on(Debug.KERNELS):
+                say(f"statement\n{statement(made)}")
+        return made
 
 
 def _name(program: Program, step: Step) -> str:
@@ -182,33 +205,37 @@ def _name(program: Program, step: Step) -> str:
 def _fits(program: Program, group: Group) -> bool:
     """Whether Halide's 32 bits can count the numbers of all arrays."""
     places = [place for place, _ in (*group.inputs, *group.outputs)]
-    return all(math.prod(program.instructions[place].shape) < LIMIT for place in places) and math.prod(group.scalars[: group.description.rank]) < LIMIT
+    return (
+        all(math.prod(program.instructions[place].shape) < LIMIT for place in places)
+        and math.prod(group.scalars[: group.description.rank]) < LIMIT
+    )
 
 
-def _kernel(program: Program, group: Group, made: Any) -> Callable[[list[Any]], None]:
+def _kernel(program: Program, group: Group, made: Any, xp: Any) -> Callable[[list[Any]], None]:
     inputs = [(place, None if program.instructions[place].shape == shape else shape) for place, shape in group.inputs]
     outputs = [
         (place, program.instructions[place].shape, DTYPES[program.instructions[place].dtype], shape) for place, shape in group.outputs
     ]
     scalars = group.scalars
+    new = empty if xp is np else xp.empty
 
     def run(values: list[Any]) -> None:
         given: list[Any] = []
         for place, shape in inputs:
             array = values[place]
             if not array.flags.c_contiguous:
-                array = np.ascontiguousarray(array)
+                array = xp.ascontiguousarray(array)
             given.append(array if shape is None else array.reshape(shape))
         results: list[Any] = []
         for place, shape, dtype, seen in outputs:
-            values[place] = result = empty(shape, dtype)
+            values[place] = result = new(shape, dtype=dtype)
             results.append(result if seen == shape else result.reshape(seen))
         made.call(*given, *scalars, *results)
 
     return run
 
 
-def _interpreted(program: Program, group: Group) -> Callable[[list[Any]], None]:
+def _interpreted(program: Program, group: Group, xp: Any) -> Callable[[list[Any]], None]:
     """A group without a kernel: its instructions, one after another."""
     wanted = [place for place, _ in group.outputs]
     known = {place for place, _ in group.inputs}
@@ -229,18 +256,18 @@ def _interpreted(program: Program, group: Group) -> Callable[[list[Any]], None]:
             if values[place] is not None and place not in wanted:
                 own[place] = values[place]
             else:
-                own[place] = compute(each, [own[given] for given in each.inputs], np)
+                own[place] = compute(each, [own[given] for given in each.inputs], xp)
         for place in wanted:
-            values[place] = np.asarray(own[place])
+            values[place] = xp.asarray(own[place])
 
     return run
 
 
-def _alone(place: int, each: Instruction) -> Callable[[list[Any]], None]:
+def _alone(place: int, each: Instruction, xp: Any) -> Callable[[list[Any]], None]:
     inputs = each.inputs
 
     def run(values: list[Any]) -> None:
-        found = compute(each, [values[given] for given in inputs], np)
+        found = compute(each, [values[given] for given in inputs], xp)
         values[place] = np.asarray(found) if isinstance(found, np.generic) else found
 
     return run
