@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
-
-# "default" gives the same verdict each time; "ci" draws anew in each run, "long" more of it. Both print the seed that repeats them.
-settings.register_profile("default", deadline=None, max_examples=25, derandomize=True, print_blob=True)
-settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True, database=None)
-settings.register_profile("long", settings.get_profile("ci"), max_examples=500, suppress_health_check=[HealthCheck.too_slow])
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
-settings.load_profile(PROFILE)
+from effort import PROFILE
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

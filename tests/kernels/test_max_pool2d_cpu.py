@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, seeds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.engines import counting
@@ -39,7 +40,7 @@ def both_ways(x, *window):
     agree("max_pool2d.backward", max_pool2d.backward, next_grad, index, x.shape, *window)
 
 
-@settings(max_examples=60, deadline=None)
+@expensive
 @given(geometry=geometries(), batch=st.integers(1, 3), channels=channel_counts, levels=st.integers(1, 9), seed=seeds, dtype=floats)
 def test_any_geometry(geometry, batch, channels, levels, seed, dtype):
     size, *rest = geometry

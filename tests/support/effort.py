@@ -1,0 +1,18 @@
+"""How hard tests search: Hypothesis's profiles, and the smaller number of examples where each of them is expensive."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# "default" gives the same verdict each time; "ci" draws anew in each run, "long" more of it. Both print the seed that repeats them.
+settings.register_profile("default", deadline=None, max_examples=25, derandomize=True, print_blob=True)
+settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True, database=None)
+settings.register_profile("long", settings.get_profile("ci"), max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+settings.load_profile(PROFILE)
+
+# Whether what takes minutes is wanted too: `make torture` asks for it.
+LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
+
+# For a test each of whose examples compiles kernels, trains a model or starts a process: 6 of them, and 125 in "long".
+expensive = settings(deadline=None, max_examples=settings().max_examples // 4)
