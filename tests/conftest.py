@@ -1,5 +1,6 @@
 """What every test shares: how hard Hypothesis searches and from which seed, and where data sets are."""
 
+import gc
 import os
 import secrets
 from collections.abc import Iterator
@@ -27,6 +28,12 @@ def on_the_reference() -> Iterator[None]:
 
     with using("reference"):
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests, and what they import, stay to the end: to look through them at each collection of garbage takes half a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

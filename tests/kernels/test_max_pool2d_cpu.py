@@ -92,8 +92,15 @@ def test_another_index_is_left_to_the_reference(dtype):
     np.testing.assert_array_equal(dx, max_pool2d.backward(y, index, x.shape, (2, 2), (2, 2), (1, 1)))
 
 
-@pytest.mark.parametrize("channels", [1, 6, 20])
-@pytest.mark.parametrize(("kernel", "stride", "padding"), [((2, 2), (2, 2), (0, 0)), ((3, 3), (2, 1), (1, 1))])
+@pytest.mark.parametrize(
+    ("channels", "kernel", "stride", "padding"),
+    [
+        (1, (2, 2), (2, 2), (0, 0)),
+        (1, (3, 3), (2, 1), (1, 1)),
+        (6, (2, 2), (2, 2), (0, 0)),
+        (20, (3, 3), (2, 1), (1, 1)),
+    ],
+)
 def test_on_every_target(channels, kernel, stride, padding, tmp_path):
     x = pixels(0, (2, 11, 12, channels), 7)
     y, index = max_pool2d.forward(x, kernel, stride, (1, 1), padding)

@@ -16,3 +16,5 @@ LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
 
 # For a test each of whose examples compiles kernels, trains a model or starts a process: 6 of them, and 125 in "long".
 expensive = settings(deadline=None, max_examples=settings().max_examples // 4)
+# For a test each of whose examples compiles the dozens of kernels of a whole model: 3, and 62 in "long".
+very_expensive = settings(deadline=None, max_examples=settings().max_examples // 8)
