@@ -1,6 +1,8 @@
 """Each sentence of `tests/mutants.py` is held by a test: with the code changed so that it is false, one fails."""
 
+import compileall
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -23,6 +25,8 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in FILES:
         shutil.copyfile(REPOSITORY / name, folder / name)
+    # Once for all mutants; a file that is changed is compared with what was compiled, and compiled anew.
+    compileall.compile_dir(folder / "typednn", quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
     return folder
 
 

@@ -18,3 +18,5 @@ LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
 expensive = settings(deadline=None, max_examples=settings().max_examples // 4)
 # For a test each of whose examples compiles the dozens of kernels of a whole model: 3, and 62 in "long".
 very_expensive = settings(deadline=None, max_examples=settings().max_examples // 8)
+# For a test whose examples take microseconds: 400, and 8,000 in "long".
+cheap = settings(deadline=None, max_examples=16 * settings().max_examples)
