@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from effort import PROFILE
+from effort import PROFILE, SAME_EACH_TIME
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -39,7 +39,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """A new seed, before Hypothesis's own plugin reads the option; pytest-xdist's workers find it in the environment."""
-    if PROFILE != "default" and config.option.hypothesis_seed is None:
+    if not SAME_EACH_TIME and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = os.environ.setdefault("TYPEDNN_DRAWN_SEED", str(secrets.randbelow(10**9)))
 
 
@@ -48,12 +48,12 @@ def _how_to_repeat(config: pytest.Config) -> str:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"examples: the same each time, {PROFILE!r}" if PROFILE == "default" else f"examples: {_how_to_repeat(config)} draws these again"
+    return f"examples: the same each time, {PROFILE!r}" if SAME_EACH_TIME else f"examples: {_how_to_repeat(config)} draws these again"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Under the failures too, where it is looked for, and whatever the verbosity."""
-    if PROFILE != "default":
+    if not SAME_EACH_TIME:
         terminalreporter.write_line(f"To draw the same examples again: {_how_to_repeat(config)}, with the test's name behind")
 
 

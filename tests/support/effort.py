@@ -2,14 +2,16 @@
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # "default" gives the same verdict each time; "ci" draws anew in each run, "long" more of it. Both print the seed that repeats them.
 settings.register_profile("default", deadline=None, max_examples=25, derandomize=True, print_blob=True)
 settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True, database=None)
+settings.register_profile("mutants", settings.get_profile("default"), phases=[Phase.explicit, Phase.generate])  # no smallest example
 settings.register_profile("long", settings.get_profile("ci"), max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.load_profile(PROFILE)
+SAME_EACH_TIME = settings().derandomize
 
 # Whether what takes minutes is wanted too: `make torture` asks for it.
 LONG = PROFILE == "long" or bool(os.environ.get("TYPEDNN_LONG"))
