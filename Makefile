@@ -8,6 +8,8 @@ PY := $(VENV)/bin/python
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(PY) -m pip --quiet
 # One BLAS thread: pytest-xdist already starts one process per core, and in small products two threads wait for each other.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# One process per core; one that is done takes tests over from another, so that none is left with all the slow ones at the end.
+SHARED := -n auto --dist worksteal
 # pyright stays at the version of constraints.txt and asks nobody for a newer one. It finds the environment by PATH: --verifytypes
 # does not look at --pythonpath.
 PYRIGHT := PYRIGHT_PYTHON_IGNORE_WARNINGS=1 PATH="$$(cd $(VENV)/bin && pwd):$$PATH" $(PY) -m pyright
@@ -55,15 +57,15 @@ coverage-fresh: $(VENV)/.dev-installed ## docs/coverage.md says what the tests s
 
 suite: $(VENV)/.dev-installed $(OLDEST_MYPY)/.installed ## the tests themselves
 	$(call headline,pytest)
-	@$(ONE_THREAD) TYPEDNN_OLDEST_MYPY="$$(cd $(OLDEST_MYPY) && pwd)" $(PY) -m pytest -n auto -m "not parity and not gpu"
+	@$(ONE_THREAD) TYPEDNN_OLDEST_MYPY="$$(cd $(OLDEST_MYPY) && pwd)" $(PY) -m pytest $(SHARED) -m "not parity and not gpu"
 
 parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
-	@$(ONE_THREAD) $(PY) -m pytest -n auto -m parity
+	@$(ONE_THREAD) $(PY) -m pytest $(SHARED) -m parity
 
 torture: $(VENV)/.torture-installed ## every property with 500 new examples; 200 kills; fuzz every reader; 105,000 programs of the graph; the paper's result on MNIST
 	$(call headline,500 examples of every property)
-	@$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(PY) -m pytest -n auto -m "not parity and not gpu"
+	@$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(PY) -m pytest $(SHARED) -m "not parity and not gpu"
 	$(call headline,200 kills)
 	@$(ONE_THREAD) $(PY) -m tests.training.torture --kills 200
 	$(call headline,fuzzing)

@@ -1,19 +1,13 @@
 """What every test shares: how hard Hypothesis searches and from which seed, and where data sets are."""
 
+import gc
 import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
-
-# "default" gives the same verdict each time; "ci" draws anew in each run, "long" more of it. Both print the seed that repeats them.
-settings.register_profile("default", deadline=None, max_examples=25, derandomize=True, print_blob=True)
-settings.register_profile("ci", deadline=None, max_examples=25, derandomize=False, print_blob=True, database=None)
-settings.register_profile("long", settings.get_profile("ci"), max_examples=500, suppress_health_check=[HealthCheck.too_slow])
-PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
-settings.load_profile(PROFILE)
+from effort import PROFILE, SAME_EACH_TIME
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -36,10 +30,16 @@ def on_the_reference() -> Iterator[None]:
         yield
 
 
+def pytest_collection_finish() -> None:
+    """Thousands of tests, and what they import, stay to the end: to look through them at each collection of garbage takes half a second."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """A new seed, before Hypothesis's own plugin reads the option; pytest-xdist's workers find it in the environment."""
-    if PROFILE != "default" and config.option.hypothesis_seed is None:
+    if not SAME_EACH_TIME and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = os.environ.setdefault("TYPEDNN_DRAWN_SEED", str(secrets.randbelow(10**9)))
 
 
@@ -48,12 +48,12 @@ def _how_to_repeat(config: pytest.Config) -> str:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"examples: the same each time, {PROFILE!r}" if PROFILE == "default" else f"examples: {_how_to_repeat(config)} draws these again"
+    return f"examples: the same each time, {PROFILE!r}" if SAME_EACH_TIME else f"examples: {_how_to_repeat(config)} draws these again"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Under the failures too, where it is looked for, and whatever the verbosity."""
-    if PROFILE != "default":
+    if not SAME_EACH_TIME:
         terminalreporter.write_line(f"To draw the same examples again: {_how_to_repeat(config)}, with the test's name behind")
 
 

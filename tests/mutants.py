@@ -111,7 +111,7 @@ MUTANTS = [
         "typednn/contracts/derivatives.py",
         "        if known is None or not known.fits(instance, next_grad, shape):\n",
         "        if False:\n",
-        "tests/laws/test_refusals.py::test_refused[strict-Linear-next_grad-rank-full]",
+        "tests/laws/test_refusals.py::test_refused[strict-Linear-next_grad-rank]",
     ),
     mutant(
         "what arrives at run time is held to the same annotations, in every update",
@@ -156,7 +156,7 @@ MUTANTS = [
         "typednn/runs/state.py",
         "            restore_generator(rng, saved[name])\n",
         "            pass\n",
-        "tests/runs/test_run.py",
+        "tests/runs/test_run.py::test_generators_of_layers_go_on_too",
     ),
     mutant(
         "Tensors are plain NumPy arrays, channels last",
@@ -291,14 +291,15 @@ MUTANTS = [
         "typednn/engines/halide/cache.py",
         '        return f"others can write to it: mode {stat.S_IMODE(state.st_mode):03o}, chmod go-w"\n',
         '        return ""\n',
-        "tests/engines/halide/test_cache.py",
+        "tests/engines/halide/test_cache.py::test_folder_that_others_can_write",
+        "tests/engines/halide/test_cache.py::test_entry_that_others_can_write",
     ),
     mutant(
         "A small file that stands for gigabytes is refused",
         "typednn/files.py",
         "    if size > limit:\n",
         "    if False:\n",
-        "tests/test_files.py",
+        "tests/test_files.py::test_what_is_larger_than_memory_is_refused_by_size_and_limit",
     ),
     # ------------------------------------------------------------------ text
     mutant(

@@ -45,7 +45,8 @@ each = pytest.mark.parametrize("name", LAYERS)
 def test_it_keeps_the_laws(name: str) -> None:
     build, shape, vocab = LAYERS[name]
     check_layer(build, shape, vocab=vocab)
-    check_layer(build, vocab=vocab, examples=4)  # at sizes of its annotations
+    with using("reference"):  # each size would compile kernels of its own
+        check_layer(build, vocab=vocab, examples=4)  # at sizes of its annotations
 
 
 @each

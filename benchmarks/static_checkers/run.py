@@ -128,7 +128,7 @@ def mypy(place: Path, *, plugins: str = "") -> Findings:
     config = place / "mypy.ini"
     config.write_text(f"[mypy]\nstrict = True\n{plugins}", encoding="utf-8")
     options = ["--no-error-summary", "--no-pretty"]
-    command: list[str | Path] = [sys.executable, "-m", "mypy", "--config-file", config, "--cache-dir", place / "cache", *options]
+    command: list[str | Path] = [sys.executable, "-m", "mypy", "--config-file", config, "--cache-dir", place.parent / "cache", *options]
     findings: Findings = {}
     for line in _run([*command, *sorted(path.name for path in place.glob("*.py"))], place).splitlines():
         if match := _MYPY_LINE.match(line):

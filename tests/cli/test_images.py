@@ -51,13 +51,13 @@ def test_png_either_way_round(typednn: Command, digit_run: Path, image: tuple[An
     assert inverted.stderr == ""
 
 
-def test_arrays_and_idx(typednn: Command, digit_run: Path, image: tuple[Any, int], tmp_path: Path) -> None:
+def test_arrays_and_idx(at_once: Command, digit_run: Path, image: tuple[Any, int], tmp_path: Path) -> None:
     pixels, label = image
     np.save(tmp_path / "two.npy", np.stack([pixels, pixels]))
     bytes_ = pixels.round().astype(np.uint8).tobytes()
     (tmp_path / "one-idx3-ubyte").write_bytes(struct.pack(">HBB3I", 0, 8, 3, 1, 28, 28) + bytes_)
     (tmp_path / "flat.csv").write_text(",".join(map(str, pixels.ravel().tolist())) + "\n", encoding="utf-8")
-    done = typednn("predict", digit_run, "two.npy", "one-idx3-ubyte", "flat.csv")
+    done = at_once("predict", digit_run, "two.npy", "one-idx3-ubyte", "flat.csv")
     assert done.returncode == 0, done.stderr
     names = ["two.npy[0]", "two.npy[1]", "one-idx3-ubyte[0]", "flat.csv[0]"]
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [[name, str(label)] for name in names]
@@ -71,9 +71,9 @@ def test_arrays_and_idx(typednn: Command, digit_run: Path, image: tuple[Any, int
         ("small.csv", b"1,2,3\n", "small.csv: must hold images of 28 x 28 x 1"),
     ],
 )
-def test_bad_images(typednn: Command, digit_run: Path, tmp_path: Path, name: str, content: bytes, part: str) -> None:
+def test_bad_images(at_once: Command, digit_run: Path, tmp_path: Path, name: str, content: bytes, part: str) -> None:
     (tmp_path / name).write_bytes(content)
-    done = typednn("predict", digit_run, name)
+    done = at_once("predict", digit_run, name)
     assert done.returncode == 1
     assert part in done.stderr
     assert "Traceback" not in done.stderr

@@ -15,8 +15,8 @@ Command = Callable[..., Any]
 
 
 @pytest.mark.parametrize("name", ["lenet5", "lenet5-paper", "mlp"])
-def test_summary_of_a_recipe(typednn: Command, name: str) -> None:
-    done = typednn("summary", name)
+def test_summary_of_a_recipe(at_once: Command, name: str) -> None:
+    done = at_once("summary", name)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^[\d,]+ parameters$", done.stdout, re.MULTILINE)
     assert "shape of one sample     28 x 28 x 1" in done.stdout
@@ -24,20 +24,20 @@ def test_summary_of_a_recipe(typednn: Command, name: str) -> None:
     assert re.search(r"^optimizer\.type +\"SGD\"$", done.stdout, re.MULTILINE)
 
 
-def test_summary_of_a_config(typednn: Command, files: Path) -> None:
-    done = typednn("summary", files / "model.toml")
+def test_summary_of_a_config(at_once: Command, files: Path) -> None:
+    done = at_once("summary", files / "model.toml")
     assert done.returncode == 0, done.stderr
     assert "67 parameters" in done.stdout
     assert re.search(r"^optimizer\.lr +0\.1$", done.stdout, re.MULTILINE)
     assert re.search(r"^seed +3$", done.stdout, re.MULTILINE)
 
 
-def test_check(typednn: Command, files: Path, tmp_path: Path) -> None:
-    good = typednn("check", files / "model.config")
+def test_check(at_once: Command, files: Path, tmp_path: Path) -> None:
+    good = at_once("check", files / "model.config")
     assert good.returncode == 0
     assert "Linear(4, 8)" in good.stdout
     (tmp_path / "bad.toml").write_text((files / "model.toml").read_text().replace("ReLU", "ReLv"), encoding="utf-8")
-    bad = typednn("check", "bad.toml")
+    bad = at_once("check", "bad.toml")
     assert bad.returncode == 1
     assert "bad.toml:11:8: layer 1: unknown type \"ReLv\"; did you mean 'ReLU'?" in bad.stderr
     assert "^^^^^^" in bad.stderr
@@ -58,15 +58,15 @@ def test_check_with_layers_of_ones_own(typednn: Command, files: Path, tmp_path: 
     "subject",
     ["Conv2d(2, 3, (3, 2), stride=2, bias=True)", "Linear(4, 2)", "MaxPool2d(2)", "Softmax()", "GLU()", "LSTM(3, 4)", "GroupNorm(2, 4)"],
 )
-def test_gradcheck_of_a_layer(typednn: Command, subject: str) -> None:
-    done = typednn("gradcheck", subject)
+def test_gradcheck_of_a_layer(at_once: Command, subject: str) -> None:
+    done = at_once("gradcheck", subject)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^  input +error \d", done.stdout, re.MULTILINE)
     assert "every derivative agrees with finite differences" in done.stdout
 
 
-def test_gradcheck_of_a_config(typednn: Command, files: Path) -> None:
-    done = typednn("gradcheck", files / "model.toml")
+def test_gradcheck_of_a_config(at_once: Command, files: Path) -> None:
+    done = at_once("gradcheck", files / "model.toml")
     assert done.returncode == 0, done.stderr
     assert "fc2.bias" in done.stdout
 
@@ -83,8 +83,8 @@ def test_gradcheck_of_a_config(typednn: Command, files: Path) -> None:
         (["Conv2d(2, 3, 50)"], "kernel does not fit"),
     ],
 )
-def test_gradcheck_refuses(typednn: Command, arguments: list[str], part: str) -> None:
-    done = typednn("gradcheck", *arguments)
+def test_gradcheck_refuses(at_once: Command, arguments: list[str], part: str) -> None:
+    done = at_once("gradcheck", *arguments)
     assert done.returncode == 1
     assert part in done.stderr
     assert "Traceback" not in done.stderr

@@ -37,9 +37,9 @@ def test_reports_on_both_sets(trained: tuple[Path, Any]) -> None:
     }
 
 
-def test_the_papers_format(typednn: Command, files: Path) -> None:
+def test_the_papers_format(at_once: Command, files: Path) -> None:
     """P-D6: a config in the paper's own format, with its batch size and smoothed targets."""
-    done = typednn("train", files / "model.config", files / "train.csv", files / "test.csv", "--run", "here", "--epochs", "20")
+    done = at_once("train", files / "model.config", files / "train.csv", files / "test.csv", "--run", "here", "--epochs", "20")
     assert done.returncode == 0, done.stderr
     assert "20 to train on" not in done.stderr
     assert "On the test set:" in done.stdout
@@ -89,8 +89,8 @@ def test_a_language_model(typednn: Command, tmp_path: Path) -> None:
     _refused(typednn("generate", "here", "--prompt", "é"), "'é' at 0")
 
 
-def test_settings_are_kept(typednn: Command, files: Path, tmp_path: Path) -> None:
-    done = typednn(
+def test_settings_are_kept(at_once: Command, files: Path, tmp_path: Path) -> None:
+    done = at_once(
         "train", files / "model.toml", files / "train.csv", files / "test.csv",
         "--run", "a/b", "--epochs", "1", "--set", "optimizer.lr=0.025", "--set", "smoothing=0.3",
         "--set", "patience=4", "--set", "validation=0.1", "-q",
@@ -130,27 +130,30 @@ def test_runs_are_numbered(typednn: Command, files: Path, tmp_path: Path) -> Non
         (["mlp", "--data", "spiral", "--set", "smoothing=1.5"], ["smoothing", "1.5"]),
     ],
 )
-def test_mistakes_are_told(typednn: Command, tmp_path: Path, arguments: list[str], parts: list[str]) -> None:
-    nowhere = {"TYPEDNN_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "TYPEDNN_MIRROR": "http://127.0.0.1:9"}
-    done = typednn("train", *arguments, **nowhere)
+def test_mistakes_are_told(
+    at_once: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], parts: list[str]
+) -> None:
+    for name, value in {"TYPEDNN_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "TYPEDNN_MIRROR": "http://127.0.0.1:9"}.items():
+        monkeypatch.setenv(name, value)
+    done = at_once("train", *arguments)
     _refused(done, *parts)
     assert done.stderr.splitlines()[-1].startswith("typednn train: ")
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_label_beyond_the_classes(typednn: Command, files: Path, tmp_path: Path) -> None:
+def test_a_label_beyond_the_classes(at_once: Command, files: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("0,1,2,3,4\n3,1,2,3,4\n", encoding="utf-8")
-    _refused(typednn("train", files / "model.toml", "bad.csv", files / "test.csv"), "labels must be 0 to 2", "3 in row 1")
+    _refused(at_once("train", files / "model.toml", "bad.csv", files / "test.csv"), "labels must be 0 to 2", "3 in row 1")
 
 
-def test_a_faulty_config(typednn: Command, files: Path, tmp_path: Path) -> None:
+def test_a_faulty_config(at_once: Command, files: Path, tmp_path: Path) -> None:
     text = (files / "model.toml").read_text(encoding="utf-8").replace("in_features = 8", "in_features = 9")
     (tmp_path / "bad.toml").write_text(text, encoding="utf-8")
-    _refused(typednn("train", "bad.toml", files / "train.csv", files / "test.csv"), "bad.toml:", "expects 9 features, gets 8", "^")
+    _refused(at_once("train", "bad.toml", files / "train.csv", files / "test.csv"), "bad.toml:", "expects 9 features, gets 8", "^")
 
 
-def test_a_folder_that_holds_a_run(typednn: Command, files: Path, trained: tuple[Path, Any]) -> None:
-    done = typednn("train", files / "model.toml", files / "train.csv", files / "test.csv", "--run", trained[0])
+def test_a_folder_that_holds_a_run(at_once: Command, files: Path, trained: tuple[Path, Any]) -> None:
+    done = at_once("train", files / "model.toml", files / "train.csv", files / "test.csv", "--run", trained[0])
     _refused(done, "a new run needs a folder without one", "resume it, or choose another folder")
 
 
@@ -167,8 +170,8 @@ def test_a_folder_that_holds_a_run(typednn: Command, files: Path, trained: tuple
         (["eval", "run", "--weights", "first"], "argument --weights: invalid choice: 'first'"),
     ],
 )
-def test_commands_not_understood(typednn: Command, arguments: list[str], part: str) -> None:
-    done = typednn(*arguments)
+def test_commands_not_understood(at_once: Command, arguments: list[str], part: str) -> None:
+    done = at_once(*arguments)
     assert done.returncode == 2
     assert part in done.stderr
     assert "--help shows examples" in done.stderr

@@ -34,30 +34,30 @@ def test_eval_says_what_train_said(typednn: Command, trained: tuple[Path, Any], 
     assert json.loads((run / "report.json").read_text(encoding="utf-8"))["support"]
 
 
-def test_eval_on_a_table(typednn: Command, trained: tuple[Path, Any], files: Path) -> None:
-    done = typednn("eval", trained[0], "--data", files / "train.csv")
+def test_eval_on_a_table(at_once: Command, trained: tuple[Path, Any], files: Path) -> None:
+    done = at_once("eval", trained[0], "--data", files / "train.csv")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^accuracy \d+\.\d+% \(\d+ of 200\)$", done.stdout, re.MULTILINE)
 
 
-def test_eval_on_data_that_do_not_fit(typednn: Command, trained: tuple[Path, Any]) -> None:
-    _refused(typednn("eval", trained[0], "--data", "spiral"), "the model reads 4 numbers per sample, got 1 x 1 x 2")
+def test_eval_on_data_that_do_not_fit(at_once: Command, trained: tuple[Path, Any]) -> None:
+    _refused(at_once("eval", trained[0], "--data", "spiral"), "the model reads 4 numbers per sample, got 1 x 1 x 2")
 
 
-def test_predict_rows(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+def test_predict_rows(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
     """A line per input of each file: label, its probability, and the next best."""
     (tmp_path / "rows.csv").write_text("a,b,c,d\n" + ROWS, encoding="utf-8")
     np.save(tmp_path / "one.npy", np.array([0.1, 2.0, 1.1, 0.0]))
-    done = typednn("predict", trained[0], "rows.csv", "one.npy")
+    done = at_once("predict", trained[0], "rows.csv", "one.npy")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split()[:2] for line in lines] == [["rows.csv[0]", "0"], ["rows.csv[1]", "2"], ["one.npy[0]", "1"]]
     assert all(re.search(r"\d+\.\d%  \(\d \d+\.\d%, \d \d+\.\d%\)$", line) for line in lines)
 
 
-def test_predict_json(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+def test_predict_json(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
-    done = typednn("predict", trained[0], "rows.csv", "--json")
+    done = at_once("predict", trained[0], "rows.csv", "--json")
     first, second = map(json.loads, done.stdout.splitlines())
     assert (first["file"], first["index"], first["label"], first["name"], second["label"]) == ("rows.csv", 0, 0, "0", 2)
     assert list(first["probabilities"]) == ["0", "1", "2"]
@@ -76,29 +76,29 @@ def test_predict_json(typednn: Command, trained: tuple[Path, Any], tmp_path: Pat
     ],
 )
 def test_bad_inputs(
-    typednn: Command, trained: tuple[Path, Any], tmp_path: Path, name: str, content: bytes | None, parts: list[str]
+    at_once: Command, trained: tuple[Path, Any], tmp_path: Path, name: str, content: bytes | None, parts: list[str]
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    _refused(typednn("predict", trained[0], name), *parts)
+    _refused(at_once("predict", trained[0], name), *parts)
 
 
-def test_not_a_run(typednn: Command, tmp_path: Path) -> None:
+def test_not_a_run(at_once: Command, tmp_path: Path) -> None:
     for command in (["eval", "nowhere"], ["predict", "nowhere", "x.png"], ["resume", "nowhere"]):
-        _refused(typednn(*command), "nowhere: must be a run folder, with recipe.json", "`typednn train` makes one")
+        _refused(at_once(*command), "nowhere: must be a run folder, with recipe.json", "`typednn train` makes one")
     (tmp_path / "empty").mkdir()
-    _refused(typednn("eval", "empty"), "is it the folder of a run?")
+    _refused(at_once("eval", "empty"), "is it the folder of a run?")
 
 
-def test_a_run_of_another_model(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+def test_a_run_of_another_model(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
     """The weights of one model under the recipe of another: one error that says how they differ."""
     run = shutil.copytree(trained[0], tmp_path / "run")
     text = (run / "recipe.json").read_text(encoding="utf-8")
     (run / "recipe.json").write_text(text.replace("out_features = 8", "out_features = 9").replace("in_features = 8", "in_features = 9"))
-    _refused(typednn("eval", "run"), "recipe.json: step-", "was trained by a recipe.json of SHA-256", "bring that file back")
+    _refused(at_once("eval", "run"), "recipe.json: step-", "was trained by a recipe.json of SHA-256", "bring that file back")
     for folder in (run / "checkpoints").glob("step-*"):
         rewritten(folder, lambda state: state.pop("configs"))  # as before checkpoints noted it
-    _refused(typednn("eval", "run"), "Linear(4, 9)", "Linear(4, 8)", "use the config it was trained with")
+    _refused(at_once("eval", "run"), "Linear(4, 9)", "Linear(4, 8)", "use the config it was trained with")
 
 
 @pytest.mark.parametrize(
@@ -119,22 +119,22 @@ def test_a_run_of_another_model(typednn: Command, trained: tuple[Path, Any], tmp
         ("\n", "\n\n", "was trained by a recipe.json of SHA-256"),
     ],
 )
-def test_a_damaged_recipe(typednn: Command, trained: tuple[Path, Any], tmp_path: Path, old: str, new: str, part: str) -> None:
+def test_a_damaged_recipe(at_once: Command, trained: tuple[Path, Any], tmp_path: Path, old: str, new: str, part: str) -> None:
     run = shutil.copytree(trained[0], tmp_path / "run")
     text = (run / "recipe.json").read_text(encoding="utf-8")
     assert old in text
     (run / "recipe.json").write_text(text.replace(old, new, 1))
-    _refused(typednn("eval", "run"), part)
+    _refused(at_once("eval", "run"), part)
     (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
-    _refused(typednn("predict", "run", "rows.csv"), part)
+    _refused(at_once("predict", "run", "rows.csv"), part)
 
 
-def test_a_recipe_that_is_no_file(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+def test_a_recipe_that_is_no_file(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
     """Opening a pipe would wait for ever."""
     run = shutil.copytree(trained[0], tmp_path / "run")
     (run / "recipe.json").unlink()
     os.mkfifo(run / "recipe.json")
-    _refused(typednn("eval", "run"), "recipe.json", "must be a file")
+    _refused(at_once("eval", "run"), "recipe.json", "must be a file")
 
 
 def test_report(typednn: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:

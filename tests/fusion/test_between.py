@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import strict_array
-from hypothesis import given, settings
+from effort import expensive
+from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import Float
 
@@ -77,7 +78,7 @@ def assert_parts_agree(model: Any, x: Any, seed: int = 7) -> None:
         assert_same(grad.leaves()[name], leaf)
 
 
-@settings(max_examples=12, deadline=None)
+@expensive
 @given(
     size=st.tuples(st.integers(5, 8), st.integers(5, 8)),  # at least 2 after the convolution, for the pooling
     channels=st.integers(1, 3),
@@ -119,7 +120,7 @@ def test_convolutions(
         assert_parts_agree(model, normal(5, (batch, *size, channels), dtype))
 
 
-@settings(max_examples=12, deadline=None)
+@expensive
 @given(
     features=st.lists(st.sampled_from([1, 2, 7, 17, 33]), min_size=2, max_size=4),
     active=st.sampled_from(ACTIVATIONS),

@@ -39,8 +39,13 @@ def assert_same(first: Any, second: Any) -> None:
     np.testing.assert_allclose(first, second, rtol=0, atol=2e-5 * max(1, float(np.abs(second).max())))
 
 
-@each_chain
-@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(
+    ("after", "ops", "stride"),
+    [
+        *(pytest.param(*AFTER[name], 1, id=name) for name in AFTER),
+        *(pytest.param(*AFTER[name], 2, id=f"{name}, strided") for name in ("nothing", "Tanh and pooling", "overlapping pooling")),
+    ],
+)
 def test_outputs_and_gradients_are_the_chain_s(after: Callable[[], list[Any]], ops: set[str], stride: int) -> None:
     model = chain(after(), stride)
     fused = fused_twin(model)

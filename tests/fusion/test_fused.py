@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import very_expensive
+from hypothesis import given
 from hypothesis import strategies as st
 from jaxtyping import Shaped
 
@@ -90,7 +91,7 @@ def test_kernels_run() -> None:
     assert not {op for op, _ in counts} & {"pad2d.forward", "max_pool2d.forward", "relu.forward", "relu.backward"}
 
 
-@settings(max_examples=6, deadline=None)
+@very_expensive
 @given(
     channels=st.integers(1, 3),
     filters=st.sampled_from([2, 5, 16]),

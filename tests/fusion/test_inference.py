@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import LONG
 
 from tests.support.fused_twin import fused_twin
 from typednn import Input, checking
@@ -61,8 +62,11 @@ def test_the_same_model(mode: Any, bias: bool) -> None:
             same(fused, model)
 
 
-@pytest.mark.parametrize("second", LAYERS, ids=repr)
-@pytest.mark.parametrize("first", LAYERS, ids=repr)
+# Each at both places, beside two others; all pairs where much is wanted.
+PAIRS = [(first, LAYERS[(place + more) % len(LAYERS)]) for place, first in enumerate(LAYERS) for more in (range(7) if LONG else (1, 3))]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS, ids=repr)
 def test_every_activation(first: Any, second: Any) -> None:
     """In eval and in training, forward and backward; a falling LeakyReLU and PReLU run alone."""
     model = control(first, second.shared()).init(rng())

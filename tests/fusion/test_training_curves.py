@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from effort import LONG
 
 from typednn import Input
 from typednn.engines import available, counting, using
@@ -48,7 +49,7 @@ def test_training_curves_agree(kind: Callable[[], GradientOptimizer]) -> None:
     """
     far: dict[str, list[float]] = {"fast": [], "fused": []}
     learnt: list[float] = []
-    for seed in (3, 4, 6, 7, 10):
+    for seed in (3, 4, 6, 7, 10) if LONG else (3, 4, 6):
         exact, _ = curve("reference", kind(), seed, np.float64)
         reference, slow = curve("reference", kind(), seed)
         assert slow == {"reference"}

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import floats, on_every_target, widened
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.engines import available, counting, get_threads, set_threads, using
@@ -77,7 +78,7 @@ def check(batch: int, layout: Layout, image: tuple[int, ...] = (), seed: int = 0
         np.testing.assert_array_equal(chain(x, layout, *parameters), one_after_another(x, layout, parameters))
 
 
-@settings(max_examples=25, deadline=None)
+@expensive
 @given(
     batch=st.integers(1, FEW_ROWS),
     features=st.lists(st.sampled_from([1, 2, 3, 7, 8, 9, 16, 17, 33, 67, 120]), min_size=3, max_size=5),
@@ -91,7 +92,7 @@ def test_affine_maps(batch: int, features: list[int], choose: Any, seed: int, dt
     check(batch, affine(tuple(features), biased, activations), seed=seed, dtype=dtype)
 
 
-@settings(max_examples=25, deadline=None)
+@expensive
 @given(
     batch=st.integers(1, FEW_ROWS),
     size=st.tuples(st.integers(5, 12), st.integers(5, 12)),

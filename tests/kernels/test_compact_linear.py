@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import every_target
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -96,7 +97,7 @@ def test_the_reference(batch: int, in_features: int, out_features: int, bits: in
 
 
 @pytest.mark.skipif(not available(), reason="Halide is not installed")
-@settings(max_examples=30, deadline=None)
+@expensive
 @given(batch=batches, in_features=extents, out_features=extents, bits=bits, biased=st.booleans(), seed=st.integers(0, 9))
 @example(batch=1, in_features=1, out_features=1, bits=8, biased=True, seed=0)
 @example(batch=1, in_features=1025, out_features=513, bits=16, biased=False, seed=0)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import on_every_target, quiet, widened
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -86,7 +87,7 @@ def ran(x, weight, bias, window, activation=IDENTITY):
     return (y, winners), next_grad, gradients
 
 
-@settings(max_examples=12, deadline=None)
+@expensive
 @given(
     size=st.tuples(st.integers(4, 9), st.integers(4, 9)),
     inputs=st.sampled_from([32, 48, 64]),

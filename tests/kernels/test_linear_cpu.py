@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import on_every_target, widened
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from typednn.engines import available, counting, get_threads, set_threads, using
@@ -58,7 +59,7 @@ def check(
         close(got, wanted, size, terms)
 
 
-@settings(max_examples=40, deadline=None)
+@expensive
 @given(
     batch=batches,
     in_features=extents,
@@ -124,7 +125,7 @@ def test_each_engine_has_its_sizes(batch: int, size: int, engine: str) -> None:
     check(batch, size, size, True, 2, engine)
 
 
-@settings(max_examples=15, deadline=None)
+@expensive
 @given(
     batch=batches,
     in_features=extents,

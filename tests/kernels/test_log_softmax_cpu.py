@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import agree, batches, every_target, floats, needs_halide, numbers, quiet, seeds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.engines import counting
@@ -24,14 +25,14 @@ def error_backward(next_grad, y):
     return abs(next_grad) + np.exp(y) * abs(next_grad).sum(axis=1, keepdims=True) * (4 + abs(y))
 
 
-@settings(max_examples=40, deadline=None)
+@expensive
 @given(batch=batches, features=features, special=st.booleans(), scale=st.sampled_from([0.1, 3.0, 50.0]), seed=seeds, dtype=floats)
 def test_forward(batch, features, special, scale, seed, dtype):
     x = numbers(seed, batch, features, special=special, scale=scale, dtype=dtype)
     agree("log_softmax.forward", log_softmax.forward, x, magnitude=error)
 
 
-@settings(max_examples=40, deadline=None)
+@expensive
 @given(batch=batches, features=features, seed=seeds, dtype=floats)
 def test_backward(batch, features, seed, dtype):
     next_grad = numbers(seed, batch, features, dtype=dtype)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, seeds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.engines import counting
@@ -39,7 +40,7 @@ def both_ways(x, *window):
     agree("max_pool2d.backward", max_pool2d.backward, next_grad, index, x.shape, *window)
 
 
-@settings(max_examples=60, deadline=None)
+@expensive
 @given(geometry=geometries(), batch=st.integers(1, 3), channels=channel_counts, levels=st.integers(1, 9), seed=seeds, dtype=floats)
 def test_any_geometry(geometry, batch, channels, levels, seed, dtype):
     size, *rest = geometry
@@ -91,8 +92,15 @@ def test_another_index_is_left_to_the_reference(dtype):
     np.testing.assert_array_equal(dx, max_pool2d.backward(y, index, x.shape, (2, 2), (2, 2), (1, 1)))
 
 
-@pytest.mark.parametrize("channels", [1, 6, 20])
-@pytest.mark.parametrize(("kernel", "stride", "padding"), [((2, 2), (2, 2), (0, 0)), ((3, 3), (2, 1), (1, 1))])
+@pytest.mark.parametrize(
+    ("channels", "kernel", "stride", "padding"),
+    [
+        (1, (2, 2), (2, 2), (0, 0)),
+        (1, (3, 3), (2, 1), (1, 1)),
+        (6, (2, 2), (2, 2), (0, 0)),
+        (20, (3, 3), (2, 1), (1, 1)),
+    ],
+)
 def test_on_every_target(channels, kernel, stride, padding, tmp_path):
     x = pixels(0, (2, 11, 12, channels), 7)
     y, index = max_pool2d.forward(x, kernel, stride, (1, 1), padding)

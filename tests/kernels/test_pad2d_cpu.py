@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, seeds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.kernels import pad2d
@@ -28,7 +29,7 @@ def both_ways(x, border, mode, value):
     agree("pad2d.backward", pad2d.backward, np.where(abs(next_grad) > 5, np.nan, 0).astype(x.dtype), border, mode)
 
 
-@settings(max_examples=60, deadline=None)
+@expensive
 @given(shape=images, border=borders, mode=modes, value=st.sampled_from([0.0, 0.3, -np.inf, np.nan]), seed=seeds, dtype=floats)
 def test_any_border(shape, border, mode, value, seed, dtype):
     both_ways(numbers(seed, *shape, special=True, dtype=dtype), border, mode, value)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import agree, batches, every_target, floats, needs_halide, numbers, quiet, seeds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -35,7 +36,7 @@ def targets(seed, batch, classes, soft, dtype=np.float32):
     return np.eye(classes, dtype=dtype)[rng.integers(0, classes, batch)]
 
 
-@settings(max_examples=40, deadline=None)
+@expensive
 @given(
     batch=batches,
     classes=classes,
@@ -51,7 +52,7 @@ def test_both(batch, classes, special, soft, scale, seed, dtype):
     agree("softmax_cross_entropy.backward", softmax_cross_entropy.backward, logits, target, 1 / batch, magnitude=error_of_gradient)
 
 
-@settings(max_examples=25, deadline=None)
+@expensive
 @given(batch=batches, classes=classes, special=st.booleans(), stray=st.booleans(), seed=seeds, dtype=floats)
 def test_labels_are_rows_of_probabilities(batch, classes, special, stray, seed, dtype):
     """A label that names no class is a row of zeros, as in `one_hot`."""
@@ -69,7 +70,7 @@ def test_labels_are_rows_of_probabilities(batch, classes, special, stray, seed, 
             np.testing.assert_array_equal(function(logits, labels, *more), function(logits, rows, *more))
 
 
-@settings(max_examples=40, deadline=None)
+@expensive
 @given(batch=batches, classes=classes, special=st.booleans(), labelled=st.booleans(), scale=st.sampled_from([0.1, 50.0]), seed=seeds)
 def test_one_pass_gives_the_bits_of_two(batch, classes, special, labelled, scale, seed):
     logits = numbers(seed, batch, classes, special=special, scale=scale)
@@ -81,7 +82,7 @@ def test_one_pass_gives_the_bits_of_two(batch, classes, special, labelled, scale
     assert grad.tobytes() == softmax_cross_entropy.backward(logits, target, 1 / batch).tobytes()
 
 
-@settings(max_examples=40, deadline=None)
+@expensive
 @given(
     batch=batches,
     classes=st.sampled_from([2, 3, 10, 37, 64]),

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from effort import expensive
 from fast_ops import agree, every_target, floats, needs_halide, numbers, quiet, seeds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.engines import counting
@@ -36,7 +37,7 @@ def both_ways(x, *options, special=False):
     agree("upsample.backward", upsample.backward, next_grad, *options, magnitude=gathered)
 
 
-@settings(max_examples=30, deadline=None)
+@expensive
 @given(shape=images, scale=scales, way=st.sampled_from(WAYS), seed=seeds, dtype=floats, special=st.booleans())
 def test_any_size(shape, scale, way, seed, dtype, special):
     both_ways(numbers(seed, *shape, special=special, dtype=dtype), scale, *way, special=special)

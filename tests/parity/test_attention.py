@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import expensive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,8 @@ from typednn.optim import SGD
 
 pytestmark = pytest.mark.parity
 
-hard = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+compiling = settings(expensive, suppress_health_check=[HealthCheck.function_scoped_fixture])  # for their sizes
+hard = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 sizes = st.integers(1, 5)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -38,7 +40,7 @@ def pair(torch: Any, dtype: Any, seed: int, embed_dim: int, heads: int, **argume
     return ours, theirs
 
 
-@hard
+@compiling
 @given(
     batch=sizes,
     time=sizes,

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import expensive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -47,9 +48,7 @@ pytestmark = pytest.mark.parity
 
 # The fixture `dtype` is the same for all examples of one test, as it should be.
 hard = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-compiling = settings(hard, max_examples=12)  # nearly each example has kernels of its own
-
-few = settings(hard, max_examples=15)  # where each example may compile kernels for its sizes
+compiling = settings(expensive, suppress_health_check=[HealthCheck.function_scoped_fixture])  # each example may have kernels of its own
 
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 2**32 - 1)
@@ -94,7 +93,7 @@ def last(x: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- affine
 
 
-@hard
+@compiling
 @given(batch=sizes, inputs=st.integers(1, 40), outputs=st.integers(1, 40), bias=st.booleans(), seed=seeds)
 def test_linear(peer: Any, dtype: Any, batch: int, inputs: int, outputs: int, bias: bool, seed: int) -> None:
     """P-L1."""
@@ -114,7 +113,7 @@ def test_linear_state_is_pytorchs_under_the_same_names(torch: Any, close: Any, b
     close(ours.forward(x), theirs(torch.tensor(x)).detach().numpy(), "output")
 
 
-@hard
+@compiling
 @given(window=windows(), batch=st.integers(1, 3), inputs=st.integers(1, 4), outputs=st.integers(1, 4), bias=st.booleans(), seed=seeds)
 def test_conv2d(peer: Any, dtype: Any, window: Any, batch: int, inputs: int, outputs: int, bias: bool, seed: int) -> None:
     """P-L3, P-L4, P-L5."""
@@ -199,7 +198,7 @@ def test_conv_transpose2d(peer: Any, dtype: Any, window: Any, shares: Any, group
 # ---------------------------------------------------------------------------------------------------- windows and borders
 
 
-@hard
+@compiling
 @given(window=windows(), batch=st.integers(1, 3), channels=st.integers(1, 4), seed=seeds)
 def test_max_pool2d(peer: Any, dtype: Any, window: Any, batch: int, channels: int, seed: int) -> None:
     """P-L13, on distinct numbers. Outputs are equal; where windows overlap, gradients are added in another order."""
@@ -212,7 +211,7 @@ def test_max_pool2d(peer: Any, dtype: Any, window: Any, batch: int, channels: in
     peer.compare(MaxPool2d(kernel_size, stride, dilation=dilation), x, formula, ulps=0, gradient_ulps=8)
 
 
-@hard
+@compiling
 @given(window=windows(), seed=seeds)
 def test_max_pool2d_ties_go_to_the_first(peer: Any, dtype: Any, window: Any, seed: int) -> None:
     """P-L17: what a ReLU leaves is full of equal zeros, so the rule decides where gradients go."""
@@ -231,7 +230,7 @@ def test_max_pool2d_moves_by_its_kernel_unless_told(peer: Any, dtype: Any) -> No
     peer.compare(MaxPool2d((3, 2)), x, lambda x: last(peer.torch.nn.functional.max_pool2d(first(x), (3, 2))), ulps=0)
 
 
-@few
+@compiling
 @given(window=windows(), data=st.data(), seed=seeds)
 def test_max_pool2d_with_a_border(peer: Any, dtype: Any, window: Any, data: st.DataObject, seed: int) -> None:
     size, kernel_size, stride, dilation = window
@@ -245,7 +244,7 @@ def test_max_pool2d_with_a_border(peer: Any, dtype: Any, window: Any, data: st.D
     peer.compare(MaxPool2d(kernel_size, stride, padding, dilation), x, formula, ulps=0, gradient_ulps=8)
 
 
-@few
+@compiling
 @given(window=windows(), data=st.data(), counted=st.booleans(), seed=seeds)
 def test_avg_pool2d(peer: Any, dtype: Any, window: Any, data: st.DataObject, counted: bool, seed: int) -> None:
     size, kernel_size, stride, _ = window
@@ -263,7 +262,7 @@ def test_avg_pool2d_moves_by_its_kernel_unless_told(peer: Any, dtype: Any) -> No
     peer.compare(AvgPool2d((3, 2)), x, lambda x: last(peer.torch.nn.functional.avg_pool2d(first(x), (3, 2))))
 
 
-@hard
+@compiling
 @given(height=sizes, width=sizes, output_size=st.tuples(st.integers(1, 9), sizes), seed=seeds)
 def test_adaptive_avg_pool2d(peer: Any, dtype: Any, height: int, width: int, output_size: tuple[int, int], seed: int) -> None:
     def formula(x: Any) -> Any:
@@ -272,7 +271,7 @@ def test_adaptive_avg_pool2d(peer: Any, dtype: Any, height: int, width: int, out
     peer.compare(AdaptiveAvgPool2d(output_size), numbers(seed, (2, height, width, 3), dtype), formula)
 
 
-@few
+@compiling
 @given(height=sizes, width=sizes, channels=st.integers(1, 20), seed=seeds)
 def test_global_avg_pool2d(peer: Any, dtype: Any, height: int, width: int, channels: int, seed: int) -> None:
     def formula(x: Any) -> Any:
@@ -281,7 +280,7 @@ def test_global_avg_pool2d(peer: Any, dtype: Any, height: int, width: int, chann
     peer.compare(GlobalAvgPool2d(), numbers(seed, (2, height, width, channels), dtype), formula)
 
 
-@hard
+@compiling
 @given(height=sizes, width=sizes, scale=st.tuples(st.integers(1, 4), st.integers(1, 4)), seed=seeds)
 @pytest.mark.parametrize(("mode", "align_corners"), [("nearest", None), ("bilinear", False), ("bilinear", True)])
 def test_upsample(
@@ -298,7 +297,7 @@ def test_upsample(
 sides = st.tuples(*[st.integers(0, 4)] * 4)
 
 
-@hard
+@compiling
 @given(padding=sides, value=st.floats(-4, 4, width=32), height=sizes, width=sizes, channels=st.integers(1, 3), seed=seeds)
 def test_pad2d_constant(peer: Any, dtype: Any, padding: Any, value: float, height: int, width: int, channels: int, seed: int) -> None:
     """P-L7."""
@@ -309,7 +308,7 @@ def test_pad2d_constant(peer: Any, dtype: Any, padding: Any, value: float, heigh
     peer.compare(Pad2d(padding, "constant", value), numbers(seed, (2, height, width, channels), dtype), formula, ulps=0)
 
 
-@hard
+@compiling
 @given(padding=sides, height=sizes, width=sizes, channels=st.integers(1, 3), seed=seeds)
 def test_pad2d_replicate(peer: Any, dtype: Any, padding: Any, height: int, width: int, channels: int, seed: int) -> None:
     """P-L8."""
@@ -385,7 +384,7 @@ def test_glu(peer: Any, dtype: Any, leading: Any, half: int, seed: int) -> None:
     peer.compare(GLU(), numbers(seed, (*leading, 2 * half), dtype), peer.torch.nn.GLU(), ulps=8)
 
 
-@hard
+@compiling
 @given(batch=sizes, features=st.integers(1, 20), scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]), seed=seeds)
 def test_log_softmax(peer: Any, dtype: Any, batch: int, features: int, scale: float, seed: int) -> None:
     """Scores of ten thousand included."""
@@ -416,7 +415,7 @@ def test_far_from_zero(peer: Any, dtype: Any, layer: Any) -> None:
     peer.compare(layer, x, getattr(peer.torch, type(layer).__name__.lower()), ulps=4)
 
 
-@hard
+@compiling
 @given(batch=sizes, features=st.integers(1, 20), scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]), seed=seeds)
 def test_softmax(peer: Any, dtype: Any, batch: int, features: int, scale: float, seed: int) -> None:
     """P-L11, scores of ten thousand included."""
@@ -440,7 +439,7 @@ def test_flatten(peer: Any, dtype: Any, height: int, width: int, channels: int, 
     peer.compare(Reshape(channels, width, height), x.reshape(2, -1), lambda x: x.unflatten(1, (channels, width, height)), ulps=0)
 
 
-@hard
+@compiling
 @given(height=sizes, width=sizes, channels=sizes, seed=seeds)
 def test_flatten_then_linear_is_pytorchs_with_its_columns_permuted(
     peer: Any, dtype: Any, height: int, width: int, channels: int, seed: int
@@ -455,7 +454,7 @@ def test_flatten_then_linear_is_pytorchs_with_its_columns_permuted(
     peer.compare(model, numbers(seed, (2, height, width, channels), dtype), formula)
 
 
-@hard
+@compiling
 @given(batch=sizes, features=st.integers(1, 12), hidden=st.integers(1, 12), seed=seeds)
 def test_residual(peer: Any, dtype: Any, batch: int, features: int, hidden: int, seed: int) -> None:
     layer = Residual(Linear(features, hidden) >> Tanh() >> Linear(hidden, features)).init(rng(seed)).astype(dtype)
@@ -499,7 +498,7 @@ def test_concat(peer: Any, dtype: Any) -> None:
     peer.compare(layer, numbers(3, (4, 5), dtype), formula)
 
 
-@hard
+@compiling
 @given(leading=st.one_of(st.tuples(sizes), st.tuples(sizes, sizes)), inputs=st.integers(1, 40), outputs=st.integers(1, 40), seed=seeds)
 @pytest.mark.parametrize("bias", [True, False])
 def test_sequence_linear(peer: Any, dtype: Any, leading: Any, inputs: int, outputs: int, bias: bool, seed: int) -> None:
@@ -510,7 +509,7 @@ def test_sequence_linear(peer: Any, dtype: Any, leading: Any, inputs: int, outpu
     )
 
 
-@hard
+@compiling
 @given(batch=sizes, time=sizes, features=st.integers(1, 12), hidden=st.integers(1, 12), seed=seeds)
 def test_per_position(peer: Any, dtype: Any, batch: int, time: int, features: int, hidden: int, seed: int) -> None:
     """PyTorch's Linear takes any rank; ours says where it is applied."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import expensive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from typednn.optim import SGD
 pytestmark = pytest.mark.parity
 
 # The fixture `dtype` is the same for all examples of one test, as it should be.
-hard = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+compiling = settings(expensive, suppress_health_check=[HealthCheck.function_scoped_fixture])  # each example may have kernels of its own
 sizes, seeds = st.integers(1, 6), st.integers(0, 2**32 - 1)
 
 
@@ -41,7 +42,7 @@ def last(x: Any) -> Any:
     return x.movedim(1, -1)
 
 
-@hard
+@compiling
 @given(batch=st.integers(3, 6), time=st.one_of(st.none(), sizes), features=sizes, affine=st.booleans(), seed=seeds)
 def test_batch_norm1d(peer: Any, dtype: Any, batch: int, time: int | None, features: int, affine: bool, seed: int) -> None:
     """Z-F3: with other arguments than PyTorch's defaults; then the running statistics, and eval."""
@@ -50,7 +51,7 @@ def test_batch_norm1d(peer: Any, dtype: Any, batch: int, time: int | None, featu
     compare(peer, layer, theirs, numbers(seed, (batch, *([] if time is None else [time]), features), dtype))
 
 
-@hard
+@compiling
 @given(batch=sizes, height=st.integers(2, 5), width=st.integers(2, 5), channels=sizes, tracks=st.booleans(), seed=seeds)
 def test_batch_norm2d(peer: Any, dtype: Any, batch: int, height: int, width: int, channels: int, tracks: bool, seed: int) -> None:
     """Z-F3."""
@@ -78,7 +79,7 @@ def compare(peer: Any, layer: Any, theirs: Any, x: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=64 * np.finfo(x.dtype).eps * max(1, abs(expected).max()))
 
 
-@hard
+@compiling
 @given(leading=st.lists(sizes, min_size=1, max_size=3), features=st.integers(2, 40), affine=st.booleans(), bias=st.booleans(), seed=seeds)
 def test_layer_norm(peer: Any, dtype: Any, leading: list[int], features: int, affine: bool, bias: bool, seed: int) -> None:
     """G-L3: eps 1e-5, the variance without Bessel's correction."""
@@ -90,7 +91,7 @@ def test_layer_norm(peer: Any, dtype: Any, leading: list[int], features: int, af
     peer.compare(layer, numbers(seed, (*leading, features), dtype), formula)
 
 
-@hard
+@compiling
 @given(leading=st.lists(sizes, min_size=1, max_size=3), features=st.integers(1, 40), eps=st.sampled_from([None, 1e-6]), seed=seeds)
 def test_rms_norm(peer: Any, dtype: Any, leading: list[int], features: int, eps: float | None, seed: int) -> None:
     layer = random_layer(RMSNorm(features, eps), seed, dtype)
@@ -100,7 +101,7 @@ def test_rms_norm(peer: Any, dtype: Any, leading: list[int], features: int, eps:
     peer.compare(layer, x, lambda x, weight: peer.torch.nn.functional.rms_norm(x, (features,), weight, eps))
 
 
-@hard
+@compiling
 @given(batch=sizes, side=st.integers(2, 4), groups=st.integers(1, 3), each=sizes, affine=st.booleans(), seed=seeds)
 def test_group_norm(peer: Any, dtype: Any, batch: int, side: int, groups: int, each: int, affine: bool, seed: int) -> None:
     layer = random_layer(GroupNorm(groups, groups * each, 1e-3, affine), seed, dtype)

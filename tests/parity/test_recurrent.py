@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import expensive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from typednn.optim import SGD
 
 pytestmark = pytest.mark.parity
 
+compiling = settings(expensive, suppress_health_check=[HealthCheck.function_scoped_fixture])  # for their sizes
 hard = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 2**32 - 1)
@@ -41,7 +43,7 @@ def ours(kind: str, inputs: int, hidden: int, bias: bool = True, seed: int = 0) 
     return layer(inputs, hidden, bias=bias, rng=np.random.default_rng(seed), **options)
 
 
-@hard
+@compiling
 @given(batch=sizes, time=sizes, inputs=sizes, hidden=st.integers(1, 20), bias=st.booleans(), lengths=st.booleans(), seed=seeds)
 @each_kind
 def test_sequences(

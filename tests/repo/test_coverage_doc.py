@@ -3,6 +3,7 @@
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -19,14 +20,17 @@ def _found(source: str, path: str = "tests/test_x.py", tool: ModuleType = covera
     return found
 
 
+collected = cache(coverage_doc.collect)  # reads every test
+
+
 def test_every_row_is_proven_exempt_or_open_and_no_citation_leads_nowhere() -> None:
-    proofs, claims = coverage_doc.collect()
+    proofs, claims = collected()
     assert coverage_doc.complaints(coverage_doc.read_rows(), proofs, claims, coverage_doc.read_reasons()) == []
 
 
 def test_page_is_fresh() -> None:
     page = coverage_doc.REPOSITORY / "docs" / "coverage.md"
-    expected = coverage_doc.render(coverage_doc.read_rows(), coverage_doc.collect()[0], coverage_doc.read_reasons())
+    expected = coverage_doc.render(coverage_doc.read_rows(), collected()[0], coverage_doc.read_reasons())
     assert page.read_text(encoding="utf-8") == expected, "run `make coverage-doc`"
 
 

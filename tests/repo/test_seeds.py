@@ -24,7 +24,8 @@ def test_one_of_two_fails(number):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    shutil.copy(REPOSITORY / "tests" / "conftest.py", tmp_path)
+    for name in ("conftest.py", "support/effort.py"):
+        shutil.copy(REPOSITORY / "tests" / name, tmp_path)
     (tmp_path / "test_property.py").write_text(PROPERTY, encoding="utf-8")
     return tmp_path
 
@@ -61,6 +62,15 @@ def test_workers_draw_from_the_seed_that_is_printed(project: Path) -> None:
 
 def test_by_default_nothing_varies(project: Path) -> None:
     assert run(project, "")[1] == run(project, "")[1]
+
+
+@pytest.mark.parametrize(("profile", "examples"), [("default", "6 3 400 False"), ("ci", "6 3 400 False"), ("long", "125 62 8000 True")])
+def test_torture_draws_more_where_examples_are_expensive_too(profile: str, examples: str) -> None:
+    code = "import effort; print(*(each.max_examples for each in (effort.expensive, effort.very_expensive, effort.cheap)), effort.LONG)"
+    environment = {name: value for name, value in os.environ.items() if name != "TYPEDNN_LONG"} | {"HYPOTHESIS_PROFILE": profile}
+    folder = REPOSITORY / "tests" / "support"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == examples
 
 
 def test_ci_and_torture_draw_anew() -> None:

@@ -1,6 +1,5 @@
 """Compiled annotations against jaxtyping's own verdict, over random annotations, shapes and attributes."""
 
-import os
 import random
 from collections import Counter
 from types import SimpleNamespace
@@ -8,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import LONG
 from jaxtyping import Float
 
 from typednn.arrays import AnyArray
@@ -16,7 +16,7 @@ from typednn.errors import DefinitionError
 from typednn.shapes import Dim, evaluate
 from typednn.shapes.compiled import comparison, outcome
 
-ROUNDS = 10_000 if os.environ.get("TYPEDNN_LONG") else 600
+ROUNDS = 10_000 if LONG else 600
 
 WORDS = (
     "a", "b", "c", "a", "b", "3", "_", "_a", "...", "*g", "*h", "*#g", "#a", "#b", "#3", "size=a", "size=2", "{self.n}", "n={self.n}",

@@ -2,6 +2,7 @@ import copy
 import random
 
 import pytest
+from effort import cheap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ def number(dim: Dim, values: dict[str, int]) -> int | None:
     return dim.substitute({name: Dim.of(size) for name, size in values.items()}).value
 
 
-@settings(max_examples=2000)
+@cheap
 @given(expressions, sizes)
 def test_the_algebra_computes_what_python_computes(text: str, values: dict[str, int]) -> None:
     expected = eval(text, dict(values))
@@ -44,7 +45,7 @@ def test_the_algebra_computes_what_python_computes(text: str, values: dict[str, 
     assert evaluate(text, {name: Dim.of(size) for name, size in values.items()}.get) == Dim.of(expected)
 
 
-@settings(max_examples=1000)
+@cheap
 @given(expressions)
 def test_a_dim_reads_back_what_it_writes(text: str) -> None:
     dim = symbolic(text)
@@ -54,7 +55,7 @@ def test_a_dim_reads_back_what_it_writes(text: str) -> None:
     assert hash(again) == hash(dim)
 
 
-@settings(max_examples=2000)
+@cheap
 @given(expressions, expressions, sizes)
 def test_differ_and_same_are_never_wrong(one: str, other: str, values: dict[str, int]) -> None:
     a, b = symbolic(one), symbolic(other)

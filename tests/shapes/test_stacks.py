@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from effort import cheap
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -185,7 +186,7 @@ def bound(flow: Flow, sample: Sample) -> dict[str, Dim]:
     return {name: Dim.of(size) for name, size in zip(inputs, (8, *sample), strict=True) if name.isidentifier()}
 
 
-@settings(max_examples=1000)
+@cheap
 @given(stacks())
 def test_known_sizes_give_the_verdict_and_the_sizes_of_plain_arithmetic(stack: tuple[Sequence[Layer], Sample]) -> None:
     parts, sample = stack

@@ -16,7 +16,6 @@ What must hold is in `disagreements`. A disagreement is shrunk and shown with it
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import LONG
 
 from tests.support.random_models import (
     BATCH,
@@ -56,8 +56,7 @@ from typednn.layer import Chain, ElementwiseChain, Parts, Sequential
 from typednn.layers import PerPosition, Residual
 from typednn.shapes import Flow
 
-LONG = bool(os.environ.get("TYPEDNN_LONG"))
-MODELS = 10_000 if LONG else 1_000
+MODELS = 10_000 if LONG else 500
 AT_ONCE = 500  # models in one module
 SIZES, RANKS = "shape", ("operator", "arg-type", "misc", "return-value", "assignment", "call-overload")
 
