@@ -73,7 +73,7 @@ class _Step(NamedTuple):
     def __call__(self, known: Sequence[Any]) -> list[Any]:
         """The results for these arrays; those that leave this file are arrays of their own, in NumPy's order."""
         given = [known[each] if each.__class__ is int else each for each in self.reads]
-        results = plan_of(self.program)(given)
+        results = plan_of(self.program, given)(given)
         for place, own in enumerate(self.own):
             if not own or not results[place].flags.c_contiguous:
                 results[place] = results[place].copy(order="C")

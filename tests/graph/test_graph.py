@@ -6,7 +6,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,9 +39,9 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
     """The programs that were computed."""
     programs: list[Program] = []
 
-    def noted(program: Program) -> object:
+    def noted(program: Program, arrays: Sequence[Any]) -> object:
         programs.append(program)
-        return plan_of(program)
+        return plan_of(program, arrays)
 
     monkeypatch.setattr("typednn.graph.running.plan_of", noted)
     return programs
