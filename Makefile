@@ -63,7 +63,7 @@ parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
 	@$(ONE_THREAD) $(PY) -m pytest $(SHARED) -m parity
 
-torture: $(VENV)/.torture-installed ## every property with 500 new examples; 200 kills; fuzz every reader; 105,000 programs of the graph; the paper's result on MNIST
+torture: $(VENV)/.torture-installed ## every property with 500 new examples, 62 or 125 where each compiles kernels; 200 kills; fuzz every reader; 105,000 programs of the graph; the paper's result on MNIST
 	$(call headline,500 examples of every property)
 	@$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(PY) -m pytest $(SHARED) -m "not parity and not gpu"
 	$(call headline,200 kills)

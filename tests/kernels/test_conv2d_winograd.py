@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from effort import expensive
+from effort import very_expensive
 from fast_ops import on_every_target, quiet, widened
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -87,7 +87,7 @@ def ran(x, weight, bias, window, activation=IDENTITY):
     return (y, winners), next_grad, gradients
 
 
-@expensive
+@very_expensive
 @given(
     size=st.tuples(st.integers(4, 9), st.integers(4, 9)),
     inputs=st.sampled_from([32, 48, 64]),

@@ -11,14 +11,24 @@ an axis or a term that is wrong gives thousands of eps at the very least. What o
 pooling, padding, flattening) must be equal.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from effort import LONG
+
+from typednn.engines import using
 
 ULPS = 64.0
+
+
+@pytest.fixture(scope="module")
+def few_kernels() -> Iterator[None]:
+    """For sizes drawn at random: the reference, with which tests/kernels compares every kernel. In "long", the kernels."""
+    with using("fast" if LONG else "reference"):
+        yield
 
 
 @pytest.fixture(scope="session")

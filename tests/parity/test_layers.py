@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from effort import expensive
+from effort import LONG, expensive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -44,11 +44,11 @@ from typednn.layers import (
     Upsample,
 )
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.parity, pytest.mark.usefixtures("few_kernels")]
 
 # The fixture `dtype` is the same for all examples of one test, as it should be.
 hard = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-compiling = settings(expensive, suppress_health_check=[HealthCheck.function_scoped_fixture])  # each example may have kernels of its own
+compiling = settings(expensive if LONG else settings(), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 2**32 - 1)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from effort import expensive
+from effort import LONG, expensive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,10 +13,10 @@ from typednn.layers import BatchNorm1d, BatchNorm2d, Conv2d, Dropout, Dropout2d,
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import SGD
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.parity, pytest.mark.usefixtures("few_kernels")]
 
 # The fixture `dtype` is the same for all examples of one test, as it should be.
-compiling = settings(expensive, suppress_health_check=[HealthCheck.function_scoped_fixture])  # each example may have kernels of its own
+compiling = settings(expensive if LONG else settings(), suppress_health_check=[HealthCheck.function_scoped_fixture])
 sizes, seeds = st.integers(1, 6), st.integers(0, 2**32 - 1)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from effort import expensive
+from effort import LONG, expensive
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,9 +13,9 @@ from typednn.layers import GRU, LSTM, RNN, Embedding, LastStep, Linear
 from typednn.losses import SoftmaxCrossEntropy
 from typednn.optim import SGD
 
-pytestmark = pytest.mark.parity
+pytestmark = [pytest.mark.parity, pytest.mark.usefixtures("few_kernels")]
 
-compiling = settings(expensive, suppress_health_check=[HealthCheck.function_scoped_fixture])  # for their sizes
+compiling = settings(expensive if LONG else settings(), suppress_health_check=[HealthCheck.function_scoped_fixture])
 hard = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 sizes = st.integers(1, 6)
 seeds = st.integers(0, 2**32 - 1)
