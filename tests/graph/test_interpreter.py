@@ -62,7 +62,7 @@ def test_padding_is_numpys_and_cutting_is_slicing(seed: int) -> None:
 
 @given(sizes=st.tuples(*[st.integers(1, 3)] * 4), seed=st.integers(0, 1000))
 def test_contractions_are_einsums(sizes: tuple[int, int, int, int], seed: int) -> None:
-    """X-D7: batch, rows, columns and a summed axis, in any order of axes."""
+    """Batch, rows, columns and a summed axis, in any order of axes."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(4)
     whole = [sizes[axis] for axis in order]

@@ -35,7 +35,7 @@ def kinds(of: Program) -> list[int]:
 
 
 def test_a_program_names_no_nodes() -> None:
-    """X-A8: the same operations of other arrays are an equal program; other sizes, operations and constants are not."""
+    """The same operations of other arrays are an equal program; other sizes, operations and constants are not."""
 
     def build(size: int = 3, number: float = 2.0, operation: Unary = Unary.EXP) -> Program:
         x = tensor(np.random.default_rng().normal(size=size))
@@ -104,7 +104,7 @@ PRODUCTS: dict[str, tuple[Callable[[], AnyTensor], bool]] = {
 
 @pytest.mark.parametrize("case", PRODUCTS)
 def test_products_of_matrices_are_recognised(case: str) -> None:
-    """X-A7: where pairs would be stored, and only there."""
+    """Where pairs would be stored, and only there."""
     build, is_product = PRODUCTS[case]
     y = build()
     found = dead(products(program(y)))
@@ -162,7 +162,6 @@ def test_results_are_equal_without_each_pass() -> None:
 
 
 def test_programs_as_text() -> None:
-    """X-D14"""
     x = tensor(np.ones((2, 3), np.float32))
     y = unary(Unary.EXP, x * 2.0).T.sum(axis=0)
     assert described(program(y)).splitlines() == [

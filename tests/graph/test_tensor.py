@@ -244,7 +244,7 @@ def test_reductions_take_numpys_axes(shape: list[int], axes: list[int], keepdims
 
 
 def test_means() -> None:
-    """X-A15: along axes whose size is a power of two, and others; of nothing as NumPy's, NaN."""
+    """Along axes whose size is a power of two, and others; of nothing as NumPy's, NaN."""
     x = np.arange(24.0).reshape(2, 3, 4)
     for axis in (None, 0, 1, (0, 2), ()):
         np.testing.assert_allclose(tensor(x).mean(axis=axis).numpy(), x.mean(axis=axis), rtol=1e-15)
@@ -279,7 +279,7 @@ def test_a_number_beside_a_tensor_is_one_node() -> None:
 
 
 def test_lazy_leaves_read_when_they_are_needed() -> None:
-    """X-A11: once; and what is read is what was said."""
+    """Once; and what is read is what was said."""
     reads: list[int] = []
 
     def read() -> Any:
@@ -326,7 +326,6 @@ def test_realize_computes_what_is_shared_once() -> None:
 
 
 def test_devices_are_known_without_computing() -> None:
-    """X-A11"""
     x = tensor(np.ones(3))
     y = to_device(1.0 + x, "cpu") * 2.0
     assert device(y) == "cpu"
