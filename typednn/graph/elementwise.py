@@ -67,9 +67,9 @@ def _masked(mask: AnyTensor, x: AnyTensor) -> AnyTensor:
     return binary(Binary.MASKED, mask, x)
 
 
-def detach(x: Tensor[R, D]) -> Tensor[R, D]:
-    """``x``, of which no tape knows where it came from: its derivative ends here. PyTorch's ``detach``."""
-    made: Tensor[R, D] = Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("detach", x).id) >> 16 & 0xFF, x.shape, x.id))
+def stop_gradient(x: Tensor[R, D]) -> Tensor[R, D]:
+    """``x``, of which no tape knows where it came from: its derivative ends here. JAX's ``stop_gradient``."""
+    made: Tensor[R, D] = Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("stop_gradient", x).id) >> 16 & 0xFF, x.shape, x.id))
     if GRAPH.recorded is not None:
         GRAPH.recorded.discard(made.id)
     return made
