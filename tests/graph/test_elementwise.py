@@ -367,6 +367,7 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("a fraction of integers", lambda: ops.clip(whole, 0.5, 2), DTypeError, "0.5"),
     ("a negative power", lambda: ops.power(whole, -1), ArgumentError, "power.*from 0"),
     ("a mask of floats", lambda: ops.masked_fill(x32, x32, 0), DTypeError, "booleans"),
+    ("a list as a mask", lambda: ops.masked_fill(x32, [True], 0), ArgumentError, "masked_fill.*list"),  # type: ignore[arg-type]
     ("an unknown form", lambda: ops.gelu(x32, "erf"), ArgumentError, 'gelu.*"tanh"'),
     ("an alpha of 0", lambda: ops.celu(x32, 0), ArgumentError, "celu.*alpha"),
     ("the bits of floats", lambda: ops.bitwise_and(x32, x32), DTypeError, "integers"),

@@ -200,6 +200,8 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("a text", lambda: ops.prod(x32, "rows"), ArgumentError, "prod.*rows"),
     ("a text as an axis", lambda: ops.cumsum(x32, "0"), ArgumentError, "cumsum.*'0'"),  # type: ignore[arg-type]
     ("an array", lambda: ops.sum(np.ones(3)), ArgumentError, "sum.*ndarray"),  # type: ignore[arg-type]
+    ("an array of truths", lambda: ops.all(np.ones(3, bool)), ArgumentError, "all.*ndarray"),  # type: ignore[arg-type]
+    ("an array of numbers", lambda: ops.any(np.ones(3)), ArgumentError, "any.*ndarray"),  # type: ignore[arg-type]
     ("a sum of truths", lambda: ops.sum(mask), DTypeError, r"sum.*bool.*mask.cast\(np.int64\)"),
     ("running sums of truths", lambda: ops.cumsum(mask, 0), DTypeError, "cumsum.*numbers"),
     ("a deviation of integers", lambda: ops.std(whole), DTypeError, "std.*floats.*int64"),

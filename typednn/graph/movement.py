@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from typednn.arrays import namespace
+from typednn.arrays import is_floating, namespace
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.custom import Function
 from typednn.graph.elementwise import checked, where
@@ -216,7 +216,7 @@ def concatenate(tensors: Sequence[Tensor[R, D]], axis: int = 0) -> Tensor[R, D]:
 
 
 def _joined(left: AnyTensor, right: AnyTensor, axis: int) -> AnyTensor:
-    if left.dtype.kind == "f":
+    if is_floating(left.dtype):
         # x - 0 is x, also if x is -0, which x + 0 would lose.
         return -_padded(-left, axis, 0, right.shape[axis]) - _padded(-right, axis, left.shape[axis], 0)
     return _padded(left, axis, 0, right.shape[axis]) | _padded(right, axis, left.shape[axis], 0)
@@ -443,11 +443,11 @@ def one_hot(indices: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTen
 
 
 def _in_range(where: str, index: Any, size: int) -> Any:
-    """An array of indices, those below 0 counted from the end."""
+    """An array of indices, which NumPy counts from the end below 0, if all are within ``size``."""
     if index.size and not (-size <= int(index.min()) and int(index.max()) < size):
         got = f"{int(index.min())} to {int(index.max())}"
         raise ArgumentError(explain(where, f"indices are from {-size} to {size - 1}" if size else "an axis has indices", got), "indices")
-    return namespace(index).where(index < 0, index + size, index) if index.dtype.kind == "i" else index
+    return index
 
 
 @dataclass(frozen=True)
