@@ -376,7 +376,7 @@ class Maker:
         return Value(x.tensor @ y.tensor, x.array @ y.array, error)
 
 
-def check(seed: int, steps: int = 12) -> None:
+def compare(seed: int, steps: int = 12) -> None:
     """One program: every value of it is realized, some at once, and compared. The seed that an error names makes the program again."""
     with np.errstate(all="ignore"):
         maker = Maker(seed)
@@ -408,7 +408,7 @@ def main() -> None:
         start = time.perf_counter()
         with using(engine):
             for seed in range(options.first, options.first + count):
-                check(seed)
+                compare(seed)
         print(f"{engine}: {count} programs equal NumPy's results, {time.perf_counter() - start:.0f} s")
 
 

@@ -7,36 +7,36 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.graph.random_programs import Maker, check
+from tests.graph.random_programs import Maker, compare
 from typednn.engines import using
 from typednn.graph import interpreter
 from typednn.graph.kinds import Binary, Reduce, Unary
 from typednn.graph.program import PASSES, without_passes
 
 
-def check_all(seeds: range) -> None:
+def compare_all(seeds: range) -> None:
     for seed in seeds:
-        check(seed)
+        compare(seed)
 
 
 @pytest.mark.parametrize("hundred", range(4))
 def test_interpreted_programs_equal_numpy(hundred: int) -> None:
-    """X-A17: in place of zyx's fuzzer; within bounds of rounding."""
+    """X-A14: in place of zyx's fuzzer; within bounds of rounding."""
     with using("reference"):
-        check_all(range(100 * hundred, 100 * hundred + 100))
+        compare_all(range(100 * hundred, 100 * hundred + 100))
 
 
 def test_programs_equal_numpy() -> None:
-    """X-A17: on the engine that runs where nothing else is said."""
+    """X-A14: on the engine that runs where nothing else is said."""
     for seed in range(1000, 1030):
-        check(seed, steps=8)
+        compare(seed, steps=8)
 
 
 @pytest.mark.parametrize("left_out", [[name] for name in PASSES] + [[]], ids=[*PASSES, "all"])
 def test_results_are_equal_without_passes(left_out: list[str]) -> None:
     """X-A9: each pass left out, one at a time, and all of them at once."""
     with using("reference"), without_passes(*left_out):
-        check_all(range(60))
+        compare_all(range(60))
 
 
 def wrong(right: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,11 +54,11 @@ OPERATIONS = [(name, each) for name, kind in (("UNARY", Unary), ("BINARY", Binar
 
 @pytest.mark.parametrize(("table", "operation"), OPERATIONS, ids=[each.name for _, each in OPERATIONS])
 def test_a_wrong_operation_is_found(table: str, operation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """X-A17: the programs use every operation, and their bounds are narrow enough to tell."""
+    """X-A14: the programs use every operation, and their bounds are narrow enough to tell."""
     functions = getattr(interpreter, table)
     monkeypatch.setitem(functions, operation, wrong(functions[operation]))
     with using("reference"), pytest.raises(AssertionError, match="program"):
-        check_all(range(400))
+        compare_all(range(400))
 
 
 def test_programs_are_of_all_dtypes_and_ranks() -> None:

@@ -42,12 +42,11 @@ def plot_graph(tensors: Iterable[AnyTensor], path: str | Path) -> list[Path]:
     given: object = tensors
     if isinstance(given, Tensor):
         raise ArgumentError(explain("plot_graph", "draws several tensors", "one", "write [x]"), "tensors")
-    drawn: list[object] = list(tensors)
+    drawn = list(tensors)
     for each in drawn:
-        if not isinstance(each, Tensor):
-            raise ArgumentError(explain("plot_graph", "draws tensors", type(each).__name__), "tensors")
+        _check(each)
     dot = target.with_suffix(".dot")
-    write_whole(dot, described([each for each in drawn if isinstance(each, Tensor)]).encode("utf-8", "backslashreplace"))
+    write_whole(dot, described(drawn).encode("utf-8", "backslashreplace"))
     program = shutil.which("dot")
     if program is None:
         return [dot]
@@ -57,6 +56,11 @@ def plot_graph(tensors: Iterable[AnyTensor], path: str | Path) -> list[Path]:
     if done.returncode:
         raise DataError(explain("plot_graph", f"Graphviz draws {picture}", done.stderr.strip() or f"exit status {done.returncode}"))
     return [dot, picture]
+
+
+def _check(given: object) -> None:
+    if not isinstance(given, Tensor):
+        raise ArgumentError(explain("plot_graph", "draws tensors", type(given).__name__), "tensors")
 
 
 def described(tensors: Iterable[AnyTensor]) -> str:

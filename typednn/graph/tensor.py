@@ -300,7 +300,8 @@ class Tensor(Generic[R, D]):
     def __ne__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]
         return binary(Binary.NOT_EQUAL, self, other)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)  # by handle, as an array's equality says nothing of it
 
     def __and__(self, other: Any) -> Tensor[R, D]:
         return binary(Binary.LOGICAL_AND if _is_bool(self) else Binary.BITWISE_AND, self, other)
