@@ -155,6 +155,7 @@ def test_nothing_to_reduce() -> None:
     assert not ops.any(x).numpy()
     assert np.isnan(ops.mean(x).item())
     assert np.isnan(ops.var(tensor(np.ones((1, 3))), 0).numpy()).all()
+    assert ops.var(tensor(np.array([1.0, 2.0])), correction=3).item() == np.inf, "the divisor is never below 0"
     np.testing.assert_array_equal(ops.var(tensor(np.ones((1, 3))), 0, correction=0).numpy(), np.zeros(3))
     assert ops.cumsum(x, 0).numpy().shape == (0, 3)
 
