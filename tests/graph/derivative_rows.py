@@ -48,6 +48,8 @@ UNARY: dict[Unary, Row | None] = {
     Unary.ABS: _unary(Unary.ABS, kinks=(0.0,)),
     Unary.TANH: _unary(Unary.TANH),
     Unary.ERF: _unary(Unary.ERF),
+    Unary.LOG1P: _unary(Unary.LOG1P, **POSITIVE),
+    Unary.EXPM1: _unary(Unary.EXPM1),
 }
 
 BINARY: dict[Binary, Row | None] = {

@@ -61,6 +61,8 @@ SMOOTH: dict[Unary, tuple[Callable[[Array], Array], Callable[[Array, Array], Any
     Unary.LOG: (np.log, lambda x, e: x - e > 0.1, lambda x, e, y: e / (x - e)),
     Unary.LOG2: (np.log2, lambda x, e: x - e > 0.1, lambda x, e, y: 2 * e / (x - e)),
     Unary.RECIPROCAL: (lambda x: 1 / x, lambda x, e: np.abs(x) - e > 0.1, lambda x, e, y: e * y * y * 2),
+    Unary.LOG1P: (np.log1p, lambda x, e: x - e > -0.9, lambda x, e, y: e / (1 + x - e)),
+    Unary.EXPM1: (np.expm1, lambda x, e: x < 5, lambda x, e, y: np.exp(x) * np.expm1(e)),
     Unary.SQRT: (np.sqrt, lambda x, e: x - e > 0.1, lambda x, e, y: e / y),
     Unary.SIN: (np.sin, lambda x, e: np.abs(x) < 50, lambda x, e, y: e),
     Unary.COS: (np.cos, lambda x, e: np.abs(x) < 50, lambda x, e, y: e),

@@ -76,7 +76,7 @@ UNARY = [
     Row("logical_not", ops.logical_not, np.logical_not, dtypes="fiub", smooth=False),
     Row("clip", lambda x: ops.clip(x, -1, 2), lambda x: np.clip(x, -1, 2), dtypes="fi", kinks=(-1, 2)),
     Row("clamp", lambda x: ops.clamp(x, None, 1), lambda x: np.minimum(x, 1), dtypes="fiu", kinks=(1,)),
-    Row("detach", ops.detach, lambda x: x, dtypes="fiub", smooth=False),
+    Row("stop_gradient", ops.stop_gradient, lambda x: x, dtypes="fiub", smooth=False),
     # Activations: X-A15, Z-T2, Z-F1.
     Row("relu", ops.relu, lambda x: np.maximum(x, 0), dtypes="fi", kinks=(0,), signs=False),
     Row("leaky_relu", lambda x: ops.leaky_relu(x, 0.1), lambda x: np.where(x > 0, x, 0.1 * x), kinks=(0,)),
@@ -270,9 +270,9 @@ def test_derivatives_at_kinks_are_pytorchs() -> None:
     assert [float(each[0]) for each in gradients(ops.maximum, [np.ones(1), np.ones(1)])] == [0.5, 0.5]
 
 
-def test_detach_ends_a_derivative() -> None:
+def test_stop_gradient_ends_a_derivative() -> None:
     """X-A3: one tensor is left out, nothing is switched."""
-    (slope,) = gradients(lambda x: x * ops.detach(x), [np.array([3.0])])
+    (slope,) = gradients(lambda x: x * ops.stop_gradient(x), [np.array([3.0])])
     assert slope == 3
 
 
@@ -367,6 +367,7 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("a fraction of integers", lambda: ops.clip(whole, 0.5, 2), DTypeError, "0.5"),
     ("a negative power", lambda: ops.power(whole, -1), ArgumentError, "power.*from 0"),
     ("a mask of floats", lambda: ops.masked_fill(x32, x32, 0), DTypeError, "booleans"),
+    ("a list as a mask", lambda: ops.masked_fill(x32, [True], 0), ArgumentError, "masked_fill.*list"),  # type: ignore[arg-type]
     ("an unknown form", lambda: ops.gelu(x32, "erf"), ArgumentError, 'gelu.*"tanh"'),
     ("an alpha of 0", lambda: ops.celu(x32, 0), ArgumentError, "celu.*alpha"),
     ("the bits of floats", lambda: ops.bitwise_and(x32, x32), DTypeError, "integers"),

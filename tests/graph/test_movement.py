@@ -52,6 +52,21 @@ def _sliced(g: np.random.Generator, shape: tuple[int, ...]) -> Case:
     return lambda x: x[index], lambda x: x[index]
 
 
+def _set(g: np.random.Generator, shape: tuple[int, ...]) -> Case:
+    index = _index(g, shape)
+
+    def reference(x: Any) -> Any:
+        found = x.copy()
+        found[index] = x[index] // 2 if x.dtype.kind in "iu" else ~x[index] if x.dtype.kind == "b" else x[index] * 2
+        return found
+
+    def function(x: Any) -> Any:
+        old = x[index]
+        return ops.set_item(x, index, old / 2 if x.dtype.kind in "iu" else ~old if x.dtype.kind == "b" else old * 2)
+
+    return function, reference
+
+
 def _split(g: np.random.Generator, shape: tuple[int, ...]) -> Case:
     axis = _axis(g, shape)
     sections = shape[axis] if g.random() < 0.5 else sorted(int(each) for each in g.integers(0, shape[axis] + 1, 2))
@@ -132,6 +147,7 @@ def _flat(x: Any, start: int, end: int) -> Any:
 # Arguments are drawn for a shape of one axis at least; of two, where ``pairs`` names the function.
 ROWS: list[tuple[str, Draw]] = [
     ("sliced", _sliced),
+    ("set_item", _set),
     ("flip", lambda g, s: _both("flip")(_axes(g, s))),
     ("roll", lambda g, s: _both("roll")(int(g.integers(-9, 10)), None if g.random() < 0.3 else _axis(g, s))),
     ("repeat", lambda g, s: _both("repeat")(int(g.integers(0, 4)), None if g.random() < 0.3 else _axis(g, s))),
@@ -267,6 +283,14 @@ def test_choice_and_its_transpose(seed: int) -> None:
     check_gradient(slope, [x], seed, rtol=1e-5)
 
 
+def test_set_item_takes_numbers_and_broadcasts() -> None:
+    """Z-T5: what is set may be a number, a row, a tensor; its derivative is the slice's."""
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(ops.set_item(tensor(x), (slice(None), slice(None, None, -2)), 9.0).numpy(), [[9, 1, 9], [9, 4, 9]])
+    np.testing.assert_array_equal(ops.set_item(tensor(x), ..., np.array([7.0, 8, 9])).numpy(), [[7, 8, 9]] * 2)
+    check_gradient(lambda x, row: ops.set_item(x, 1, row) ** 2, [x, np.array([2.0, 3, 4])])
+
+
 def test_embedding_is_a_choice_of_rows() -> None:
     """Z-T5, Z-F1: a label that occurs twice gets both derivatives."""
     table = np.arange(12.0).reshape(4, 3)
@@ -300,9 +324,15 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("a list as index", lambda: x[[0]], ArgumentError, "take picks rows"),  # type: ignore[index]
     ("a step of 0", lambda: x[::0], ArgumentError, "step that is not 0"),
     ("a slice of texts", lambda: x["a":], ArgumentError, "a slice has integers"),  # type: ignore[misc]
+    ("values of another shape", lambda: ops.set_item(x, 0, x), ShapeError, r"\(2, 3\) to \(3,\)"),
+    ("values of another dtype", lambda: ops.set_item(x, 0, whole[0]), DTypeError, "int64 and float32"),
+    ("a place that is none", lambda: ops.set_item(x, 5, 0.0), ShapeError, "5 on axis 0"),
+    ("a tensor joined with itself", lambda: ops.concatenate(x), ArgumentError, "concatenate.*sequence.*a tensor"),  # type: ignore[arg-type]
+    ("half a section", lambda: ops.split(x, 1.5), ArgumentError, "split.*1.5"),  # type: ignore[arg-type]
+    ("a section of texts", lambda: ops.split(x, ["a"]), ArgumentError, "a slice has integers"),  # type: ignore[list-item]
     ("nothing joined", lambda: ops.concatenate([]), ArgumentError, "concatenate.*at least one"),
     ("two shapes joined", lambda: ops.concatenate([x, x[:, :2]]), ShapeError, r"concatenate.*\(2, 3\) and \(2, 2\)"),
-    ("two dtypes joined", lambda: ops.concatenate([x, whole]), DTypeError, "float32 and int64"),
+    ("two dtypes joined", lambda: ops.concatenate([x, whole]), DTypeError, "concatenate.*float32 and int64"),
     ("an array joined", lambda: ops.concatenate([x, np.ones((2, 3))]), ArgumentError, "concatenate.*ndarray"),  # type: ignore[list-item]
     ("two shapes stacked", lambda: ops.stack([x, x[:1]]), ShapeError, "stack.*one shape"),
     ("uneven sections", lambda: ops.split(x, 2, 1), ShapeError, "split.*divisor of 3"),

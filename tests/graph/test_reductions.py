@@ -155,6 +155,7 @@ def test_nothing_to_reduce() -> None:
     assert not ops.any(x).numpy()
     assert np.isnan(ops.mean(x).item())
     assert np.isnan(ops.var(tensor(np.ones((1, 3))), 0).numpy()).all()
+    assert ops.var(tensor(np.array([1.0, 2.0])), correction=3).item() == np.inf, "the divisor is never below 0"
     np.testing.assert_array_equal(ops.var(tensor(np.ones((1, 3))), 0, correction=0).numpy(), np.zeros(3))
     assert ops.cumsum(x, 0).numpy().shape == (0, 3)
 
@@ -200,6 +201,8 @@ REFUSED: list[tuple[str, Callable[[], Any], type[TypednnError], str]] = [
     ("a text", lambda: ops.prod(x32, "rows"), ArgumentError, "prod.*rows"),
     ("a text as an axis", lambda: ops.cumsum(x32, "0"), ArgumentError, "cumsum.*'0'"),  # type: ignore[arg-type]
     ("an array", lambda: ops.sum(np.ones(3)), ArgumentError, "sum.*ndarray"),  # type: ignore[arg-type]
+    ("an array of truths", lambda: ops.all(np.ones(3, bool)), ArgumentError, "all.*ndarray"),  # type: ignore[arg-type]
+    ("an array of numbers", lambda: ops.any(np.ones(3)), ArgumentError, "any.*ndarray"),  # type: ignore[arg-type]
     ("a sum of truths", lambda: ops.sum(mask), DTypeError, r"sum.*bool.*mask.cast\(np.int64\)"),
     ("running sums of truths", lambda: ops.cumsum(mask, 0), DTypeError, "cumsum.*numbers"),
     ("a deviation of integers", lambda: ops.std(whole), DTypeError, "std.*floats.*int64"),

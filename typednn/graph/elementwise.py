@@ -23,6 +23,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Binary, Kind, Unary
@@ -38,7 +39,7 @@ def checked(where: str, x: Tensor[R, D], *, floats: bool = False) -> Tensor[R, D
     if not isinstance(x, Tensor):
         got = type(cast("object", x)).__name__
         raise ArgumentError(explain(where, "takes a tensor", got, "make it one, as in tensor(array)"))
-    if floats and x.dtype.kind != "f":
+    if floats and not is_floating(x.dtype):
         raise DTypeError(explain(where, "takes floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it to a float dtype"))
     return x
 
@@ -67,9 +68,9 @@ def _masked(mask: AnyTensor, x: AnyTensor) -> AnyTensor:
     return binary(Binary.MASKED, mask, x)
 
 
-def detach(x: Tensor[R, D]) -> Tensor[R, D]:
-    """``x``, of which no tape knows where it came from: its derivative ends here. PyTorch's ``detach``."""
-    made: Tensor[R, D] = Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("detach", x).id) >> 16 & 0xFF, x.shape, x.id))
+def stop_gradient(x: Tensor[R, D]) -> Tensor[R, D]:
+    """``x``, of which no tape knows where it came from: its derivative ends here. JAX's ``stop_gradient``."""
+    made: Tensor[R, D] = Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("stop_gradient", x).id) >> 16 & 0xFF, x.shape, x.id))
     if GRAPH.recorded is not None:
         GRAPH.recorded.discard(made.id)
     return made
@@ -155,12 +156,12 @@ def erf(x: Tensor[R, D]) -> Tensor[R, D]:
 
 def floor(x: Tensor[R, D]) -> Tensor[R, D]:
     """The largest whole number that is not above x; integers are their own. Its derivative is 0, as of all that round."""
-    return unary(Unary.FLOOR, x) if checked("floor", x).dtype.kind == "f" else x
+    return unary(Unary.FLOOR, x) if is_floating(checked("floor", x).dtype) else x
 
 
 def trunc(x: Tensor[R, D]) -> Tensor[R, D]:
     """The next whole number towards 0."""
-    return unary(Unary.TRUNC, x) if checked("trunc", x).dtype.kind == "f" else x
+    return unary(Unary.TRUNC, x) if is_floating(checked("trunc", x).dtype) else x
 
 
 def add(x: Operand, y: Operand) -> AnyTensor:
@@ -207,7 +208,7 @@ def minimum(x: Operand, y: Operand) -> AnyTensor:
     if a.dtype.kind == "b":
         return a & b
     # -x has no place among integers for the lowest of them; ~x, which is -x - 1, has.
-    return -binary(Binary.MAXIMUM, -a, -b) if a.dtype.kind == "f" else ~binary(Binary.MAXIMUM, ~a, ~b)
+    return -binary(Binary.MAXIMUM, -a, -b) if is_floating(a.dtype) else ~binary(Binary.MAXIMUM, ~a, ~b)
 
 
 def equal(x: Operand, y: Operand) -> Tensor[Any, np.bool_]:
@@ -305,12 +306,12 @@ def isnan(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
 
 def isinf(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
     """Whether it is ∞ or -∞."""
-    return abs(x) == _like(x, math.inf) if checked("isinf", x).dtype.kind == "f" else constant(False, np.bool_, x.shape)
+    return abs(x) == _like(x, math.inf) if is_floating(checked("isinf", x).dtype) else constant(False, np.bool_, x.shape)
 
 
 def isfinite(x: Tensor[R, Any]) -> Tensor[R, np.bool_]:
     """Whether it is neither infinite nor NaN."""
-    return abs(x) < _like(x, math.inf) if checked("isfinite", x).dtype.kind == "f" else constant(True, np.bool_, x.shape)
+    return abs(x) < _like(x, math.inf) if is_floating(checked("isfinite", x).dtype) else constant(True, np.bool_, x.shape)
 
 
 def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor[Any, np.bool_]:
@@ -344,7 +345,7 @@ def where(condition: AnyTensor, x: Operand, y: Operand) -> AnyTensor:
         raise DTypeError(explain("where", "chooses between two tensors of one dtype", got, "cast one of them"))
     if condition.shape != a.shape:
         condition, a, b = broadcast("where", condition, a, b)
-    if a.dtype.kind == "f":
+    if is_floating(a.dtype):
         # x - 0 is x, also if x is -0, which x + 0 would lose.
         return -_masked(condition, -a) - _masked(~condition, -b)
     left, right = _masked(condition, a), _masked(~condition, b)
@@ -356,7 +357,7 @@ def _chosen(condition: AnyTensor, x: Operand, number: float) -> AnyTensor:
     given = as_tensor(x, condition)
     if condition.shape != given.shape:
         condition, given = broadcast("where", condition, given)
-    if given.dtype.kind != "f":
+    if not is_floating(given.dtype):
         return _masked(condition, given) | _masked(~condition, as_tensor(number, given))
     if number:
         return _masked(condition, given) - _masked(~condition, _like(given, -number))
@@ -365,8 +366,8 @@ def _chosen(condition: AnyTensor, x: Operand, number: float) -> AnyTensor:
 
 def masked_fill(x: Tensor[R, D], mask: AnyTensor, value: Number) -> Tensor[R, D]:
     """``x``, but ``value`` where the mask is true."""
-    checked("masked_fill", x)
-    return where(~checked("masked_fill", mask), x, value) if mask.dtype.kind == "b" else where(mask, x, value)
+    keep = ~mask if checked("masked_fill", mask).dtype.kind == "b" else mask
+    return where(keep, checked("masked_fill", x), value)
 
 
 def clip(x: Tensor[R, D], lowest: Operand | None = None, highest: Operand | None = None) -> Tensor[R, D]:
@@ -425,7 +426,7 @@ def sinh(x: Tensor[R, D]) -> Tensor[R, D]:
 
 def ceil(x: Tensor[R, D]) -> Tensor[R, D]:
     """The smallest whole number that is not below x."""
-    return -floor(-x) if checked("ceil", x).dtype.kind == "f" else x
+    return -floor(-x) if is_floating(checked("ceil", x).dtype) else x
 
 
 def frac(x: Tensor[R, D]) -> Tensor[R, D]:
@@ -435,7 +436,7 @@ def frac(x: Tensor[R, D]) -> Tensor[R, D]:
 
 def round(x: Tensor[R, D], decimals: int = 0) -> Tensor[R, D]:
     """The nearest number of so many decimals, the even one of two that are as near, as NumPy rounds."""
-    if checked("round", x).dtype.kind != "f":
+    if not is_floating(checked("round", x).dtype):
         return x
     if decimals:
         factor = 10.0 ** (decimals if decimals > 0 else -decimals)
@@ -451,7 +452,7 @@ def sign(x: Tensor[R, D]) -> Tensor[R, D]:
     """1 above 0, -1 below, 0 at 0, NaN of NaN."""
     zero, one = _like(checked("sign", x), 0), _like(x, 1)
     found = _masked(x > zero, one) - _masked(x < zero, one)
-    return found + _masked(isnan(x), x) if x.dtype.kind == "f" else found
+    return found + _masked(isnan(x), x) if is_floating(x.dtype) else found
 
 
 # ------------------------------------------------------------------ activations

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from typednn.arrays import namespace
+from typednn.arrays import is_floating, namespace
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.custom import Function
 from typednn.graph.elementwise import checked, where
@@ -35,9 +35,11 @@ from typednn.graph.tensor import (
     AnyTensor,
     Axes,
     Number,
+    Operand,
     Rank1,
     Rank2,
     Tensor,
+    as_tensor,
     axes_of,
     binary,
     broadcast_to,
@@ -65,6 +67,14 @@ def _count(where: str, name: str, value: Any, least: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ArgumentError(explain(where, f"{name} is an integer from {least} on", repr(value)), name)
     return int(value)
+
+
+def _several(where: str, tensors: Any) -> list[AnyTensor]:
+    """``tensors``, at least one."""
+    if isinstance(tensors, Tensor) or not tensors:
+        got = "none" if not isinstance(tensors, Tensor) else "a tensor"
+        raise ArgumentError(explain(where, "joins a sequence of at least one tensor", got, "write [x, y]"), "tensors")
+    return [checked(where, each) for each in tensors]
 
 
 def _integers(where: str, indices: AnyTensor) -> AnyTensor:
@@ -162,14 +172,27 @@ def split(x: Tensor[R, D], sections: int | Sequence[int], axis: int = 0) -> list
     """``x`` in so many equal pieces along ``axis``, or cut at these places, as NumPy's ``split`` does."""
     place = axis_of("split", axis, x)
     size = x.shape[place]
-    if isinstance(sections, int):
-        if _count("split", "sections", sections, 1) and size % sections:
+    if not isinstance(sections, Sequence):
+        sections = _count("split", "sections", sections, 1)
+        if size % sections:
             got = f"{sections} of {GRAPH.expression(x.id)} along axis {axis}"
             raise ShapeError(explain("split", f"sections are equal: a divisor of {size}", got, "name the places to cut at"))
         sections = range(size // sections, size, max(size // sections, 1)) if size else [0] * (sections - 1)
-    edges = [0, *(slice(each).indices(size)[1] for each in sections), size]
+    edges = [0, *(_indices(slice(each), size)[1] for each in sections), size]
     before = (slice(None),) * place
     return [sliced(x, (*before, slice(start, stop))) for start, stop in pairwise(edges)]
+
+
+def set_item(x: Tensor[R, D], index: Any, values: Operand) -> Tensor[R, D]:
+    """``x`` with ``values``, broadcast, in the place of x[index]; x itself stays as it is. Slices are NumPy's, as in brackets."""
+    shape = sliced(checked("set_item", x), index).shape
+    new = reshape(broadcast_to(as_tensor(values, x), shape), (-1,))
+    if not new.size:
+        return x
+    places = np.arange(x.size).reshape(x.shape)[index].reshape(-1)
+    is_new, which = np.zeros(x.shape, np.bool_), np.zeros(x.size, np.int64)
+    is_new[index], which[places] = True, np.arange(places.size)
+    return where(tensor(is_new), _Take(0)(new, tensor(which.reshape(x.shape))), x)
 
 
 # ------------------------------------------------------------------ joining
@@ -177,11 +200,9 @@ def split(x: Tensor[R, D], sections: int | Sequence[int], axis: int = 0) -> list
 
 def concatenate(tensors: Sequence[Tensor[R, D]], axis: int = 0) -> Tensor[R, D]:
     """``tensors`` one after another along ``axis``: each between zeros, then one of two at each place, in pairs."""
-    given = list(tensors)
-    if not given:
-        raise ArgumentError(explain("concatenate", "joins at least one tensor", "none"), "tensors")
+    given = _several("concatenate", tensors)
     place = axis_of("concatenate", axis, given[0])
-    others = {(checked("concatenate", each).ndim, *each.shape[:place], *each.shape[place + 1 :]) for each in given}
+    others = {(each.ndim, *each.shape[:place], *each.shape[place + 1 :]) for each in given}
     if len(others) > 1:
         got = " and ".join(str(each.shape) for each in given) + f" along axis {axis}"
         raise ShapeError(explain("concatenate", "all other sizes are equal", got))
@@ -196,7 +217,7 @@ def concatenate(tensors: Sequence[Tensor[R, D]], axis: int = 0) -> Tensor[R, D]:
 
 
 def _joined(left: AnyTensor, right: AnyTensor, axis: int) -> AnyTensor:
-    if left.dtype.kind == "f":
+    if is_floating(left.dtype):
         # x - 0 is x, also if x is -0, which x + 0 would lose.
         return -_padded(-left, axis, 0, right.shape[axis]) - _padded(-right, axis, left.shape[axis], 0)
     return _padded(left, axis, 0, right.shape[axis]) | _padded(right, axis, left.shape[axis], 0)
@@ -204,11 +225,9 @@ def _joined(left: AnyTensor, right: AnyTensor, axis: int) -> AnyTensor:
 
 def stack(tensors: Sequence[Tensor[Any, D]], axis: int = 0) -> Tensor[Any, D]:
     """``tensors`` of one shape as one with another axis, which counts them."""
-    given = list(tensors)
-    if not given:
-        raise ArgumentError(explain("stack", "joins at least one tensor", "none"), "tensors")
+    given = _several("stack", tensors)
     place = axis_of("stack", axis, given[0], more=1)
-    if len({checked("stack", each).shape for each in given}) > 1:
+    if len({each.shape for each in given}) > 1:
         got = " and ".join(str(each.shape) for each in given)
         raise ShapeError(explain("stack", "all tensors have one shape", got))
     return concatenate([unsqueeze(each, place) for each in given], place)
@@ -433,11 +452,11 @@ def one_hot(indices: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTen
 
 
 def _in_range(where: str, index: Any, size: int) -> Any:
-    """An array of indices, those below 0 counted from the end."""
+    """An array of indices, which NumPy counts from the end below 0, if all are within ``size``."""
     if index.size and not (-size <= int(index.min()) and int(index.max()) < size):
         got = f"{int(index.min())} to {int(index.max())}"
         raise ArgumentError(explain(where, f"indices are from {-size} to {size - 1}" if size else "an axis has indices", got), "indices")
-    return namespace(index).where(index < 0, index + size, index) if index.dtype.kind == "i" else index
+    return index
 
 
 @dataclass(frozen=True)

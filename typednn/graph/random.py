@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from typednn.arrays import is_floating, is_integer
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import Shape
 from typednn.graph.tensor import AnyTensor, tensor
@@ -53,6 +54,6 @@ def _asked(where: str, generator: Rng, shape: Sequence[int], dtype: Any, floats:
     if any(not isinstance(size, Integral) or size < 0 for size in shape):
         raise ArgumentError(explain(where, "shape is a sequence of integers from 0 on", repr(shape)), "shape")
     kind = np.dtype(dtype)
-    if kind.kind not in ("f" if floats else "iu"):
+    if not (is_floating(kind) if floats else is_integer(kind)):
         raise DTypeError(explain(where, "draws floats" if floats else "draws integers", str(kind)))
     return tuple(shape), kind

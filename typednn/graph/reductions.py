@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.errors import DTypeError, ShapeError, explain
-from typednn.graph.elementwise import checked, detach, exp, isfinite, isnan, log, sqrt, where
+from typednn.graph.elementwise import checked, exp, isfinite, isnan, log, sqrt, stop_gradient, where
 from typednn.graph.graph import GRAPH, Shape, product
 from typednn.graph.kinds import Binary, Reduce
 from typednn.graph.movement import arange, axis_of, pad_with
@@ -55,13 +56,13 @@ def min(x: Tensor[Any, D], axis: Axes = None, keepdims: bool = False) -> Tensor[
 
 def any(x: AnyTensor, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, np.bool_]:
     """Whether one is neither false nor 0."""
-    truth = checked("any", x) if x.dtype.kind == "b" else x != constant(0, x.dtype, x.shape)
+    truth = x if checked("any", x).dtype.kind == "b" else x != constant(0, x.dtype, x.shape)
     return reduce(Reduce.SUM, cast_to(truth, np.int64), axis, keepdims) != 0
 
 
 def all(x: AnyTensor, axis: Axes = None, keepdims: bool = False) -> Tensor[Any, np.bool_]:
     """Whether none is false or 0."""
-    false = ~checked("all", x) if x.dtype.kind == "b" else binary(Binary.EQUAL, x, constant(0, x.dtype, x.shape))
+    false = ~x if checked("all", x).dtype.kind == "b" else binary(Binary.EQUAL, x, constant(0, x.dtype, x.shape))
     return reduce(Reduce.SUM, cast_to(false, np.int64), axis, keepdims) == 0
 
 
@@ -82,7 +83,7 @@ def _first(name: str, operation: Reduce, x: AnyTensor, axis: int | None, keepdim
     place = axis_of(name, axis, x)
     size = x.shape[place]
     best = x == reduce(operation, x, place, keepdims=True)
-    if x.dtype.kind == "f":
+    if is_floating(x.dtype):
         best = best | isnan(x)
     # The first place has the largest distance to the end.
     distances = reshape(arange(size, 0, -1), tuple(size if each == place else 1 for each in range(x.ndim)))
@@ -96,7 +97,7 @@ def _first(name: str, operation: Reduce, x: AnyTensor, axis: int | None, keepdim
 def mean(x: AnyTensor, axis: Axes = None, keepdims: bool = False, dtype: Any = None) -> AnyTensor:
     """The sum over the count; NaN of none. Of integers and booleans in float64."""
     checked("mean", x)
-    return cast_to(x, dtype or (x.dtype if x.dtype.kind == "f" else np.float64)).mean(axis, keepdims)
+    return cast_to(x, dtype or (x.dtype if is_floating(x.dtype) else np.float64)).mean(axis, keepdims)
 
 
 def var(x: Tensor[Any, D], axis: Axes = None, keepdims: bool = False, correction: float = 1) -> Tensor[Any, D]:
@@ -119,7 +120,7 @@ def std(x: Tensor[Any, D], axis: Axes = None, keepdims: bool = False, correction
 def logsumexp(x: Tensor[Any, D], axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]:
     """log Σ exp(x), by the distances to the largest number, so that nothing overflows."""
     axes = axes_of("logsumexp", axis, checked("logsumexp", x, floats=True))
-    largest = detach(reduce(Reduce.MAX, x, axes, keepdims=True))
+    largest = stop_gradient(reduce(Reduce.MAX, x, axes, keepdims=True))
     shift = where(isfinite(largest), largest, 0.0)
     found = log(reduce(Reduce.SUM, exp(x - shift), axes, keepdims=True)) + shift
     return found if keepdims else reshape(found, tuple(size for place, size in enumerate(x.shape) if place not in axes))
@@ -155,7 +156,7 @@ def cumprod(x: Tensor[R, D], axis: int) -> Tensor[R, D]:
 def cummax(x: Tensor[R, D], axis: int) -> Tensor[R, D]:
     """At each place the largest number up to there."""
     checked("cummax", x)
-    lowest = -np.inf if x.dtype.kind == "f" else 0 if x.dtype.kind == "b" else int(np.iinfo(x.dtype.name).min)
+    lowest = -np.inf if is_floating(x.dtype) else 0 if x.dtype.kind == "b" else int(np.iinfo(x.dtype.name).min)
     return _running("cummax", Binary.MAXIMUM, x, axis, lowest)
 
 
