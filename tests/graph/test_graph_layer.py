@@ -328,7 +328,7 @@ def test_many_threads_call_one_model_in_eval() -> None:
 
 
 def test_training_leaves_no_nodes_behind() -> None:
-    """X-D11: the graph is as small as before."""
+    """The graph is as small as before."""
     gc.collect()
     before = len(GRAPH)
     layer: Any = Affine(3, 2).init(np.random.default_rng(0))
