@@ -19,6 +19,7 @@ from typednn import (
     AnyArray,
     Array1,
     Array2,
+    Array3,
     Buffer,
     Elementwise,
     ElementwiseGrad,
@@ -39,7 +40,7 @@ from typednn.errors import ArgumentError, DefinitionError, NotForwarded, ShapeEr
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Unary
 from typednn.graph.program import without_passes
-from typednn.graph.tensor import AnyTensor, Tensor0, Tensor1, Tensor2, constant, tensor, unary
+from typednn.graph.tensor import AnyTensor, Tensor0, Tensor1, Tensor2, Tensor3, constant, tensor, unary
 from typednn.layers import GELU, Linear, Softmax
 from typednn.losses import MSE
 from typednn.optim import SGD
@@ -117,6 +118,20 @@ class InputGrad(Gradient):
     input: Float[Array2, "batch features"]
 
 
+@dataclass(frozen=True, slots=True)
+class Input3Grad(Gradient):
+    input: Float[Array3, "batch a b"]
+
+
+@final
+class LargestShare(GraphLayer[Array2, Array1, InputGrad, S]):
+    """Backward needs the result as well as a reduction before it."""
+
+    def formula(self, x: Float[Tensor2, "batch features"]) -> Float[Tensor1, " batch"]:
+        powers = exp(x)
+        return (powers / powers.sum(axis=1, keepdims=True)).max(axis=1)
+
+
 @final
 class RowSoftmax(GraphLayer[Array2, Array2, InputGrad, S]):
     """Two reductions, of which forward keeps the results."""
@@ -183,7 +198,7 @@ class Weighted(GraphLoss[Array2, Array1]):
         return (exp(prediction * self.scale).sum(axis=1) * target.cast(prediction.dtype)).sum()
 
 
-LAYERS = [Swish(4), Affine(3, 2), Affine(3, 2, bias=False), RowSoftmax(), Shifted(3), TanhGELU(), Leaky()]
+LAYERS = [Swish(4), Affine(3, 2), Affine(3, 2, bias=False), RowSoftmax(), LargestShare(), Shifted(3), TanhGELU(), Leaky()]
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=repr)
@@ -365,25 +380,39 @@ def test_in_eval_nothing_is_kept() -> None:
 
 
 def test_derivatives_are_arrays_of_their_own() -> None:
-    """With one row, the derivative by x of x·weight is the weight itself, moved; an optimizer is about to change that."""
+    """The derivatives of x + bias are the one by the result, moved: with one row, even in the same order."""
 
     @dataclass(frozen=True, slots=True)
-    class ScaleGrad(Gradient):
+    class BiasGrad(Gradient):
         input: Float[Array2, "batch features"]
-        weight: Float[Array1, " features"]
+        bias: Float[Array1, " features"]
 
-    class Scale(GraphLayer[Array2, Array2, ScaleGrad, S]):
-        weight: Parameter[Float[Array1, " 3"]]
+    class Bias(GraphLayer[Array2, Array2, BiasGrad, S]):
+        bias: Parameter[Float[Array1, " 3"]]
 
         def formula(self, x: Float[Tensor2, "batch 3"]) -> Float[Tensor2, "batch 3"]:
-            return x * self.weight
+            return x + self.bias
 
-    layer: Any = Scale().init(np.random.default_rng(0))
+    layer: Any = Bias().init(np.random.default_rng(0))
     layer.forward(numbers(1, 3))
-    gradient = layer.backward(np.ones((1, 3), np.float32))
-    layer.weight[...] = 7
-    assert not (gradient.input == 7).any()
-    assert gradient.input.flags.writeable
+    next_grad = np.ones((1, 3), np.float32)
+    gradient = layer.backward(next_grad)
+    next_grad[...] = 7
+    assert (gradient.input == 1).all()
+    assert (gradient.bias == 1).all()
+
+
+def test_results_lie_in_numpys_order() -> None:
+    class Turned(GraphLayer[Array3, Array3, Input3Grad, S]):
+        def formula(self, x: Float[Tensor3, "batch a b"]) -> Float[Tensor3, "batch b a"]:
+            return exp(x).permute(0, 2, 1)
+
+    layer: Any = Turned()
+    x = numbers(2, 3, 4)
+    y = layer.forward(x)
+    np.testing.assert_allclose(y, np.exp(x).transpose(0, 2, 1), rtol=1e-6)
+    assert y.flags.c_contiguous
+    assert layer.backward(y).input.flags.c_contiguous
 
 
 def test_derivatives_that_were_only_spread_are_whole_arrays() -> None:
