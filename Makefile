@@ -61,13 +61,15 @@ parity: $(VENV)/.parity-installed ## compare with PyTorch (installs it)
 	$(call headline,parity with PyTorch)
 	@$(ONE_THREAD) $(PY) -m pytest -n auto -m parity
 
-torture: $(VENV)/.torture-installed ## every property with 500 new examples; 200 kills; fuzz every reader; the paper's result on MNIST
+torture: $(VENV)/.torture-installed ## every property with 500 new examples; 200 kills; fuzz every reader; 105,000 programs of the graph; the paper's result on MNIST
 	$(call headline,500 examples of every property)
 	@$(ONE_THREAD) HYPOTHESIS_PROFILE=long $(PY) -m pytest -n auto -m "not parity and not gpu"
 	$(call headline,200 kills)
 	@$(ONE_THREAD) $(PY) -m tests.training.torture --kills 200
 	$(call headline,fuzzing)
 	@$(ONE_THREAD) $(PY) -m tests.torture.fuzz_readers --seconds 20
+	$(call headline,random programs of the graph)
+	@$(ONE_THREAD) $(PY) -m tests.graph.random_programs --interpreted 100000 --compiled 5000
 	$(call headline,recipes on MNIST)
 	@$(ONE_THREAD) TYPEDNN_LONG=1 $(PY) -m pytest tests/recipes/test_mnist.py
 

@@ -13,16 +13,22 @@
 with an error that says so. ``result`` gives shape and dtype before anything is computed; as a rule they are the first input's.
 """
 
+# What was given may be anything until it is an array, or a tensor.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 
-from typednn.errors import ArgumentError, explain
+from typednn.arrays import described, is_array
+from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape
-from typednn.graph.kinds import CODES, Kind
-from typednn.graph.tensor import AnyTensor, Tensor
+from typednn.graph.kinds import Kind
+from typednn.graph.slab import NONE
+from typednn.graph.tensor import AnyTensor, Tensor, code_of
 
 
 class Function:
@@ -39,7 +45,8 @@ class Function:
 
     def forward(self, *arrays: Any) -> Any:
         """The result of arrays."""
-        raise NotImplementedError
+        rule = "computes something only if it defines forward"
+        raise ArgumentError(explain(self.name, rule, "none", f"define {self.name}.forward"))
 
     def backward(self, next_grad: AnyTensor, *inputs: AnyTensor) -> Any:
         """The derivatives by each input; None for one that has none. Of a single input also alone."""
@@ -53,9 +60,17 @@ class Function:
     @final
     def __call__(self, *inputs: AnyTensor) -> AnyTensor:
         """A node for this function of ``inputs``."""
+        given: tuple[object, ...] = inputs
+        strangers = [type(each).__name__ for each in given if not isinstance(each, Tensor)]
+        if strangers or not inputs:
+            got = ", ".join(strangers) or "none"
+            raise ArgumentError(explain(self.name, "is a function of tensors", got, "make one by typednn.graph.tensor"))
+        if type(self).__hash__ is None:
+            rule = "is hashable, so that equal functions are computed once"
+            raise ArgumentError(explain(self.name, rule, "__eq__ without __hash__", "write @dataclass(frozen=True)"))
         shape, dtype = self.result(*inputs)
-        extra = Called(self, tuple(each.id for each in inputs))
-        return Tensor(GRAPH.push(Kind.CUSTOM, 0, CODES[np.dtype(dtype)], shape, extra=extra))
+        extra = Called(self, tuple([each.id for each in inputs]))
+        return Tensor(GRAPH.push(Kind.CUSTOM, 0, code_of(f"{self.name}.result", dtype), tuple(shape), NONE, NONE, extra))
 
 
 class Called(NamedTuple):
@@ -68,6 +83,19 @@ class Called(NamedTuple):
     def name(self) -> str:
         """What messages and plots call it."""
         return self.function.name
+
+
+def computed(function: Function, shape: Shape, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
+    """What the function's ``forward`` gives, which is as its ``result`` said."""
+    array = function.forward(*arrays)
+    if isinstance(array, tuple):  # of which a function takes each, see `typednn.graph.whole`
+        return cast("Any", array)
+    if isinstance(array, np.generic):
+        array = np.asarray(array)
+    if not is_array(array) or array.shape != shape or array.dtype != dtype:
+        rule = f"gives {dtype} of shape {shape}, as result says"
+        raise ShapeError(explain(f"{function.name}.forward", rule, described(array), f"let {function.name}.result say what it gives"))
+    return array
 
 
 def derivatives_of(

@@ -12,12 +12,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from typednn.graph.graph import product
 from typednn.graph.kinds import Binary, Kind, Reduce, Unary
+from typednn.graph.movement import concatenate
 from typednn.graph.tensor import (
     AnyTensor,
     binary,
     broadcast_to,
     cast_to,
+    constant,
     device,
     pad,
     permute,
@@ -108,6 +111,30 @@ def _kept(x: AnyTensor, axes: tuple[int, ...], reduced: AnyTensor) -> AnyTensor:
     return broadcast_to(kept, x.shape)
 
 
+def _by_factors(x: AnyTensor, axes: tuple[int, ...], g: AnyTensor) -> AnyTensor:
+    """By each factor of a product, in halves that are multiplied: right at zeros, too, and so are the derivatives of it."""
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    order = (*kept, *axes)
+    turned = permute(x, order)
+    factors = reshape(turned, (*g.shape, product([x.shape[axis] for axis in axes])))
+    last, halves = len(kept), list[tuple[AnyTensor, AnyTensor, int]]()
+    while factors.shape[last] > 1:
+        size = factors.shape[last]
+        if size % 2:
+            factors = concatenate([factors, constant(1, x.dtype, (*g.shape, 1))], last)
+        half = factors.shape[last] // 2
+        halves.append((_cut(factors, last, 0, half), _cut(factors, last, half, half), size))
+        factors = halves[-1][0] * halves[-1][1]
+    by_factor = broadcast_to(reshape(g, (*g.shape, 1)), factors.shape)
+    for first, second, size in reversed(halves):
+        by_factor = _cut(concatenate([by_factor * second, by_factor * first], last), last, 0, size)
+    return permute(reshape(by_factor, turned.shape), _inverse(order))
+
+
+def _cut(x: AnyTensor, axis: int, start: int, size: int) -> AnyTensor:
+    return pad(x, [(-start, start + size - old) if place == axis else (0, 0) for place, old in enumerate(x.shape)])
+
+
 def _of_reduce(
     y: AnyTensor, operation: int, axes: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> Sequence[AnyTensor | None]:
@@ -116,12 +143,7 @@ def _of_reduce(
     if operation == Reduce.SUM:
         return (spread,)
     if operation == Reduce.PROD:
-        # y/x, unless a factor is 0: then the product of the others, which is 0 if a second one is.
-        is_zero = binary(Binary.EQUAL, x, 0.0)
-        others = _masked(~is_zero, x) + cast_to(is_zero, x.dtype)
-        zeros = _kept(x, axes, reduce(Reduce.SUM, cast_to(is_zero, x.dtype), axes))
-        rest = _kept(x, axes, reduce(Reduce.PROD, others, axes))
-        return (_masked(binary(Binary.EQUAL, zeros, 0.0), spread * rest / others) + _masked(is_zero & (zeros < 1.5), spread * rest),)
+        return (_by_factors(x, axes, g),)
     at = binary(Binary.EQUAL, x, _kept(x, axes, y))
     count = _kept(x, axes, reduce(Reduce.SUM, cast_to(at, x.dtype), axes))
     return (_masked(at, spread / count),)

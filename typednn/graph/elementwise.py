@@ -67,9 +67,9 @@ def _masked(mask: AnyTensor, x: AnyTensor) -> AnyTensor:
     return binary(Binary.MASKED, mask, x)
 
 
-def detach(x: Tensor[R, D]) -> Tensor[R, D]:
-    """``x``, of which no tape knows where it came from: its derivative ends here. PyTorch's ``detach``."""
-    made: Tensor[R, D] = Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("detach", x).id) >> 16 & 0xFF, x.shape, x.id))
+def stop_gradient(x: Tensor[R, D]) -> Tensor[R, D]:
+    """``x``, of which no tape knows where it came from: its derivative ends here. JAX's ``stop_gradient``."""
+    made: Tensor[R, D] = Tensor(GRAPH.push(Kind.RESHAPE, 0, GRAPH.slab.tag(checked("stop_gradient", x).id) >> 16 & 0xFF, x.shape, x.id))
     if GRAPH.recorded is not None:
         GRAPH.recorded.discard(made.id)
     return made
@@ -326,7 +326,7 @@ def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 
 def where(condition: AnyTensor, x: Operand, y: Operand) -> AnyTensor:
-    """``x`` where the condition, a tensor of booleans, is true, else ``y``. What isn't chosen has no part in value or derivative."""
+    """``x`` where the condition, a tensor of booleans, is true, else ``y``. The derivative by what isn't chosen is 0."""
     checked("where", condition)
     if isinstance(x, int | float) and isinstance(y, int | float):
         cure = "write full((), 1.0) or cast the condition"
@@ -356,15 +356,11 @@ def _chosen(condition: AnyTensor, x: Operand, number: float) -> AnyTensor:
     given = as_tensor(x, condition)
     if condition.shape != given.shape:
         condition, given = broadcast("where", condition, given)
-    left = _masked(condition, given)
-    if given.dtype.kind == "f":
-        return left if _is_zero(number) else left - _masked(~condition, _like(given, -number))
-    return left | _masked(~condition, as_tensor(number, given))
-
-
-def _is_zero(number: float) -> bool:
-    """Whether it is 0, and not -0."""
-    return number == 0 and math.copysign(1, number) > 0
+    if given.dtype.kind != "f":
+        return _masked(condition, given) | _masked(~condition, as_tensor(number, given))
+    if number:
+        return _masked(condition, given) - _masked(~condition, _like(given, -number))
+    return _masked(condition, given) if math.copysign(1, number) > 0 else -_masked(condition, -given)
 
 
 def masked_fill(x: Tensor[R, D], mask: AnyTensor, value: Number) -> Tensor[R, D]:

@@ -39,7 +39,10 @@ class Node(NamedTuple):
 
 def bits_of(value: Any, dtype: np.dtype[Any]) -> tuple[int, int]:
     """A number of ``dtype`` as two words."""
-    low, high = struct.unpack("<II", struct.pack(_BITS[dtype.kind], dtype.type(value).item()))
+    number = dtype.type(value).item()
+    if dtype.kind != "f" and number != value:
+        raise ValueError(value)
+    low, high = struct.unpack("<II", struct.pack(_BITS[dtype.kind], number))
     return low, high
 
 
@@ -60,7 +63,9 @@ class Graph:
         self.names: dict[int, str] = {}
         self.recorded: set[int] | None = None  # the nodes made while a tape lives
         self.tapes: int = 0
-        self.dropped: deque[int] = deque()  # nodes that tensors no longer refer to: a finaliser may run anywhere, so it only notes them
+        # Nodes that tensors no longer refer to, NONE for a tape: a finaliser may run anywhere, so it only notes what goes.
+        self.dropped: deque[int] = deque()
+        self.checks: bool = False  # whether every new node is checked, for who works on the operations themselves
         self.lock: Lock = Lock()
 
     def push(self, kind: Kind, operation: int, dtype: int, shape: Shape, x: int = NONE, y: int = NONE, extra: Any = None) -> int:
@@ -87,6 +92,8 @@ class Graph:
                 self.extras[number] = extra
             if self.recorded is not None:
                 self.recorded.add(number)
+            if self.checks:
+                self.check(number)
             return number
 
     def kind(self, number: int) -> Kind:
@@ -130,11 +137,29 @@ class Graph:
             number in self.arrays,
         )
 
+    def check(self, number: int) -> None:
+        """`StateError` unless the shape beside the node is what its kind makes of its inputs, and these are there."""
+        node = self.node(number)
+        lost = [each for each in node.inputs if each not in self.slab or self.slab[each].references < 1]
+        shapes = [self.shapes[each] for each in node.inputs]
+        if lost or _expected(node, shapes) != node.shape:
+            rule = f"{node.kind.name} of shapes {shapes} and {node.extra} gives its shape"
+            raise StateError(explain(f"node {number}", rule, f"{node.shape}, with {len(lost)} inputs lost"))
+
     def collect(self) -> None:
-        """Release what tensors no longer refer to."""
+        """Release what tensors no longer refer to, and close the tapes that nobody has any more."""
         with self.lock():
             while self.dropped:
-                self.release(self.dropped.popleft())
+                number = self.dropped.popleft()
+                if number == NONE:
+                    self.close_tape()
+                else:
+                    self.release(number)
+
+    def retain(self, number: int) -> None:
+        """One reference to ``number`` more."""
+        with self.lock():
+            self.slab.retain(number)
 
     def release(self, number: int) -> None:
         """One reference to ``number`` fewer; without any, it goes, and lets its inputs go."""
@@ -240,6 +265,25 @@ class Graph:
         if node.kind in operations:
             return f"{operations[node.kind](node.operation).name.lower()}({of})"
         return f"{getattr(node.extra, 'name', node.kind.name.lower())}({of})"
+
+
+def _expected(node: Node, shapes: Sequence[Shape]) -> Shape | None:
+    """The shape that a node of inputs of these shapes has; None if it can have none."""
+    if node.kind in (Kind.CONST, Kind.LEAF, Kind.CUSTOM):
+        return node.shape
+    x = shapes[0]
+    if node.kind == Kind.EXPAND:
+        return tuple(new if old == 1 else old for old, new in zip(x, node.shape, strict=False)) if len(x) == len(node.shape) else None
+    if node.kind == Kind.PERMUTE:
+        order: Shape = node.extra
+        return tuple(x[axis] for axis in order) if sorted(order) == list(range(len(x))) else None
+    if node.kind == Kind.RESHAPE:
+        return node.shape if product(x) == product(node.shape) else None
+    if node.kind == Kind.PAD:
+        return tuple(before + size + after for (before, after), size in zip(node.extra, x, strict=False))
+    if node.kind == Kind.REDUCE:
+        return tuple(size for axis, size in enumerate(x) if axis not in node.extra)
+    return x if all(shape == x for shape in shapes) else None
 
 
 def refuse_released(what: str) -> StateError:

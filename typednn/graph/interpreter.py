@@ -1,7 +1,8 @@
-"""The reference: each instruction by one function of NumPy, or of the arrays' own module. Any dtype, any shape; every engine agrees with it.
+"""The reference: each instruction by one function of NumPy, or of the arrays' own module.
 
-Integers divide towards minus infinity, as NumPy's ``//`` does. Not defined, and left to NumPy: integer division by zero, shifts by as many
-places as there are or more, and the cast of NaN or of numbers out of range to integers.
+It takes any dtype and any shape, and every engine agrees with it. Integers divide towards minus infinity, as NumPy's ``//`` does; to a
+negative power they are what is left of the fraction: 1 and -1 stay units, others give 0. Not defined, and left to NumPy: integer division
+by zero, shifts by as many places as there are or more, and the cast of NaN or of numbers out of range to integers.
 """
 
 # Lambdas take arrays.
@@ -17,6 +18,7 @@ import numpy as np
 
 from typednn.arrays import namespace
 from typednn.backends import to_device, to_numpy
+from typednn.graph.custom import computed
 from typednn.graph.graph import number_of
 from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce, Unary
 from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
@@ -24,8 +26,16 @@ from typednn.graph.program import PRODUCT, Contraction, Instruction, Program
 
 def _erf(xp: Any, x: Any) -> Any:
     if xp is np:
-        return np.frompyfunc(math.erf, 1, 1)(x).astype(x.dtype)
+        return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), x.dtype)
     return xp.asarray(_erf(np, to_numpy(x)))
+
+
+def _whole_power(xp: Any, x: Any, y: Any) -> Any:
+    """NumPy refuses negative exponents: of 1 and -1 the power is that of exponents 1 and 2, of other numbers 0."""
+    one = x.dtype.type(1)
+    is_unit = (x == one) | (x == -one)
+    base = xp.where((y < 0) & ~is_unit, x.dtype.type(0), x)
+    return base ** xp.where(y < 0, 2 - (y & one), y)
 
 
 UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
@@ -53,7 +63,7 @@ BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
     Binary.SUBTRACT: lambda xp, x, y: x - y,
     Binary.MULTIPLY: lambda xp, x, y: x * y,
     Binary.DIVIDE: lambda xp, x, y: x / y if x.dtype.kind == "f" else x // y,
-    Binary.POWER: lambda xp, x, y: x**y,
+    Binary.POWER: lambda xp, x, y: _whole_power(xp, x, y) if x.dtype.kind == "i" else x**y,
     Binary.MODULO: lambda xp, x, y: x % y,
     Binary.LESS: lambda xp, x, y: x < y,
     Binary.GREATER: lambda xp, x, y: x > y,
@@ -115,7 +125,8 @@ def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
     if kind == Kind.UNARY:
         return UNARY[each.operation](xp, *inputs)
     if kind == Kind.CONST:
-        return xp.full(each.shape, number_of(*each.extra, DTYPES[each.dtype]), DTYPES[each.dtype])
+        low, high = each.extra
+        return xp.full(each.shape, number_of(low, high, DTYPES[each.dtype]), DTYPES[each.dtype])
     if kind == Kind.EXPAND:
         return xp.broadcast_to(inputs[0], each.shape)
     if kind == Kind.PERMUTE:
@@ -132,7 +143,7 @@ def compute(each: Instruction, inputs: Sequence[Any], xp: Any) -> Any:
         return contracted(xp, inputs[0], inputs[1], each.extra)
     if kind == Kind.TO_DEVICE:
         return to_device(inputs[0], each.extra)
-    return each.extra.forward(*inputs)
+    return computed(each.extra, each.shape, DTYPES[each.dtype], inputs)
 
 
 def interpret(program: Program, arrays: Sequence[Any]) -> list[Any]:

@@ -107,7 +107,8 @@ LOGICAL: Final = frozenset({Binary.LOGICAL_OR, Binary.LOGICAL_AND, Binary.LOGICA
 BITWISE: Final = frozenset({Binary.BITWISE_OR, Binary.BITWISE_AND, Binary.BITWISE_XOR, Binary.LEFT_SHIFT, Binary.RIGHT_SHIFT})
 
 # A node names its dtype by its place here.
-DTYPES: Final[tuple[np.dtype[Any], ...]] = tuple(
-    map(np.dtype, "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64".split())
+DTYPES: Final[tuple[np.dtype[Any], ...]] = (
+    *(np.dtype(name) for name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")),
+    *(np.dtype(name) for name in ("float16", "float32", "float64")),
 )
 CODES: Final[dict[np.dtype[Any], int]] = {dtype: code for code, dtype in enumerate(DTYPES)}

@@ -9,6 +9,9 @@ Nothing is lost on the way: infinities, NaN and the sign of zero arrive as they 
 all places they would cost as many operations as there are places, for each number.
 """
 
+# An index may be anything.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -59,7 +62,7 @@ def axis_of(where: str, axis: int, x: AnyTensor, more: int = 0) -> int:
 
 
 def _count(where: str, name: str, value: Any, least: int = 0) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ArgumentError(explain(where, f"{name} is an integer from {least} on", repr(value)), name)
     return int(value)
 

@@ -3,6 +3,9 @@
 `linear` of floats is one node, the op `typednn.kernels.linear`, unless `typednn.graph.whole.decomposed` asks for the twelve kinds.
 """
 
+# What was given may be anything until it is a tensor.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +16,8 @@ import numpy as np
 
 from typednn.errors import ArgumentError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape, product
-from typednn.graph.tensor import AnyTensor, Tensor, as_tensor, axes_of, permute, reshape
+from typednn.graph.kinds import Reduce
+from typednn.graph.tensor import AnyTensor, Tensor, as_tensor, axes_of, permute, reduce, reshape
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import linear as op
 
@@ -30,7 +34,7 @@ def matmul(x: Any, y: Any) -> AnyTensor:
     swapped = permute(columns, (*range(columns.ndim - 2), columns.ndim - 1, columns.ndim - 2))
     a = reshape(rows, (*rows.shape[:-1], 1, rows.shape[-1]))
     b = reshape(swapped, (*swapped.shape[:-2], 1, *swapped.shape[-2:]))
-    found = (a * b).sum(axis=-1)
+    found: AnyTensor = reduce(Reduce.SUM, a * b, -1)
     shape = (*found.shape[:-2], *([] if x.ndim == 1 else [found.shape[-2]]), *([] if y.ndim == 1 else [found.shape[-1]]))
     return reshape(found, shape)
 

@@ -15,6 +15,9 @@ dead               what nothing needs goes
 Each can be left out, `without_passes`: the results stay equal, those of PRODUCT and of constants to rounding.
 """
 
+# What an instruction has besides depends on its kind.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable
@@ -117,8 +120,9 @@ def fold_constants(program: Program) -> Program:
             return inputs[0]._replace(shape=each.shape)
         if each.kind not in (Kind.UNARY, Kind.BINARY, Kind.CAST):
             return each
-        numbers = [np.asarray(number_of(*given.extra, DTYPES[given.dtype])) for given in inputs]
-        value = compute(each._replace(shape=()), numbers, np)
+        numbers = [np.asarray(number_of(given.extra[0], given.extra[1], DTYPES[given.dtype])) for given in inputs]
+        with np.errstate(all="ignore"):
+            value = compute(each._replace(shape=()), numbers, np)
         return Instruction(Kind.CONST, 0, each.dtype, each.shape, (), bits_of(value, DTYPES[each.dtype]))
 
     return _rewritten(program, change)
@@ -209,7 +213,7 @@ def described(program: Program) -> str:
     for place, each in enumerate(program.instructions):
         kind = "PRODUCT" if each.kind == PRODUCT else Kind(each.kind).name
         name = operations[each.kind](each.operation).name if each.kind in operations else kind
-        extra = number_of(*each.extra, DTYPES[each.dtype]) if each.kind == Kind.CONST else each.extra
+        extra = number_of(each.extra[0], each.extra[1], DTYPES[each.dtype]) if each.kind == Kind.CONST else each.extra
         told = "" if extra is None else f" {getattr(extra, 'name', extra)}"
         of = " ".join(f"%{given}" for given in each.inputs)
         lines.append(f"%{place} = {name.lower()}{told} {of} : {DTYPES[each.dtype]} {each.shape}".replace("  ", " "))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from typednn.errors import DTypeError, ShapeError, explain
-from typednn.graph.elementwise import checked, detach, exp, isfinite, isnan, log, sqrt, where
+from typednn.graph.elementwise import checked, exp, isfinite, isnan, log, sqrt, stop_gradient, where
 from typednn.graph.graph import GRAPH, Shape, product
 from typednn.graph.kinds import Binary, Reduce
 from typednn.graph.movement import arange, axis_of, pad_with
@@ -87,7 +87,7 @@ def _first(name: str, operation: Reduce, x: AnyTensor, axis: int | None, keepdim
     # The first place has the largest distance to the end.
     distances = reshape(arange(size, 0, -1), tuple(size if each == place else 1 for each in range(x.ndim)))
     last: AnyTensor = reduce(Reduce.MAX, binary(Binary.MASKED, best, distances), place, keepdims)
-    return size - last
+    return binary(Binary.SUBTRACT, size, last)
 
 
 # ------------------------------------------------------------------ moments
@@ -119,7 +119,7 @@ def std(x: Tensor[Any, D], axis: Axes = None, keepdims: bool = False, correction
 def logsumexp(x: Tensor[Any, D], axis: Axes = None, keepdims: bool = False) -> Tensor[Any, D]:
     """log Σ exp(x), by the distances to the largest number, so that nothing overflows."""
     axes = axes_of("logsumexp", axis, checked("logsumexp", x, floats=True))
-    largest = detach(reduce(Reduce.MAX, x, axes, keepdims=True))
+    largest = stop_gradient(reduce(Reduce.MAX, x, axes, keepdims=True))
     shift = where(isfinite(largest), largest, 0.0)
     found = log(reduce(Reduce.SUM, exp(x - shift), axes, keepdims=True)) + shift
     return found if keepdims else reshape(found, tuple(size for place, size in enumerate(x.shape) if place not in axes))

@@ -28,8 +28,9 @@ def run(numbers: Sequence[int]) -> None:
     wanted = list(dict.fromkeys(number for number in numbers if number not in GRAPH.arrays))
     if not wanted:
         return
-    program, leaves = traced(wanted)
-    arrays = [array_of(number) for number in leaves]
+    with GRAPH.lock():  # another thread that realizes a node between these lets its inputs go
+        program, leaves = traced(wanted)
+        arrays = [array_of(number) for number in leaves]
     for number, array in zip(wanted, plan_of(program)(arrays), strict=True):
         GRAPH.realized(number, array)
 

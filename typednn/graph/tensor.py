@@ -10,10 +10,13 @@ For type checkers a tensor's rank and dtype are known, ``Tensor[tuple[int, int],
 0.5 to 4 µs and 16 bytes for each node, and what is kept beside it: see `typednn.graph.graph`.
 """
 
+# What was given may be anything until it is a tensor.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from threading import get_ident
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, cast, final, overload
 
@@ -21,9 +24,9 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from typednn.arrays import described, device_of, is_array
-from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
+from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, explain
 from typednn.graph.graph import GRAPH, Shape, bits_of, product, refuse_released
-from typednn.graph.kinds import BITWISE, CODES, COMPARISONS, LOGICAL, Binary, Kind, Reduce, Unary
+from typednn.graph.kinds import BITWISE, CODES, COMPARISONS, DTYPES, LOGICAL, Binary, Kind, Reduce, Unary
 from typednn.graph.slab import NONE
 
 R = TypeVar("R", bound=tuple[int, ...], default=Any, covariant=True)
@@ -32,6 +35,8 @@ D2 = TypeVar("D2", bound=np.generic)
 R2 = TypeVar("R2", bound=tuple[int, ...])
 Number: TypeAlias = int | float | bool | np.generic
 Axes: TypeAlias = int | Sequence[int] | None
+Like: TypeAlias = "Tensor[Any, D] | np.ndarray[Any, np.dtype[D]]"
+Fitting: TypeAlias = "Tensor[R, D] | Tensor[tuple[()], D] | Number"
 Index: TypeAlias = int | slice | EllipsisType | None
 Rank0: TypeAlias = tuple[()]
 Rank1: TypeAlias = tuple[int]
@@ -41,7 +46,7 @@ Rank4: TypeAlias = tuple[int, int, int, int]
 
 MOST_AXES: Final = 32
 _RELEASED: Final = np.uint32(NONE)
-_regions: list[list[Tensor[Any, Any]]] = []  # what the regions that are open have made, the innermost last
+regions: Final[list[tuple[int, list[Tensor[Any, Any]]]]] = []  # of each open region its thread and what it has made; the innermost last
 
 
 @final
@@ -52,14 +57,33 @@ class Tensor(Generic[R, D]):
     __array_ufunc__ = None  # NumPy's arrays leave ``array + tensor`` to `__radd__`
 
     def __init__(self, number: int) -> None:
+        if type(number) is not int:
+            self._id = _RELEASED
+            raise ArgumentError(explain("Tensor", "is made by typednn.graph.tensor", type(number).__name__, "write tensor(values)"))
         self._id = np.uint32(number)
-        if _regions:
-            _regions[-1].append(self)
+        if regions:
+            note(self)
 
-    def __del__(self) -> None:
-        with suppress(AttributeError, TypeError):  # while the interpreter ends
-            if self._id != _RELEASED:
-                GRAPH.dropped.append(int(self._id))
+    def __del__(self, drop: Callable[[int], None] = GRAPH.dropped.append, released: np.uint32 = _RELEASED) -> None:
+        # It may run in any thread, in the midst of anything, and while the interpreter ends: it only notes the number.
+        if self._id != released:
+            drop(int(self._id))
+
+    def release(self) -> None:
+        """Refer to its node no longer: to use the tensor is an error from now on, and a second release does nothing."""
+        if self._id != _RELEASED:
+            GRAPH.dropped.append(int(self._id))
+            self._id = _RELEASED
+
+    def __copy__(self) -> Tensor[R, D]:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tensor[R, D]:
+        return self
+
+    def __reduce__(self) -> str:
+        cure = "save tensor.numpy(), and make another tensor of it"
+        raise StateError(explain("Tensor", "is a number in this process's graph", "a wish to pickle it", cure))
 
     @property
     def id(self) -> int:
@@ -122,10 +146,12 @@ class Tensor(Generic[R, D]):
         return self
 
     def numpy(self) -> np.ndarray[R, np.dtype[D]]:
-        """Its numbers as a NumPy array, which must not be written to."""
+        """Its numbers as a NumPy array that cannot be written to; of a tensor in the processor's memory it is no copy."""
         from typednn.backends import to_numpy
 
-        return cast("np.ndarray[R, np.dtype[D]]", to_numpy(self.realize().array))
+        view = to_numpy(self.array).view()
+        view.flags.writeable = False
+        return cast("np.ndarray[R, np.dtype[D]]", view)
 
     @property
     def array(self) -> Any:
@@ -160,43 +186,59 @@ class Tensor(Generic[R, D]):
         return unary(Unary.BITWISE_NOT, self)
 
     @overload
-    def __add__(self, other: Tensor[R2, D] | Number) -> Tensor[R, D]: ...
+    def __add__(self, other: Fitting[R, D]) -> Tensor[R, D]: ...
     @overload
-    def __add__(self, other: Any) -> Tensor[Any, D]: ...
+    def __add__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __add__(self, other: Any) -> Any:
         return binary(Binary.ADD, self, other)
 
-    def __radd__(self, other: Any) -> Tensor[R, D]:
+    @overload
+    def __radd__(self, other: Number) -> Tensor[R, D]: ...
+    @overload
+    def __radd__(self, other: Like[D]) -> Tensor[Any, D]: ...
+    def __radd__(self, other: Any) -> Any:
         return binary(Binary.ADD, other, self)
 
     @overload
-    def __sub__(self, other: Tensor[R2, D] | Number) -> Tensor[R, D]: ...
+    def __sub__(self, other: Fitting[R, D]) -> Tensor[R, D]: ...
     @overload
-    def __sub__(self, other: Any) -> Tensor[Any, D]: ...
+    def __sub__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __sub__(self, other: Any) -> Any:
         return binary(Binary.SUBTRACT, self, other)
 
-    def __rsub__(self, other: Any) -> Tensor[R, D]:
+    @overload
+    def __rsub__(self, other: Number) -> Tensor[R, D]: ...
+    @overload
+    def __rsub__(self, other: Like[D]) -> Tensor[Any, D]: ...
+    def __rsub__(self, other: Any) -> Any:
         return binary(Binary.SUBTRACT, other, self)
 
     @overload
-    def __mul__(self, other: Tensor[R2, D] | Number) -> Tensor[R, D]: ...
+    def __mul__(self, other: Fitting[R, D]) -> Tensor[R, D]: ...
     @overload
-    def __mul__(self, other: Any) -> Tensor[Any, D]: ...
+    def __mul__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __mul__(self, other: Any) -> Any:
         return binary(Binary.MULTIPLY, self, other)
 
-    def __rmul__(self, other: Any) -> Tensor[R, D]:
+    @overload
+    def __rmul__(self, other: Number) -> Tensor[R, D]: ...
+    @overload
+    def __rmul__(self, other: Like[D]) -> Tensor[Any, D]: ...
+    def __rmul__(self, other: Any) -> Any:
         return binary(Binary.MULTIPLY, other, self)
 
     @overload
-    def __truediv__(self, other: Tensor[R2, D] | Number) -> Tensor[R, D]: ...
+    def __truediv__(self, other: Fitting[R, D]) -> Tensor[R, D]: ...
     @overload
-    def __truediv__(self, other: Any) -> Tensor[Any, D]: ...
+    def __truediv__(self, other: Like[D]) -> Tensor[Any, D]: ...
     def __truediv__(self, other: Any) -> Any:
         return binary(Binary.DIVIDE, self, other)
 
-    def __rtruediv__(self, other: Any) -> Tensor[R, D]:
+    @overload
+    def __rtruediv__(self, other: Number) -> Tensor[R, D]: ...
+    @overload
+    def __rtruediv__(self, other: Like[D]) -> Tensor[Any, D]: ...
+    def __rtruediv__(self, other: Any) -> Any:
         return binary(Binary.DIVIDE, other, self)
 
     def __mod__(self, other: Any) -> Tensor[R, D]:
@@ -220,16 +262,32 @@ class Tensor(Generic[R, D]):
 
         return matmul(other, self)
 
-    def __lt__(self, other: Any) -> Tensor[R, np.bool_]:
+    @overload
+    def __lt__(self, other: Fitting[R, D]) -> Tensor[R, np.bool_]: ...
+    @overload
+    def __lt__(self, other: Like[D]) -> Tensor[Any, np.bool_]: ...
+    def __lt__(self, other: Any) -> Any:
         return binary(Binary.LESS, self, other)
 
-    def __gt__(self, other: Any) -> Tensor[R, np.bool_]:
+    @overload
+    def __gt__(self, other: Fitting[R, D]) -> Tensor[R, np.bool_]: ...
+    @overload
+    def __gt__(self, other: Like[D]) -> Tensor[Any, np.bool_]: ...
+    def __gt__(self, other: Any) -> Any:
         return binary(Binary.GREATER, self, other)
 
-    def __ge__(self, other: Any) -> Tensor[R, np.bool_]:
+    @overload
+    def __ge__(self, other: Fitting[R, D]) -> Tensor[R, np.bool_]: ...
+    @overload
+    def __ge__(self, other: Like[D]) -> Tensor[Any, np.bool_]: ...
+    def __ge__(self, other: Any) -> Any:
         return binary(Binary.GREATER_EQUAL, self, other)
 
-    def __le__(self, other: Any) -> Tensor[R, np.bool_]:
+    @overload
+    def __le__(self, other: Fitting[R, D]) -> Tensor[R, np.bool_]: ...
+    @overload
+    def __le__(self, other: Like[D]) -> Tensor[Any, np.bool_]: ...
+    def __le__(self, other: Any) -> Any:
         return binary(Binary.GREATER_EQUAL, other, self)
 
     def __eq__(self, other: object) -> Tensor[R, np.bool_]:  # type: ignore[override]  # as an array's, a tensor of truths
@@ -280,7 +338,7 @@ class Tensor(Generic[R, D]):
         return permute(self, _sizes(order))
 
     @property
-    def T(self) -> Tensor[R, D]:
+    def T(self) -> Tensor[R, D]:  # noqa: N802  # NumPy's name
         """Its axes in reverse order."""
         return permute(self, tuple(range(self.ndim))[::-1])
 
@@ -342,6 +400,15 @@ class Tensor(Generic[R, D]):
         return total * (1 / count) if count & (count - 1) == 0 and count else total / count
 
 
+def note(made: Tensor[Any, Any]) -> None:
+    """``made`` belongs to the innermost region of this thread, if there is one."""
+    own = get_ident()
+    for thread, inside in tuple(reversed(regions)):
+        if thread == own:
+            inside.append(made)
+            return
+
+
 AnyTensor: TypeAlias = Tensor[Any, Any]
 if TYPE_CHECKING:
     Tensor0: TypeAlias = Tensor[Rank0]
@@ -389,28 +456,31 @@ def tensor(values: Any, *, dtype: Any = None, name: str = "") -> AnyTensor: ...
 def tensor(values: Any, *, dtype: Any = None, name: str = "") -> Any:
     """A leaf that holds ``values``: an array, which is not copied and must not be changed afterwards, or numbers in lists."""
     if isinstance(values, Tensor):
-        return values if dtype is None else cast_to(cast("AnyTensor", values), dtype)
-    array: Any = values if is_array(values) else np.asarray(values, dtype)
-    if dtype is not None and array.dtype != np.dtype(dtype):
-        array = array.astype(dtype)
-    if array.dtype not in CODES:
-        known = ", ".join(each.name for each in CODES)
-        raise DTypeError(explain("tensor", f"numbers of {known}", described(array), "convert them with astype"))
+        return values if dtype is None else cast_to(values, dtype)
+    wanted = None if dtype is None else DTYPES[code_of("tensor", dtype)]
+    try:
+        array: Any = values if is_array(values) else np.asarray(values, wanted)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ArgumentError(explain("tensor", "takes an array, or numbers in lists of equal lengths", str(error)), "values") from None
+    code = code_of("tensor", array.dtype if wanted is None else wanted)
+    if wanted is not None and array.dtype != wanted:
+        array = array.astype(wanted)
     if array.ndim > MOST_AXES:
         raise ShapeError(explain("tensor", f"has at most {MOST_AXES} axes", f"{array.ndim}"))
-    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, CODES[array.dtype], tuple(array.shape)))
+    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, code, tuple(array.shape)))
     GRAPH.arrays[made.id] = array
     return made.named(name) if name else made
 
 
 def constant(value: Number, dtype: Any, shape: Shape = ()) -> AnyTensor:
     """One number everywhere."""
-    kind = np.dtype(dtype)
+    code = code_of("constant", dtype)
+    kind = DTYPES[code]
     try:
-        bits = bits_of(value, kind)
+        low, high = bits_of(value, kind)
     except (OverflowError, ValueError, TypeError) as error:
         raise DTypeError(explain("constant", f"a number that {kind} holds", repr(value), "cast the tensor first")) from error
-    return Tensor(GRAPH.push(Kind.CONST, 0, CODES[kind], shape, *bits))
+    return Tensor(GRAPH.push(Kind.CONST, 0, code, shape, low, high))
 
 
 def full(shape: Sequence[int], value: Number, dtype: Any = np.float32) -> AnyTensor:
@@ -440,7 +510,7 @@ def ones_like(x: AnyTensor) -> AnyTensor:
 
 def lazily(read: Callable[[], Any], shape: Sequence[int], dtype: Any, *, name: str = "") -> AnyTensor:
     """A leaf whose array ``read()`` gives when it is first needed, such as an array in a file."""
-    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, CODES[np.dtype(dtype)], tuple(shape)))
+    made: AnyTensor = Tensor(GRAPH.push(Kind.LEAF, 0, code_of("lazily", dtype), tuple(shape)))
 
     def checked() -> Any:
         array = read()
@@ -461,6 +531,8 @@ def unary(operation: Unary, x: AnyTensor) -> AnyTensor:
     number = x.id
     code = GRAPH.slab.tag(number) >> 16 & 0xFF
     dtype = GRAPH.dtype(number)
+    if operation in _ROUNDING and dtype.kind != "f":
+        return x  # an integer is rounded already
     if operation in _FLOATS_ONLY and dtype.kind != "f":
         raise _wrong_dtype(operation.name.lower(), "floats", x, "cast it to a float dtype")
     if operation == Unary.BITWISE_NOT and dtype.kind == "f":
@@ -470,54 +542,53 @@ def unary(operation: Unary, x: AnyTensor) -> AnyTensor:
     return Tensor(GRAPH.push(Kind.UNARY, operation, code, GRAPH.shapes[number], number))
 
 
-_FLOATS_ONLY = frozenset(
-    {
-        Unary.EXP,
-        Unary.EXP2,
-        Unary.LOG,
-        Unary.LOG2,
-        Unary.RECIPROCAL,
-        Unary.SQRT,
-        Unary.SIN,
-        Unary.COS,
-        Unary.TANH,
-        Unary.ERF,
-        Unary.LOG1P,
-        Unary.EXPM1,
-    }
-)
+_ROUNDING: Final = frozenset({Unary.FLOOR, Unary.TRUNC})
+_FLOATS_ONLY: Final = frozenset(Unary) - _ROUNDING - {Unary.NEGATIVE, Unary.BITWISE_NOT, Unary.ABS}
+
+
+def code_of(where: str, dtype: Any) -> int:
+    """The number of a dtype in nodes."""
+    try:
+        return CODES[np.dtype(dtype)]
+    except (KeyError, TypeError):
+        rule = f"a dtype is one of {', '.join(each.name for each in CODES)}"
+        raise DTypeError(explain(where, rule, str(dtype), "convert the numbers")) from None
 
 
 def _wrong_dtype(what: str, rule: str, x: AnyTensor, cure: str = "cast it") -> DTypeError:
     return DTypeError(explain(what, f"takes {rule}", f"{x.dtype}: {GRAPH.expression(x.id)}", cure))
 
 
-def as_tensor(value: Any, beside: AnyTensor) -> AnyTensor:
-    """``value`` as a tensor that fits ``beside``: a Python number takes its dtype."""
+def as_tensor(value: Any, beside: AnyTensor, shape: Shape = ()) -> AnyTensor:
+    """``value`` as a tensor that fits ``beside``: a Python number takes its dtype, and this shape."""
     if isinstance(value, Tensor):
-        return cast("AnyTensor", value)
+        return value
     if isinstance(value, bool | int | float):
-        whole = isinstance(value, bool | int)
-        if not whole and beside.dtype.kind != "f":
-            raise DTypeError(explain("a number beside a tensor", f"fits {beside.dtype}", repr(value), "cast the tensor to a float dtype"))
-        return constant(value, beside.dtype)
-    if is_array(value) or isinstance(value, np.generic):
-        return tensor(np.asarray(value) if isinstance(value, np.generic) else value)
-    got = type(cast("object", value)).__name__
+        dtype = beside.dtype
+        if type(value) is float and dtype.kind != "f":
+            raise DTypeError(explain("a number beside a tensor", f"fits {dtype}", repr(value), "cast the tensor to a float dtype"))
+        return constant(value, dtype, shape)
+    if is_array(value):
+        return tensor(value)
+    if isinstance(value, np.generic):
+        return tensor(np.asarray(value))
+    got = type(value).__name__
     raise ArgumentError(explain("an operation of tensors", "takes tensors, arrays and numbers", got))
 
 
 def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
     """A function of two tensors, number by number; axes broadcast."""
-    if not isinstance(x, Tensor):
-        x = as_tensor(x, y)
-    elif not isinstance(y, Tensor):
-        y = as_tensor(y, cast("AnyTensor", x))
-    a, b = x.id, y.id
     graph = GRAPH
-    if graph.shapes[a] != graph.shapes[b]:
+    if not isinstance(x, Tensor):
+        x = as_tensor(x, y, graph.shapes[y.id])
+    elif not isinstance(y, Tensor):
+        y = as_tensor(y, x, graph.shapes[x.id])
+    a, b = x.id, y.id
+    shape = graph.shapes[a]
+    if shape != graph.shapes[b]:
         x, y = broadcast(operation.name.lower(), x, y)
         a, b = x.id, y.id
+        shape = graph.shapes[a]
     code = graph.slab.tag(a) >> 16 & 0xFF
     other = graph.slab.tag(b) >> 16 & 0xFF
     if operation == Binary.MASKED:
@@ -530,12 +601,12 @@ def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
     elif operation in COMPARISONS:
         code = 0
     elif code == 0 and operation not in LOGICAL:
-        raise _wrong_dtype(operation.name.lower(), "numbers", x, "cast it")
+        raise _wrong_dtype(operation.name.lower(), "numbers", x)
     elif code != 0 and operation in LOGICAL:
         raise _wrong_dtype(operation.name.lower(), "booleans", x, "compare it, as in x != 0")
     elif operation in BITWISE and graph.dtype(a).kind == "f":
         raise _wrong_dtype(operation.name.lower(), "integers", x, "cast it to an integer dtype")
-    return Tensor(graph.push(Kind.BINARY, operation, code, graph.shapes[a], a, b))
+    return Tensor(graph.push(Kind.BINARY, operation, code, shape, a, b))
 
 
 def broadcast(where: str, *tensors: AnyTensor) -> list[AnyTensor]:
@@ -583,66 +654,72 @@ def reshape(x: AnyTensor, shape: Sequence[int]) -> AnyTensor:
 
 def permute(x: AnyTensor, order: Sequence[int]) -> AnyTensor:
     """The axes of ``x`` in this ``order``."""
-    axes = tuple(axis % x.ndim if x.ndim and -x.ndim <= axis < x.ndim else axis for axis in order)
-    if sorted(axes) != list(range(x.ndim)):
-        got = f"{tuple(order)} of {GRAPH.expression(x.id)}"
-        raise ShapeError(explain("permute", f"names each of the {x.ndim} axes once", got))
-    if axes == tuple(range(x.ndim)):
+    number = x.id
+    old = GRAPH.shapes[number]
+    ndim = len(old)
+    axes = tuple([axis + ndim if -ndim <= axis < 0 else axis for axis in order])
+    in_order = list(range(ndim))
+    if sorted(axes) != in_order:
+        got = f"{tuple(order)} of {GRAPH.expression(number)}"
+        raise ShapeError(explain("permute", f"names each of the {ndim} axes once", got))
+    if axes == tuple(in_order):
         return x
-    shape = tuple(x.shape[axis] for axis in axes)
-    return Tensor(GRAPH.push(Kind.PERMUTE, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id, extra=axes))
+    shape = tuple([old[axis] for axis in axes])
+    return Tensor(GRAPH.push(Kind.PERMUTE, 0, GRAPH.slab.tag(number) >> 16 & 0xFF, shape, number, NONE, axes))
 
 
 def pad(x: AnyTensor, widths: Sequence[tuple[int, int]]) -> AnyTensor:
     """``x`` with zeros before and after each axis; negative widths cut off."""
-    pairs = tuple((int(before), int(after)) for before, after in widths)
-    if len(pairs) != x.ndim or any(
-        before + size + after < 0 or -before > size or -after > size for (before, after), size in zip(pairs, x.shape, strict=True)
-    ):
-        got = f"{pairs} of {GRAPH.expression(x.id)}"
-        raise ShapeError(explain("pad", f"two widths for each of {x.ndim} axes; they cut off no more than there is", got))
-    if not any(before or after for before, after in pairs):
+    number = x.id
+    old = GRAPH.shapes[number]
+    pairs = tuple([(int(before), int(after)) for before, after in widths])
+    shape = tuple([before + size + after for (before, after), size in zip(pairs, old, strict=False)])
+    if len(pairs) != len(old) or any(new < max(before, after, 0) for (before, after), new in zip(pairs, shape, strict=True)):
+        got = f"{pairs} of {GRAPH.expression(number)}"
+        raise ShapeError(explain("pad", f"two widths for each of {len(old)} axes; they cut off no more than there is", got))
+    if shape == old and not any(before or after for before, after in pairs):
         return x
-    shape = tuple(before + size + after for (before, after), size in zip(pairs, x.shape, strict=True))
-    return Tensor(GRAPH.push(Kind.PAD, 0, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id, extra=pairs))
+    return Tensor(GRAPH.push(Kind.PAD, 0, GRAPH.slab.tag(number) >> 16 & 0xFF, shape, number, NONE, pairs))
 
 
 def axes_of(where: str, axis: Axes, x: AnyTensor) -> Shape:
     """``axis`` as the numbers of axes of ``x``, in order."""
     ndim = x.ndim
-    given: tuple[Any, ...] = tuple(range(ndim)) if axis is None else tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    if axis is None:
+        return tuple(range(ndim))
+    given: tuple[Any, ...] = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     whole = all(isinstance(each, int | np.integer) for each in given)
-    axes = tuple(sorted(int(each) + ndim if each < 0 else int(each) for each in given)) if whole else ()
-    if not whole or len(set(axes)) != len(axes) or any(not 0 <= each < ndim for each in axes):
+    axes = tuple(sorted([int(each) + ndim if each < 0 else int(each) for each in given])) if whole else ()
+    if not whole or (axes and (axes[0] < 0 or axes[-1] >= ndim or len(set(axes)) != len(axes))):
         got = f"{axis} of {GRAPH.expression(x.id)}"
-        raise ArgumentError(explain(where, f"names axes from {-ndim} to {ndim - 1}, each once", got), "axis")
+        rule = f"names axes from {-ndim} to {ndim - 1}, each once" if ndim else "names no axis, for there is none"
+        raise ArgumentError(explain(where, rule, got), "axis")
     return axes
 
 
 def reduce(operation: Reduce, x: AnyTensor, axis: Axes = None, keepdims: bool = False) -> AnyTensor:
     """The numbers of ``x`` along ``axis`` made one; ``keepdims`` leaves an axis of size 1."""
-    name = operation.name.lower()
-    axes = axes_of(name, axis, x)
-    if operation in (Reduce.MAX, Reduce.MIN) and any(x.shape[each] == 0 for each in axes):
-        raise ShapeError(explain(name, "there is a number along each axis", GRAPH.expression(x.id)))
-    if _is_bool(x) and operation in (Reduce.SUM, Reduce.PROD):
-        raise _wrong_dtype(name, "numbers", x, "cast it, as in mask.cast(np.int64)")
-    shape = tuple(size for place, size in enumerate(x.shape) if place not in axes)
-    result = x
-    if axes:
-        result = Tensor(GRAPH.push(Kind.REDUCE, operation, GRAPH.slab.tag(x.id) >> 16 & 0xFF, shape, x.id, extra=axes))
-    return reshape(result, tuple(1 if place in axes else size for place, size in enumerate(x.shape))) if keepdims else result
+    axes = axes_of(operation.name.lower(), axis, x)
+    number = x.id
+    old, code = GRAPH.shapes[number], GRAPH.slab.tag(number) >> 16 & 0xFF
+    if operation >= Reduce.MAX:
+        if 0 in [old[each] for each in axes]:
+            raise ShapeError(explain(operation.name.lower(), "there is a number along each axis", GRAPH.expression(number)))
+    elif code == 0:
+        raise _wrong_dtype(operation.name.lower(), "numbers", x, "cast it, as in mask.cast(np.int64)")
+    if not axes:
+        return x
+    shape = tuple([size for place, size in enumerate(old) if place not in axes])
+    result: AnyTensor = Tensor(GRAPH.push(Kind.REDUCE, operation, code, shape, number, NONE, axes))
+    return reshape(result, tuple([1 if place in axes else size for place, size in enumerate(old)])) if keepdims else result
 
 
 def cast_to(x: AnyTensor, dtype: Any) -> AnyTensor:
     """``x`` in another dtype."""
-    kind = np.dtype(dtype)
-    if kind not in CODES:
-        known = ", ".join(each.name for each in CODES)
-        raise DTypeError(explain("cast", f"is one of {known}", str(kind)))
-    if kind == x.dtype:
+    number, code = x.id, code_of("cast", dtype)
+    if code == GRAPH.slab.tag(number) >> 16 & 0xFF:
         return x
-    return Tensor(GRAPH.push(Kind.CAST, 0, CODES[kind], x.shape, x.id))
+    return Tensor(GRAPH.push(Kind.CAST, 0, code, GRAPH.shapes[number], number))
 
 
 def to_device(x: AnyTensor, device: str) -> AnyTensor:
@@ -654,8 +731,17 @@ def to_device(x: AnyTensor, device: str) -> AnyTensor:
 
 
 def device(x: AnyTensor) -> str:
-    """The device of a realized tensor."""
-    return device_of(x.array)
+    """The device on which the numbers of ``x`` are, or will be. It computes nothing."""
+    waiting = [x.id]
+    while waiting:
+        number = waiting.pop()
+        if GRAPH.kind(number) == Kind.TO_DEVICE:
+            return cast("str", GRAPH.extras[number])
+        array = GRAPH.arrays.get(number)
+        if array is not None and not callable(array):
+            return device_of(array)
+        waiting += GRAPH.inputs(number)
+    return "cpu"
 
 
 def realize(*tensors: AnyTensor | Iterable[AnyTensor]) -> None:
@@ -663,4 +749,4 @@ def realize(*tensors: AnyTensor | Iterable[AnyTensor]) -> None:
     from typednn.graph.running import run
 
     flat = [each for given in tensors for each in ([given] if isinstance(given, Tensor) else given)]
-    run([cast("AnyTensor", each).id for each in flat])
+    run([each.id for each in flat])

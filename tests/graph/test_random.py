@@ -1,0 +1,79 @@
+"""Random leaves: moments, ranges, the same numbers of the same generator, and no generator but the one that is given."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn import graph as ops
+from typednn.errors import ArgumentError, DTypeError, TypednnError
+from typednn.graph import random
+from typednn.random import PCG32
+
+G = np.random.default_rng
+SIZE = (200, 50)
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "rand": lambda g: ops.rand(g, SIZE),
+    "randn": lambda g: ops.randn(g, SIZE),
+    "uniform": lambda g: ops.uniform(g, -2.0, 4.0, SIZE, np.float64),
+    "randint": lambda g: ops.randint(g, -3, 5, SIZE),
+}
+
+
+def test_every_public_function_has_a_row() -> None:
+    functions = {name for name, each in vars(random).items() if inspect.isfunction(each) and each.__module__ == random.__name__}
+    assert {name for name in functions if not name.startswith("_")} == set(DRAWS) <= set(ops.__all__)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_moments_and_ranges(name: str) -> None:
+    """X-A15: mean and variance of 10,000 draws within five deviations of theirs."""
+    mean, variance, low, high = {
+        "rand": (0.5, 1 / 12, 0, 1),
+        "randn": (0, 1, -9, 9),
+        "uniform": (1, 3, -2, 4),
+        "randint": (0.5, 63 / 12, -3, 4),
+    }[name]
+    x = DRAWS[name](G(1)).numpy()
+    assert x.shape == SIZE
+    assert abs(x.mean() - mean) < 5 * (variance / x.size) ** 0.5
+    assert abs(x.var() / variance - 1) < 0.1
+    assert low <= x.min() < x.max() <= high
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("make", [G, PCG32])
+def test_the_generator_is_all_that_counts(name: str, make: Callable[[int], Any]) -> None:
+    """X-A15: any generator; the same draws from the same seed, others from the next."""
+    first, again, other = (DRAWS[name](make(seed)).numpy() for seed in (7, 7, 8))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).mean() > 0.5
+
+
+def test_dtypes_and_shapes() -> None:
+    """X-A15: float32 and int64 unless another is asked for."""
+    assert ops.rand(G(0), ()).dtype == np.float32
+    assert ops.randn(G(0), [2, 0], np.float16).numpy().shape == (2, 0)
+    assert ops.randint(G(0), 0, 256, (9,), np.uint8).dtype == np.uint8
+    assert set(ops.randint(G(0), 4, 5, (9,)).numpy()) == {4}
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: ops.rand(0, (2,)), ArgumentError, "rand.*uniform.*default_rng|default_rng"),  # type: ignore[arg-type]
+        (lambda: ops.randn(G(0), (-1,)), ArgumentError, "randn.*shape"),
+        (lambda: ops.randn(G(0), (2.5,)), ArgumentError, "randn.*shape"),  # type: ignore[arg-type]
+        (lambda: ops.uniform(G(0), 2.0, 1.0, ()), ArgumentError, "uniform.*low"),
+        (lambda: ops.randint(G(0), 3, 3, ()), ArgumentError, "randint.*low"),
+        (lambda: ops.randint(G(0), 0, 300, (), np.uint8), ArgumentError, "within uint8"),
+        (lambda: ops.randn(G(0), (), np.int32), DTypeError, "draws floats"),
+        (lambda: ops.randint(G(0), 0, 2, (), np.float32), DTypeError, "draws integers"),
+    ],
+)
+def test_refusals_say_what_is_wrong(make: Callable[[], Any], error: type[TypednnError], said: str) -> None:
+    """X-A15: one clear error."""
+    with pytest.raises(error, match=f"(?s){said}"):
+        make()
