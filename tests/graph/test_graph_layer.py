@@ -28,6 +28,7 @@ from typednn import (
     GraphLayer,
     GraphLoss,
     Input,
+    Kept,
     Layer,
     Parameter,
     S,
@@ -37,6 +38,7 @@ from typednn import (
 )
 from typednn.engines import using
 from typednn.errors import ArgumentError, DefinitionError, NotForwarded, ShapeError, StackError, StateError
+from typednn.graph import arange, tril
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Unary
 from typednn.graph.program import without_passes
@@ -430,6 +432,20 @@ def test_derivatives_that_were_only_spread_are_whole_arrays() -> None:
     assert found.flags.writeable
 
 
+def test_a_formula_leaves_nothing_in_its_layer() -> None:
+    class Leaves(GraphLayer[Array2, Array2, InputGrad, S]):
+        _seen: Kept[Any]
+
+        def formula(self, x: Float[Tensor2, "batch features"]) -> Float[Tensor2, "batch features"]:
+            self._seen = self.noted = x
+            return x * 2.0
+
+    layer: Any = Leaves()
+    layer.forward(numbers(2, 3))
+    assert "_seen" not in layer.__typednn_calls__.kept
+    assert not hasattr(layer, "noted")
+
+
 # ------------------------------------------------------------------ when a formula is recorded
 
 
@@ -526,6 +542,23 @@ def test_arrays_of_a_formula_are_remembered_where_nobody_changes_them(counted: t
         assert np.array_equal(layer.forward(x), x * 3)
         assert np.array_equal(layer.backward(x).input, x * 3)
     assert counted.times == 5, "the first with an array that nobody changes, and the second, which has the same one"
+
+
+def test_counting_leaves_are_remembered(counted: type[_Counted]) -> None:
+    """`arange`, of which `tril` is made, gives one array that nobody can change."""
+
+    class Lower(GraphLayer[Array2, Array2, InputGrad, S]):
+        def formula(self, x: Float[Tensor2, "batch features"]) -> Float[Tensor2, "batch features"]:
+            counted.times += 1
+            return tril(x)
+
+    layer: Any = Lower()
+    for seed in range(4):
+        x = numbers(3, 4, seed=seed)
+        assert np.array_equal(layer.forward(x), np.tril(x))
+        assert np.array_equal(layer.backward(x).input, np.tril(x))
+    assert counted.times == 2
+    assert not arange(3).array.flags.writeable
 
 
 def test_recordings_that_are_not_used_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
