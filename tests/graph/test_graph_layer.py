@@ -143,18 +143,25 @@ class RowSoftmax(GraphLayer[Array2, Array2, InputGrad, S]):
         return powers / powers.sum(axis=1, keepdims=True)
 
 
+@dataclass(frozen=True, slots=True)
+class ShiftedGrad(Gradient):
+    input: Float[Array2, "batch features"]
+    weight: Float[Array1, " features"]
+
+
 @final
-class Shifted(GraphLayer[Array2, Array2, InputGrad, S]):
-    """Reads a buffer, which has no derivative."""
+class Shifted(GraphLayer[Array2, Array2, ShiftedGrad, S]):
+    """Reads a buffer, which has no derivative, beside a parameter of the same shape."""
 
     offset: Buffer[Float[Array1, " {self.features}"]]
+    weight: Parameter[Float[Array1, " {self.features}"]]
 
     def __init__(self, features: int) -> None:
         self.features = features
         self.initialise_with(offset="ones")
 
     def formula(self, x: Float[Tensor2, "batch {self.features}"]) -> Float[Tensor2, "batch {self.features}"]:
-        return x * (x - self.offset)
+        return self.weight * x * (x - self.offset)
 
 
 @final
