@@ -19,6 +19,7 @@ from typednn import (
     AnyArray,
     Array1,
     Array2,
+    Array3,
     Buffer,
     Elementwise,
     ElementwiseGrad,
@@ -27,6 +28,7 @@ from typednn import (
     GraphLayer,
     GraphLoss,
     Input,
+    Kept,
     Layer,
     Parameter,
     S,
@@ -36,10 +38,11 @@ from typednn import (
 )
 from typednn.engines import using
 from typednn.errors import ArgumentError, DefinitionError, NotForwarded, ShapeError, StackError, StateError
+from typednn.graph import arange, tril
 from typednn.graph.graph import GRAPH
 from typednn.graph.kinds import Unary
 from typednn.graph.program import without_passes
-from typednn.graph.tensor import AnyTensor, Tensor0, Tensor1, Tensor2, constant, tensor, unary
+from typednn.graph.tensor import AnyTensor, Tensor0, Tensor1, Tensor2, Tensor3, constant, tensor, unary
 from typednn.layers import GELU, Linear, Softmax
 from typednn.losses import MSE
 from typednn.optim import SGD
@@ -117,6 +120,20 @@ class InputGrad(Gradient):
     input: Float[Array2, "batch features"]
 
 
+@dataclass(frozen=True, slots=True)
+class Input3Grad(Gradient):
+    input: Float[Array3, "batch a b"]
+
+
+@final
+class LargestShare(GraphLayer[Array2, Array1, InputGrad, S]):
+    """Backward needs the result as well as a reduction before it."""
+
+    def formula(self, x: Float[Tensor2, "batch features"]) -> Float[Tensor1, " batch"]:
+        powers = exp(x)
+        return (powers / powers.sum(axis=1, keepdims=True)).max(axis=1)
+
+
 @final
 class RowSoftmax(GraphLayer[Array2, Array2, InputGrad, S]):
     """Two reductions, of which forward keeps the results."""
@@ -126,18 +143,25 @@ class RowSoftmax(GraphLayer[Array2, Array2, InputGrad, S]):
         return powers / powers.sum(axis=1, keepdims=True)
 
 
+@dataclass(frozen=True, slots=True)
+class ShiftedGrad(Gradient):
+    input: Float[Array2, "batch features"]
+    weight: Float[Array1, " features"]
+
+
 @final
-class Shifted(GraphLayer[Array2, Array2, InputGrad, S]):
-    """Reads a buffer, which has no derivative."""
+class Shifted(GraphLayer[Array2, Array2, ShiftedGrad, S]):
+    """Reads a buffer, which has no derivative, beside a parameter of the same shape."""
 
     offset: Buffer[Float[Array1, " {self.features}"]]
+    weight: Parameter[Float[Array1, " {self.features}"]]
 
     def __init__(self, features: int) -> None:
         self.features = features
         self.initialise_with(offset="ones")
 
     def formula(self, x: Float[Tensor2, "batch {self.features}"]) -> Float[Tensor2, "batch {self.features}"]:
-        return x * (x - self.offset)
+        return self.weight * x * (x - self.offset)
 
 
 @final
@@ -183,7 +207,7 @@ class Weighted(GraphLoss[Array2, Array1]):
         return (exp(prediction * self.scale).sum(axis=1) * target.cast(prediction.dtype)).sum()
 
 
-LAYERS = [Swish(4), Affine(3, 2), Affine(3, 2, bias=False), RowSoftmax(), Shifted(3), TanhGELU(), Leaky()]
+LAYERS = [Swish(4), Affine(3, 2), Affine(3, 2, bias=False), RowSoftmax(), LargestShare(), Shifted(3), TanhGELU(), Leaky()]
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=repr)
@@ -328,7 +352,7 @@ def test_many_threads_call_one_model_in_eval() -> None:
 
 
 def test_training_leaves_no_nodes_behind() -> None:
-    """X-D11: the graph is as small as before."""
+    """The graph is as small as before."""
     gc.collect()
     before = len(GRAPH)
     layer: Any = Affine(3, 2).init(np.random.default_rng(0))
@@ -365,25 +389,39 @@ def test_in_eval_nothing_is_kept() -> None:
 
 
 def test_derivatives_are_arrays_of_their_own() -> None:
-    """With one row, the derivative by x of x·weight is the weight itself, moved; an optimizer is about to change that."""
+    """The derivatives of x + bias are the one by the result, moved: with one row, even in the same order."""
 
     @dataclass(frozen=True, slots=True)
-    class ScaleGrad(Gradient):
+    class BiasGrad(Gradient):
         input: Float[Array2, "batch features"]
-        weight: Float[Array1, " features"]
+        bias: Float[Array1, " features"]
 
-    class Scale(GraphLayer[Array2, Array2, ScaleGrad, S]):
-        weight: Parameter[Float[Array1, " 3"]]
+    class Bias(GraphLayer[Array2, Array2, BiasGrad, S]):
+        bias: Parameter[Float[Array1, " 3"]]
 
         def formula(self, x: Float[Tensor2, "batch 3"]) -> Float[Tensor2, "batch 3"]:
-            return x * self.weight
+            return x + self.bias
 
-    layer: Any = Scale().init(np.random.default_rng(0))
+    layer: Any = Bias().init(np.random.default_rng(0))
     layer.forward(numbers(1, 3))
-    gradient = layer.backward(np.ones((1, 3), np.float32))
-    layer.weight[...] = 7
-    assert not (gradient.input == 7).any()
-    assert gradient.input.flags.writeable
+    next_grad = np.ones((1, 3), np.float32)
+    gradient = layer.backward(next_grad)
+    next_grad[...] = 7
+    assert (gradient.input == 1).all()
+    assert (gradient.bias == 1).all()
+
+
+def test_results_lie_in_numpys_order() -> None:
+    class Turned(GraphLayer[Array3, Array3, Input3Grad, S]):
+        def formula(self, x: Float[Tensor3, "batch a b"]) -> Float[Tensor3, "batch b a"]:
+            return exp(x).permute(0, 2, 1)
+
+    layer: Any = Turned()
+    x = numbers(2, 3, 4)
+    y = layer.forward(x)
+    np.testing.assert_allclose(y, np.exp(x).transpose(0, 2, 1), rtol=1e-6)
+    assert y.flags.c_contiguous
+    assert layer.backward(y).input.flags.c_contiguous
 
 
 def test_derivatives_that_were_only_spread_are_whole_arrays() -> None:
@@ -399,6 +437,20 @@ def test_derivatives_that_were_only_spread_are_whole_arrays() -> None:
     assert np.array_equal(found, np.repeat(next_grad[:, None], 4, axis=1))
     assert found.flags.c_contiguous
     assert found.flags.writeable
+
+
+def test_a_formula_leaves_nothing_in_its_layer() -> None:
+    class Leaves(GraphLayer[Array2, Array2, InputGrad, S]):
+        _seen: Kept[Any]
+
+        def formula(self, x: Float[Tensor2, "batch features"]) -> Float[Tensor2, "batch features"]:
+            self._seen = self.noted = x
+            return x * 2.0
+
+    layer: Any = Leaves()
+    layer.forward(numbers(2, 3))
+    assert "_seen" not in layer.__typednn_calls__.kept
+    assert not hasattr(layer, "noted")
 
 
 # ------------------------------------------------------------------ when a formula is recorded
@@ -497,6 +549,23 @@ def test_arrays_of_a_formula_are_remembered_where_nobody_changes_them(counted: t
         assert np.array_equal(layer.forward(x), x * 3)
         assert np.array_equal(layer.backward(x).input, x * 3)
     assert counted.times == 5, "the first with an array that nobody changes, and the second, which has the same one"
+
+
+def test_counting_leaves_are_remembered(counted: type[_Counted]) -> None:
+    """`arange`, of which `tril` is made, gives one array that nobody can change."""
+
+    class Lower(GraphLayer[Array2, Array2, InputGrad, S]):
+        def formula(self, x: Float[Tensor2, "batch features"]) -> Float[Tensor2, "batch features"]:
+            counted.times += 1
+            return tril(x)
+
+    layer: Any = Lower()
+    for seed in range(4):
+        x = numbers(3, 4, seed=seed)
+        assert np.array_equal(layer.forward(x), np.tril(x))
+        assert np.array_equal(layer.backward(x).input, np.tril(x))
+    assert counted.times == 2
+    assert not arange(3).array.flags.writeable
 
 
 def test_recordings_that_are_not_used_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

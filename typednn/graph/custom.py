@@ -88,6 +88,8 @@ class Called(NamedTuple):
 def computed(function: Function, shape: Shape, dtype: np.dtype[Any], arrays: Sequence[Any]) -> Any:
     """What the function's ``forward`` gives, which is as its ``result`` said."""
     array = function.forward(*arrays)
+    if isinstance(array, tuple):  # of which a function takes each, see `typednn.graph.whole`
+        return cast("Any", array)
     if isinstance(array, np.generic):
         array = np.asarray(array)
     if not is_array(array) or array.shape != shape or array.dtype != dtype:

@@ -12,5 +12,5 @@ from typednn.graph.tensor import AnyTensor, Tensor2
 class Doubled(GraphElementwise[None]):
     """2 · x."""
 
-    def formula(self, x: Float[Tensor2, "batch time features"]) -> Float[AnyTensor, "batch time features"]:  # shape: Tensor2 promises 2 axes, got 3 axes
+    def formula(self, x: Float[Tensor2, "a b c"]) -> Float[AnyTensor, "a b c"]:  # shape: Tensor2 promises 2 axes, got 3 axes
         return 2.0 * x
