@@ -47,7 +47,7 @@ def draw_arrays(data: st.DataObject, own_values: bool = False) -> tuple[Any, ...
 @both
 @given(data=st.data(), causal=st.booleans(), masked=st.sampled_from([None, 2, 3]))
 def test_every_query_reads_by_its_scores(mode: Any, data: st.DataObject, causal: bool, masked: int | None) -> None:
-    """X-A15, Z-F1, X-D7: heads, causal and masked; a query that attends to nothing gets zeros, and so does its derivative."""
+    """Z-F1, X-D7: heads, causal and masked; a query that attends to nothing gets zeros, and so does its derivative."""
     rng, q, k, v = draw_arrays(data)
     shape = {2: (len(q), k.shape[1]), 3: (len(q), q.shape[1], k.shape[1])}
     mask = None if masked is None else rng.random(shape[masked]) > 0.4

@@ -51,7 +51,7 @@ POINTWISE: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize("name", POINTWISE)
 @given(shape=shapes, reduction=reductions)
 def test_of_each_number(name: str, shape: Any, reduction: Any) -> None:
-    """Z-F1, X-A15: by the formula, differentiable by prediction and target."""
+    """Z-F1: by the formula, differentiable by prediction and target."""
     loss, formula, targets = POINTWISE[name]
     rng = np.random.default_rng(0)
     prediction, target = rng.normal(size=shape) * 2, targets(rng.normal(size=shape))
@@ -88,7 +88,7 @@ def test_l1_and_huber_at_their_corners() -> None:
 
 @given(shape=shapes, data=st.data())
 def test_cosine_similarity(shape: Any, data: st.DataObject) -> None:
-    """X-A15: along any axis."""
+    """Z-F1: along any axis."""
     axis, rng = data.draw(st.integers(-len(shape), len(shape) - 1)), np.random.default_rng(2)
     x, y = rng.normal(size=shape), rng.normal(size=shape)
     expected = (x * y).sum(axis=axis) / np.sqrt((x * x).sum(axis=axis) * (y * y).sum(axis=axis))

@@ -152,7 +152,7 @@ def check(name: str, shared: dict[str, Any], shape: tuple[int, ...], seed: int, 
 @pytest.mark.parametrize("name", RULES)
 @given(shape=st.sampled_from([(1,), (3,), (2, 3), (1, 1), (3, 1, 2)]), shared=st.sampled_from(SHARED), seed=st.integers(0, 99))
 def test_steps_equal_their_formula(name: str, shape: tuple[int, ...], shared: dict[str, Any], seed: int) -> None:
-    """X-A2, X-D9: five steps of every rule, with each meaning of weight decay and with maximize, to 1e-6."""
+    """five steps of every rule, with each meaning of weight decay and with maximize, to 1e-6."""
     check(name, shared, shape, seed)
 
 

@@ -113,7 +113,7 @@ def draw_conv(data: st.DataObject, axes: int) -> tuple[list[Any], dict[str, Any]
 @pytest.mark.parametrize(("axes", "conv"), [(1, conv1d), (2, conv2d)])
 @given(data=st.data())
 def test_convolutions(axes: int, conv: Any, mode: Any, data: st.DataObject) -> None:
-    """Z-F1, X-A15: one and two axes, with and without bias, against the sum over windows; derivatives by x, weight and bias."""
+    """Z-F1: one and two axes, with and without bias, against the sum over windows; derivatives by x, weight and bias."""
     arrays, options = draw_conv(data, axes)
     with mode():
         found = values(lambda *tensors: conv(*tensors, **options), *arrays)
