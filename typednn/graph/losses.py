@@ -96,7 +96,10 @@ def kl_div(prediction: Tensor[Any, Any], target: Any, log_target: bool = False, 
 
 
 def cosine_similarity(x: Tensor[Any, Any], y: Any, axis: int = -1, eps: float = 1e-8) -> AnyTensor:
-    """The cosine of the angle between vectors along ``axis``, of tensors of one shape; lengths below ``eps`` count as it. As a loss, take 1 less this."""
+    """The cosine of the angle between vectors along ``axis``; lengths below ``eps`` count as ``eps``. As a loss, take 1 less this.
+
+    x and y have one shape.
+    """
     number("cosine_similarity", "eps", eps, least=1e-30)
     y = _target("cosine_similarity", x, y)
     squares = [binary(Binary.MAXIMUM, (each * each).sum(axis), eps * eps) for each in (x, y)]
