@@ -62,3 +62,10 @@ def test_one_node_or_the_twelve_kinds() -> None:
 def test_refusals(call: Any, error: Any, mode: Any) -> None:
     with mode(), pytest.raises(error):
         call(tensor(np.ones((3, 2))), tensor(np.array([0, 2])))
+
+
+def test_a_wrong_token_that_is_computed_is_refused_when_it_is_known() -> None:
+    """It is not read from another row."""
+    tokens = tensor(np.array([1, 2])) + 1
+    with pytest.raises(ArgumentError, match="0 to 2"):
+        embed(tensor(np.ones((3, 2))), tokens).numpy()

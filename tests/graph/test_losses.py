@@ -51,13 +51,16 @@ POINTWISE: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize("name", POINTWISE)
 @given(shape=shapes, reduction=reductions)
 def test_of_each_number(name: str, shape: Any, reduction: Any) -> None:
-    """Z-F1, X-A15: by the formula, differentiable by prediction and target."""
+    """Z-F1: by the formula, differentiable by prediction and target."""
     loss, formula, targets = POINTWISE[name]
     rng = np.random.default_rng(0)
     prediction, target = rng.normal(size=shape) * 2, targets(rng.normal(size=shape))
     expected = formula(prediction, target)
     expected = {"mean": np.mean, "sum": np.sum, "none": np.asarray}[reduction](expected)
-    function = lambda p, t: loss(p, t, reduction=reduction)
+
+    def function(p, t):
+        return loss(p, t, reduction=reduction)
+
     np.testing.assert_allclose(values(function, prediction, target), expected, rtol=1e-9, atol=1e-12)
     check_gradients(function, prediction, target)
 
@@ -88,11 +91,14 @@ def test_l1_and_huber_at_their_corners() -> None:
 
 @given(shape=shapes, data=st.data())
 def test_cosine_similarity(shape: Any, data: st.DataObject) -> None:
-    """X-A15: along any axis."""
+    """Z-F1: along any axis."""
     axis, rng = data.draw(st.integers(-len(shape), len(shape) - 1)), np.random.default_rng(2)
     x, y = rng.normal(size=shape), rng.normal(size=shape)
     expected = (x * y).sum(axis=axis) / np.sqrt((x * x).sum(axis=axis) * (y * y).sum(axis=axis))
-    function = lambda x, y: losses.cosine_similarity(x, y, axis)
+
+    def function(x, y):
+        return losses.cosine_similarity(x, y, axis)
+
     np.testing.assert_allclose(values(function, x, y), expected, rtol=1e-9)
     check_gradients(function, x, y, tolerance=1e-5)
     assert np.isfinite(gradients(function, np.zeros(shape), y, next_grad=1.0)[0]).all()
@@ -133,14 +139,20 @@ def test_cross_entropy_of_classes(
         labels[rng.random(leading) < 0.3] = ignore
     weight = rng.uniform(0.5, 2, classes) if weighted else None
     options = {"weight": None if weight is None else tensor(weight), "ignore_index": ignore}
-    function = lambda s, t: softmax_cross_entropy(s, t, label_smoothing=smoothing, reduction=reduction, **options)
+
+    def function(s, t):
+        return softmax_cross_entropy(s, t, label_smoothing=smoothing, reduction=reduction, **options)
+
     with mode():
         expected = cross_entropy(scores, labels, weight, ignore, smoothing, reduction)
         np.testing.assert_allclose(values(function, scores, labels.astype(dtype)), expected, rtol=1e-9, atol=1e-12)
         check_gradients(function, scores, labels.astype(dtype))
         if not smoothing:
             logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
-            of_logarithms = lambda p, t: losses.nll(p, t, reduction=reduction, **options)
+
+            def of_logarithms(p, t):
+                return losses.nll(p, t, reduction=reduction, **options)
+
             np.testing.assert_allclose(values(of_logarithms, logarithms, labels.astype(dtype)), expected, rtol=1e-9, atol=1e-12)
             check_gradients(of_logarithms, logarithms, labels.astype(dtype))
 
@@ -149,7 +161,10 @@ def test_cross_entropy_of_classes(
 def test_all_ignored(mode: Any) -> None:
     """Z-F2: the mean of no labels is 0, and so is its gradient."""
     scores, labels = np.ones((3, 4)), np.full(3, -1)
-    function = lambda s, t: softmax_cross_entropy(s, t, ignore_index=-1)
+
+    def function(s, t):
+        return softmax_cross_entropy(s, t, ignore_index=-1)
+
     with mode():
         assert values(function, scores, labels) == 0
         np.testing.assert_array_equal(gradients(function, scores, labels, next_grad=1.0)[0], np.zeros((3, 4)))
@@ -158,7 +173,10 @@ def test_all_ignored(mode: Any) -> None:
 def test_five_examples_with_an_ignored_label() -> None:
     """Z-F2: by hand, forward and backward: scores of 0 are shares of a half."""
     scores, labels = np.zeros((3, 2)), np.array([0, -1, 1])
-    function = lambda s, t: softmax_cross_entropy(s, t, ignore_index=-1)
+
+    def function(s, t):
+        return softmax_cross_entropy(s, t, ignore_index=-1)
+
     np.testing.assert_allclose(values(function, scores, labels), math.log(2))
     np.testing.assert_allclose(gradients(function, scores, labels, next_grad=1.0)[0], [[-0.25, 0.25], [0, 0], [0.25, -0.25]])
 
@@ -170,7 +188,10 @@ def test_cross_entropy_of_shares(leading: Any, classes: int, smoothing: float, r
     logarithms = scores - np.log(np.exp(scores).sum(axis=-1, keepdims=True))
     expected = -(logarithms * (shares * (1 - smoothing) + smoothing / classes)).sum(axis=-1)
     expected = {"mean": np.mean, "sum": np.sum, "none": np.asarray}[reduction](expected)
-    function = lambda s, t: softmax_cross_entropy(s, t, label_smoothing=smoothing, reduction=reduction)
+
+    def function(s, t):
+        return softmax_cross_entropy(s, t, label_smoothing=smoothing, reduction=reduction)
+
     np.testing.assert_allclose(values(function, scores, shares), expected, rtol=1e-9, atol=1e-12)
     check_gradients(function, scores, shares)
 

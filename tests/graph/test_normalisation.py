@@ -84,7 +84,10 @@ def test_batch_norm(leading: Any, channels: int) -> None:
     check_gradients(lambda *t: batch_norm(*t, eps=1e-2), x, weight, bias)
     mean, variance = rng.normal(size=channels), rng.uniform(0.5, 2, channels)
     expected = (x - mean) / np.sqrt(variance + 2e-5) * weight + bias
-    evaluated = lambda *t: batch_norm(*t[:3], 2e-5, (t[3], t[4]))
+
+    def evaluated(*t):
+        return batch_norm(*t[:3], 2e-5, (t[3], t[4]))
+
     np.testing.assert_allclose(values(evaluated, x, weight, bias, mean, variance), expected, rtol=1e-9, atol=1e-12)
     check_gradients(evaluated, x, weight, bias, mean, variance)
 

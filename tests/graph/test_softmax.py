@@ -24,7 +24,7 @@ def shares(x: Any, axis: int) -> Any:
 
 @given(shape=shapes, axis=st.integers(-3, 2))
 def test_shares_and_their_logarithms(shape: Any, axis: int) -> None:
-    """Z-F1, X-A15: of any axis."""
+    """Z-F1: of any axis."""
     axis = axis % len(shape) - (len(shape) if axis < 0 else 0)
     x = np.random.default_rng(0).normal(size=shape) * 5
     np.testing.assert_allclose(values(lambda x: softmax(x, axis), x), shares(x, axis), rtol=1e-12)
@@ -61,7 +61,7 @@ def test_of_few_operations() -> None:
 
 
 def test_higher_derivatives() -> None:
-    """X-A2: of log Σ exp, whose second derivative is that of the shares."""
+    """of log Σ exp, whose second derivative is that of the shares."""
     x, axis = np.random.default_rng(1).normal(size=4), 0
     given = tensor(x)
     with Tape() as tape:
@@ -75,7 +75,7 @@ def test_higher_derivatives() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    """X-D11: the maximum, which no tape records, goes with the rest."""
+    """the maximum, which no tape records, goes with the rest."""
     x = tensor(np.ones((2, 3)))
     before = len(GRAPH)
     for _ in range(3):

@@ -33,7 +33,10 @@ both = pytest.mark.parametrize("mode", [nullcontext, decomposed], ids=["whole", 
 @st.composite
 def sliding(draw: st.DrawFn, axes: int, dilated: bool = True) -> dict[str, Any]:
     """Options of windows, and an x that one fits into at least: sizes of 1, strides that leave a rest, zeros on one side."""
-    several = lambda low, high: tuple(draw(st.integers(low, high)) for _ in range(axes))
+
+    def several(low, high):
+        return tuple(draw(st.integers(low, high)) for _ in range(axes))
+
     window, stride, dilation = several(1, 3), several(1, 4), several(1, 3) if dilated else (1,) * axes
     padding = tuple((draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in range(axes))
     extents = [step * (size - 1) + 1 for size, step in zip(window, dilation, strict=True)]
@@ -113,7 +116,7 @@ def draw_conv(data: st.DataObject, axes: int) -> tuple[list[Any], dict[str, Any]
 @pytest.mark.parametrize(("axes", "conv"), [(1, conv1d), (2, conv2d)])
 @given(data=st.data())
 def test_convolutions(axes: int, conv: Any, mode: Any, data: st.DataObject) -> None:
-    """Z-F1, X-A15: one and two axes, with and without bias, against the sum over windows; derivatives by x, weight and bias."""
+    """Z-F1: one and two axes, with and without bias, against the sum over windows; derivatives by x, weight and bias."""
     arrays, options = draw_conv(data, axes)
     with mode():
         found = values(lambda *tensors: conv(*tensors, **options), *arrays)

@@ -102,8 +102,9 @@ def derivatives_of(
     called: Called, next_grad: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> tuple[AnyTensor | None, ...]:
     """The derivative by each input, from the function's own ``backward``."""
-    given = called.function.derivatives(next_grad, wanted, *inputs)
-    derivatives = cast("tuple[AnyTensor | None, ...]", tuple(given) if isinstance(given, tuple | list) else (given,))
+    given: Any = called.function.derivatives(next_grad, wanted, *inputs)
+    several: Any = given if isinstance(given, tuple | list) else (given,)
+    derivatives: tuple[AnyTensor | None, ...] = tuple(several)
     shapes = [None if each is None else each.shape for each in derivatives]
     if len(derivatives) != len(inputs) or any(shape not in (None, each.shape) for shape, each in zip(shapes, inputs, strict=True)):
         rule = f"gives a derivative for each input, of shapes {', '.join(str(each.shape) for each in inputs)}"

@@ -30,7 +30,8 @@ def dropout(x: Tensor[Any, Any], p: float, random: AnyTensor | np.random.Generat
     if p == 1.0:
         return zeros_like(x)
     if isinstance(random, np.random.Generator):
-        random = tensor(random.random(x.shape, np.float32))
+        drawn: Any = random.random(x.shape, np.float32)
+        random = tensor(drawn)
     elif not isinstance(random, Tensor):
         got = type(random).__name__
         raise ArgumentError(explain("dropout", "random is a tensor or a numpy.random.Generator", got), "random")

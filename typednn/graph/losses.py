@@ -77,8 +77,9 @@ def bce_with_logits(
     target = _target("bce_with_logits", prediction, target)
     # -log σ(p) = log(1 + exp(-|p|)) + max(-p, 0), and -log(1 - σ(p)) is p more.
     yes = unary(Unary.LOG, unary(Unary.EXP, -abs(prediction)) + 1.0) + binary(Binary.MAXIMUM, -prediction, 0.0)
-    counts = 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
-    return _reduced("bce_with_logits", (1.0 - target) * prediction + yes * counts, reduction)
+    counts: AnyTensor | float = 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
+    losses: AnyTensor = (1.0 - target) * prediction + yes * counts
+    return _reduced("bce_with_logits", losses, reduction)
 
 
 def kl_div(prediction: Tensor[Any, Any], target: Any, log_target: bool = False, reduction: Reduction = "mean") -> AnyTensor:
@@ -95,9 +96,12 @@ def kl_div(prediction: Tensor[Any, Any], target: Any, log_target: bool = False, 
 
 
 def cosine_similarity(x: Tensor[Any, Any], y: Any, axis: int = -1, eps: float = 1e-8) -> AnyTensor:
-    """The cosine of the angle between vectors along ``axis``; lengths below ``eps`` count as ``eps``. As a loss, take 1 less it."""
+    """The cosine of the angle between vectors along ``axis``; lengths below ``eps`` count as ``eps``. As a loss, take 1 less this.
+
+    x and y have one shape.
+    """
     number("cosine_similarity", "eps", eps, least=1e-30)
-    y = as_tensor(y, x)
+    y = _target("cosine_similarity", x, y)
     squares = [binary(Binary.MAXIMUM, (each * each).sum(axis), eps * eps) for each in (x, y)]
     return (x * y).sum(axis) / (unary(Unary.SQRT, squares[0]) * unary(Unary.SQRT, squares[1]))
 

@@ -24,8 +24,10 @@ from typednn.kernels import linear as op
 
 def matmul(x: Any, y: Any) -> AnyTensor:
     """NumPy's ``x @ y``: the last axis of x with the last but one of y; the axes before them broadcast; vectors lose their axis."""
-    x = as_tensor(x, y) if not isinstance(x, Tensor) else x
-    y = as_tensor(y, x) if not isinstance(y, Tensor) else y
+    return _matmul(*(as_tensor(each, other) for each, other in ((x, y), (y, x))))
+
+
+def _matmul(x: AnyTensor, y: AnyTensor) -> AnyTensor:
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
         got = f"{x.shape} and {y.shape}: {GRAPH.expression(x.id)} and {GRAPH.expression(y.id)}"
         raise ShapeError(explain("matmul", "the last size of the first is the last but one of the second", got, "transpose one of them"))
@@ -35,7 +37,8 @@ def matmul(x: Any, y: Any) -> AnyTensor:
     a = reshape(rows, (*rows.shape[:-1], 1, rows.shape[-1]))
     b = reshape(swapped, (*swapped.shape[:-2], 1, *swapped.shape[-2:]))
     found: AnyTensor = reduce(Reduce.SUM, a * b, -1)
-    shape = (*found.shape[:-2], *([] if x.ndim == 1 else [found.shape[-2]]), *([] if y.ndim == 1 else [found.shape[-1]]))
+    sizes: Any = found.shape
+    shape = (*sizes[:-2], *([] if x.ndim == 1 else [sizes[-2]]), *([] if y.ndim == 1 else [sizes[-1]]))
     return reshape(found, shape)
 
 

@@ -128,8 +128,10 @@ class Part(Function):
         raise _refuse_second(self.label.removesuffix(".backward"))
 
 
-def _contiguous(array: Any) -> Any:
-    return array if isinstance(array, tuple) else namespace(array).ascontiguousarray(array).reshape(array.shape)
+def _contiguous(value: Any) -> Any:
+    """An array adjacent in memory; what a whole op keeps, a tuple, as it is."""
+    array: Any = value
+    return array if isinstance(value, tuple) else namespace(array).ascontiguousarray(array).reshape(array.shape)
 
 
 def _refuse_second(name: str) -> ArgumentError:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, cast, final
 
 import numpy as np
 
@@ -55,21 +55,22 @@ class Sliding(NamedTuple):
 
 def _sliding(where: str, axes: int, window: Sizes, stride: Sizes, dilation: Sizes, padding: Padding) -> Sliding:
     def several(name: str, value: Any, least: int = 1) -> Shape:
-        given = [value] * axes if hasattr(value, "__index__") else list(value) if isinstance(value, list | tuple) else [value]
+        given: list[Any] = list(value) if _is_list(value) else [value] * axes
         if len(given) != axes:
             raise ArgumentError(explain(where, f"{name} is one integer, or {axes}", repr(value)), name)
         return tuple(integer(where, name, each, least) for each in given)
 
     pairs: Any = padding
-    if (
-        isinstance(padding, list | tuple)
-        and len(pairs) == axes
-        and all(isinstance(each, list | tuple) and len(each) == 2 for each in pairs)
-    ):
+    zeros: tuple[tuple[int, int], ...]
+    if _is_list(pairs) and len(pairs) == axes and all(_is_list(each) and len(each) == 2 for each in pairs):
         zeros = tuple((integer(where, "padding", before, 0), integer(where, "padding", after, 0)) for before, after in pairs)
     else:
         zeros = tuple((each, each) for each in several("padding", padding, 0))
     return Sliding(several("window", window), several("stride", stride), several("dilation", dilation), zeros)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(cast("object", value), list | tuple)
 
 
 def _check(where: str, x: AnyTensor, axes: int, sliding: Sliding) -> None:
