@@ -337,7 +337,7 @@ class _Builder:
 
     def strict(self, value: Any) -> Any:
         """In the program's order, with NaN and infinities."""
-        return self.hl.strict_float(value) if type_of(value).is_float() else value
+        return self.hl.strict_float(value)
 
     # ------------------------------------------------------------- reductions
 
