@@ -13,7 +13,12 @@ from typednn.graph.debugging import Debug, debug
 from typednn.graph.tensor import tensor
 
 needs_halide = pytest.mark.skipif(not available(), reason="needs Halide")
-SAYS = {Debug.ENGINE: "1 kernels and 0 other steps", Debug.TIMES: "µs kernel", Debug.GROUPS: "flat of 1 axes", Debug.PROGRAM: " = multiply %"}
+SAYS = {
+    Debug.ENGINE: "1 kernels and 0 other steps",
+    Debug.TIMES: "µs kernel",
+    Debug.GROUPS: "flat of 1 axes",
+    Debug.PROGRAM: " = multiply %",
+}
 
 
 def printed(capsys: pytest.CaptureFixture[str], mask: int) -> str:

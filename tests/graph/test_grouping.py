@@ -131,7 +131,7 @@ def test_sizes_and_constants_are_no_part_of_a_kernel() -> None:
         for rows, columns, rate in [(5, 9, 0.3), (7, 9, 0.3), (7, 33, 0.1)]
     }
     assert len(descriptions) == 1
-    ranks = {steps_of((drawn(*shape) * 2.0 + 1.0))[0][0].description for shape in [(60,), (5, 12), (3, 4, 5), (1, 60)]}
+    ranks = {steps_of(drawn(*shape) * 2.0 + 1.0)[0][0].description for shape in [(60,), (5, 12), (3, 4, 5), (1, 60)]}
     assert len(ranks) == 1
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from typednn.engines import available
+from typednn.graph.grouping import Alone
 from typednn.graph.kernels import BINARY as COMPILED_BINARY
 from typednn.graph.kernels import UNARY as COMPILED_UNARY
 from typednn.graph.kinds import COMPARISONS, LOGICAL, Binary, Reduce, Unary
-from typednn.graph.running import Compiled, plan_of
 from typednn.graph.program import traced
-from typednn.graph.grouping import Alone
+from typednn.graph.running import Compiled, plan_of
 from typednn.graph.tensor import AnyTensor, binary, cast_to, realize, reduce, tensor, unary
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Halide")
@@ -127,7 +127,7 @@ def test_a_number_beside_itself() -> None:
     outputs = [x - x, x / x, binary(Binary.EQUAL, x, x), binary(Binary.NOT_EQUAL, x, x), x * 0.0, (x + 1.0) - x, x > x, x >= x]
     realize(*outputs)
     with np.errstate(all="ignore"):
-        wanted = [values - values, values / values, values == values, values != values, values * 0, (values + 1) - values]  # noqa: PLR0124
+        wanted = [values - values, values / values, values == values, values != values, values * 0, (values + 1) - values]
         for output, want in zip(outputs, [*wanted, np.zeros(len(values), bool), ~np.isnan(values)], strict=True):
             np.testing.assert_array_equal(output.numpy(), want)
 

@@ -63,7 +63,7 @@ PROGRAMS: dict[str, tuple[Callable[[AnyTensor, AnyTensor], Any], Callable[[Value
 
 @given(st.sampled_from(sorted(PROGRAMS)), SIZES, SIZES, st.sampled_from([np.float32, np.float64]), st.integers(0, 100))
 def test_programs_equal_numpy(name: str, rows: int, columns: int, dtype: Any, seed: int) -> None:
-    """X-A7: programs of elementwise, movement and reduce operations equal NumPy within rounding, on shapes with sizes of 1 and odd sizes."""
+    """X-A7: programs of elementwise, movement and reduce operations equal NumPy within rounding, also for sizes of 1 and odd sizes."""
     rng = np.random.default_rng(seed)
     x, y = (rng.normal(size=(rows, columns)).astype(dtype) for _ in range(2))
     ours, theirs = PROGRAMS[name]
@@ -198,7 +198,9 @@ def test_other_arrays_and_other_numbers() -> None:
     np.testing.assert_array_equal(mixed.numpy(), half.astype(np.float32) + 1)
 
 
-@pytest.mark.parametrize("shapes", [((5, 6), (6, 7)), ((6,), (6, 7)), ((5, 6), (6,)), ((2, 5, 6), (2, 6, 7)), ((2, 5, 6), (6, 7)), ((1, 6), (6, 1))])
+@pytest.mark.parametrize(
+    "shapes", [((5, 6), (6, 7)), ((6,), (6, 7)), ((5, 6), (6,)), ((2, 5, 6), (2, 6, 7)), ((2, 5, 6), (6, 7)), ((1, 6), (6, 1))]
+)
 def test_products_equal_numpy(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     """X-D7: products of matrices, of vectors, and of stacks of matrices, also of transposed ones."""
     rng = np.random.default_rng(0)

@@ -102,7 +102,7 @@ def plan_of(program: Program, arrays: Sequence[Any]) -> Plan:
 def _planned(program: Program, compiles: bool) -> Plan:
     better = optimised(program)
     sizes = [math.prod(each.shape) for each in better.instructions]
-    if not compiles or not all(0 < size for size in sizes) or any(each.kind == Kind.TO_DEVICE for each in better.instructions):
+    if not compiles or not all(size > 0 for size in sizes) or any(each.kind == Kind.TO_DEVICE for each in better.instructions):
         return lambda arrays: interpret(better, arrays)
     return Compiled(split_reductions(better))
 
@@ -125,9 +125,7 @@ class Compiled:
         ]
         self._kernels: int = 0
         last = _last_reads(program, self.steps)
-        self._calls: list[_Call] = [
-            _Call(self._function(step), tuple(last.get(number, ()))) for number, step in enumerate(self.steps)
-        ]
+        self._calls: list[_Call] = [_Call(self._function(step), tuple(last.get(number, ()))) for number, step in enumerate(self.steps)]
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         values: list[Any] = [None] * len(self.program.instructions)
@@ -181,7 +179,10 @@ def _name(program: Program, step: Step) -> str:
 def _fits(program: Program, group: Group) -> bool:
     """Whether Halide's 32 bits can count the numbers of all arrays."""
     places = [place for place, _ in (*group.inputs, *group.outputs)]
-    return all(math.prod(program.instructions[place].shape) < LIMIT for place in places) and math.prod(group.scalars[: group.description.rank]) < LIMIT
+    return (
+        all(math.prod(program.instructions[place].shape) < LIMIT for place in places)
+        and math.prod(group.scalars[: group.description.rank]) < LIMIT
+    )
 
 
 def _kernel(program: Program, group: Group, made: Any) -> Callable[[list[Any]], None]:
@@ -239,8 +240,8 @@ def _alone(place: int, each: Instruction) -> Callable[[list[Any]], None]:
     inputs = each.inputs
 
     def run(values: list[Any]) -> None:
-        found = compute(each, [values[given] for given in inputs], np)
-        values[place] = np.asarray(found) if isinstance(found, np.generic) else found
+        found: Any = compute(each, [values[given] for given in inputs], np)
+        values[place] = found if type(found) is np.ndarray else np.asarray(found)
 
     return run
 
