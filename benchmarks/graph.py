@@ -225,9 +225,11 @@ def mnist() -> Engines:
     from typednn.graph.kinds import Binary, Unary
     from typednn.graph.tape import Tape
     from typednn.graph.tensor import binary, realize, tensor, unary
-    from typednn.layers import Linear, ReLU, Sequential
+    from typednn import Input
+    from typednn.layers import Linear, ReLU
     from typednn.losses import SoftmaxCrossEntropy
     from typednn.optim import SGD
+    from typednn.random import PCG32
 
     x, w1, b1, w2, b2 = _arrays((128, 784), (784, 128), (128,), (128, 10), (10,))
     w1, w2 = w1 / 28, w2 / 11
@@ -250,15 +252,15 @@ def mnist() -> Engines:
         parameters = updated
         return loss.numpy()
 
-    model: Any = Sequential(Linear(784, 128), ReLU(), Linear(128, 10))
-    for layer, weight, bias in ((model[0], w1, b1), (model[2], w2, b2)):
-        layer.weight, layer.bias = np.ascontiguousarray(weight.T), bias.copy()
+    model: Any = (Input(784) >> Linear(784, 128) >> ReLU() >> Linear(128, 10)).init(PCG32(0))
+    names = list(model.state_dict())
+    ours = [np.ascontiguousarray(w1.T), b1, np.ascontiguousarray(w2.T), b2]
+    model.load_state_dict(dict(zip(names, ours, strict=True)))
     criterion, optimizer = SoftmaxCrossEntropy(), SGD(0.01)
 
     def by_layers() -> Any:
-        loss = criterion.forward(model.forward(x), labels)
-        gradients = model.backward(criterion.backward())
-        optimizer.step(model, gradients)
+        loss, derivative = criterion.loss_and_grad(model.forward(x), labels)
+        model.update(optimizer, model.backward(derivative))
         return loss
 
     return {"graph": by_graph, "layers": by_layers}
@@ -307,7 +309,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             contestants = {**contestants, "copy": copy}
         report(title, alternating(contestants, options.runs), absent, difference)
     steps = mnist()
-    report("MnistNet, a step", alternating(steps, 10 * options.runs), [], {})
+    losses = {name: float(step()) for name, step in steps.items()}
+    wrong += abs(losses["graph"] - losses["layers"]) > 1e-5
+    report(
+        "MnistNet, a step", alternating(steps, 10 * options.runs), [], {name: abs(loss - losses["graph"]) for name, loss in losses.items()}
+    )
     cold, warm = first_steps()
     print(f"first step of a process: cold {cold:.2f} s, warm {warm:.2f} s")
     return int(wrong > 0)

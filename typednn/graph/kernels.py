@@ -221,6 +221,8 @@ class _Builder:
         found: set[int] = set()
         users: list[set[int]] = [set() for _ in nodes]
         parents = [0] * len(nodes)
+        # A maximum and an exponential name their operand several times: it gets a name of its own.
+        often = {node[3] for node in nodes if node[:2] == ("binary", Binary.MAXIMUM) or (node[0] == "unary" and node[1] in _COSTLY)}
         for place, node in enumerate(outputs):
             users[node].add(-1 if rows and self.by_column[node] else -2 - place)
             parents[node] += 1
@@ -236,7 +238,7 @@ class _Builder:
             elif rows and not self.by_column[number]:
                 if parents[number] > 1 or sizes[number] >= 2:
                     found.add(number)
-            elif number in ends or (many and heavy):
+            elif number in ends or (many and heavy) or (number in often and not rows):
                 found.add(number)
             for operand in self.operands[number]:
                 parents[operand] += 1
@@ -450,20 +452,22 @@ class _Builder:
         return results
 
     def _flat(self, func: Any) -> None:
-        hl, axes, guard = self.hl, self.axes, self.hl.TailStrategy.GuardWithIf
+        hl, axes = self.hl, self.axes
+        guard, inwards = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
         total = reduce(lambda x, y: x * y, self.extents)
         last, piece, vector = axes[-1], hl.Var("piece"), hl.Var("vector")
-        several = func.specialize(total >= PARALLEL_FROM_EXP)
+        # Where a vector fits, the last one overlaps the one before.
+        several = func.specialize((total >= PARALLEL_FROM_EXP) & (self.extents[-1] >= self.lanes))
         if len(axes) == 1:
-            several.split(last, piece, last, _PIECE, guard).parallel(piece)
+            several.split(last, piece, last, _PIECE, inwards)
         else:
             outer = axes[0]
             for axis in axes[1:-1]:
                 several.fuse(axis, outer, outer)
-            rows = hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1)
-            several.split(outer, piece, outer, rows, guard).parallel(piece)
-        for stage in (several, func):
-            stage.split(last, vector, last, self.lanes, guard).vectorize(last)
+            several.split(outer, piece, outer, hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1), guard)
+        several.parallel(piece).split(last, vector, last, self.lanes, inwards).vectorize(last)
+        func.specialize(self.extents[-1] >= self.lanes).split(last, vector, last, self.lanes, inwards).vectorize(last)
+        func.split(last, vector, last, self.lanes, guard).vectorize(last)
         for inner in self.funcs.values():
             inner.compute_at(func, vector).vectorize(last, self.lanes, guard)
 
