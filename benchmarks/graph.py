@@ -222,10 +222,10 @@ def apart(contestants: Engines) -> dict[str, float]:
 
 def mnist() -> Engines:
     """A step of MnistNet through the graph, and by explicit layers."""
+    from typednn import Input
     from typednn.graph.kinds import Binary, Unary
     from typednn.graph.tape import Tape
     from typednn.graph.tensor import binary, realize, tensor, unary
-    from typednn import Input
     from typednn.layers import Linear, ReLU
     from typednn.losses import SoftmaxCrossEntropy
     from typednn.optim import SGD

@@ -67,7 +67,7 @@ def near(got: Any, want: Any, digits: float = 1) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("half", [0, 1])
 def test_functions_of_one_number(dtype: Any, half: int) -> None:
-    """X-A14: exp, log, tanh and the others are NumPy's to a few units of the last place, also on special numbers."""
+    """Exp, log, tanh and the others are NumPy's to a few units of the last place, also on special numbers."""
     x = numbers(dtype)
     operations = [each for each in NUMPY if each != Unary.ERF or dtype == np.float32][half::2]
     outputs = [unary(each, tensor(x)) for each in operations]
@@ -84,7 +84,7 @@ def test_functions_of_one_number(dtype: Any, half: int) -> None:
 
 
 def test_the_sign_of_zero_and_erf_in_double_precision() -> None:
-    """X-A14: the negative of 0 is -0; erf in float64 is exact to the last digit."""
+    """The negative of 0 is -0; erf in float64 is exact to the last digit."""
     zero = unary(Unary.NEGATIVE, tensor(np.zeros(3, np.float32)))
     assert np.signbit(zero.numpy()).all()
     x = numbers(np.float64)
@@ -93,7 +93,7 @@ def test_the_sign_of_zero_and_erf_in_double_precision() -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_functions_of_two_numbers(dtype: Any) -> None:
-    """X-A14: comparisons of NaN are false but !=, maximum keeps NaN, arithmetic is exactly NumPy's, powers to the last place."""
+    """Comparisons of NaN are false but !=, maximum keeps NaN, arithmetic is exactly NumPy's, powers to the last place."""
     x, y = (each.reshape(-1).astype(dtype) for each in np.meshgrid(SPECIAL, SPECIAL))
     functions: dict[Binary, Any] = {
         Binary.ADD: np.add,
@@ -121,7 +121,7 @@ def test_functions_of_two_numbers(dtype: Any) -> None:
 
 
 def test_a_number_beside_itself() -> None:
-    """X-A14: x - x, x/x and x == x are NaN and false where x is NaN or infinite."""
+    """X - x, x/x and x == x are NaN and false where x is NaN or infinite."""
     values = np.array(SPECIAL, np.float32)
     x = tensor(values)
     outputs = [x - x, x / x, binary(Binary.EQUAL, x, x), binary(Binary.NOT_EQUAL, x, x), x * 0.0, (x + 1.0) - x, x > x, x >= x]
@@ -133,7 +133,7 @@ def test_a_number_beside_itself() -> None:
 
 
 def test_booleans_masks_and_casts() -> None:
-    """X-A14: logical functions of masks; where the mask is false it is 0, also beside infinity."""
+    """Logical functions of masks; where the mask is false it is 0, also beside infinity."""
     x = np.array(SPECIAL, np.float32)
     a, b = tensor(x) > 0.0, tensor(x) < 2.0
     outputs = [a & b, a | b, binary(Binary.LOGICAL_XOR, a, b), ~a, binary(Binary.MASKED, a, tensor(x)), cast_to(a, np.float32)]
@@ -149,14 +149,14 @@ def test_booleans_masks_and_casts() -> None:
 
 @pytest.mark.parametrize("power", [-2.0, -1.0, -0.5, 0.5, 2.0, 3.0, 4.0, 1.5])
 def test_powers_of_known_exponents(power: float) -> None:
-    """X-A14: a power that is known is products and roots."""
+    """A power that is known is products and roots."""
     x = np.abs(numbers(np.float32)[len(SPECIAL) :]) + np.float32(0.1)
     near(binary(Binary.POWER, tensor(x), power).numpy(), (x.astype(np.float64) ** power).astype(np.float32), 4)
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (4, 64), (2, 200), (1, 1000)])
 def test_reductions_keep_nan(shape: tuple[int, int]) -> None:
-    """X-A14: the largest and smallest number of a row, and its sum and product, wherever in the row NaN is."""
+    """The largest and smallest number of a row, and its sum and product, wherever in the row NaN is."""
     rng = np.random.default_rng(1)
     for place in (0, shape[1] // 2, shape[1] - 1):
         x = rng.uniform(0.9, 1.1, shape).astype(np.float32)

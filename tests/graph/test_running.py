@@ -142,7 +142,7 @@ def test_a_loop_compiles_nothing_after_its_first_step() -> None:
 
 
 def test_nothing_runs_before_realize() -> None:
-    """X-D1: after 100 operations no kernel has run; realize runs them."""
+    """After 100 operations no kernel has run; realize runs them."""
     before = counters()
     x = tensor(np.ones((3, 4), np.float32))
     y = x
@@ -202,7 +202,7 @@ def test_other_arrays_and_other_numbers() -> None:
     "shapes", [((5, 6), (6, 7)), ((6,), (6, 7)), ((5, 6), (6,)), ((2, 5, 6), (2, 6, 7)), ((2, 5, 6), (6, 7)), ((1, 6), (6, 1))]
 )
 def test_products_equal_numpy(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
-    """X-D7: products of matrices, of vectors, and of stacks of matrices, also of transposed ones."""
+    """Products of matrices, of vectors, and of stacks of matrices, also of transposed ones."""
     rng = np.random.default_rng(0)
     a, b = (rng.normal(size=shape) for shape in shapes)
     np.testing.assert_allclose((tensor(a) @ tensor(b)).numpy(), a @ b, rtol=1e-12)

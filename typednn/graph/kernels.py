@@ -142,12 +142,12 @@ _POWERS: Final[dict[float, Callable[[Any, Any], Any]]] = {
 def _maximum(hl: Any, x: Any, y: Any) -> Any:
     """The larger one, NaN where either is: in strict arithmetic NaN differs from itself."""
     x = hl.cast(type_of(x), x)  # a Func at a place would be compared as an object
-    return hl.select((x > y) | (x != x), x, y)
+    return hl.select(x != x, x, hl.select(x > y, x, y))
 
 
 def _minimum(hl: Any, x: Any, y: Any) -> Any:
     x = hl.cast(type_of(x), x)
-    return hl.select((x < y) | (x != x), x, y)
+    return hl.select(x != x, x, hl.select(x < y, x, y))
 
 
 BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
@@ -221,8 +221,6 @@ class _Builder:
         found: set[int] = set()
         users: list[set[int]] = [set() for _ in nodes]
         parents = [0] * len(nodes)
-        # A maximum and an exponential name their operand several times: it gets a name of its own.
-        often = {node[3] for node in nodes if node[:2] == ("binary", Binary.MAXIMUM) or (node[0] == "unary" and node[1] in _COSTLY)}
         for place, node in enumerate(outputs):
             users[node].add(-1 if rows and self.by_column[node] else -2 - place)
             parents[node] += 1
@@ -238,7 +236,7 @@ class _Builder:
             elif rows and not self.by_column[number]:
                 if parents[number] > 1 or sizes[number] >= 2:
                     found.add(number)
-            elif number in ends or (many and heavy) or (number in often and not rows):
+            elif number in ends or (many and heavy):
                 found.add(number)
             for operand in self.operands[number]:
                 parents[operand] += 1
@@ -457,7 +455,8 @@ class _Builder:
         total = reduce(lambda x, y: x * y, self.extents)
         last, piece, vector = axes[-1], hl.Var("piece"), hl.Var("vector")
         # Where a vector fits, the last one overlaps the one before.
-        several = func.specialize((total >= PARALLEL_FROM_EXP) & (self.extents[-1] >= self.lanes))
+        wide = 4 * self.lanes  # several vectors at once hide the time that each operation takes
+        several = func.specialize((total >= PARALLEL_FROM_EXP) & (self.extents[-1] >= wide))
         if len(axes) == 1:
             several.split(last, piece, last, _PIECE, inwards)
         else:
@@ -465,7 +464,7 @@ class _Builder:
             for axis in axes[1:-1]:
                 several.fuse(axis, outer, outer)
             several.split(outer, piece, outer, hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1), guard)
-        several.parallel(piece).split(last, vector, last, self.lanes, inwards).vectorize(last)
+        several.parallel(piece).split(last, vector, last, wide, inwards).vectorize(last)
         func.specialize(self.extents[-1] >= self.lanes).split(last, vector, last, self.lanes, inwards).vectorize(last)
         func.split(last, vector, last, self.lanes, guard).vectorize(last)
         for inner in self.funcs.values():
