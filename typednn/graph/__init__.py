@@ -16,7 +16,9 @@ NumPy doesn't have is named as in PyTorch. ``from typednn.graph import *`` would
 ``round`` and ``sum``.
 """
 
+from typednn.graph.attention import attention, join_heads, split_heads
 from typednn.graph.custom import Function
+from typednn.graph.dropout import dropout
 from typednn.graph.elementwise import (
     abs,
     add,
@@ -96,6 +98,18 @@ from typednn.graph.elementwise import (
     trunc,
     where,
 )
+from typednn.graph.embedding import embed
+from typednn.graph.losses import (
+    bce_with_logits,
+    cosine_similarity,
+    huber,
+    kl_div,
+    l1,
+    mse,
+    nll,
+    smooth_l1,
+    softmax_cross_entropy,
+)
 from typednn.graph.movement import (
     arange,
     concatenate,
@@ -125,7 +139,9 @@ from typednn.graph.movement import (
     triu,
     unsqueeze,
 )
-from typednn.graph.products import matmul
+from typednn.graph.normalisation import batch_norm, group_norm, layer_norm, moments, rms_norm, running_statistics
+from typednn.graph.plot import plot_graph
+from typednn.graph.products import linear, matmul, tensordot
 from typednn.graph.program import without_passes
 from typednn.graph.random import rand, randint, randn, uniform
 from typednn.graph.reductions import (
@@ -146,6 +162,9 @@ from typednn.graph.reductions import (
     sum_to,
     var,
 )
+from typednn.graph.region import region
+from typednn.graph.running import counters
+from typednn.graph.softmax import log_softmax, softmax
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import (
     AnyTensor,
@@ -169,10 +188,21 @@ from typednn.graph.tensor import (
     zeros,
     zeros_like,
 )
+from typednn.graph.whole import Whole, decomposed
+from typednn.graph.windows import (
+    avg_pool,
+    col2im,
+    conv1d,
+    conv2d,
+    conv_transpose1d,
+    conv_transpose2d,
+    im2col,
+    max_pool,
+)
 
 __all__ = [
-    "Function",
     "AnyTensor",
+    "Function",
     "Tape",
     "Tensor",
     "Tensor0",
@@ -180,6 +210,7 @@ __all__ = [
     "Tensor2",
     "Tensor3",
     "Tensor4",
+    "Whole",
     "abs",
     "add",
     "all",
@@ -187,6 +218,10 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "attention",
+    "avg_pool",
+    "batch_norm",
+    "bce_with_logits",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -196,16 +231,26 @@ __all__ = [
     "celu",
     "clamp",
     "clip",
+    "col2im",
     "concatenate",
+    "conv1d",
+    "conv2d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "cos",
     "cosh",
+    "cosine_similarity",
+    "counters",
     "cummax",
     "cumprod",
     "cumsum",
+    "decomposed",
     "deg2rad",
     "diagonal",
     "divide",
+    "dropout",
     "elu",
+    "embed",
     "equal",
     "erf",
     "exp",
@@ -222,21 +267,30 @@ __all__ = [
     "gelu",
     "greater",
     "greater_equal",
+    "group_norm",
     "hardsigmoid",
     "hardswish",
+    "huber",
+    "im2col",
     "isclose",
     "isfinite",
     "isinf",
     "isnan",
+    "join_heads",
+    "kl_div",
+    "l1",
+    "layer_norm",
     "lazily",
     "leaky_relu",
     "left_shift",
     "less",
     "less_equal",
+    "linear",
     "log",
     "log10",
     "log1p",
     "log2",
+    "log_softmax",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -246,15 +300,19 @@ __all__ = [
     "masked_fill",
     "matmul",
     "max",
+    "max_pool",
     "maximum",
     "mean",
     "min",
     "minimum",
     "mish",
     "mod",
+    "moments",
     "moveaxis",
+    "mse",
     "multiply",
     "negative",
+    "nll",
     "not_equal",
     "one_hot",
     "ones",
@@ -262,6 +320,7 @@ __all__ = [
     "pad",
     "pad_with",
     "permute",
+    "plot_graph",
     "power",
     "prod",
     "quick_gelu",
@@ -271,14 +330,17 @@ __all__ = [
     "randn",
     "realize",
     "reciprocal",
+    "region",
     "relu",
     "repeat",
     "reshape",
     "right_shift",
+    "rms_norm",
     "roll",
     "rollaxis",
     "round",
     "rsqrt",
+    "running_statistics",
     "scatter_add",
     "selu",
     "set_item",
@@ -287,9 +349,13 @@ __all__ = [
     "silu",
     "sin",
     "sinh",
+    "smooth_l1",
+    "softmax",
+    "softmax_cross_entropy",
     "softplus",
     "softsign",
     "split",
+    "split_heads",
     "sqrt",
     "square",
     "squeeze",
@@ -305,6 +371,7 @@ __all__ = [
     "tan",
     "tanh",
     "tensor",
+    "tensordot",
     "tile",
     "to_device",
     "transpose",

@@ -37,7 +37,7 @@ class Debug(IntFlag):
 
 def _checked(where: str, value: str | int) -> int:
     most = sum(Debug)
-    if isinstance(value, str) and not value.isdecimal() or not 0 <= int(value) <= most:
+    if (isinstance(value, str) and not value.isdecimal()) or not 0 <= int(value) <= most:
         bits = ", ".join(f"{int(bit)} {bit.name}" for bit in Debug)
         raise ArgumentError(explain(where, f"is a sum of {bits}, from 0 to {most}", repr(value)), "mask")
     return int(value)

@@ -18,8 +18,9 @@ arguments of the kernel, so that other sizes and learning rates compile nothing.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from typednn.graph.graph import Shape, number_of
@@ -29,6 +30,7 @@ from typednn.graph.program import PRODUCT, Instruction, Program
 Node: TypeAlias = tuple[Any, ...]
 Coordinate: TypeAlias = tuple[int, int, int]  # an axis of the space or NO_AXIS, what is added to it, and a bound if it may lie outside
 Coordinates: TypeAlias = tuple[Coordinate, ...]
+Make: TypeAlias = Callable[[list[int]], int]  # a node's number, from those of its operands
 
 NO_AXIS: Final = -1
 UNBOUNDED: Final = -1
@@ -38,7 +40,9 @@ _MOST_INPUTS: Final = 24
 LONG: Final = 1 << 16  # columns from which a row is reduced by several threads, where there are few rows
 _FEW_ROWS: Final = 8
 
-_BINARY: Final = COMPARISONS | LOGICAL | {Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE, Binary.POWER, Binary.MAXIMUM, Binary.MASKED}
+_BINARY: Final = (
+    COMPARISONS | LOGICAL | {Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE, Binary.POWER, Binary.MAXIMUM, Binary.MASKED}
+)
 _VIEWS: Final = frozenset({Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE})
 _SLOW: Final = frozenset({Unary.SIN, Unary.COS})
 
@@ -158,7 +162,7 @@ def _stored_anyway(program: Program) -> frozenset[int]:
         inputs = [program.instructions[given] for given in each.inputs]
         alone = not compilable(each, inputs) or (each.kind == Kind.RESHAPE and not _only_ones(each, inputs[0]))
         if each.kind == Kind.CONST:
-            if DTYPES[each.dtype].kind in "iu" and abs(int(number_of(*each.extra, DTYPES[each.dtype]))) >= 2**31:
+            if DTYPES[each.dtype].kind in "iu" and abs(int(_value(each))) >= 2**31:
                 found.add(place)
         elif alone:
             found.add(place)
@@ -181,11 +185,17 @@ def _is_read(program: Program, stored: frozenset[int], place: int) -> bool:
     if place not in stored or each.kind == Kind.LEAF:
         return place in stored
     if each.kind == Kind.CONST:
-        return DTYPES[each.dtype].kind in "iu" and abs(int(number_of(*each.extra, DTYPES[each.dtype]))) >= 2**31
+        return DTYPES[each.dtype].kind in "iu" and abs(int(_value(each))) >= 2**31
     if each.kind not in _VIEWS:
         return True
     given = program.instructions[each.inputs[0]]
     return not compilable(each, [given]) or (each.kind == Kind.RESHAPE and not _only_ones(each, given))
+
+
+def _value(constant: Instruction) -> Any:
+    """The number of a CONST."""
+    low, high = constant.extra
+    return number_of(low, high, DTYPES[constant.dtype])
 
 
 def _squeezed(shape: Shape) -> Shape:
@@ -397,7 +407,12 @@ class _Rows:
         if reduced:
             fits = at == _identity(each.shape) and axes == list(range(rows)) and (not kept or kept[-1] < reduced[0])
             full = self.shape[rows:] or sizes
-            if not fits or rows > len(self.shape) or full != sizes or (self.columns is not None and (self.rows, self.columns) != (rows, sizes)):
+            if (
+                not fits
+                or rows > len(self.shape)
+                or full != sizes
+                or (self.columns is not None and (self.rows, self.columns) != (rows, sizes))
+            ):
                 # A row of many numbers that one thread would reduce is reduced first.
                 raise _ApartError(place)
             if self.shape[rows:] and math.prod(self.shape[:rows]) < _FEW_ROWS and math.prod(sizes) >= LONG:
@@ -470,7 +485,7 @@ class _Lowered:
             known["at", here, where] = make([known["at", *each] for each in needed])
         return known["at", place, at]
 
-    def _parts(self, place: int, at: Coordinates, is_root: bool) -> tuple[list[tuple[int, Coordinates]], Any]:
+    def _parts(self, place: int, at: Coordinates, is_root: bool) -> tuple[list[tuple[int, Coordinates]], Make]:
         """What a value needs, and the function that makes its node of their nodes."""
         instructions = self.program.instructions
         each = instructions[place]
@@ -508,7 +523,7 @@ class _Lowered:
             while exponent.kind == Kind.EXPAND:
                 exponent = instructions[exponent.inputs[0]]
             if exponent.kind == Kind.CONST:
-                value = float(number_of(*exponent.extra, DTYPES[exponent.dtype]))
+                value = float(_value(exponent))
                 if value in (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0, 4.0):
                     return needed[:1], lambda of: self._add(("power", value, dtype, of[0]))
         return needed, lambda of: self._add(("binary", each.operation, dtype, *of))
@@ -541,8 +556,8 @@ class _Lowered:
         last = [part for part in dict.fromkeys(parts) if sum(parts[group[0]] == part for group in axes) > 1 and part == 1]
         if last:  # columns, or the axes that are reduced, are not one axis: what is reduced has to be stored
             reduced = [place for place in self.visited if self.program.instructions[place].kind == Kind.REDUCE]
-            inputs = [self.program.instructions[place].inputs[0] for place in reduced]
-            raise _ApartError(*inputs) if not self.stored.issuperset(inputs) else _ApartError(alone=reduced)
+            given = [self.program.instructions[place].inputs[0] for place in reduced]
+            raise _ApartError(*given) if not self.stored.issuperset(given) else _ApartError(alone=reduced)
         new_axis = {axis: number for number, group in enumerate(axes) for axis in group}
         extents = [math.prod(draft.space[axis] for axis in group) for group in axes]
         # There is always a row, and always an axis.
@@ -600,7 +615,7 @@ class _Lowered:
             named = [axis for (axis, _, _), _ in read]
             for axis in range(1, len(parts)):
                 if axis in named or axis - 1 in named:
-                    pairs = list(zip(pure, pure[1:], strict=False))
+                    pairs = list(itertools.pairwise(pure))
                     alone = named.count(axis) == named.count(axis - 1) == pairs.count((axis - 1, axis))
                     if not alone:
                         apart.add(axis)
@@ -644,8 +659,8 @@ class _Lowered:
         shapes: list[tuple[int, Shape]] = []
         told: list[tuple[int, str, tuple[str, ...]]] = []
         # Results of all axes before those of rows, as the kernel's Funcs are.
-        order = sorted(zip(self.draft.roots, self.outputs, strict=True), key=lambda pair: -len(_squeezed(self._shape(pair[0]))))
-        for root, node in order:
+        results = sorted(zip(self.draft.roots, self.outputs, strict=True), key=lambda pair: -len(_squeezed(self._shape(pair[0]))))
+        for root, node in results:
             named = {axis for axis, _, _ in self._at(root)}
             own = [*range(added), *[number + added for number, group in enumerate(axes) if group[0] in named]]
             shapes.append((root, tuple(extents[axis] for axis in own)))
@@ -654,8 +669,7 @@ class _Lowered:
 
 
 def _number(each: Instruction) -> Node:
-    dtype = DTYPES[each.dtype]
-    value = number_of(*each.extra, dtype)
+    dtype, value = DTYPES[each.dtype], _value(each)
     if dtype.kind == "b":
         return ("true",) if value else ("false",)
     return "number", dtype.name, value.item()
@@ -712,7 +726,8 @@ def described(group: Group) -> str:
     for number, node in enumerate(how.nodes):
         word = names[node[0]](node[1]).name.lower() if node[0] in names else " ".join(map(str, node[:2]))
         lines.append(f"  ${number} = {word} {' '.join(map(str, node[2:]))}")
-    return "\n".join([*lines, f"  results {' '.join(f'${node} {dtype} {shape}' for (node, dtype, _), (_, shape) in zip(how.outputs, group.outputs, strict=True))}"])
+    results = [f"${node} {dtype} {shape}" for (node, dtype, _), (_, shape) in zip(how.outputs, group.outputs, strict=True)]
+    return "\n".join([*lines, f"  results {' '.join(results)}"])
 
 
 __all__ = ["Alone", "Description", "Group", "PRODUCT", "Step", "compilable", "described", "grouped", "operands", "split_reductions"]

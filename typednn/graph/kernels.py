@@ -142,12 +142,12 @@ _POWERS: Final[dict[float, Callable[[Any, Any], Any]]] = {
 def _maximum(hl: Any, x: Any, y: Any) -> Any:
     """The larger one, NaN where either is: in strict arithmetic NaN differs from itself."""
     x = hl.cast(type_of(x), x)  # a Func at a place would be compared as an object
-    return hl.select((x > y) | (x != x), x, y)
+    return hl.select(x != x, x, hl.select(x > y, x, y))
 
 
 def _minimum(hl: Any, x: Any, y: Any) -> Any:
     x = hl.cast(type_of(x), x)
-    return hl.select((x < y) | (x != x), x, y)
+    return hl.select(x != x, x, hl.select(x < y, x, y))
 
 
 BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
@@ -201,9 +201,8 @@ class _Builder:
         self.operands = [operands(node) for node in how.nodes]
         self.by_column = self._by_column()
         self.funcs: dict[int, Any] = {}
-        self.stages: list[tuple[Any, bool]] = []  # in order, with whether it has columns
-        self.inner: list[Any] = []  # what is computed at a vector of the output
         self.known: dict[tuple[int, int], Any] = {}
+        self.keys: list[Any] = [None]  # expressions for the last axis, by the number that stands for them
         self.stored = self._stored()
 
     def _by_column(self) -> list[bool]:
@@ -337,11 +336,13 @@ class _Builder:
 
     def strict(self, value: Any) -> Any:
         """In the program's order, with NaN and infinities."""
-        return self.hl.strict_float(value) if type_of(value).is_float() else value
+        return self.hl.strict_float(value)
 
     # ------------------------------------------------------------- reductions
 
-    def reduced(self, name: str, operation: int, value: Callable[[Any], Any], start: Any, count: Any, at: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+    def reduced(
+        self, name: str, operation: int, value: Callable[[Any], Any], start: Any, count: Any, at: tuple[Any, ...]
+    ) -> tuple[Any, list[Any]]:
         """The reduction of value(k) for ``count`` numbers k from ``start`` on, and the Funcs that it is made of. ``at``: its other Vars."""
         hl, lanes = self.hl, self.lanes
         wide, lane, count = 4 * lanes, hl.Var("lane"), hl.cast(hl.Int(32), count)
@@ -418,7 +419,6 @@ class _Builder:
 
     def outputs(self) -> list[Any]:
         """The outputs' Funcs, scheduled."""
-        self.keys: list[Any] = [None]
         if self.how.kind == "columns":
             return self._columns()
         hl, how, axes = self.hl, self.how, self.axes
@@ -431,45 +431,44 @@ class _Builder:
                 rows = how.kind == "rows" and not self.by_column[number]
                 func[inwards[1:] if rows else inwards] = self.strict(self._expression(number, axes, 0))
             self.funcs[number] = func
-        wide = [(number, node) for number, (node, _, names) in enumerate(how.outputs) if len(names) == how.rank]
-        narrow = [(number, node) for number, (node, _, names) in enumerate(how.outputs) if len(names) != how.rank]
-        found: dict[int, tuple[Any, int]] = {}
+        wide = [node for node, _, names in how.outputs if len(names) == how.rank]
+        narrow = [node for node, _, names in how.outputs if len(names) != how.rank]
         results: list[Any] = []
         for name, members, at in (("results", wide, inwards), ("of_rows", narrow, inwards[1:])):
             if members:
                 func = hl.Func(name)
-                values = [self.strict(self.at(node, axes, 0)) for _, node in members]
+                values = [self.strict(self.at(node, axes, 0)) for node in members]
                 func[at] = hl.Tuple(values) if len(values) > 1 else values[0]
                 results.append(func)
-        del found
         if how.kind == "flat":
             self._flat(results[0])
         elif how.is_long:
-            for number, func in self.funcs.items():
+            for func in self.funcs.values():
                 func.compute_root()
-                del number
         else:
             self._rows(results, bool(wide))
         return results
 
     def _flat(self, func: Any) -> None:
-        hl, axes, guard = self.hl, self.axes, self.hl.TailStrategy.GuardWithIf
+        hl, axes = self.hl, self.axes
+        guard, inwards = hl.TailStrategy.GuardWithIf, hl.TailStrategy.ShiftInwards
         total = reduce(lambda x, y: x * y, self.extents)
         last, piece, vector = axes[-1], hl.Var("piece"), hl.Var("vector")
-        several = func.specialize(total >= PARALLEL_FROM_EXP)
+        # Where a vector fits, the last one overlaps the one before.
+        wide = 4 * self.lanes  # several vectors at once hide the time that each operation takes
+        several = func.specialize((total >= PARALLEL_FROM_EXP) & (self.extents[-1] >= wide))
         if len(axes) == 1:
-            several.split(last, piece, last, _PIECE, guard).parallel(piece)
+            several.split(last, piece, last, _PIECE, inwards)
         else:
             outer = axes[0]
             for axis in axes[1:-1]:
                 several.fuse(axis, outer, outer)
-            rows = hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1)
-            several.split(outer, piece, outer, rows, guard).parallel(piece)
-        for stage in (several, func):
-            stage.split(last, vector, last, self.lanes, guard).vectorize(last)
-        for number, inner in self.funcs.items():
+            several.split(outer, piece, outer, hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1), guard)
+        several.parallel(piece).split(last, vector, last, wide, inwards).vectorize(last)
+        func.specialize(self.extents[-1] >= self.lanes).split(last, vector, last, self.lanes, inwards).vectorize(last)
+        func.split(last, vector, last, self.lanes, guard).vectorize(last)
+        for inner in self.funcs.values():
             inner.compute_at(func, vector).vectorize(last, self.lanes, guard)
-            del number
 
     def _rows(self, results: list[Any], has_wide: bool) -> None:
         hl, guard = self.hl, self.hl.TailStrategy.GuardWithIf
@@ -478,9 +477,6 @@ class _Builder:
         rows = hl.max(_PIECE // 4 / hl.max(self.extents[-1], 1), 1)
         main = results[0]
         for func in results:
-            outer = axes[0]
-            if func is main or len(results) > 1:
-                del outer
             func.split(row, piece, row, rows, guard).parallel(piece)
             for axis in axes[:-2]:
                 func.parallel(axis)
@@ -497,7 +493,7 @@ class _Builder:
 
     def _columns(self) -> list[Any]:
         hl, how, axes, guard = self.hl, self.how, self.axes, self.hl.TailStrategy.GuardWithIf
-        last, over, leading = axes[-1], axes[-2], tuple(axes[:-2])
+        last, leading = axes[-1], tuple(axes[:-2])
         piece, tile = hl.Var("piece"), hl.Var("tile")
         members = [how.nodes[node] for node, _, _ in how.outputs]
         at = (last, piece, *reversed(leading))
@@ -524,10 +520,7 @@ class _Builder:
         running[at] = together([_start(hl, node[1], self._type(node[2])) for node in members])
         where = (*leading, place, last)
         running[at] = together(
-            [
-                self.strict(_COMBINE[node[1]](hl, of(running, at, number), self.at(node[3], where, 1)))
-                for number, node in enumerate(members)
-            ]
+            [self.strict(_COMBINE[node[1]](hl, of(running, at, number), self.at(node[3], where, 1))) for number, node in enumerate(members)]
         )
         pieces[at] = together([of(running, at, number) for number in range(len(members))])
         width = self.lanes * max(4 // len(members), 1)

@@ -117,7 +117,7 @@ def _engine(arrays: Sequence[Any]) -> str:
 def _planned(program: Program, engine: str, xp: Any) -> Plan:
     better = optimised(program)
     sizes = [math.prod(each.shape) for each in better.instructions]
-    if not engine or not all(0 < size for size in sizes) or any(each.kind == Kind.TO_DEVICE for each in better.instructions):
+    if not engine or not all(size > 0 for size in sizes) or any(each.kind == Kind.TO_DEVICE for each in better.instructions):
         return lambda arrays: interpret(better, arrays)
     return Compiled(split_reductions(better), engine, xp)
 
@@ -267,7 +267,7 @@ def _alone(place: int, each: Instruction, xp: Any) -> Callable[[list[Any]], None
     inputs = each.inputs
 
     def run(values: list[Any]) -> None:
-        found = compute(each, [values[given] for given in inputs], xp)
+        found: Any = compute(each, [values[given] for given in inputs], xp)
         values[place] = np.asarray(found) if isinstance(found, np.generic) else found
 
     return run

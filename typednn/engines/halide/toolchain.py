@@ -136,7 +136,9 @@ def compile_text(plan: Plan, path: Path, target: Target) -> None:
     hl = halide()
     with _halide_errors(plan.name):
         pipeline, arguments = _pipeline(plan, target.cpu)
-        pipeline.compile_to({hl.OutputFileType.stmt: str(path)}, arguments, "kernel", hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime))
+        pipeline.compile_to(
+            {hl.OutputFileType.stmt: str(path)}, arguments, "kernel", hl.Target(target.text).with_feature(hl.TargetFeature.NoRuntime)
+        )
 
 
 def compile_runtime(path: Path, target: Target) -> None:

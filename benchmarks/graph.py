@@ -1,0 +1,351 @@
+"""How fast programs of the graph run, beside PyTorch (eager and compiled) and JAX jit: ``python -m benchmarks.graph``.
+
+Rows: 20 elementwise operations on 10 million numbers, also as a share of what copying allows (two arrays in, one out); softmax and layer
+norm of 4096 rows of 4096 numbers, forward and with the gradient; a step of MnistNet (784-128-10, batch 128, SGD) beside the explicit
+layers'; and the first step of a process, with an empty cache of kernels and with the one that it left.
+
+All engines get the same arrays and two threads. First the results are compared. Then the engines alternate within the process, a run of
+each in turn; a time is the median, a ratio that of medians, and ``least`` compares the fastest runs. Compilers that are not installed, or
+fail, are left out by name. The exit code is 1 if results disagree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+THREADS = 2
+NUMBERS = 10_000_000
+SIDE = 4096
+RUNS = 11
+
+Engines = dict[str, Callable[[], Any]]
+
+
+def elementwise(x: Any, y: Any, maximum: Callable[[Any, Any], Any], exp: Callable[[Any], Any]) -> Any:
+    """20 operations: products, additions, maxima, one negation and one exponential."""
+    z = x
+    for _ in range(6):
+        z = maximum(z * 0.5 + y, x)
+    return exp(-z)
+
+
+def _arrays(*shapes: tuple[int, ...]) -> list[Any]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape, np.float32) for shape in shapes]
+
+
+def _numpy(value: Any) -> list[Any]:
+    values = value if isinstance(value, tuple | list) else (value,)
+    return [np.asarray(each.numpy() if hasattr(each, "numpy") else each) for each in values]
+
+
+def works() -> dict[str, tuple[Any, list[Any]]]:
+    """By name: the functions of each engine's arrays, and the arrays."""
+    rows = (SIDE, SIDE)
+    return {
+        "20 operations": ("elementwise", _arrays((NUMBERS,), (NUMBERS,))),
+        "softmax": ("softmax", _arrays(rows)),
+        "softmax and gradient": ("softmax_gradient", _arrays(rows, rows)),
+        "layer norm": ("layer_norm", _arrays(rows, (SIDE,), (SIDE,))),
+        "layer norm and gradient": ("layer_norm_gradient", _arrays(rows, (SIDE,), (SIDE,), rows)),
+    }
+
+
+def _graph() -> dict[str, Callable[..., Any]]:
+    from typednn.graph.kinds import Binary, Unary
+    from typednn.graph.tape import Tape
+    from typednn.graph.tensor import binary, realize, unary
+
+    def exp(x: Any) -> Any:
+        return unary(Unary.EXP, x)
+
+    def maximum(x: Any, y: Any) -> Any:
+        return binary(Binary.MAXIMUM, x, y)
+
+    def softmax(x: Any) -> Any:
+        e = exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    def layer_norm(x: Any, weight: Any, bias: Any) -> Any:
+        moved = x - x.mean(-1, keepdims=True)
+        variance = (moved * moved).mean(-1, keepdims=True)
+        return moved / unary(Unary.SQRT, variance + 1e-5) * weight + bias
+
+    def with_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any) -> Any:
+            *inputs, next_grad = given
+            with Tape() as tape:
+                y = function(*inputs)
+                found = tape.gradient((y * next_grad).sum(), inputs, zeros=True)
+            realize(y, *found)
+            return y, *found
+
+        return run
+
+    def realized(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: function(*given).realize()
+
+    return {
+        "elementwise": realized(lambda x, y: elementwise(x, y, maximum, exp)),
+        "softmax": realized(softmax),
+        "softmax_gradient": with_gradient(softmax),
+        "layer_norm": realized(layer_norm),
+        "layer_norm_gradient": with_gradient(layer_norm),
+    }
+
+
+def _torch(torch: Any, compiled: bool) -> dict[str, Callable[..., Any]]:
+    functional = torch.nn.functional
+
+    def made(function: Callable[..., Any]) -> Callable[..., Any]:
+        return torch.compile(function) if compiled else function  # type: ignore[no-any-return]
+
+    def with_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+        forward = made(function)
+
+        def run(*given: Any) -> Any:
+            *inputs, next_grad = given
+            leaves = [each.detach().requires_grad_() for each in inputs]
+            y = forward(*leaves)
+            y.backward(next_grad)
+            return y.detach(), *(each.grad for each in leaves)
+
+        return run
+
+    def layer_norm(x: Any, weight: Any, bias: Any) -> Any:
+        return functional.layer_norm(x, (SIDE,), weight, bias)
+
+    def softmax(x: Any) -> Any:
+        return functional.softmax(x, -1)
+
+    return {
+        "elementwise": made(lambda x, y: elementwise(x, y, torch.maximum, torch.exp)),
+        "softmax": made(softmax),
+        "softmax_gradient": with_gradient(softmax),
+        "layer_norm": made(layer_norm),
+        "layer_norm_gradient": with_gradient(layer_norm),
+    }
+
+
+def _jax(jax: Any) -> dict[str, Callable[..., Any]]:
+    xp = jax.numpy
+
+    def softmax(x: Any) -> Any:
+        return jax.nn.softmax(x, -1)
+
+    def layer_norm(x: Any, weight: Any, bias: Any) -> Any:
+        mean = x.mean(-1, keepdims=True)
+        variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+        return (x - mean) / xp.sqrt(variance + 1e-5) * weight + bias
+
+    def with_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any) -> Any:
+            *inputs, next_grad = given
+            y, pullback = jax.vjp(function, *inputs)
+            return y, *pullback(next_grad)
+
+        return run
+
+    def waited(function: Callable[..., Any]) -> Callable[..., Any]:
+        jitted = jax.jit(function)
+        return lambda *given: jax.block_until_ready(jitted(*given))
+
+    return {
+        "elementwise": waited(lambda x, y: elementwise(x, y, xp.maximum, xp.exp)),
+        "softmax": waited(softmax),
+        "softmax_gradient": waited(with_gradient(softmax)),
+        "layer_norm": waited(layer_norm),
+        "layer_norm_gradient": waited(with_gradient(layer_norm)),
+    }
+
+
+def engines(name: str, arrays: Sequence[Any]) -> tuple[Engines, list[str]]:
+    """What runs a work, by engine, and which engines are not there."""
+    from typednn.graph.tensor import tensor
+
+    leaves = [tensor(each) for each in arrays]
+    run = _graph()[name]
+    found: Engines = {"graph": lambda: run(*leaves)}
+    absent: list[str] = []
+    for engine in ("torch", "torch.compile", "jax"):
+        try:
+            library: Any = importlib.import_module(engine.partition(".")[0])
+            if engine == "jax":
+                theirs, given = _jax(library), [library.numpy.asarray(each) for each in arrays]
+            else:
+                library.set_num_threads(THREADS)
+                theirs, given = _torch(library, engine == "torch.compile"), [library.from_numpy(each) for each in arrays]
+            function = theirs[name]
+            function(*given)
+        except Exception as error:  # a peer that is missing or can't compile leaves the others
+            absent.append(f"{engine}: {type(error).__name__}")
+            continue
+        found[engine] = lambda function=function, given=given: function(*given)  # type: ignore[misc]
+    return found, absent
+
+
+def alternating(contestants: Engines, runs: int) -> dict[str, list[float]]:
+    """Seconds of each, in turns."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(runs + 2):
+        for name, function in contestants.items():
+            time.sleep(0.01)  # the threads of the engine before still spin
+            function()
+            begun = time.perf_counter()
+            function()
+            if turn > 1:
+                times[name].append(time.perf_counter() - begun)
+    return times
+
+
+def apart(contestants: Engines) -> dict[str, float]:
+    """How far each peer's results are from the graph's, relative to the largest number."""
+    own = _numpy(contestants["graph"]())
+    found: dict[str, float] = {}
+    for name, function in contestants.items():
+        theirs = _numpy(function())
+        found[name] = max(float(np.abs(x - y).max() / (1e-30 + np.abs(x).max())) for x, y in zip(own, theirs, strict=True))
+    return found
+
+
+def mnist() -> Engines:
+    """A step of MnistNet through the graph, and by explicit layers."""
+    from typednn import Input
+    from typednn.graph.kinds import Binary, Unary
+    from typednn.graph.tape import Tape
+    from typednn.graph.tensor import binary, realize, tensor, unary
+    from typednn.layers import Linear, ReLU
+    from typednn.losses import SoftmaxCrossEntropy
+    from typednn.optim import SGD
+    from typednn.random import PCG32
+
+    x, w1, b1, w2, b2 = _arrays((128, 784), (784, 128), (128,), (128, 10), (10,))
+    w1, w2 = w1 / 28, w2 / 11
+    labels = np.random.default_rng(1).integers(0, 10, 128)
+    hot = np.eye(10, dtype=np.float32)[labels]
+    parameters = [tensor(each) for each in (w1, b1, w2, b2)]
+
+    def by_graph() -> Any:
+        nonlocal parameters
+        images, targets = tensor(x), tensor(hot)
+        with Tape() as tape:
+            w1, b1, w2, b2 = parameters
+            scores = binary(Binary.MAXIMUM, images @ w1 + b1, 0.0) @ w2 + b2
+            moved = scores - scores.max(-1, keepdims=True)
+            logs = unary(Unary.LOG, unary(Unary.EXP, moved).sum(-1, keepdims=True))
+            loss = ((logs - moved) * targets).sum() * (1 / 128)
+            gradients = tape.gradient(loss, parameters, zeros=True)
+            updated = [each - gradient * 0.01 for each, gradient in zip(parameters, gradients, strict=True)]
+        realize(loss, *updated)
+        parameters = updated
+        return loss.numpy()
+
+    model: Any = (Input(784) >> Linear(784, 128) >> ReLU() >> Linear(128, 10)).init(PCG32(0))
+    names = list(model.state_dict())
+    ours = [np.ascontiguousarray(w1.T), b1, np.ascontiguousarray(w2.T), b2]
+    model.load_state_dict(dict(zip(names, ours, strict=True)))
+    criterion, optimizer = SoftmaxCrossEntropy(), SGD(0.01)
+
+    def by_layers() -> Any:
+        loss, derivative = criterion.loss_and_grad(model.forward(x), labels)
+        model.update(optimizer, model.backward(derivative))
+        return loss
+
+    return {"graph": by_graph, "layers": by_layers}
+
+
+FIRST = "import time; t = time.perf_counter(); from benchmarks.graph import mnist; mnist()['graph'](); print(time.perf_counter() - t)"
+
+
+def first_steps() -> tuple[float, float]:
+    """Seconds of the first step of a process, imports included: with an empty cache of kernels, then with the one it left."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "TYPEDNN_CACHE": cache}
+        cold, warm = (
+            float(
+                subprocess.run(
+                    [sys.executable, "-W", "ignore", "-c", FIRST],
+                    env=environment,
+                    cwd=Path(__file__).parent.parent,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                ).stdout
+            )
+            for _ in range(2)
+        )
+    return cold, warm
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """All rows."""
+    import typednn.engines
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.graph", description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    options = parser.parse_args(arguments)
+    typednn.engines.set_threads(THREADS)
+    wrong = 0
+    for title, (name, arrays) in works().items():
+        contestants, absent = engines(name, arrays)
+        difference = apart(contestants)
+        wrong += any(each > 1e-4 for each in difference.values())
+        if name == "elementwise":
+            x, y, out = arrays[0], arrays[1], np.empty_like(arrays[0])
+            halves = [slice(None, NUMBERS // 2), slice(NUMBERS // 2, None)]
+            copy = _copier(x, y, out, halves)
+            contestants = {**contestants, "copy": copy}
+        report(title, alternating(contestants, options.runs), absent, difference)
+    steps = mnist()
+    losses = {name: float(step()) for name, step in steps.items()}
+    wrong += abs(losses["graph"] - losses["layers"]) > 1e-5
+    report(
+        "MnistNet, a step", alternating(steps, 10 * options.runs), [], {name: abs(loss - losses["graph"]) for name, loss in losses.items()}
+    )
+    cold, warm = first_steps()
+    print(f"first step of a process: cold {cold:.2f} s, warm {warm:.2f} s")
+    return int(wrong > 0)
+
+
+def _copier(x: Any, y: Any, out: Any, halves: Sequence[slice]) -> Callable[[], Any]:
+    """As much traffic as two arrays in and one out: 1.5 copies of an array, by two threads."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(THREADS)
+    spare = np.empty_like(x[: len(x) // 2])
+
+    def part(half: slice) -> None:
+        np.copyto(out[half], x[half])
+        size = (half.stop or len(x)) - (half.start or 0)
+        place = 0 if half.start is None else len(spare) // 2
+        np.copyto(spare[place : place + size // 2], y[half][: size // 2])
+
+    return lambda: list(pool.map(part, halves))
+
+
+def report(title: str, times: dict[str, list[float]], absent: Sequence[str], difference: dict[str, float]) -> None:
+    """A row: times, and the graph's against each."""
+    own = times["graph"]
+    cells = [f"graph {1e3 * median(own):.2f} ms"]
+    for name, theirs in times.items():
+        if name != "graph":
+            far = f", apart {difference[name]:.0e}" if name in difference else ""
+            ratio, least = median(own) / median(theirs), min(own) / min(theirs)
+            cells.append(f"{name} {1e3 * median(theirs):.2f} ms (ratio {ratio:.2f}, least {least:.2f}{far})")
+    print(f"{title}: {'; '.join([*cells, *absent])}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""What the bits of TYPEDNN_DEBUG print."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from typednn.engines import available, using
+from typednn.errors import ArgumentError
+from typednn.graph.debugging import Debug, debug
+from typednn.graph.tensor import tensor
+
+needs_halide = pytest.mark.skipif(not available(), reason="needs Halide")
+SAYS = {
+    Debug.ENGINE: "1 kernels and 0 other steps",
+    Debug.TIMES: "µs kernel",
+    Debug.GROUPS: "flat of 1 axes",
+    Debug.PROGRAM: " = multiply %",
+}
+
+
+def printed(capsys: pytest.CaptureFixture[str], mask: int) -> str:
+    capsys.readouterr()
+    with debug(mask):
+        (tensor(np.ones((3, 4), np.float32)) * 3.0 + 1.0).realize()
+    output = capsys.readouterr()
+    assert not output.out
+    return output.err
+
+
+@needs_halide
+@pytest.mark.parametrize("bit", SAYS)
+def test_each_bit_prints_its_part_alone(bit: Debug, capsys: pytest.CaptureFixture[str]) -> None:
+    """X-A6, X-D14: a bit prints the engine, the times, the groups or the lowered program, and nothing of the others."""
+    text = printed(capsys, bit)
+    assert [other for other, word in SAYS.items() if word in text] == [bit]
+
+
+@needs_halide
+def test_sums_combine_and_nothing_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+    """X-A6: sums of bits print all of their parts; without a bit, and after the block, nothing is printed."""
+    text = printed(capsys, Debug.TIMES + Debug.PROGRAM)
+    assert [bit for bit, word in SAYS.items() if word in text] == [Debug.TIMES, Debug.PROGRAM]
+    assert printed(capsys, 0) == ""
+    (tensor(np.ones(3, np.float32)) * 3.0).realize()
+    assert capsys.readouterr().err == ""
+
+
+@needs_halide
+def test_the_statement_of_a_new_program(capsys: pytest.CaptureFixture[str]) -> None:
+    """X-A6: bit 16 prints the loops of the kernels of a program that is planned."""
+    with debug(Debug.KERNELS):
+        (tensor(np.ones((5, 4), np.float32)) * 3.0 + 1.25).realize()
+    text = capsys.readouterr().err
+    assert "statement" in text
+    assert "for (" in text
+
+
+def test_the_interpreter_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    """X-A6: bit 1 says that the interpreter computes, and why."""
+    with using("reference"), debug(Debug.ENGINE):
+        (tensor(np.ones(3, np.float32)) * 3.0).realize()
+    assert "by the interpreter (engine reference)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mask", [-1, 32])
+def test_other_masks_are_refused(mask: int) -> None:
+    """X-A6: a mask that is no sum of bits is an error that names the bits."""
+    with pytest.raises(ArgumentError, match="8 PROGRAM"), debug(mask):
+        pass
+
+
+@pytest.mark.parametrize(("value", "word"), [("8", "= multiply"), ("x", "TYPEDNN_DEBUG")])
+def test_the_variable_of_the_environment(value: str, word: str) -> None:
+    """X-D14: TYPEDNN_DEBUG=8 prints the lowered program of a realize; what is no number is an error that names the variable."""
+    code = "import numpy as np; from typednn.graph.tensor import tensor; (tensor(np.ones(3, np.float32)) * 3.0).realize()"
+    environment = {**os.environ, "TYPEDNN_DEBUG": value, "TYPEDNN_ENGINE": "reference"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert word in done.stderr
+    assert (done.returncode == 0) == (value == "8")

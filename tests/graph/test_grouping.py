@@ -1,0 +1,161 @@
+"""What becomes one kernel: counted on the programs of well-known functions, and on a few that can't be one."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from typednn.graph.grouping import Alone, Group, described, grouped, split_reductions
+from typednn.graph.kinds import Binary, Kind, Unary
+from typednn.graph.program import PRODUCT, Program, optimised, traced
+from typednn.graph.tape import Tape
+from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, pad, tensor, unary
+
+
+def program_of(*outputs: AnyTensor) -> Program:
+    return split_reductions(optimised(traced([each.id for each in outputs])[0]))
+
+
+def steps_of(*outputs: AnyTensor) -> tuple[list[Group], list[int]]:
+    """The kernels, and the kinds of the other steps, views of arrays left out."""
+    program = program_of(*outputs)
+    steps = grouped(program)
+    others = [program.instructions[step.place].kind for step in steps if isinstance(step, Alone)]
+    views = {Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE}
+    return [step for step in steps if isinstance(step, Group)], [kind for kind in others if kind not in views]
+
+
+def drawn(*shape: int, dtype: Any = np.float32) -> AnyTensor:
+    return tensor(np.random.default_rng(len(shape)).normal(size=shape).astype(dtype))
+
+
+def softmax(x: AnyTensor) -> AnyTensor:
+    e = unary(Unary.EXP, x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def layer_norm(x: AnyTensor, weight: AnyTensor, bias: AnyTensor) -> AnyTensor:
+    moved = x - x.mean(-1, keepdims=True)
+    variance = (moved * moved).mean(-1, keepdims=True)
+    return moved / unary(Unary.SQRT, variance + 1e-5) * weight + bias
+
+
+def test_twenty_operations_are_one_kernel() -> None:
+    """X-A7: a chain of 20 elementwise operations is one kernel."""
+    x, y = drawn(6, 7), drawn(7)
+    z = x
+    for _ in range(6):
+        z = binary(Binary.MAXIMUM, z * 0.5 + y, x)
+    z = unary(Unary.EXP, -(z * z))
+    kernels, others = steps_of(z)
+    assert [each.description.kind for each in kernels] == ["flat"]
+    assert not others
+
+
+@pytest.mark.parametrize(("function", "most"), [("softmax", 1), ("layer_norm", 1)])
+def test_forward_of_rows_is_one_kernel(function: str, most: int) -> None:
+    """X-A7: softmax is one kernel, and layer norm too."""
+    x = drawn(2, 5, 9)
+    y = softmax(x) if function == "softmax" else layer_norm(x, drawn(9), drawn(9))
+    kernels, others = steps_of(y)
+    assert len(kernels) == most
+    assert not others
+
+
+def test_forward_and_gradient_of_rows_are_at_most_three_kernels() -> None:
+    """X-A7: softmax and its gradient are one kernel; layer norm and its three gradients are two."""
+    x, next_grad = drawn(5, 9), drawn(5, 9)
+    with Tape() as tape:
+        y = softmax(x)
+        (dx,) = tape.gradient((y * next_grad).sum(), [x], zeros=True)
+    kernels, others = steps_of(y, dx)
+    assert ([each.description.kind for each in kernels], others) == (["rows"], [])
+    weight, bias = drawn(9), drawn(9)
+    with Tape() as tape:
+        y = layer_norm(x, weight, bias)
+        gradients = tape.gradient((y * next_grad).sum(), [x, weight, bias], zeros=True)
+    kernels, others = steps_of(y, *gradients)
+    assert ([each.description.kind for each in kernels], others) == (["rows", "columns"], [])
+
+
+def test_products_are_no_kernels() -> None:
+    """X-A7: a product is recognised, and what follows it is one kernel; no kernel and no array holds the pairs."""
+    x, w, b = drawn(5, 6), drawn(6, 7), drawn(7)
+    y = binary(Binary.MAXIMUM, x @ w + b, 0.0)
+    kernels, others = steps_of(y)
+    assert others == [PRODUCT]
+    assert [each.description.kind for each in kernels] == ["flat"]
+    program = program_of(y)
+    stored = {place for step in grouped(program) for place in ([step.place] if isinstance(step, Alone) else [p for p, _ in step.outputs])}
+    assert max(np.prod(program.instructions[place].shape) for place in stored) == 42
+
+
+def test_movement_is_index_arithmetic() -> None:
+    """X-A7: transposing, slicing, padding and repeating are no kernels of their own, and store nothing."""
+    x, y = drawn(5, 5), drawn(5, 1)
+    z = x.T[1:4] * broadcast_to(y, (5, 5))[:3] + pad(x, [(0, 0), (2, 0)])[2:, 2:]
+    kernels, others = steps_of(z)
+    assert len(kernels) == 1
+    assert not others
+
+
+def test_what_two_need_is_computed_twice_or_stored() -> None:
+    """X-A7: a cheap value that a product and a kernel need is stored once; one that two kernels need is repeated; a reduction is not."""
+    x = drawn(5, 6)
+    cheap = x * 2.0 + 1.0
+    kernels, _ = steps_of(cheap.sum(axis=0), cheap.sum(axis=1))
+    assert sorted(each.description.kind for each in kernels) == ["columns", "rows"]
+    assert all(len(each.outputs) == 1 for each in kernels)
+    mean = x.mean(-1, keepdims=True)
+    kernels, _ = steps_of((x - mean).sum(axis=0), x / mean)
+    assert sum(len(each.outputs) for each in kernels) == 3  # the sum of each row is stored
+    requested = unary(Unary.EXP, x)
+    kernels, _ = steps_of(requested, requested + 1.0)
+    assert [len(each.outputs) for each in kernels] == [2]
+
+
+def test_results_of_one_space_are_one_kernel_unless_something_lies_between() -> None:
+    """X-A7: independent results of one shape are one kernel; what a product of the first gives is in another."""
+    x, y = drawn(4, 4), drawn(4, 4)
+    kernels, _ = steps_of(x + y, x * y)
+    assert len(kernels) == 1
+    first = x + y
+    kernels, _ = steps_of(first, first @ y + x)
+    assert len(kernels) == 2
+
+
+def test_sizes_and_constants_are_no_part_of_a_kernel() -> None:
+    """X-A8: other sizes and other constants are the same kernel, as long as the same axes are of size 1."""
+    descriptions = {
+        steps_of(layer_norm(drawn(rows, columns), drawn(columns), drawn(columns)) * rate)[0][0].description
+        for rows, columns, rate in [(5, 9, 0.3), (7, 9, 0.3), (7, 33, 0.1)]
+    }
+    assert len(descriptions) == 1
+    ranks = {steps_of(drawn(*shape) * 2.0 + 1.0)[0][0].description for shape in [(60,), (5, 12), (3, 4, 5), (1, 60)]}
+    assert len(ranks) == 1
+
+
+def test_reductions_over_separated_axes_are_two() -> None:
+    """A sum over the first and the last axis is one over the last, then one over the first."""
+    program = program_of(drawn(3, 4, 5).sum(axis=(0, 2)))
+    assert [each.extra for each in program.instructions if each.kind == Kind.REDUCE] == [(2,), (0,)]
+    kept = program_of(drawn(3, 4, 5).sum(axis=(1, 2)))
+    assert [each.extra for each in kept.instructions if each.kind == Kind.REDUCE] == [(1, 2)]
+
+
+def test_integers_are_read_and_compared() -> None:
+    """A one-hot row of labels is no array: integers are compared where they are read; sums of integers are left to the interpreter."""
+    labels, classes, x = tensor(np.array([[2], [0]])), tensor(np.arange(3)), drawn(2, 3)
+    hot = cast_to(binary(Binary.EQUAL, labels, classes), np.float32)
+    kernels, others = steps_of((hot * x).sum(-1))
+    assert (len(kernels), others) == (1, [])
+    kernels, others = steps_of(labels + 1)
+    assert (kernels, [kind for kind in others if kind != Kind.CONST]) == ([], [Kind.BINARY])
+
+
+def test_a_kernel_as_text() -> None:
+    """X-A6: the text of a kernel has its kind, its nodes by name, and its results."""
+    (kernel,), _ = steps_of(unary(Unary.EXP, drawn(3, 4)).sum(-1))
+    text = described(kernel)
+    for word in ("rows of 2 axes", "read 0", "exp float32", "sum float32", "results"):
+        assert word in text
