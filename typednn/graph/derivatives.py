@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from typednn.arrays import is_floating
 from typednn.graph.graph import product
 from typednn.graph.kinds import Binary, Kind, Reduce, Unary
 from typednn.graph.movement import concatenate
@@ -165,7 +166,7 @@ def _of_cast(
     y: AnyTensor, operation: int, extra: Any, g: AnyTensor, inputs: tuple[AnyTensor, ...], wanted: tuple[bool, ...]
 ) -> Sequence[AnyTensor | None]:
     dtype = inputs[0].dtype
-    return (cast_to(g, dtype) if dtype.kind == "f" and y.dtype.kind == "f" else None,)
+    return (cast_to(g, dtype) if is_floating(dtype) and is_floating(y.dtype) else None,)
 
 
 DERIVATIVES: Final[dict[Kind, Derivative]] = {

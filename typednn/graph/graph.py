@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.engines.locks import Lock
 from typednn.errors import StateError, explain
 from typednn.graph.kinds import CODES, DTYPES, Kind
@@ -40,7 +41,7 @@ class Node(NamedTuple):
 def bits_of(value: Any, dtype: np.dtype[Any]) -> tuple[int, int]:
     """A number of ``dtype`` as two words."""
     number = dtype.type(value).item()
-    if dtype.kind != "f" and number != value:
+    if not is_floating(dtype) and number != value:
         raise ValueError(value)
     low, high = struct.unpack("<II", struct.pack(_BITS[dtype.kind], number))
     return low, high
@@ -257,7 +258,7 @@ class Graph:
             return f"{name} {shape}"
         node = self.node(number)
         if node.kind == Kind.CONST:
-            return f"{node.extra:g}" if node.dtype.kind == "f" else str(node.extra)
+            return f"{node.extra:g}" if is_floating(node.dtype) else str(node.extra)
         if node.kind == Kind.LEAF or depth == 0:
             return f"{'array' if node.kind == Kind.LEAF else '…'} {shape}"
         of = ", ".join(self.expression(each, depth - 1) for each in node.inputs)

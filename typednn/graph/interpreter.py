@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from typednn.arrays import namespace
+from typednn.arrays import is_floating, namespace
 from typednn.backends import to_device, to_numpy
 from typednn.graph.custom import computed
 from typednn.graph.graph import number_of
@@ -62,7 +62,7 @@ BINARY: Final[dict[int, Callable[[Any, Any, Any], Any]]] = {
     Binary.ADD: lambda xp, x, y: x + y,
     Binary.SUBTRACT: lambda xp, x, y: x - y,
     Binary.MULTIPLY: lambda xp, x, y: x * y,
-    Binary.DIVIDE: lambda xp, x, y: x / y if x.dtype.kind == "f" else x // y,
+    Binary.DIVIDE: lambda xp, x, y: x / y if is_floating(x.dtype) else x // y,
     Binary.POWER: lambda xp, x, y: _whole_power(xp, x, y) if x.dtype.kind == "i" else x**y,
     Binary.MODULO: lambda xp, x, y: x % y,
     Binary.LESS: lambda xp, x, y: x < y,

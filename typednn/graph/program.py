@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.graph.graph import GRAPH, Shape, bits_of, number_of
 from typednn.graph.kinds import DTYPES, Binary, Kind, Reduce
@@ -143,7 +144,7 @@ def products(program: Program) -> Program:
     """SUM of MULTIPLY of inputs of which one at least is expanded along an axis that the sum keeps, and neither along one that it sums."""
 
     def change(each: Instruction, new: list[Instruction]) -> Instruction | int:
-        if each.kind != Kind.REDUCE or each.operation != Reduce.SUM or DTYPES[each.dtype].kind != "f":
+        if each.kind != Kind.REDUCE or each.operation != Reduce.SUM or not is_floating(DTYPES[each.dtype]):
             return each
         multiply = new[each.inputs[0]]
         if multiply.kind != Kind.BINARY or multiply.operation != Binary.MULTIPLY:

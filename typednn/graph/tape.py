@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, final, overload
 
+from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, explain
 from typednn.graph.custom import Called, derivatives_of
 from typednn.graph.derivatives import DERIVATIVES
@@ -99,7 +100,7 @@ def _gradient(is_open: bool, target: AnyTensor, sources: Any, zeros: bool) -> An
     for role, each in (("target", target), *(("sources", each) for each in named.values())):
         if not isinstance(each, Tensor):
             raise ArgumentError(explain("Tape.gradient", "differentiates tensors by tensors", type(each).__name__), role)
-    if target.dtype.kind != "f":
+    if not is_floating(target.dtype):
         got = f"{target.dtype}: {GRAPH.expression(target.id)}"
         raise ArgumentError(explain("Tape.gradient", "differentiates a tensor of floats", got, "cast it"), "target")
     gradients = _backward(target, {each.id for each in named.values()})

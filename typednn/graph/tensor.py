@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, cast,
 import numpy as np
 from typing_extensions import TypeVar
 
-from typednn.arrays import described, device_of, is_array
+from typednn.arrays import described, device_of, is_array, is_floating
 from typednn.errors import ArgumentError, DTypeError, ShapeError, StateError, explain
 from typednn.graph.graph import GRAPH, Shape, bits_of, product, refuse_released
 from typednn.graph.kinds import BITWISE, CODES, COMPARISONS, DTYPES, LOGICAL, Binary, Kind, Reduce, Unary
@@ -532,11 +532,11 @@ def unary(operation: Unary, x: AnyTensor) -> AnyTensor:
     number = x.id
     code = GRAPH.slab.tag(number) >> 16 & 0xFF
     dtype = GRAPH.dtype(number)
-    if operation in _ROUNDING and dtype.kind != "f":
+    if operation in _ROUNDING and not is_floating(dtype):
         return x  # an integer is rounded already
-    if operation in _FLOATS_ONLY and dtype.kind != "f":
+    if operation in _FLOATS_ONLY and not is_floating(dtype):
         raise _wrong_dtype(operation.name.lower(), "floats", x, "cast it to a float dtype")
-    if operation == Unary.BITWISE_NOT and dtype.kind == "f":
+    if operation == Unary.BITWISE_NOT and is_floating(dtype):
         raise _wrong_dtype("bitwise_not", "integers or booleans", x)
     if operation == Unary.NEGATIVE and dtype.kind == "b":
         raise _wrong_dtype("negative", "numbers", x, "use ~ for the opposite of a boolean")
@@ -566,7 +566,7 @@ def as_tensor(value: Any, beside: AnyTensor, shape: Shape = ()) -> AnyTensor:
         return value
     if isinstance(value, bool | int | float):
         dtype = beside.dtype
-        if type(value) is float and dtype.kind != "f":
+        if type(value) is float and not is_floating(dtype):
             raise DTypeError(explain("a number beside a tensor", f"fits {dtype}", repr(value), "cast the tensor to a float dtype"))
         return constant(value, dtype, shape)
     if is_array(value):
@@ -605,7 +605,7 @@ def binary(operation: Binary, x: Any, y: Any) -> AnyTensor:
         raise _wrong_dtype(operation.name.lower(), "numbers", x)
     elif code != 0 and operation in LOGICAL:
         raise _wrong_dtype(operation.name.lower(), "booleans", x, "compare it, as in x != 0")
-    elif operation in BITWISE and graph.dtype(a).kind == "f":
+    elif operation in BITWISE and is_floating(graph.dtype(a)):
         raise _wrong_dtype(operation.name.lower(), "integers", x, "cast it to an integer dtype")
     return Tensor(graph.push(Kind.BINARY, operation, code, shape, a, b))
 
