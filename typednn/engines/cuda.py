@@ -17,9 +17,10 @@ How to write ``kernels/<op>/cuda.py``. The file holds the source text of its ker
 
 and the op names it as an engine: ``Engine("cuda", cuda.forward, "x", on=on_gpu)``.
 
-- ``REAL`` is the type of the first array, where that is of floats: one text serves float32 and float64. Further constants are given as keywords and compiled in: for
-  what has few values in a model (a window's size, its stride), not for what changes with the data.
-- A Python int arrives as ``int``, a float as ``REAL``, NumPy's numbers as what they are. Sizes of arrays stay below 2³¹; ``sizes`` has to check products of them.
+- ``REAL`` is the type of the first array, where that is of floats: one text serves float32 and float64. Further constants are given as
+  keywords and compiled in: for what has few values in a model (a window's size, its stride), not for what changes with the data.
+- A Python int arrives as ``int``, a float as ``REAL``, NumPy's numbers as what they are. Sizes of arrays stay below 2³¹; ``sizes`` has to
+  check products of them.
 - Each thread writes numbers of its own, in an order that the text fixes. No atomics: results have the same bits every time.
 - A kernel doesn't check shapes: the engine's ``sizes`` does. What it refuses goes to the reference, which raises the error.
 

@@ -208,9 +208,9 @@ class _Builder:
     def _by_column(self) -> list[bool]:
         """Of each node, whether it changes along the last axis."""
         found: list[bool] = []
-        for node, operands in zip(self.how.nodes, self.operands, strict=True):
+        for node, given in zip(self.how.nodes, self.operands, strict=True):
             own = [each[0] for each in node[2]] if node[0] == "read" else [each[0] for each in node[1]] if node[0] == "inside" else []
-            found.append(node[0] != "reduce" and (self.how.rank - 1 in own or any(found[each] for each in operands)))
+            found.append(node[0] != "reduce" and (self.how.rank - 1 in own or any(found[each] for each in given)))
         return found
 
     def _stored(self) -> set[int]:
@@ -250,12 +250,12 @@ class _Builder:
         """Of each node the operations of its expression, what it shares counted each time; and where expressions end that are too large."""
         found: list[int] = []
         ends: set[int] = set()
-        for number, operands in enumerate(self.operands):
-            size = self._weight(number) + sum(found[each] for each in operands)
+        for number, given in enumerate(self.operands):
+            size = self._weight(number) + sum(found[each] for each in given)
             if size > _LARGEST:
                 # A longer one would begin anew here.
-                ends |= {each for each in operands if found[each] > 1}
-                size = self._weight(number) + sum(min(found[each], 1) for each in operands)
+                ends |= {each for each in given if found[each] > 1}
+                size = self._weight(number) + sum(min(found[each], 1) for each in given)
             found.append(size)
         return found, ends
 
@@ -286,23 +286,23 @@ class _Builder:
             return hl.cast(self._type(node[1]), self.scalars[node[2]])
         if kind in ("true", "false"):
             return hl.cast(hl.Bool(), int(kind == "true"))
-        operands = [self.at(each, where, key) for each in self.operands[number]]
+        values = [self.at(each, where, key) for each in self.operands[number]]
         if kind == "inside":
             tests = [self._test(each, where) for each in node[1]]
-            return hl.select(reduce(lambda x, y: x & y, tests), operands[0], hl.cast(self._type(node[2]), 0))
+            return hl.select(reduce(lambda x, y: x & y, tests), values[0], hl.cast(self._type(node[2]), 0))
         if kind == "unary":
-            return UNARY[node[1]](hl, operands[0])
+            return UNARY[node[1]](hl, values[0])
         if kind == "power":
-            return _POWERS[node[1]](hl, operands[0])
+            return _POWERS[node[1]](hl, values[0])
         if kind == "cast":
             if node[1] == "bool":
-                return operands[0] != hl.cast(type_of(operands[0]), 0) if type_of(operands[0]).bits() > 1 else operands[0]
-            return hl.cast(self._type(node[1]), operands[0])
+                return values[0] != hl.cast(type_of(values[0]), 0) if type_of(values[0]).bits() > 1 else values[0]
+            return hl.cast(self._type(node[1]), values[0])
         if node[1] == Binary.MASKED:
-            return hl.select(operands[0], operands[1], hl.cast(self._type(node[2]), 0))
+            return hl.select(values[0], values[1], hl.cast(self._type(node[2]), 0))
         if node[3] == node[4] and node[1] in COMPARISONS:
-            return self._alike(node[1], operands[0])
-        return BINARY[node[1]](hl, *operands)
+            return self._alike(node[1], values[0])
+        return BINARY[node[1]](hl, *values)
 
     def _alike(self, operation: int, x: Any) -> Any:
         """A number compared with itself, which Halide would take for the same even if it is NaN."""
