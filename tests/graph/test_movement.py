@@ -235,6 +235,20 @@ def test_slices_of_long_axes(size: int, rows: int, step: int) -> None:
     np.testing.assert_array_equal(tensor(x)[:, ::step].numpy(), x[:, ::step])
 
 
+def test_shapes_may_be_lists() -> None:
+    """X-A15: a list of sizes is the shape that a tuple is."""
+    y = tensor(np.ones((2, 3)))
+    for found in (
+        ops.reshape(y, [3, 2]),
+        ops.permute(y, [1, 0]),
+        ops.reshape(y, [3, -1]),
+        ops.broadcast_to(ops.reshape(y, [1, 6]), [4, 6]),
+    ):
+        assert isinstance(found.shape, tuple)
+        assert found.numpy().shape == found.shape
+    assert ops.reshape(y, [2, 3]) is y
+
+
 def test_empty_axes_move() -> None:
     """X-A15: sizes of 0."""
     x = np.ones((0, 3), np.float32)
