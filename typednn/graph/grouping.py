@@ -588,8 +588,8 @@ class _Lowered:
 
         def translated(node: Node) -> Node:
             if node[0] == "read":
-                coordinates: Coordinates = node[2]
-                return "read", node[1], tuple(new for given in coordinates if (new := coordinate(given)) is not None)
+                found: list[Coordinate | None] = [coordinate(given) for given in node[2]]
+                return "read", node[1], tuple(each for each in found if each is not None)
             if node[0] == "inside":
                 return "inside", tuple(coordinate(given) for given in node[1]), *node[2:]
             if node[0] == "number":
