@@ -110,7 +110,7 @@ def _torch(torch: Any, compiled: bool) -> dict[str, Callable[..., Any]]:
     functional = torch.nn.functional
 
     def made(function: Callable[..., Any]) -> Callable[..., Any]:
-        return torch.compile(function) if compiled else function  # type: ignore[no-any-return]
+        return torch.compile(function) if compiled else function
 
     def with_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
         forward = made(function)

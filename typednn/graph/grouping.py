@@ -112,7 +112,8 @@ def split_reductions(program: Program) -> Program:
     for each in program.instructions:
         each = each._replace(inputs=tuple(places[given] for given in each.inputs))
         while each.kind == Kind.REDUCE:
-            shape, axes = new[each.inputs[0]].shape, each.extra
+            shape = new[each.inputs[0]].shape
+            axes: Shape = each.extra
             last = [axes[-1]]
             while last[0] > 0 and (last[0] - 1 in axes or shape[last[0] - 1] == 1):
                 last.insert(0, last[0] - 1)
@@ -587,7 +588,8 @@ class _Lowered:
 
         def translated(node: Node) -> Node:
             if node[0] == "read":
-                return "read", node[1], tuple(new for given in node[2] if (new := coordinate(given)) is not None)
+                found: list[Coordinate | None] = [coordinate(given) for given in node[2]]
+                return "read", node[1], tuple(each for each in found if each is not None)
             if node[0] == "inside":
                 return "inside", tuple(coordinate(given) for given in node[1]), *node[2:]
             if node[0] == "number":
