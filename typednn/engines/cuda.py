@@ -103,7 +103,7 @@ class CudaKernel:
 def _kernel_number(argument: Any, real: np.dtype[Any]) -> Any:
     """A Python number in the type that the kernel reads; CuPy would pass 64 bits. NumPy's have one already."""
     if isinstance(argument, np.generic):
-        return argument
+        return cast("Any", argument)
     if isinstance(argument, int):
         return np.int32(argument)
     return real.type(argument) if isinstance(argument, float) else argument

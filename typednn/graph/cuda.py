@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from typednn.engines.cuda import CudaKernel
-from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, operands
+from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, Node, operands
 from typednn.graph.kinds import Binary, Reduce, Unary
 
 _TYPES: Final = {"float32": "float", "float64": "double", "bool": "bool", "int32": "int", "int64": "long long"}
@@ -42,6 +42,8 @@ _UNARY: Final = {
     Unary.ABS: "fabs({0})",
     Unary.TANH: "tanh({0})",
     Unary.ERF: "erf({0})",
+    Unary.LOG1P: "log1p({0})",
+    Unary.EXPM1: "expm1({0})",
 }
 
 # A comparison with NaN is false: the larger of a number and NaN is NaN, as NumPy's is.
@@ -253,9 +255,9 @@ def _place(coordinate: tuple[int, int, int]) -> str:
     return f"a{axis}" if offset == NO_AXIS else f"(a{axis} + s{offset})"
 
 
-def _index(how: Description, node: Any) -> str:
+def _index(how: Description, node: Node) -> str:
     """Where an array is read: what may lie outside is moved to its edge."""
-    names = how.arrays[node[1]][1]
+    names: Sequence[str] = how.arrays[node[1]][1]
     places = [_place(each) if each[2] == UNBOUNDED else f"clamped({_place(each)}, s{each[2]})" for each in node[2]]
     return _linear(places, [f"s{name.removeprefix('axis')}" if name.startswith("axis") else name for name in names])
 

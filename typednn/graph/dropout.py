@@ -8,7 +8,7 @@ Source: Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Network
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,8 +30,7 @@ def dropout(x: Tensor[Any, Any], p: float, random: AnyTensor | np.random.Generat
     if p == 1.0:
         return zeros_like(x)
     if isinstance(random, np.random.Generator):
-        drawn: Any = random.random(x.shape, np.float32)
-        random = tensor(drawn)
+        random = tensor(cast("Any", random).random(x.shape, np.float32))
     elif not isinstance(random, Tensor):
         got = type(random).__name__
         raise ArgumentError(explain("dropout", "random is a tensor or a numpy.random.Generator", got), "random")

@@ -27,7 +27,9 @@ _ROWS: Final = 128  # rows of a piece, where the sum is over rows
 _BLOCK: Final = 1 << 13  # numbers of a piece of a long row
 _LARGE: Final = 16  # operations that are not repeated
 _LARGEST: Final = 64  # operations of one expression: the compiler's time grows faster than they do
-_COSTLY: Final = frozenset({Unary.EXP, Unary.EXP2, Unary.LOG, Unary.LOG2, Unary.SIN, Unary.COS, Unary.TANH, Unary.ERF})
+_COSTLY: Final = frozenset(
+    {Unary.EXP, Unary.EXP2, Unary.LOG, Unary.LOG2, Unary.SIN, Unary.COS, Unary.TANH, Unary.ERF, Unary.LOG1P, Unary.EXPM1}
+)
 
 
 @specialised("graph")
@@ -103,6 +105,18 @@ def _erf(hl: Any, x: Any) -> Any:
     return hl.select(nan.is_nan(hl, x), x, hl.select(size < constant(hl, x, 0.5), near, hl.select(x < 0, -far, far)))
 
 
+def _log1p(hl: Any, x: Any) -> Any:
+    """log(1 + x): the error of 1 + x is in the quotient too, and cancels out."""
+    above = hl.strict_float(x + constant(hl, x, 1))
+    quotient = _log(hl, above) * x / hl.strict_float(above - constant(hl, x, 1))
+    return hl.select(nan.is_nan(hl, x) | (above == 1) | (x == _infinite(hl, x)), x, quotient)
+
+
+def _expm1(hl: Any, x: Any) -> Any:
+    """eˣ - 1 = tanh(x/2)·(eˣ + 1), which loses no digits near 0."""
+    return tanh.formulas[0].on_numbers(hl, x * constant(hl, x, 0.5)) * (nan.exp(hl, x) + constant(hl, x, 1))
+
+
 UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
     Unary.NEGATIVE: _negative,
     Unary.BITWISE_NOT: lambda hl, x: ~x,
@@ -119,6 +133,8 @@ UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
     Unary.ABS: lambda hl, x: hl.abs(x),
     Unary.TANH: lambda hl, x: tanh.formulas[0].on_numbers(hl, x),
     Unary.ERF: _erf,
+    Unary.LOG1P: _log1p,
+    Unary.EXPM1: _expm1,
 }
 
 

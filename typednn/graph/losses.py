@@ -103,7 +103,8 @@ def cosine_similarity(x: Tensor[Any, Any], y: Any, axis: int = -1, eps: float = 
     number("cosine_similarity", "eps", eps, least=1e-30)
     y = _target("cosine_similarity", x, y)
     squares = [binary(Binary.MAXIMUM, (each * each).sum(axis), eps * eps) for each in (x, y)]
-    return (x * y).sum(axis) / (unary(Unary.SQRT, squares[0]) * unary(Unary.SQRT, squares[1]))
+    cosine: AnyTensor = (x * y).sum(axis) / (unary(Unary.SQRT, squares[0]) * unary(Unary.SQRT, squares[1]))
+    return cosine
 
 
 def nll(

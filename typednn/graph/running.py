@@ -12,7 +12,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def plan_of(program: Program, arrays: Sequence[Any]) -> Plan:
 
 def _engine(arrays: Sequence[Any]) -> str:
     """Who computes: "halide" for NumPy's arrays, "cuda" for a GPU's, "" where the interpreter does."""
-    kinds = {type(array) for array in arrays}
+    kinds: set[Any] = {type(array) for array in arrays}
     if chosen_engine() != "fast" or len(kinds) > 1:
         return ""
     if kinds <= {np.ndarray}:
@@ -268,7 +268,7 @@ def _alone(place: int, each: Instruction, xp: Any) -> Callable[[list[Any]], None
 
     def run(values: list[Any]) -> None:
         found: Any = compute(each, [values[given] for given in inputs], xp)
-        values[place] = np.asarray(found) if isinstance(found, np.generic) else found
+        values[place] = np.asarray(cast("Any", found)) if isinstance(found, np.generic) else found
 
     return run
 
