@@ -55,6 +55,8 @@ class Row:
             else:
                 for kink in (*self.kinks, *(range(-9, 10) if self.whole else ())):
                     x = np.where(np.abs(x - kink) < 0.05, kink + 0.1, x)
+                if self.inputs > 1:  # numbers of two inputs are not nearly equal: where one overtakes the other may be a kink
+                    x = np.round(x, 2) + 0.003 * place
             arrays.append(np.asarray(x).astype(kind))
         return arrays
 

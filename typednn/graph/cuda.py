@@ -257,7 +257,8 @@ def _place(coordinate: tuple[int, int, int]) -> str:
 
 def _index(how: Description, node: Node) -> str:
     """Where an array is read: what may lie outside is moved to its edge."""
-    names: Sequence[str] = how.arrays[node[1]][1]
+    array: int = node[1]
+    names = how.arrays[array][1]
     places = [_place(each) if each[2] == UNBOUNDED else f"clamped({_place(each)}, s{each[2]})" for each in node[2]]
     return _linear(places, [f"s{name.removeprefix('axis')}" if name.startswith("axis") else name for name in names])
 

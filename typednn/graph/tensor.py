@@ -423,7 +423,9 @@ else:  # as `typednn.arrays` does it: annotations are held to the rank, ``Float[
         def __instancecheck__(cls, candidate):
             return isinstance(candidate, Tensor) and candidate.ndim == cls.rank
 
-    Tensor0, Tensor1, Tensor2, Tensor3, Tensor4 = (_OfRank(f"Tensor{rank}", (), {"rank": rank}) for rank in range(5))
+    Tensor0, Tensor1, Tensor2, Tensor3, Tensor4 = (
+        _OfRank(f"Tensor{rank}", (), {"rank": rank, "__doc__": f"A tensor of rank {rank}."}) for rank in range(5)
+    )
 Operand: TypeAlias = "AnyTensor | np.ndarray[Any, Any] | Number"
 
 
