@@ -1,4 +1,4 @@
-"""embed and one_hot, against NumPy; gradients by central differences."""
+"""embed, against NumPy; gradients by central differences."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.graph.differences import check_gradients, kinds_of, values
 from typednn.errors import ArgumentError, DTypeError, ShapeError
-from typednn.graph.embedding import embed, one_hot
+from typednn.graph.embedding import embed
 from typednn.graph.kinds import Kind
 from typednn.graph.tensor import tensor
 from typednn.graph.whole import decomposed
@@ -31,15 +31,6 @@ def test_rows_for_tokens(mode: Any, shape: Any, vocab: int, features: int, dtype
         check_gradients(embed, weight, tokens)
 
 
-@given(shape=shapes, classes=st.integers(1, 5))
-def test_one_hot(shape: Any, classes: int) -> None:
-    """Z-T5: 1 at each label; a row of zeros for one that is no class."""
-    labels = np.asarray(np.random.default_rng(1).integers(-1, classes + 1, shape))
-    found = values(lambda t: one_hot(t, classes, np.float64), labels)
-    np.testing.assert_array_equal(found, labels[..., None] == np.arange(classes))
-    assert found.dtype == np.float64
-
-
 def test_one_node_or_the_twelve_kinds() -> None:
     """X-D7: gathering rows is a comparison and a product where it is decomposed."""
     weight, tokens = tensor(np.ones((3, 2))), tensor(np.array([[0, 2]]))
@@ -55,7 +46,6 @@ def test_one_node_or_the_twelve_kinds() -> None:
         (lambda w, t: embed(w[0], t), ShapeError),
         (lambda w, t: embed(w, tensor(np.array([3]))), ArgumentError),
         (lambda w, t: embed(w, tensor(np.array([-1]))), ArgumentError),
-        (lambda w, t: one_hot(t > 0, 3), DTypeError),
     ],
 )
 @both

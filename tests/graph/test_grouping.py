@@ -159,3 +159,18 @@ def test_a_kernel_as_text() -> None:
     text = described(kernel)
     for word in ("rows of 2 axes", "read 0", "exp float32", "sum float32", "results"):
         assert word in text
+
+
+def test_groups_that_need_each_other_stay_apart() -> None:
+    """X-A7: a then b, and c then d; a and d could be one kernel, b and c another one, but each would need the other's results."""
+    x, y = drawn(3, 4), drawn(3, 5)
+    a, c = unary(Unary.EXP, x), unary(Unary.EXP, y)
+    b, d = (a @ drawn(4, 5)) * 2.0, (c @ drawn(5, 4)) * 2.0
+    kernels, others = steps_of(a, b, c, d)
+    assert others == [PRODUCT, PRODUCT]
+    done = set[int]()
+    for step in grouped(program_of(a, b, c, d)):
+        if isinstance(step, Group):
+            done |= {place for place, _ in step.outputs}
+    assert len(done) == 4
+    assert len(kernels) > 2

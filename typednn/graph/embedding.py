@@ -1,9 +1,9 @@
-"""embed and one_hot: from integers to vectors.
+"""embed: from integers to vectors.
 
-one_hot(tokens)[…, v] = 1 where tokens[…] is v, else 0       embed(weight, tokens)[…] = weight[tokens[…]]
+embed(weight, tokens)[…] = weight[tokens[…]]
 
 `embed` of floats is one node, the op `typednn.kernels.embedding`, unless `typednn.graph.whole.decomposed` asks for the twelve kinds: then
-it is the product of `one_hot` and the matrix. An integer that is none of the rows is refused where it is known, which on a device would
+it is the product of `typednn.graph.one_hot` and the matrix. An integer that is none of the rows is refused where it is known, which on a device would
 make each step wait.
 """
 
@@ -19,16 +19,11 @@ from typednn.contracts.ranges import first_outside, within
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape
 from typednn.graph.kinds import Binary
-from typednn.graph.movement import arange
+from typednn.graph.movement import arange, one_hot
 from typednn.graph.products import tensordot
 from typednn.graph.tensor import AnyTensor, binary, reshape
 from typednn.graph.whole import Whole, takes_whole
 from typednn.kernels import embedding as op
-
-
-def one_hot(tokens: AnyTensor, classes: int, dtype: Any = np.float32) -> AnyTensor:
-    """(…, classes) of ``dtype``: 1 at each token, else 0. A token that is no class has a row of zeros."""
-    return at_label(tokens, classes).cast(dtype)
 
 
 def at_label(labels: AnyTensor, classes: int) -> AnyTensor:

@@ -21,6 +21,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from typednn.graph.graph import Shape, number_of
@@ -240,7 +242,8 @@ class _Grouping:
             own.group()
             for number in reversed(range(len(merged))):
                 both = self._together(merged[number][0], draft)
-                if both is not None:
+                others = [each.roots for place, (each, _) in enumerate(merged) if place != number]
+                if both is not None and self._have_an_order([both.roots, *others]):
                     try:
                         lowered = _Lowered(self.program, self.stored, both)
                         lowered.group()
@@ -303,6 +306,18 @@ class _Grouping:
         if len(roots) > _MOST_OUTPUTS or self._lies_between(roots):
             return None
         return _Draft(better.kind, better.space, better.rows, better.reduced, roots)
+
+    def _have_an_order(self, groups: list[list[int]]) -> bool:
+        """Whether no group needs another one that needs it."""
+        masks = [sum(1 << root for root in roots) for roots in groups]
+        above = [reduce(or_, (self.bits[root] for root in roots)) for roots in groups]
+        left = list(range(len(groups)))
+        while left:
+            waiting = [one for one in left if any(above[one] & masks[other] for other in left if other != one)]
+            if len(waiting) == len(left):
+                return False
+            left = waiting
+        return True
 
     def _lies_between(self, roots: list[int]) -> bool:
         mask, above = 0, 0
