@@ -4,6 +4,7 @@ import sys
 
 import benchmarks.checks
 import benchmarks.gpt2
+import benchmarks.graph
 import benchmarks.kernels
 import benchmarks.layers
 import benchmarks.lenet5
@@ -11,7 +12,15 @@ import benchmarks.shakespeare
 
 ALL = {
     each.__name__.rpartition(".")[2]: each
-    for each in (benchmarks.checks, benchmarks.lenet5, benchmarks.kernels, benchmarks.layers, benchmarks.gpt2, benchmarks.shakespeare)
+    for each in (
+        benchmarks.checks,
+        benchmarks.lenet5,
+        benchmarks.kernels,
+        benchmarks.layers,
+        benchmarks.graph,
+        benchmarks.gpt2,
+        benchmarks.shakespeare,
+    )
 }
 
 if __name__ == "__main__":

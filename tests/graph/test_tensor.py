@@ -1,6 +1,7 @@
 """Tensors: NumPy's operators, shapes and dtypes; what is refused, with the expression that led there."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
+from safetensors.numpy import load_file, save_file
 
 from typednn.errors import ArgumentError, DTypeError, ShapeError, TypednnError
 from typednn.graph.custom import Function
@@ -278,8 +280,19 @@ def test_a_number_beside_a_tensor_is_one_node() -> None:
     assert y.numpy().tolist() == [[2, 2, 2], [2, 2, 2]]
 
 
+def test_a_file_is_read_when_its_array_is_needed(tmp_path: Path) -> None:
+    """X-A11: the file is not even there when the node is made."""
+    path = tmp_path / "weights.safetensors"
+    w = lazily(lambda: load_file(path)["w"], (2, 3), np.float32, name="w")
+    y = (w * 2.0).sum(axis=0)
+    save_file({"w": np.ones((2, 3), np.float32)}, path)
+    assert y.numpy().tolist() == [4, 4, 4]
+    path.unlink()
+    assert w.numpy().tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
 def test_lazy_leaves_read_when_they_are_needed() -> None:
-    """Once; and what is read is what was said."""
+    """X-A11: once; and what is read is what was said."""
     reads: list[int] = []
 
     def read() -> Any:
@@ -326,6 +339,7 @@ def test_realize_computes_what_is_shared_once() -> None:
 
 
 def test_devices_are_known_without_computing() -> None:
+    """X-A11"""
     x = tensor(np.ones(3))
     y = to_device(1.0 + x, "cpu") * 2.0
     assert device(y) == "cpu"

@@ -18,6 +18,7 @@ NumPy doesn't have is named as in PyTorch. ``from typednn.graph import *`` would
 
 from typednn.graph.attention import attention, join_heads, split_heads
 from typednn.graph.custom import Function
+from typednn.graph.debugging import Debug, debug
 from typednn.graph.dropout import dropout
 from typednn.graph.elementwise import (
     abs,
@@ -163,7 +164,7 @@ from typednn.graph.reductions import (
     var,
 )
 from typednn.graph.region import region
-from typednn.graph.running import counters
+from typednn.graph.running import Counters, counters
 from typednn.graph.softmax import log_softmax, softmax
 from typednn.graph.tape import Tape
 from typednn.graph.tensor import (
@@ -202,6 +203,8 @@ from typednn.graph.windows import (
 
 __all__ = [
     "AnyTensor",
+    "Counters",
+    "Debug",
     "Function",
     "Tape",
     "Tensor",
@@ -244,6 +247,7 @@ __all__ = [
     "cummax",
     "cumprod",
     "cumsum",
+    "debug",
     "decomposed",
     "deg2rad",
     "diagonal",

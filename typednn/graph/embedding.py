@@ -3,8 +3,8 @@
 embed(weight, tokens)[…] = weight[tokens[…]]
 
 `embed` of floats is one node, the op `typednn.kernels.embedding`, unless `typednn.graph.whole.decomposed` asks for the twelve kinds: then
-it is the product of `typednn.graph.one_hot` and the matrix. An integer that is none of the rows is refused where it is known, which on a device would
-make each step wait.
+it is the product of `typednn.graph.one_hot` and the matrix. An integer that is none of the rows is refused where it is known, which on a
+device would make each step wait.
 """
 
 from __future__ import annotations

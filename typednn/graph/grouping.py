@@ -21,10 +21,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
-from operator import or_
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from typednn.arrays import is_floating
 from typednn.graph.graph import Shape, number_of
 from typednn.graph.kinds import COMPARISONS, DTYPES, LOGICAL, Binary, Kind, Reduce, Unary
 from typednn.graph.program import PRODUCT, Instruction, Program
@@ -134,11 +133,11 @@ def split_reductions(program: Program) -> Program:
 def compilable(each: Instruction, inputs: Sequence[Instruction]) -> bool:
     """Whether a kernel can compute ``each``. Integers are only read, compared and cast to floats."""
     dtype, given = DTYPES[each.dtype], [DTYPES[other.dtype] for other in inputs]
-    if not all(other.kind == "b" or (other.kind in "fi" and other.itemsize >= 4) for other in (dtype, *given)):
+    if not all(other.kind == "b" or ((is_floating(other) or other.kind == "i") and other.itemsize >= 4) for other in (dtype, *given)):
         return False
     if each.kind in (Kind.EXPAND, Kind.PERMUTE, Kind.RESHAPE, Kind.PAD):
         return True
-    is_float = dtype.kind == "f"
+    is_float = is_floating(dtype)
     if not is_float and dtype.kind != "b":
         return False
     floats = all(other.kind != "i" for other in given)
@@ -310,7 +309,11 @@ class _Grouping:
     def _have_an_order(self, groups: list[list[int]]) -> bool:
         """Whether no group needs another one that needs it."""
         masks = [sum(1 << root for root in roots) for roots in groups]
-        above = [reduce(or_, (self.bits[root] for root in roots)) for roots in groups]
+        above: list[int] = []
+        for roots in groups:
+            above.append(0)
+            for root in roots:
+                above[-1] |= self.bits[root]
         left = list(range(len(groups)))
         while left:
             waiting = [one for one in left if any(above[one] & masks[other] for other in left if other != one)]

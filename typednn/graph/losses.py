@@ -27,6 +27,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 
 from typednn.arguments import choice, number
+from typednn.arrays import is_floating
 from typednn.errors import ShapeError, explain
 from typednn.graph.embedding import at_label, check_integers, refuse_outside
 from typednn.graph.graph import GRAPH, Shape
@@ -137,7 +138,7 @@ def softmax_cross_entropy(
     number(where, "label_smoothing", label_smoothing, least=0.0, below=1.0)
     choice(where, "reduction", reduction, REDUCTIONS)
     target = as_tensor(target, prediction)
-    if target.dtype.kind == "f":
+    if is_floating(target.dtype):
         return _of_shares(where, log_softmax(prediction), _target(where, prediction, target), weight, label_smoothing, reduction)
     target = _labels(where, prediction, target, weight, ignore_index)
     if not takes_whole(prediction) or weight is not None or reduction == "none":

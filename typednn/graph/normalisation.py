@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from typednn.arguments import divisor, number
+from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape, product
 from typednn.graph.kinds import Unary
@@ -56,7 +57,7 @@ def _affine(where: str, y: AnyTensor, weight: AnyTensor | None, bias: AnyTensor 
 
 def _checked(where: str, x: AnyTensor, least: int, eps: float) -> None:
     number(where, "eps", eps, least=0.0)
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         raise DTypeError(explain(where, "takes floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it"))
     if x.ndim < least or not x.size:
         raise ShapeError(explain(where, f"x has {least} axes at least, and numbers", f"{x.shape}: {GRAPH.expression(x.id)}"))

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
-from typednn.arrays import namespace
+from typednn.arrays import is_floating, namespace
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.custom import Function
 from typednn.graph.graph import GRAPH, Shape
@@ -40,7 +40,7 @@ def decomposed() -> Generator[None]:
 
 def takes_whole(*inputs: AnyTensor) -> bool:
     """Whether these are computed by a whole op: floats, outside of `decomposed`."""
-    return not _decomposed.get() and inputs[0].dtype.kind == "f"
+    return not _decomposed.get() and is_floating(inputs[0].dtype)
 
 
 class Whole(Function):
@@ -59,7 +59,7 @@ class Whole(Function):
     @final
     def of(self, *inputs: AnyTensor) -> AnyTensor:
         """A node for the result."""
-        if len({each.dtype for each in inputs if each.dtype.kind == "f"}) > 1:
+        if len({each.dtype for each in inputs if is_floating(each.dtype)}) > 1:
             got = ", ".join(f"{each.dtype}: {GRAPH.expression(each.id)}" for each in inputs)
             raise DTypeError(explain(self.name, "takes tensors of one dtype", got, "cast one of them"))
         together = self(*inputs)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias, cast, final
 import numpy as np
 
 from typednn.arguments import integer
+from typednn.arrays import is_floating
 from typednn.errors import ArgumentError, DTypeError, ShapeError, explain
 from typednn.graph.graph import GRAPH, Shape, product
 from typednn.graph.kinds import Binary, Reduce
@@ -366,7 +367,7 @@ def _check_pool(where: str, x: AnyTensor, sliding: Sliding) -> None:
     if any(max(zeros) > extent // 2 for zeros, extent in zip(sliding.padding, sliding.extents, strict=True)):
         rule = f"padding is at most half the window, {sliding.extents}, or a window would lie in the border alone"
         raise ArgumentError(explain(where, rule, str(sliding.padding)), "padding")
-    if x.dtype.kind != "f":
+    if not is_floating(x.dtype):
         raise DTypeError(explain(where, "pools floats", f"{x.dtype}: {GRAPH.expression(x.id)}", "cast it"))
 
 
