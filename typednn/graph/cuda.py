@@ -89,8 +89,8 @@ class CudaGroup:
     """The kernel of a description: called with its arrays, its scalars and its results, as the one of Halide is."""
 
     def __init__(self, how: Description) -> None:
-        self.how = how
-        self.kernel = CudaKernel(f"graph_{how.kind}", source(how))
+        self.how: Description = how
+        self.kernel: CudaKernel = CudaKernel(f"graph_{how.kind}", source(how))
 
     def call(self, *arguments: Any) -> None:
         """Write the results, which are the last of ``arguments``."""
