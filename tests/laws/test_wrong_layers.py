@@ -11,6 +11,7 @@ from jaxtyping import Float
 from typednn import Array1, Array2, Gradient, Kept, Layer, Loss, Module, Parameter, S, testing
 from typednn.config.registry import LAYERS
 from typednn.errors import ArgumentError, MissingExtra
+from typednn.graph import AnyTensor
 from typednn.layers import RNN, Linear
 from typednn.optim import SGD
 from typednn.testing import LAYER_LAWS, LOSS_LAWS, OPTIMIZER_LAWS, LawBroken, check_layer, check_loss, check_optimizer
@@ -222,6 +223,7 @@ WRONG: list[tuple[Module, str, str]] = [
     (MovesInEval(3), "eval", "forward in eval changes no parameter and no buffer, got another bias"),
     (SkipsAnUpdate(3), "update", "update steps weight, bias, got weight"),
     (UpdatesBackwards(3), "update", "update steps weight, bias, got bias, weight"),
+    (OffByAThousandth(3), "formula", "the derivative by 'bias' is the formula's, to 1e-06, got a difference of"),
     (UpdatesTwice(3), "update", "update steps weight, bias, got weight, bias, bias"),
     (SwapsDerivatives(3), "update", "'weight' is stepped with its own derivative, got another array"),
     (EscapesTheChecks(3), "refusals", "update: a gradient of wrong rank is refused, got no error"),
@@ -235,11 +237,30 @@ WRONG: list[tuple[Module, str, str]] = [
 def test_a_wrong_layer_breaks_the_law(layer: Module, law: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LAYERS, "LosesAnArgument", LosesAnArgument)
     with pytest.raises(LawBroken, match=rf"{type(layer).__name__}\(.*law '{law}'.*{re.escape(message)}"):
-        check_layer(layer, (5, 3), laws=[law])
+        check_layer(layer, (5, 3), laws=[law], formula=scaled)
+
+
+def scaled(x: AnyTensor, weight: AnyTensor, bias: AnyTensor) -> AnyTensor:
+    """What Scale computes."""
+    return x * weight + bias
+
+
+def test_formulas_that_are_not_the_layers() -> None:
+    """The formula is what may be wrong, too; and the law needs one."""
+    for formula, message in [
+        (lambda x, weight, bias: x * weight, "the output is the formula's, to 1e-06, got a difference of"),
+        (lambda x, weight, bias: x * weight + bias * 1.001, "the output is the formula's"),
+        (lambda x, weight, bias: (x * weight).sum(), r"a tensor of the output's shape (5, 3), got ()"),
+        (lambda x, weight, bias: 3.0, r"a tensor of the output's shape (5, 3), got float"),
+    ]:
+        with pytest.raises(LawBroken, match=re.escape(message)):
+            check_layer(Scale(3), (5, 3), laws=["formula"], formula=formula)
+    with pytest.raises(ArgumentError, match="the law 'formula' needs a formula, got none; pass formula="):
+        check_layer(Scale(3), (5, 3), laws=["formula"])
 
 
 def test_the_right_layer_keeps_them_all() -> None:
-    check_layer(Scale(3), examples=3)
+    check_layer(Scale(3), examples=3, formula=scaled)
     check_layer(lambda: Scale(3), (5, 3))
 
 

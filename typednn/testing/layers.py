@@ -16,12 +16,15 @@ from typednn.contracts.checks import Mode, array_hints, checking, contract_of
 from typednn.engines import using
 from typednn.errors import ArgumentError, NotForwarded, NotInitialised, ShapeError, explain
 from typednn.gradient_check import gradcheck
+from typednn.graph import Tape, Tensor, realize, tensor
 from typednn.layer import FirstChain, FirstLayer, Input, MultiInput, Sequential
 from typednn.module.module import Module
 from typednn.shapes import Flow, parse
 from typednn.testing import refusals
 from typednn.testing.drawing import Shapes, for_drawn
 from typednn.testing.subject import Subject, broken, check_laws, chosen_laws, copied, locked, raises, same, unwritten
+
+FORMULA_TOLERANCE: Final = 1e-6
 
 
 def derivatives(subject: Subject) -> None:
@@ -34,6 +37,34 @@ def derivatives(subject: Subject) -> None:
     expected, compared = {*names, *layer.named_parameters()}, {quantity.name for quantity in report.quantities}
     if expected != compared:
         raise broken(f"there are derivatives by {sorted(expected)}", str(sorted(compared)))
+
+
+def by_formula(subject: Subject) -> None:
+    """Where there is a formula: the output, and the derivatives by every float input and every parameter, are the graph's, to 1e-6."""
+    if subject.formula is None:
+        return
+    layer, inputs = subject.ready(np.float64), subject.arrays(np.float64)
+    learnt = {name.replace(".", "_"): tensor(to_numpy(array).copy()) for name, array in layer.named_parameters().items()}
+    given = [None if x is None else tensor(to_numpy(x)) for x in inputs]
+    output = layer.forward(*inputs)
+    next_grad = subject.next_grad(output)
+    gradient = layer.backward(next_grad)
+    named = zip(gradient.__inputs__, given, strict=True)
+    sources = {name: x for name, x in named if x is not None and is_floating(x.dtype)} | learnt
+    with Tape() as tape:
+        y = subject.formula(*given, **learnt)
+        if not isinstance(y, Tensor) or y.shape != tuple(output.shape):
+            got = str(y.shape) if isinstance(y, Tensor) else type(y).__name__
+            raise broken(f"the formula gives a tensor of the output's shape {tuple(output.shape)}", got)
+        found = tape.gradient((y * to_numpy(next_grad)).sum(), sources, zeros=True)
+    realize(y, found.values())
+    own = {name.replace(".", "_"): array for name, array in layer.named_gradients(gradient).items()}
+    own |= {name: getattr(gradient, name) for name in gradient.__inputs__}
+    for name, ours, graphs in [("the output", output, y), *((f"the derivative by {name!r}", own[name], found[name]) for name in sources)]:
+        expected = graphs.numpy()
+        apart = float(np.abs(to_numpy(ours) - expected).max(initial=0.0)) / max(1.0, float(np.abs(expected).max(initial=0.0)))
+        if not apart <= FORMULA_TOLERANCE:
+            raise broken(f"{name} is the formula's, to {FORMULA_TOLERANCE:g}", f"a difference of {apart:.1e}")
 
 
 def purity(subject: Subject) -> None:
@@ -220,6 +251,7 @@ def configured(subject: Subject) -> None:
 
 LAYER_LAWS: Final[Mapping[str, Callable[[Subject], None]]] = {
     "derivatives": derivatives,
+    "formula": by_formula,
     "purity": purity,
     "batch": batch,
     "precision": precision,
@@ -241,19 +273,24 @@ def check_layer(
     seed: int = 0,
     device: str = "cpu",
     vocab: int = 2,
+    formula: Callable[..., Any] | None = None,
 ) -> None:
     """Check the laws of a layer or model at ``inputs``, each an array, a shape, or None; `LawBroken` if a law is broken.
 
     ``layer`` is an instance that has not run, or a function that builds one. The check runs a copy of it. Without ``inputs``,
     sizes are drawn from the annotations of forward, ``examples`` times. Integer inputs are drawn below ``vocab``.
+    ``formula`` gives the output in operations of `typednn.graph`: of a tensor for each input, and one for each parameter by its name,
+    with ``_`` for a dot. Then forward and backward must agree with it and its derivative.
     """
     prototype: object = layer if isinstance(layer, Module) else layer()
     if not isinstance(prototype, Module):
         raise ArgumentError(explain("check_layer", "takes a layer or a function that builds one", type(prototype).__name__), "layer")
     chosen = chosen_laws(LAYER_LAWS, laws)
+    if laws is not None and "formula" in chosen and formula is None:
+        raise ArgumentError(explain("check_layer", "the law 'formula' needs a formula", "none", "pass formula="), "formula")
 
     def at(laws: Sequence[str], inputs: tuple[Any, ...], seed: int) -> None:
-        subject = Subject(prototype, inputs, seed, device, vocab)
+        subject = Subject(prototype, inputs, seed, device, vocab, formula)
         check_laws(LAYER_LAWS, laws, subject.label, subject, f"repeat it with check_layer({subject.described()}")
 
     def fits(shapes: Shapes, seed: int) -> bool:
@@ -273,10 +310,15 @@ def check_layer(
 
 
 def layer_test(
-    layer: Module | Callable[[], Module], *inputs: Any, laws: Iterable[str] | None = None, examples: int = 10, vocab: int = 2
+    layer: Module | Callable[[], Module],
+    *inputs: Any,
+    laws: Iterable[str] | None = None,
+    examples: int = 10,
+    vocab: int = 2,
+    formula: Callable[..., Any] | None = None,
 ) -> Callable[[], None]:
     """A test function for pytest: ``test_scale = layer_test(Scale(4))``. Arguments are those of `check_layer`."""
-    return partial(check_layer, layer, *inputs, laws=laws, examples=examples, vocab=vocab)
+    return partial(check_layer, layer, *inputs, laws=laws, examples=examples, vocab=vocab, formula=formula)
 
 
 # ------------------------------------------------------------------ shared by the laws

@@ -36,6 +36,7 @@ class Subject:
     seed: int = 0
     device: str = "cpu"
     vocab: int = 2  # drawn integers are below it
+    formula: Callable[..., Any] | None = None  # the layer's output in operations of `typednn.graph`
 
     @property
     def label(self) -> str:
