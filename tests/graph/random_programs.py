@@ -275,7 +275,8 @@ class Maker:
             if x.error is not None or y.error is not None or not np.all(np.abs(wide[1]) > 0.1):
                 return None
             quotient: Array = wide[0] / wide[1]
-            if np.any(np.abs(quotient - np.round(quotient)) < 1e-4):  # it jumps there
+            away: Array = np.abs(quotient - np.rint(quotient))
+            if np.any(away < 1e-4):  # it jumps there
                 return None
             z = np.asarray(np.remainder(a, b))
             error = unit * (np.abs(wide[0]) + np.abs(wide[1]) + np.zeros(z.shape))

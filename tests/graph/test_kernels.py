@@ -251,7 +251,7 @@ def test_reductions_are_the_same_by_any_number_of_threads(shape: tuple[int, ...]
         for threads in (1, 2, 3):
             set_threads(threads)
             x = tensor(values)
-            outputs = [reduce(each, x * x, axis) for each in Reduce for axis in range(len(shape))]
+            outputs = [reduce(each, x, axis) for each in Reduce for axis in range(len(shape))]
             realize(*outputs)
             found.append([output.numpy() for output in outputs])
     finally:
