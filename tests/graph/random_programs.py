@@ -12,7 +12,11 @@ fewer than none, integers to negative powers, and casts of NaN, of infinities an
 import argparse
 import math
 import time
+import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,6 +30,7 @@ FLOATS = tuple(map(np.dtype, ["float32", "float64"]))
 INTEGERS = tuple(map(np.dtype, ["int8", "uint8", "int32", "uint32", "int64"]))
 BOOLEAN = np.dtype(bool)
 LARGEST, MOST_NUMBERS = 1e3, 400
+IN_A_PROCESS = 500  # programs
 
 
 class Value(NamedTuple):
@@ -153,7 +158,8 @@ class Maker:
             shape = tuple(
                 int(size) for size in rng.choice([0, 1, 1, 2, 3, 4, 5], p=[0.02, 0.16, 0.16, 0.2, 0.2, 0.16, 0.1], size=rng.integers(0, 4))
             )
-        dtype = self.choose([*FLOATS, *FLOATS, *INTEGERS, BOOLEAN]) if dtype is None else dtype
+        if dtype is None:
+            dtype = np.dtype(self.choose([*FLOATS, *FLOATS, *INTEGERS, BOOLEAN]))
         array: Array
         if dtype.kind == "f":
             array = (rng.integers(-12, 13, shape) / 4 if rng.random() < 0.3 else rng.normal(size=shape)).astype(dtype)
@@ -174,8 +180,12 @@ class Maker:
             return None
         if x.kind != "f":
             operation = self.choose([Unary.BITWISE_NOT] if x.kind == "b" else [Unary.NEGATIVE, Unary.BITWISE_NOT, Unary.ABS])
-            done = {Unary.BITWISE_NOT: np.invert, Unary.NEGATIVE: np.negative, Unary.ABS: np.abs}[operation]
-            return Value(unary(operation, x.tensor), np.asarray(done(x.array)), None)
+            whole: dict[Unary, Callable[[Array], Array]] = {
+                Unary.BITWISE_NOT: np.invert,
+                Unary.NEGATIVE: np.negative,
+                Unary.ABS: np.abs,
+            }
+            return Value(unary(operation, x.tensor), np.asarray(whole[operation](x.array)), None)
         if self.rng.random() < 0.15:
             operation = self.choose(JUMPING)
             return None if x.error is not None else Value(unary(operation, x.tensor), np.asarray(JUMPING[operation](x.array)), None)
@@ -194,7 +204,7 @@ class Maker:
 
     def other(self, x: Value) -> Value:
         """A second operand, whose shape and dtype fit."""
-        fitting = []
+        fitting: list[Value] = []
         for value in self.values:
             if value.array.dtype == x.array.dtype:
                 try:
@@ -264,8 +274,9 @@ class Maker:
         else:
             if x.error is not None or y.error is not None or not np.all(np.abs(wide[1]) > 0.1):
                 return None
-            quotient = wide[0] / wide[1]
-            if np.any(np.abs(quotient - np.round(quotient)) < 1e-4):  # it jumps there
+            quotient: Array = wide[0] / wide[1]
+            away: Array = np.abs(quotient - np.rint(quotient))
+            if np.any(away < 1e-4):  # it jumps there
                 return None
             z = np.asarray(np.remainder(a, b))
             error = unit * (np.abs(wide[0]) + np.abs(wide[1]) + np.zeros(z.shape))
@@ -362,7 +373,7 @@ class Maker:
                 return np.pad(cut, [(max(before, 0), max(after, 0)) for before, after in widths])
 
             return moved(pad(x.tensor, widths), padded)
-        parts = [slice(None), slice(1, None), slice(None, -1), slice(None, None, 2), *([slice(None, None, -1)] if x.kind != "b" else [])]
+        parts = [slice(None), slice(1, None), slice(None, -1), slice(None, None, 2), slice(None, None, -1)]
         index = tuple(self.choose(parts) for _ in shape)
         return moved(x.tensor[index], lambda array: array[index])
 
@@ -397,18 +408,26 @@ def compare(seed: int, steps: int = 12) -> None:
             assert near.all(), f"{where}:\n{found}\nNumPy:\n{value.array}\nbound:\n{value.error}"
 
 
+def compare_all(engine: str, seeds: range) -> None:
+    """Programs on one engine. A warning, such as of a kernel that can't be compiled, is an error."""
+    with using(engine), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for seed in seeds:
+            compare(seed)
+
+
 def main() -> None:
-    """The long run."""
+    """The long run. A process has at most 1024 kernels, so that compiled programs get a new one now and then."""
     parser = argparse.ArgumentParser(description="Compare random programs of the graph with NumPy.")
     parser.add_argument("--interpreted", type=int, default=1000, metavar="N", help="programs for the reference")
     parser.add_argument("--compiled", type=int, default=100, metavar="N", help="programs for the fast engine")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first program")
     options = parser.parse_args()
     for engine, count in (("reference", options.interpreted), ("fast", options.compiled)):
-        start = time.perf_counter()
-        with using(engine):
-            for seed in range(options.first, options.first + count):
-                compare(seed)
+        start, seeds = time.perf_counter(), range(options.first, options.first + count)
+        portions = [seeds[place : place + IN_A_PROCESS] for place in range(0, count, IN_A_PROCESS)]
+        with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
+            list(processes.map(compare_all, repeat(engine), portions))
         print(f"{engine}: {count} programs equal NumPy's results, {time.perf_counter() - start:.0f} s")
 
 

@@ -7,22 +7,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from typednn.engines import available
-from typednn.graph.grouping import Alone
+from typednn.engines import available, get_threads, set_threads
+from typednn.graph.grouping import LONG, Alone
 from typednn.graph.kernels import BINARY as COMPILED_BINARY
 from typednn.graph.kernels import UNARY as COMPILED_UNARY
 from typednn.graph.kinds import COMPARISONS, LOGICAL, Binary, Reduce, Unary
 from typednn.graph.program import traced
 from typednn.graph.running import Compiled, plan_of
-from typednn.graph.tensor import AnyTensor, binary, cast_to, realize, reduce, tensor, unary
+from typednn.graph.tensor import AnyTensor, binary, broadcast_to, cast_to, permute, realize, reduce, tensor, unary
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Halide")
 
 FLOATS = (np.float32, np.float64)
-SPECIAL = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 1e-30, -1e-30, 1e30, 88.0, -88.0, 2.5, -2.5, 3.0, 100.0, -700.0]
+SIMPLE = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 2.5, -2.5, 3.0, -3.0, 88.0, -88.0, 100.0, -700.0, 1024.0]
+EXTREME = [1e-30, -1e-30, 1e30, 1e-40, -1e-40, 1e-45, 5e-324, 1e-310, 3e38, -3e38, 1e308, -1e308, 2.0**53, -(2.0**53), -1075.0]
+SPECIAL = SIMPLE + EXTREME
 
 # Beyond the rounding of the result: numbers of the last place, and what is called 0.
-DIGITS = {Unary.EXP: 4, Unary.EXP2: 4, Unary.LOG: 4, Unary.LOG2: 6, Unary.SIN: 4, Unary.COS: 4, Unary.TANH: 6, Unary.ERF: 8}
+DIGITS = {
+    Unary.EXP: 4,
+    Unary.EXP2: 4,
+    Unary.LOG: 4,
+    Unary.LOG2: 6,
+    Unary.SIN: 4,
+    Unary.COS: 4,
+    Unary.TANH: 6,
+    Unary.ERF: 8,
+    Unary.LOG1P: 4,
+    Unary.EXPM1: 8,
+}
 NUMPY: dict[Unary, Any] = {
     Unary.NEGATIVE: np.negative,
     Unary.EXP: np.exp,
@@ -38,13 +51,24 @@ NUMPY: dict[Unary, Any] = {
     Unary.ABS: np.abs,
     Unary.TANH: np.tanh,
     Unary.ERF: np.vectorize(math.erf, otypes=[np.float64]),
+    Unary.LOG1P: np.log1p,
+    Unary.EXPM1: np.expm1,
 }
+
+REDUCE: tuple[Any, ...] = (np.sum, np.prod, np.max, np.min)
+
+
+def special(dtype: Any) -> np.ndarray[Any, Any]:
+    with np.errstate(over="ignore"):
+        return np.array(SPECIAL).astype(dtype)
 
 
 def numbers(dtype: Any) -> np.ndarray[Any, Any]:
-    rng = np.random.default_rng(0)
-    drawn = [rng.normal(size=200), rng.normal(size=100) * 30, rng.normal(size=100) * 1e-3, np.linspace(-6, 6, 101)]
-    return np.concatenate([SPECIAL, *drawn]).astype(dtype)
+    """Special numbers, small ones, and some of every size, denormal ones too."""
+    rng, most = np.random.default_rng(0), np.log10(np.finfo(dtype).max)
+    drawn = [rng.normal(size=4000), rng.normal(size=2000) * 30, rng.normal(size=1000) * 500, np.linspace(-6, 6, 101)]
+    with np.errstate(over="ignore"):
+        return np.concatenate([SPECIAL, *drawn, rng.choice([-1, 1], 4000) * 10 ** rng.uniform(-most - 6, most, 4000)]).astype(dtype)
 
 
 def all_by_kernels(outputs: list[AnyTensor]) -> None:
@@ -56,11 +80,13 @@ def all_by_kernels(outputs: list[AnyTensor]) -> None:
 
 
 def near(got: Any, want: Any, digits: float = 1) -> None:
-    """Equal to so many numbers of the last place; denormal results may be 0."""
+    """Equal to so many numbers of the last place, and in the sign of 0; denormal results may be 0."""
+    zero = (got == 0) & (want == 0)
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(want[zero]))
     eps, tiny = np.finfo(got.dtype).eps, np.finfo(got.dtype).tiny
     np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
     apart = ~((got == want) | np.isnan(want))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         assert (np.abs(got - want)[apart] <= digits * eps * np.abs(want[apart]) + 2 * tiny).all(), (got[apart], want[apart])
 
 
@@ -94,7 +120,11 @@ def test_the_sign_of_zero_and_erf_in_double_precision() -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_functions_of_two_numbers(dtype: Any) -> None:
     """Comparisons of NaN are false but !=, maximum keeps NaN, arithmetic is exactly NumPy's, powers to the last place."""
-    x, y = (each.reshape(-1).astype(dtype) for each in np.meshgrid(SPECIAL, SPECIAL))
+    rng, drawn = np.random.default_rng(1), numbers(dtype)[len(SPECIAL) :]
+    x, y = (each.reshape(-1) for each in np.meshgrid(SPECIAL, SPECIAL))
+    with np.errstate(over="ignore"):  # many powers of the last ones are finite
+        x = np.concatenate([x, drawn, rng.uniform(0, 10, 2000)]).astype(dtype)
+        y = np.concatenate([y, rng.permutation(drawn), 20 * rng.normal(size=2000)]).astype(dtype)
     functions: dict[Binary, Any] = {
         Binary.ADD: np.add,
         Binary.SUBTRACT: np.subtract,
@@ -122,7 +152,7 @@ def test_functions_of_two_numbers(dtype: Any) -> None:
 
 def test_a_number_beside_itself() -> None:
     """X - x, x/x and x == x are NaN and false where x is NaN or infinite."""
-    values = np.array(SPECIAL, np.float32)
+    values = special(np.float32)
     x = tensor(values)
     outputs = [x - x, x / x, binary(Binary.EQUAL, x, x), binary(Binary.NOT_EQUAL, x, x), x * 0.0, (x + 1.0) - x, x > x, x >= x]
     realize(*outputs)
@@ -134,7 +164,7 @@ def test_a_number_beside_itself() -> None:
 
 def test_booleans_masks_and_casts() -> None:
     """Logical functions of masks; where the mask is false it is 0, also beside infinity."""
-    x = np.array(SPECIAL, np.float32)
+    x = special(np.float32)
     a, b = tensor(x) > 0.0, tensor(x) < 2.0
     outputs = [a & b, a | b, binary(Binary.LOGICAL_XOR, a, b), ~a, binary(Binary.MASKED, a, tensor(x)), cast_to(a, np.float32)]
     outputs += [cast_to(tensor(x), np.float64), cast_to(tensor(x), np.bool_)]
@@ -147,11 +177,18 @@ def test_booleans_masks_and_casts() -> None:
         np.testing.assert_array_equal(output.numpy(), want)
 
 
-@pytest.mark.parametrize("power", [-2.0, -1.0, -0.5, 0.5, 2.0, 3.0, 4.0, 1.5])
-def test_powers_of_known_exponents(power: float) -> None:
-    """A power that is known is products and roots."""
-    x = np.abs(numbers(np.float32)[len(SPECIAL) :]) + np.float32(0.1)
-    near(binary(Binary.POWER, tensor(x), power).numpy(), (x.astype(np.float64) ** power).astype(np.float32), 4)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_powers_of_known_exponents(dtype: Any) -> None:
+    """A power that is known is products and roots: NumPy's, also of special numbers."""
+    drawn = np.abs(numbers(dtype)[len(SPECIAL) :]) + dtype(0.1)
+    x = np.concatenate([np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -2.0, 1e30, -1e-30]).astype(dtype), drawn])
+    powers = [-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0, 4.0, 1.5]
+    outputs = [binary(Binary.POWER, tensor(x), power) for power in powers]
+    all_by_kernels(outputs)
+    realize(*outputs)
+    for power, output in zip(powers, outputs, strict=True):
+        with np.errstate(all="ignore"):
+            near(output.numpy(), np.power(x, np.full_like(x, power)), 4)
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (4, 64), (2, 200), (1, 1000)])
@@ -163,8 +200,65 @@ def test_reductions_keep_nan(shape: tuple[int, int]) -> None:
         x[0, place] = math.nan
         outputs = [reduce(each, tensor(x), 1) for each in Reduce]
         realize(*outputs)
-        for output, function in zip(outputs, (np.sum, np.prod, np.max, np.min), strict=True):
+        for output, function in zip(outputs, REDUCE, strict=True):
             np.testing.assert_allclose(output.numpy(), function(x.astype(np.float64), axis=1), rtol=2e-5)
+
+
+def test_integers_beside_themselves() -> None:
+    """I >= i is true for every integer, and what is masked by it is not the same number once."""
+    i, x = tensor(np.arange(5)), tensor(np.array(1.5, np.float32))
+    outputs = [
+        reduce(Reduce.PROD, binary(Binary.MASKED, i >= i, x), 0),
+        cast_to(i > i, np.float32).sum(),
+        cast_to(i >= i, np.float32).sum(),
+    ]
+    realize(*outputs)  # a kernel that can't be compiled warns
+    np.testing.assert_array_equal([each.numpy() for each in outputs], [1.5**5, 0, 5])
+
+
+@pytest.mark.parametrize(
+    ("shape", "order", "axis"), [((10, 2, 5), (1, 0, 2), 0), ((5, 5, 5), (1, 0, 2), 0), ((3, 4, 2, 5), (1, 2, 0, 3), 1)]
+)
+def test_columns_that_are_not_one_axis(shape: tuple[int, ...], order: tuple[int, ...], axis: int) -> None:
+    """A sum over an axis before others that an array has apart."""
+    x, y = np.random.default_rng(4).normal(size=shape), np.random.default_rng(5).normal(size=shape[-1:])
+    got = binary(Binary.MAXIMUM, permute(tensor(x), order), tensor(y)).sum(axis=axis)
+    np.testing.assert_allclose(got.numpy(), np.maximum(x.transpose(order), y).sum(axis=axis), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((5, 1), 1), ((1, 5), 0), ((3, 1, 4), 1), ((1, 1), 1)])
+def test_reductions_of_what_is_repeated(shape: tuple[int, ...], axis: int) -> None:
+    """A reduction along an axis on which nothing changes is done for each place, by a kernel."""
+    x = np.random.default_rng(2).uniform(0.5, 1.5, shape).astype(np.float32)
+    for count in (3, 77, LONG + 5):
+        if count > 77 and axis != len(shape) - 1:
+            continue
+        wide = tuple(count if place == axis else size for place, size in enumerate(shape))
+        outputs = [reduce(each, broadcast_to(unary(Unary.SQRT, tensor(x)), wide), axis) for each in Reduce]
+        realize(*outputs)  # a kernel that can't be compiled warns
+        repeated = np.broadcast_to(np.sqrt(x.astype(np.float64)), wide)
+        for output, function in zip(outputs, REDUCE, strict=True):
+            with np.errstate(over="ignore", under="ignore"):
+                np.testing.assert_allclose(output.numpy(), function(repeated, axis=axis).astype(np.float32), rtol=1e-4, atol=1e-37)
+
+
+@pytest.mark.parametrize("shape", [(LONG * 3 + 7,), (2, LONG + 5), (20_003, 5), (2, 3_001, 7), (500, 1_003)])
+def test_reductions_are_the_same_by_any_number_of_threads(shape: tuple[int, ...]) -> None:
+    """Sums of long rows, of columns and of many rows are equal to the bit, by one thread, two and three."""
+    values, before = np.random.default_rng(3).normal(size=shape).astype(np.float32), get_threads()
+    found: list[list[Any]] = []
+    try:
+        for threads in (1, 2, 3):
+            set_threads(threads)
+            x = tensor(values)
+            outputs = [reduce(each, x, axis) for each in Reduce for axis in range(len(shape))]
+            realize(*outputs)
+            found.append([output.numpy() for output in outputs])
+    finally:
+        set_threads(before)
+    for other in found[1:]:
+        for one, another in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, another)
 
 
 def test_long_sums_keep_their_digits() -> None:
@@ -177,8 +271,8 @@ def test_long_sums_keep_their_digits() -> None:
 
 def test_what_halide_refuses_is_interpreted() -> None:
     """A division by what is always 0 can't be compiled: a warning says so, and the results are NumPy's."""
-    x = tensor(np.array([1.0, -2.0, 0.0], np.float32))
-    nothing = binary(Binary.MASKED, x > x, x)
+    x, i = tensor(np.array([1.0, -2.0, 0.0], np.float32)), tensor(np.arange(3))
+    nothing = binary(Binary.MASKED, i > i, x)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         got = (x / nothing).numpy()

@@ -572,8 +572,8 @@ class _Lowered:
         for axis in range(rank):
             parts[axis] = 0 if kind == "flat" else int(axis >= draft.rows) + int(kind == "columns" and axis >= draft.rows + draft.reduced)
         axes = self._collapsed(parts)
-        last = [part for part in dict.fromkeys(parts) if sum(parts[group[0]] == part for group in axes) > 1 and part == 1]
-        if last:  # columns, or the axes that are reduced, are not one axis: what is reduced has to be stored
+        last = [part for part in dict.fromkeys(parts) if sum(parts[group[0]] == part for group in axes) > 1 and part > 0]
+        if last:  # columns, the axes that are reduced, or those after them are not one axis: what is reduced has to be stored
             reduced = [place for place in self.visited if self.program.instructions[place].kind == Kind.REDUCE]
             given = [self.program.instructions[place].inputs[0] for place in reduced]
             raise _ApartError(*given) if not self.stored.issuperset(given) else _ApartError(alone=reduced)

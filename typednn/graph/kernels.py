@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from typednn.engines import Array, Cpu, Kernel, Scalar, kernel, nan, specialised, type_of
 from typednn.graph.grouping import NO_AXIS, UNBOUNDED, Description, operands
-from typednn.graph.kinds import COMPARISONS, Binary, Reduce, Unary
+from typednn.graph.kinds import Binary, Reduce, Unary
 from typednn.kernels.elementwise import PARALLEL_FROM_EXP, constant
 from typednn.kernels.linear_units import gelu
 from typednn.kernels.pointwise import tanh
@@ -67,8 +67,12 @@ def _exp2(hl: Any, x: Any) -> Any:
 
 def _log(hl: Any, x: Any) -> Any:
     """log x, -∞ at 0 and NaN below."""
-    real = type_of(x)
-    finite = hl.log(hl.clamp(x, constant(hl, x, 2.0**-126 if real.bits() == 32 else 2.0**-1022), _largest(hl, x)))
+    smallest, places = (2.0**-126, 24) if type_of(x).bits() == 32 else (2.0**-1022, 54)
+    # Halide's is not right for denormal numbers.
+    is_small = x < constant(hl, x, smallest)
+    normal = hl.select(is_small, x * constant(hl, x, 2.0**places), x)
+    finite = hl.log(hl.clamp(normal, constant(hl, x, smallest), _largest(hl, x)))
+    finite -= hl.select(is_small, constant(hl, x, places * math.log(2)), constant(hl, x, 0))
     inside = hl.select(nan.bits(hl, x) == 0, -_infinite(hl, x), x == _infinite(hl, x), x, finite)
     return hl.select(nan.is_nan(hl, x), x, hl.select(x < 0, _nan(hl, x), inside))
 
@@ -108,13 +112,18 @@ def _erf(hl: Any, x: Any) -> Any:
 def _log1p(hl: Any, x: Any) -> Any:
     """log(1 + x): the error of 1 + x is in the quotient too, and cancels out."""
     above = hl.strict_float(x + constant(hl, x, 1))
-    quotient = _log(hl, above) * x / hl.strict_float(above - constant(hl, x, 1))
+    quotient = _log(hl, above) * (x / hl.strict_float(above - constant(hl, x, 1)))
     return hl.select(nan.is_nan(hl, x) | (above == 1) | (x == _infinite(hl, x)), x, quotient)
+
+
+def _tanh(hl: Any, x: Any) -> Any:
+    """Tanh x, and -0 at -0."""
+    return hl.select(nan.bits(hl, x) == 0, x, tanh.formulas[0].on_numbers(hl, x))
 
 
 def _expm1(hl: Any, x: Any) -> Any:
     """eˣ - 1 = tanh(x/2)·(eˣ + 1), which loses no digits near 0."""
-    return tanh.formulas[0].on_numbers(hl, x * constant(hl, x, 0.5)) * (nan.exp(hl, x) + constant(hl, x, 1))
+    return _tanh(hl, x * constant(hl, x, 0.5)) * (nan.exp(hl, x) + constant(hl, x, 1))
 
 
 UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
@@ -130,8 +139,8 @@ UNARY: Final[dict[int, Callable[[Any, Any], Any]]] = {
     Unary.COS: lambda hl, x: hl.cos(x),
     Unary.FLOOR: lambda hl, x: hl.floor(x),
     Unary.TRUNC: lambda hl, x: hl.trunc(x),
-    Unary.ABS: lambda hl, x: hl.abs(x),
-    Unary.TANH: lambda hl, x: tanh.formulas[0].on_numbers(hl, x),
+    Unary.ABS: lambda hl, x: hl.reinterpret(type_of(x), nan.bits(hl, x)),  # Halide's may take 0 to -0
+    Unary.TANH: _tanh,
     Unary.ERF: _erf,
     Unary.LOG1P: _log1p,
     Unary.EXPM1: _expm1,
@@ -143,11 +152,17 @@ def _power(hl: Any, x: Any, y: Any) -> Any:
     return hl.cast(type_of(x), hl.pow(hl.cast(double, x), hl.cast(double, y)))
 
 
+def _root(hl: Any, x: Any) -> Any:
+    """x^½, which is the square root but at -0, where it is 0, and at -∞, where it is ∞."""
+    root = hl.select(x == -_infinite(hl, x), _infinite(hl, x), hl.sqrt(x))
+    return hl.select(nan.bits(hl, x) == 0, constant(hl, x, 0), root)
+
+
 _POWERS: Final[dict[float, Callable[[Any, Any], Any]]] = {
     -2.0: lambda hl, x: constant(hl, x, 1) / (x * x),
     -1.0: lambda hl, x: constant(hl, x, 1) / x,
-    -0.5: lambda hl, x: constant(hl, x, 1) / hl.sqrt(x),
-    0.5: lambda hl, x: hl.sqrt(x),
+    -0.5: lambda hl, x: constant(hl, x, 1) / _root(hl, x),
+    0.5: _root,
     1.0: lambda hl, x: x,
     2.0: lambda hl, x: x * x,
     3.0: lambda hl, x: x * x * x,
@@ -215,18 +230,18 @@ class _Builder:
         self.extents = self.scalars[: how.rank]
         self.axes = [hl.Var(f"axis{axis}") for axis in range(how.rank)]
         self.operands = [operands(node) for node in how.nodes]
-        self.by_column = self._by_column()
+        self.by_column = self._along(how.rank - 1)
         self.funcs: dict[int, Any] = {}
         self.known: dict[tuple[int, int], Any] = {}
         self.keys: list[Any] = [None]  # expressions for the last axis, by the number that stands for them
         self.stored = self._stored()
 
-    def _by_column(self) -> list[bool]:
-        """Of each node, whether it changes along the last axis."""
+    def _along(self, axis: int) -> list[bool]:
+        """Of each node, whether it changes along ``axis``; a reduction doesn't, along the one that it reduces."""
         found: list[bool] = []
         for node, given in zip(self.how.nodes, self.operands, strict=True):
             own = [each[0] for each in node[2]] if node[0] == "read" else [each[0] for each in node[1]] if node[0] == "inside" else []
-            found.append(node[0] != "reduce" and (self.how.rank - 1 in own or any(found[each] for each in given)))
+            found.append(node[0] != "reduce" and (axis in own or any(found[each] for each in given)))
         return found
 
     def _stored(self) -> set[int]:
@@ -316,16 +331,12 @@ class _Builder:
             return hl.cast(self._type(node[1]), values[0])
         if node[1] == Binary.MASKED:
             return hl.select(values[0], values[1], hl.cast(self._type(node[2]), 0))
-        if node[3] == node[4] and node[1] in COMPARISONS:
+        if node[3] == node[4] and node[1] in (Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL) and type_of(values[0]).is_float():
             return self._alike(node[1], values[0])
         return BINARY[node[1]](hl, *values)
 
     def _alike(self, operation: int, x: Any) -> Any:
         """A number compared with itself, which Halide would take for the same even if it is NaN."""
-        if operation not in (Binary.EQUAL, Binary.NOT_EQUAL, Binary.GREATER_EQUAL):
-            return self.hl.cast(self.hl.Bool(), 0)
-        if not type_of(x).is_float():
-            return self.hl.cast(self.hl.Bool(), int(operation != Binary.NOT_EQUAL))
         return nan.is_nan(self.hl, x) if operation == Binary.NOT_EQUAL else nan.bits(self.hl, x) <= nan.infinity(self.hl, x)
 
     def _type(self, dtype: str) -> Any:
@@ -394,6 +405,10 @@ class _Builder:
         result[at] = self.strict(combine(result[at], value(start + whole + rest.x)))
         return result, stages
 
+    def _each(self, value: Any, place: Any) -> Any:
+        """The same ``value`` at each place: an update that doesn't name its RDom would be done once."""
+        return self.hl.select(place >= 0, value, self.hl.cast(type_of(value), 0))
+
     def _reduction(self, number: int, name: str) -> Any:
         """The Func of a reduction over columns, scheduled within itself; where it is computed is said later."""
         hl, node = self.hl, self.how.nodes[number]
@@ -403,7 +418,8 @@ class _Builder:
         def value(column: Any) -> Any:
             key = len(self.keys)
             self.keys.append(column)  # an expression's number: the list keeps it alive
-            return self.at(node[3], (*rows, column), key)
+            found = self.at(node[3], (*rows, column), key)
+            return found if self.by_column[node[3]] else self._each(found, column)
 
         count = self.extents[-1]
         if not self.how.is_long:
@@ -534,9 +550,13 @@ class _Builder:
             return hl.Tuple(values) if several else values[0]
 
         running[at] = together([_start(hl, node[1], self._type(node[2])) for node in members])
-        where = (*leading, place, last)
+        by_row, values = self._along(how.rank - 2), [self.at(node[3], (*leading, place, last), 1) for node in members]
+        values = [value if by_row[node[3]] else self._each(value, row.x) for node, value in zip(members, values, strict=True)]
         running[at] = together(
-            [self.strict(_COMBINE[node[1]](hl, of(running, at, number), self.at(node[3], where, 1))) for number, node in enumerate(members)]
+            [
+                self.strict(_COMBINE[node[1]](hl, of(running, at, number), value))
+                for number, (node, value) in enumerate(zip(members, values, strict=True))
+            ]
         )
         pieces[at] = together([of(running, at, number) for number in range(len(members))])
         width = self.lanes * max(4 // len(members), 1)
