@@ -179,7 +179,7 @@ def test_the_reference_is_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_memory_that_does_not_suffice(engine: Any) -> None:
-    """X-D8: one error with the expression, or with the shape that no machine can address; the tensors stay as they are."""
+    """One error with the expression, or with the shape that no machine can address; the tensors stay as they are."""
     x = tensor(np.ones(1, np.float32), name="x")
     large, larger = x.expand(2**30, 2**30) + 1.0, x.expand(2**31, 2**31) + 1.0
     with using(engine):

@@ -277,8 +277,9 @@ def test_movement_that_changes_nothing_makes_no_node() -> None:
 
 def test_a_shape_is_one_size_or_several() -> None:
     """X-A15: as NumPy takes it."""
-    for shape in (3, np.int64(3), (3,), [2, 3], (), 0):
-        np.testing.assert_array_equal(ones(shape).numpy(), np.ones(shape), strict=False)
+    shapes: list[Any] = [3, np.int64(3), (3,), [2, 3], (), 0]
+    for shape in shapes:
+        np.testing.assert_array_equal(ones(shape).numpy(), np.ones(shape, np.float32), strict=True)
         assert zeros(shape).shape == full(shape, 2.0).shape == np.zeros(shape).shape
 
 

@@ -90,13 +90,14 @@ def check(row: Value) -> None:
             np.testing.assert_array_equal(numbers, right)
 
 
-def gradient(function: Callable[..., Any], zeros: bool = False) -> Callable[..., list[Any]]:
-    """The derivatives of a function's sum by each of its inputs; None, or ``zeros``, for one that has none."""
+def gradient(function: Callable[..., Any], **options: Any) -> Callable[..., list[Any]]:
+    """The derivatives of a function's sum by each of its inputs; None, or zeros if asked for, for one that has none."""
 
     def derivatives(*sources: Any) -> list[Any]:
         sources = tuple(source.cast(np.float32) for source in sources)
         with Tape() as tape:
-            return tape.gradient(function(*sources), sources, zeros=zeros)
+            found: list[Any] = tape.gradient(function(*sources), sources, **options)
+            return found
 
     return derivatives
 
