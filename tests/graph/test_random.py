@@ -55,6 +55,7 @@ def test_the_generator_is_all_that_counts(name: str, make: Callable[[int], Any])
 def test_dtypes_and_shapes() -> None:
     """X-A15: float32 and int64 unless another is asked for."""
     assert ops.rand(G(0), ()).dtype == np.float32
+    assert ops.randn(G(0), 3).shape == (3,)
     assert ops.randn(G(0), [2, 0], np.float16).numpy().shape == (2, 0)
     assert ops.randint(G(0), 0, 256, (9,), np.uint8).dtype == np.uint8
     assert set(ops.randint(G(0), 4, 5, (9,)).numpy()) == {4}

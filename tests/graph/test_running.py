@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from typednn.engines import available, using
+from typednn.errors import OutOfMemory
 from typednn.graph import running
 from typednn.graph.graph import GRAPH
 from typednn.graph.interpreter import interpret
@@ -174,6 +175,20 @@ def test_the_reference_is_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(running, "available", lambda: False)
     np.testing.assert_array_equal((tensor(x) * 2.0 + 9.0).numpy(), x * 2 + 9)
     assert counters().kernels_run == before
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_memory_that_does_not_suffice(engine: Any) -> None:
+    """One error with the expression, or with the shape that no machine can address; the tensors stay as they are."""
+    x = tensor(np.ones(1, np.float32), name="x")
+    large, larger = x.expand(2**30, 2**30) + 1.0, x.expand(2**31, 2**31) + 1.0
+    with using(engine):
+        with pytest.raises(OutOfMemory, match=r"(?s)realize: its arrays must fit.*Unable to allocate.*add\(expand\(.*x \(1\)"):
+            large.realize()
+        with pytest.raises(OutOfMemory, match=r"float32 of shape \(2147483648, 2147483648\), 18,446,744,073,709,551,616 bytes"):
+            larger.realize()
+        assert not large.is_realized
+        assert (x + 1.0).item() == 2.0
 
 
 def test_earlier_results_keep_their_numbers() -> None:

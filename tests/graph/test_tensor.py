@@ -114,6 +114,10 @@ REFUSED: dict[str, tuple[Any, type[TypednnError], str]] = {
     "too large": (lambda x, n: n.cast(np.uint8) + 300, DTypeError, "constant: a number that uint8 holds, got 300"),
     "negative": (lambda x, n: n.cast(np.uint8) + -1, DTypeError, "constant: a number that uint8 holds, got -1"),
     "no whole number": (lambda x, n: full((2,), 1.5, np.int32), DTypeError, "constant: a number that int32 holds, got 1.5"),
+    "a negative size": (lambda x, n: zeros((-1, 2)), ArgumentError, r"zeros: shape is an integer from 0 on, .* got \(-1, 2\)"),
+    "half a size": (lambda x, n: ones(2.5), ArgumentError, "ones: shape is an integer"),  # type: ignore[arg-type]
+    "a text as a size": (lambda x, n: full("ab", 1.0), ArgumentError, "full: shape is an integer"),  # type: ignore[arg-type]
+    "many sizes": (lambda x, n: zeros((1,) * 99), ArgumentError, "at most 32"),
     "no number": (lambda x, n: x + "one", ArgumentError, "takes tensors, arrays and numbers, got str"),
     "none": (lambda x, n: x * None, ArgumentError, "takes tensors, arrays and numbers, got NoneType"),
     "shapes": (
@@ -269,6 +273,14 @@ def test_movement_that_changes_nothing_makes_no_node() -> None:
         assert same is x
     assert x.permute(-1, 0).shape == (3, 2)
     assert x.reshape([3, 2]).shape == x.reshape((3, 2)).shape == (3, 2)
+
+
+def test_a_shape_is_one_size_or_several() -> None:
+    """X-A15: as NumPy takes it."""
+    shapes: list[Any] = [3, np.int64(3), (3,), [2, 3], (), 0]
+    for shape in shapes:
+        np.testing.assert_array_equal(ones(shape).numpy(), np.ones(shape, np.float32), strict=True)
+        assert zeros(shape).shape == full(shape, 2.0).shape == np.zeros(shape).shape
 
 
 def test_a_number_beside_a_tensor_is_one_node() -> None:

@@ -8,7 +8,6 @@ Any `typednn.random.Rng` will do, such as NumPy's ``Generator``. It draws float6
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,22 @@ import numpy as np
 from typednn.arrays import is_floating, is_integer
 from typednn.errors import ArgumentError, DTypeError, explain
 from typednn.graph.graph import Shape
-from typednn.graph.tensor import AnyTensor, tensor
+from typednn.graph.tensor import AnyTensor, sizes_of, tensor
 from typednn.random import Rng
 
 
-def rand(generator: Rng, shape: Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def rand(generator: Rng, shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
     """Numbers from 0 to 1, each as likely; rounding may make one 1."""
     return uniform(generator, 0.0, 1.0, shape, dtype)
 
 
-def randn(generator: Rng, shape: Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def randn(generator: Rng, shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
     """Numbers of the normal distribution with mean 0 and deviation 1."""
     sizes, kind = _asked("randn", generator, shape, dtype)
     return tensor(np.asarray(generator.standard_normal(sizes)).astype(kind))
 
 
-def uniform(generator: Rng, low: float, high: float, shape: Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def uniform(generator: Rng, low: float, high: float, shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
     """Numbers from ``low`` to ``high``, each as likely."""
     sizes, kind = _asked("uniform", generator, shape, dtype)
     if not low <= high or not np.isfinite(high - low):
@@ -39,7 +38,7 @@ def uniform(generator: Rng, low: float, high: float, shape: Sequence[int], dtype
     return tensor(np.asarray(generator.uniform(low, high, sizes)).astype(kind))
 
 
-def randint(generator: Rng, low: int, high: int, shape: Sequence[int], dtype: Any = np.int64) -> AnyTensor:
+def randint(generator: Rng, low: int, high: int, shape: int | Sequence[int], dtype: Any = np.int64) -> AnyTensor:
     """Integers from ``low`` to before ``high``, each as likely, to 53 bits."""
     sizes, kind = _asked("randint", generator, shape, dtype, floats=False)
     if not low < high or not np.iinfo(kind).min <= low <= high - 1 <= np.iinfo(kind).max:
@@ -47,13 +46,12 @@ def randint(generator: Rng, low: int, high: int, shape: Sequence[int], dtype: An
     return tensor((low + np.floor(np.asarray(generator.random(sizes)) * (high - low))).astype(kind))
 
 
-def _asked(where: str, generator: Rng, shape: Sequence[int], dtype: Any, floats: bool = True) -> tuple[Shape, np.dtype[Any]]:
+def _asked(where: str, generator: Rng, shape: int | Sequence[int], dtype: Any, floats: bool = True) -> tuple[Shape, np.dtype[Any]]:
     if not isinstance(generator, Rng):
         cure = "such as numpy.random.default_rng(0)"
         raise ArgumentError(explain(where, "draws from a generator", type(generator).__name__, cure), "generator")
-    if any(not isinstance(size, Integral) or size < 0 for size in shape):
-        raise ArgumentError(explain(where, "shape is a sequence of integers from 0 on", repr(shape)), "shape")
+    sizes = sizes_of(where, shape)
     kind = np.dtype(dtype)
     if not (is_floating(kind) if floats else is_integer(kind)):
         raise DTypeError(explain(where, "draws floats" if floats else "draws integers", str(kind)))
-    return tuple(shape), kind
+    return sizes, kind

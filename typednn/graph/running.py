@@ -8,6 +8,7 @@ leaves all to the interpreter, and so do arrays that are not NumPy's, and progra
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +17,11 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from typednn.arrays import device_of, namespace
+from typednn.arrays import device_of, namespace, out_of_memory
 from typednn.engines import available, empty, gemm
 from typednn.engines.dispatch import LIMIT, chosen_engine
 from typednn.engines.locks import Lock
-from typednn.errors import EngineError
+from typednn.errors import EngineError, OutOfMemory
 from typednn.graph.cuda import cuda_kernel_of
 from typednn.graph.debugging import Debug, any_on, is_on, say, statement
 from typednn.graph.graph import GRAPH
@@ -42,7 +43,7 @@ _run = 0  # kernels run
 
 
 def run(numbers: Sequence[int]) -> None:
-    """Compute these nodes."""
+    """Compute these nodes; `OutOfMemory` where their arrays don't fit, and nothing is lost."""
     GRAPH.collect()
     wanted = list(dict.fromkeys(number for number in numbers if number not in GRAPH.arrays))
     if not wanted:
@@ -53,7 +54,14 @@ def run(numbers: Sequence[int]) -> None:
     plan = plan_of(program, arrays)
     if any_on():
         _tell(program, arrays, plan)
-    for number, array in zip(wanted, plan(arrays), strict=True):
+    try:
+        results = plan(arrays)
+    except OutOfMemory:
+        raise
+    except MemoryError as error:
+        expressions = ", ".join(map(GRAPH.expression, wanted[:3]))
+        raise out_of_memory("realize", f"{str(error) or 'no more memory'}: {expressions}", None, None) from error
+    for number, array in zip(wanted, results, strict=True):
         GRAPH.realized(number, array)
 
 
@@ -117,6 +125,10 @@ def _engine(arrays: Sequence[Any]) -> str:
 def _planned(program: Program, engine: str, xp: Any) -> Plan:
     better = optimised(program)
     sizes = [math.prod(each.shape) for each in better.instructions]
+    for each, size in zip(better.instructions, sizes, strict=True):
+        needed = size * DTYPES[each.dtype].itemsize
+        if needed > sys.maxsize:  # what no view can show
+            raise out_of_memory("realize", f"{DTYPES[each.dtype]} of shape {each.shape}", needed, None)
     if not engine or not all(size > 0 for size in sizes) or any(each.kind == Kind.TO_DEVICE for each in better.instructions):
         return lambda arrays: interpret(better, arrays)
     return Compiled(split_reductions(better), engine, xp)

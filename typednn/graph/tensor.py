@@ -15,6 +15,7 @@ For type checkers a tensor's rank and dtype are known, ``Tensor[tuple[int, int],
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from types import EllipsisType
@@ -486,19 +487,31 @@ def constant(value: Number, dtype: Any, shape: Shape = ()) -> AnyTensor:
     return Tensor(GRAPH.push(Kind.CONST, 0, code, shape, low, high))
 
 
-def full(shape: Sequence[int], value: Number, dtype: Any = np.float32) -> AnyTensor:
-    """A tensor of this shape with one number everywhere."""
-    return constant(value, dtype, _sizes(tuple(shape)) if shape else ())
+def sizes_of(where: str, shape: Any) -> Shape:
+    """A shape as NumPy takes it: one size, or several."""
+    try:
+        sizes = tuple(map(operator.index, (shape,) if isinstance(shape, int | np.integer) else shape))
+    except TypeError:
+        sizes = (-1,)
+    if min(sizes, default=0) < 0 or len(sizes) > MOST_AXES:
+        rule = f"shape is an integer from 0 on, or a sequence of at most {MOST_AXES}"
+        raise ArgumentError(explain(where, rule, repr(shape)), "shape")
+    return sizes
 
 
-def zeros(shape: Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def full(shape: int | Sequence[int], value: Number, dtype: Any = np.float32) -> AnyTensor:
+    """A tensor of this shape, one size or several, with one number everywhere."""
+    return constant(value, dtype, sizes_of("full", shape))
+
+
+def zeros(shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
     """A tensor of zeros."""
-    return full(shape, 0, dtype)
+    return constant(0, dtype, sizes_of("zeros", shape))
 
 
-def ones(shape: Sequence[int], dtype: Any = np.float32) -> AnyTensor:
+def ones(shape: int | Sequence[int], dtype: Any = np.float32) -> AnyTensor:
     """A tensor of ones."""
-    return full(shape, 1, dtype)
+    return constant(1, dtype, sizes_of("ones", shape))
 
 
 def zeros_like(x: AnyTensor) -> AnyTensor:
