@@ -36,6 +36,7 @@ from typednn import (
     gradcheck,
     graph_layer,
 )
+from typednn.config.registry import LAYERS
 from typednn.engines import using
 from typednn.errors import ArgumentError, DefinitionError, NotForwarded, ShapeError, StackError, StateError
 from typednn.graph import arange, tril
@@ -76,7 +77,6 @@ class SwishGrad(Gradient):
     beta: Float[Array1, " features"]
 
 
-@config.register("GraphSwish")
 @final
 class Swish(GraphLayer[Array2, Array2, SwishGrad, S]):
     """x · sigmoid(beta · x)."""
@@ -88,6 +88,14 @@ class Swish(GraphLayer[Array2, Array2, SwishGrad, S]):
 
     def formula(self, x: Float[Tensor2, "batch {self.features}"]) -> Float[Tensor2, "batch {self.features}"]:
         return x / (1.0 + exp(-(self.beta * x)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    """Swish has a name in configs while these tests run."""
+    config.register("GraphSwish")(Swish)
+    yield
+    del LAYERS["GraphSwish"]
 
 
 @final

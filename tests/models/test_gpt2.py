@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from typednn import gradcheck
@@ -106,6 +106,7 @@ def test_a_head_of_its_own() -> None:
 @given(heads=st.integers(1, 3), features=st.integers(1, 3), layers=st.integers(1, 2), time=st.integers(1, 5), batch=st.integers(1, 3))
 def test_derivatives(heads: int, features: int, layers: int, time: int, batch: int) -> None:
     """G-L8, G-L9, G-L10: through both uses of wte, by differences; weights far from their small initial values."""
+    assume(heads * features != 2)  # of two features layer normalisation leaves little but the sign of their difference
     rng = np.random.default_rng([heads, features, layers, time, batch])
     model = small(n_embd=heads * features, n_head=heads, n_layer=layers, vocab_size=5, n_positions=5).init(rng)
     for array in model.parameters():

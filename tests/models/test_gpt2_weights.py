@@ -133,7 +133,7 @@ def test_wrong_tensors(folder: Path, change: Callable[[Tensors], Any], says: str
         ({"vocab_size": 12}, r"wte.weight must have shape \(12, 8\), and has \(11, 8\)"),
         ({"n_layer": 10**9}, "n_layer=1000000000 needs"),
         ({"n_layer": 1}, "is none of GPT-2's"),
-        ({"n_head": 3}, "num_heads"),
+        ({"n_head": 3}, "n_head"),
         ({"n_embd": "8"}, 'n_embd: must be a positive integer, got "8"'),
         ({"n_embd": True}, "must be a positive integer, got true"),
         ({"n_positions": None}, "n_positions"),

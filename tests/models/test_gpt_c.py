@@ -61,7 +61,7 @@ def test_round_trip(file: Path) -> None:
         (2, -5, "field 2: vocab_size must be 1 to 1048576, got -5"),
         (3, 10**6, "field 3: n_layer must be that of the tensors behind the header, got 1000000"),
         (3, 1, "field 6: the shapes of these sizes take 38 numbers, got 66"),
-        (4, 3, "num_heads"),
+        (4, 3, "n_head"),
         (5, 1 << 30, "field 5: n_embd must be 1 to 1048576"),
         (6, 65, "field 6: the shapes of these sizes take 66 numbers, got 65"),
         (7, -1, "field 7: the steps must be 0 or more, got -1"),

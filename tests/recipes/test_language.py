@@ -268,7 +268,7 @@ def test_sizes_of_the_model() -> None:
         recipe("gpt2").changed({"model.n_layers": 2})
     with pytest.raises(ArgumentError, match=r"--set model.width: sizes of this model are changed where it is written, got 2"):
         recipe("mlp").changed({"model.width": 2})
-    with pytest.raises(ArgumentError, match="embed_dim"):
+    with pytest.raises(ArgumentError, match="n_embd must be a multiple of n_head"):
         recipe("gpt2").changed({"model.n_head": 3})
 
 

@@ -423,8 +423,8 @@ MUTATIONS = (
     Mutation(
         "an annotation of its own does not win over its base's",
         "classes.py",
-        "    owner = next((base for base in info.mro if name in base.names), None)",
-        '    owner = next((base for base in info.mro if name in base.names and base.module_name == "typednn.layer"), None)',
+        '        if name in base.names or (facts is not None and name in facts["methods"]):',
+        '        if base.module_name == "typednn.layer" and (name in base.names or (facts is not None and name in facts["methods"])):',
         ("faulty/own_positionwise",),
     ),
 )

@@ -44,24 +44,26 @@ def by_formula(subject: Subject) -> None:
     if subject.formula is None:
         return
     layer, inputs = subject.ready(np.float64), subject.arrays(np.float64)
-    learnt = {name.replace(".", "_"): tensor(to_numpy(array).copy()) for name, array in layer.named_parameters().items()}
-    given = [None if x is None else tensor(to_numpy(x)) for x in inputs]
+    learnt: dict[str, Any] = {name.replace(".", "_"): tensor(to_numpy(array).copy()) for name, array in layer.named_parameters().items()}
+    given: list[Any] = [None if x is None else tensor(to_numpy(x)) for x in inputs]
     output = layer.forward(*inputs)
     next_grad = subject.next_grad(output)
     gradient = layer.backward(next_grad)
     named = zip(gradient.__inputs__, given, strict=True)
-    sources = {name: x for name, x in named if x is not None and is_floating(x.dtype)} | learnt
+    sources: dict[str, Any] = {name: x for name, x in named if x is not None and is_floating(x.dtype)} | learnt
     with Tape() as tape:
-        y = subject.formula(*given, **learnt)
+        y: Any = subject.formula(*given, **learnt)
         if not isinstance(y, Tensor) or y.shape != tuple(output.shape):
-            got = str(y.shape) if isinstance(y, Tensor) else type(y).__name__
+            got = str(getattr(y, "shape", type(y).__name__))
             raise broken(f"the formula gives a tensor of the output's shape {tuple(output.shape)}", got)
-        found = tape.gradient((y * to_numpy(next_grad)).sum(), sources, zeros=True)
+        found: dict[str, Any] = tape.gradient((y * to_numpy(next_grad)).sum(), sources, zeros=True)
     realize(y, found.values())
-    own = {name.replace(".", "_"): array for name, array in layer.named_gradients(gradient).items()}
+    own: dict[str, Any] = {name.replace(".", "_"): array for name, array in layer.named_gradients(gradient).items()}
     own |= {name: getattr(gradient, name) for name in gradient.__inputs__}
-    for name, ours, graphs in [("the output", output, y), *((f"the derivative by {name!r}", own[name], found[name]) for name in sources)]:
-        expected = graphs.numpy()
+    compared: list[tuple[str, Any, Any]] = [("the output", output, y)]
+    compared += [(f"the derivative by {name!r}", own[name], found[name]) for name in sources]
+    for name, ours, graphs in compared:
+        expected: Any = graphs.numpy()
         apart = float(np.abs(to_numpy(ours) - expected).max(initial=0.0)) / max(1.0, float(np.abs(expected).max(initial=0.0)))
         if not apart <= FORMULA_TOLERANCE:
             raise broken(f"{name} is the formula's, to {FORMULA_TOLERANCE:g}", f"a difference of {apart:.1e}")
