@@ -36,7 +36,7 @@ from typednn import (
     gradcheck,
     graph_layer,
 )
-from typednn.config.registry import LAYERS
+from typednn.config import registry
 from typednn.engines import using
 from typednn.errors import ArgumentError, DefinitionError, NotForwarded, ShapeError, StackError, StateError
 from typednn.graph import arange, tril
@@ -95,7 +95,7 @@ def registered() -> Iterator[None]:
     """Swish has a name in configs while these tests run."""
     config.register("GraphSwish")(Swish)
     yield
-    del LAYERS["GraphSwish"]
+    del registry.LAYERS["GraphSwish"]
 
 
 @final

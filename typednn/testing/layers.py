@@ -1,5 +1,8 @@
 """The laws of layers and models: functions of a `Subject` that raise an error if the law is broken."""
 
+# What a user's formula gives may be anything.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 import gc
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
