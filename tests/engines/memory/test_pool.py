@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,10 @@ BYTES = 40_960  # of an owner: 40,000 rounded up
 
 
 @pytest.fixture(autouse=True)
-def empty_pool() -> Iterator[None]:
-    pool.clear()
-    yield
-    pool.clear()
+def empty_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool of its own for each test: another module of tests may keep arrays to the end, which would be counted here."""
+    monkeypatch.setattr(pool, "_sizes", {})
+    monkeypatch.setattr(pool, "_shapes", {})
 
 
 def address(array: Any) -> int:
