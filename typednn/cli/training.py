@@ -23,8 +23,8 @@ from typednn.recipes.samples import Samples, found_by, load_tables
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
     settings: dict[str, Any] = parsed_settings(options.settings)
-    if options.epochs is not None:
-        settings["epochs"] = options.epochs
+    short = {"epochs": options.epochs, "batch_size": options.batch_size, "seed": options.seed, "optimizer.lr": options.lr}
+    settings |= {name: value for name, value in {"optimizer": options.optimizer, **short}.items() if value is not None}
     recipe = find(options.recipe, options.modules)
     if options.preset is not None:
         recipe = preset(options.preset, recipe)
@@ -82,9 +82,12 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
         test = "validation text" if result.plan.recipe.task == "language" else "test set"
         say((published or f"On the training set:\n\n{result.train}") + "\n")
         say(f"On the {test}:\n\n{result.test}\n")
-    say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s")
+    place = f", in {result.folder}" if options.quiet and result.folder is not None else ""
+    say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s{place}")
+    if result.folder is not None and not options.quiet and not result.steps:
+        hint(f"the run had ended after {result.history.steps:,} steps: nothing was trained; for more, start a new one with more --epochs")
     if result.folder is not None and not options.quiet:
-        if result.history.stopped:
+        if result.history.stopped and result.steps:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")
         if result.plan.recipe.task == "language":
             hint(

@@ -10,6 +10,7 @@ gpt2          a language model, for any text or file of tokens, in the sizes of 
 ============  =====================================================================================
 """
 
+import difflib
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -223,13 +224,26 @@ def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
 
 def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     """A recipe by its name, else the config file of that path; ``imports`` are modules that register layers."""
+    place = Path(name_or_config)
     if name_or_config in RECIPES:
         return replace(RECIPES[name_or_config], imports=tuple(imports)) if imports else RECIPES[name_or_config]
-    if Path(name_or_config).is_file():
+    if place.suffix.lower() not in _NO_CONFIGS and place.is_file():
         return recipe_of_config(name_or_config, imports)
-    raise ArgumentError(
-        explain(
-            "recipe", "expects the name of a recipe or a config file that exists", repr(name_or_config), suggestion(name_or_config, RECIPES)
-        ),
-        "name_or_config",
-    )
+    got, cure = repr(name_or_config), _NO_CONFIGS.get(place.suffix.lower(), "")
+    if name_or_config and place.is_dir():
+        got = f"the folder {name_or_config!r}"
+        cure = "a run goes on with: typednn resume RUN" if (place / "recipe.json").exists() else "data are named by --data"
+    elif not cure:
+        close = difflib.get_close_matches(name_or_config.lower().replace("-", "").replace("_", ""), RECIPES, n=1)
+        cure = f"did you mean {close[0]!r}?" if close else suggestion(name_or_config, RECIPES)
+    raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")
+
+
+_TOML = "configs are TOML, such as `typednn new NAME` writes; docs/config.md has every key"
+_NO_CONFIGS = {
+    **dict.fromkeys((".yaml", ".yml", ".json", ".ini", ".cfg", ".xml"), _TOML),
+    ".py": "a script is started with python; typednn check looks for size mistakes in it",
+    ".ipynb": "a notebook is started with Jupyter",
+    **dict.fromkeys((".csv", ".tsv", ".parquet", ".arrow", ".feather"), "a table is data: typednn train --data TABLE --target COLUMN"),
+    **dict.fromkeys((".safetensors", ".pt", ".pth", ".onnx", ".h5", ".keras", ".ckpt", ".bin"), "that is a file of weights, not a recipe"),
+}

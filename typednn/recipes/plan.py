@@ -130,7 +130,13 @@ def read_plan(folder: Path) -> Plan:
     except DataError as error:
         raise _not_ours(where, str(error)) from None
     if content is None:
-        got, cure = ("no such file", "is it the folder of a run?") if folder.is_dir() else ("no such folder", "`typednn train` makes one")
+        got, cure = "no such folder", "`typednn train` makes one"
+        if folder.is_file():
+            got = "a file"
+            cure = next((f"its run is {place}" for place in folder.parents if (place / FILE).is_file()), "name the folder of a run")
+        elif folder.is_dir():
+            runs = sorted(place.parent for place in folder.glob(f"*/{FILE}"))
+            got, cure = "no such file", f"did you mean {str(runs[-1])!r}?" if runs else "is it the folder of a run?"
         raise ConfigError(explain(str(folder), f"must be a run folder, with {FILE}", got, cure), where)
     saved = parsed(content)
     if saved is None:

@@ -8,6 +8,7 @@ the generator as a TOML config, and training uses the config read back. `changed
 from __future__ import annotations
 
 import contextlib
+import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -18,6 +19,7 @@ from typednn.arguments import choice, integer, number
 from typednn.config import dumps, loads
 from typednn.config.arguments import suggestion
 from typednn.config.model_config import ModelConfig
+from typednn.config.registry import OPTIMIZERS
 from typednn.config.values import key_written, written
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.files import path_of
@@ -27,6 +29,7 @@ from typednn.tasks import Classification, Language, Regression
 AnyModel: TypeAlias = Any  # a Chain, Sequential or Stack of registered layers: what `typednn.config.dumps` writes
 AnyLoss: TypeAlias = CrossEntropy[float] | Huber[float] | L1[float] | MSE[float] | SoftmaxCrossEntropy[float]
 LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse", "l1", "huber"]
+_ELSEWHERE = {"learning_rate": "lr", "wd": "weight_decay"}  # names of an optimizer's settings in other tools
 GeneratorName: TypeAlias = Literal["numpy", "pcg32"]
 TaskName: TypeAlias = Literal["classification", "regression", "language"]
 
@@ -203,7 +206,7 @@ class Recipe:
         table: dict[str, Any] = dict(self.optimizer)
         sizes: dict[str, Any] = {}
         hints = get_type_hints(Recipe)
-        for name, value in settings.items():
+        for name, value in sorted(settings.items(), key=lambda setting: setting[0] != "optimizer"):  # a table before its keys
             head, _, rest = name.partition(".")
             if head == "model" and rest:
                 sizes[rest] = value
@@ -211,26 +214,18 @@ class Recipe:
                 _put(table, rest.split("."), value, name)
             elif name == "optimizer" and isinstance(value, Mapping):
                 table = dict(cast("Mapping[str, Any]", value))
+            elif name == "optimizer" and isinstance(value, str):
+                table = _optimizer(value, table)
             elif name == "optimizer":
-                raise ArgumentError(
-                    explain(
-                        "--set optimizer",
-                        "is a table of the optimizer's settings",
-                        repr(value),
-                        'set its keys, such as optimizer.type="Adam"',
-                    )
-                )
+                rule = "is an optimizer's name or the table of its settings"
+                raise ArgumentError(explain("--set optimizer", rule, repr(value), "such as optimizer=Adam"))
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
-                raise ArgumentError(
-                    explain(
-                        "--set",
-                        "expects a setting of the recipe",
-                        repr(name),
-                        suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))),
-                    )
-                )
+                rule, cure = "expects a setting of the recipe", suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table)))
+                if _ELSEWHERE.get(name, name) in _parameters_of(table):
+                    cure = f"did you mean 'optimizer.{_ELSEWHERE.get(name, name)}'?"
+                raise ArgumentError(explain("--set", rule, repr(name), cure))
         if "epochs" in plain:
             plain = {"least_steps": 0, "max_steps": None, **plain}
         if plain.get("task") == "regression" and "loss" not in plain:
@@ -297,6 +292,25 @@ def _value(text: str) -> Any:
         return value
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
         return text
+
+
+def _optimizer(name: str, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of another optimizer, with its own default learning rate under the schedule of the one before; of SGD with momentum."""
+    kind = next((kind for kind in OPTIMIZERS if kind.lower() == name.lower()), None)
+    if kind is None:
+        raise ArgumentError(explain("optimizer", "expects the name of one", repr(name), suggestion(name, OPTIMIZERS)), "optimizer")
+    if kind == before.get("type"):
+        return dict(before)
+    lr: float = 0.05 if kind == "SGD" else inspect.signature(OPTIMIZERS[kind]).parameters["lr"].default
+    schedule = _table(before.get("lr"))
+    momentum = {"momentum": 0.9} if kind == "SGD" else {}
+    return {"type": kind, "lr": lr if schedule is None else {**schedule, "lr": lr}, **momentum}
+
+
+def _parameters_of(table: Mapping[str, Any]) -> Iterable[str]:
+    """The names that an ``[optimizer]`` table may hold."""
+    kind = table.get("type")
+    return inspect.signature(OPTIMIZERS[kind]).parameters if isinstance(kind, str) and kind in OPTIMIZERS else ()
 
 
 def _put(table: dict[str, Any], path: Sequence[str], value: Any, name: str) -> None:

@@ -41,7 +41,10 @@ Report: TypeAlias = ClassificationReport | LanguageReport | RegressionReport
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """The result of a training: the model with its last or best weights, history and reports; ``folder`` is the run's, or None."""
+    """The result of a training: the model with its last or best weights, history and reports; ``folder`` is the run's, or None.
+
+    ``steps`` are those of this call: none where a run is resumed that had ended.
+    """
 
     plan: Plan
     model: Any
@@ -49,6 +52,7 @@ class Trained:
     train: Report
     test: Report
     folder: Path | None
+    steps: int
 
 
 def train(
@@ -137,6 +141,8 @@ def _trained(
         transform=lambda rows: scaling(data.x[rows]),
     )
     loss: Any = recipe.made_loss()
+    saved = [] if run is None else checkpoints(run.checkpoint_folder)
+    before = int(saved[-1].name.removeprefix("step-")) if saved else 0
     history = fit(
         running,
         loss,
@@ -160,7 +166,7 @@ def _trained(
     _, learned = reported(plan, running, *learned_part(plan, data))
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
-    return Trained(plan, model, history, learned, tested, None if run is None else run.folder)
+    return Trained(plan, model, history, learned, tested, None if run is None else run.folder, history.steps - before)
 
 
 def reported(plan: Plan, running: Any, x: Any, y: Any) -> tuple[Any, Report]:
