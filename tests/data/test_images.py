@@ -141,7 +141,7 @@ def test_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert image_size(path) == (3, 4)
-    with pytest.raises(MissingExtra, match=r"needs Pillow to read PNG images, .*; pip install typednn\[images\]") as caught:
+    with pytest.raises(MissingExtra, match=r"needs Pillow to read PNG images, .*; pip install 'typednn\[images\]'") as caught:
         read_image(path)
     assert caught.value.name == "PIL"
 

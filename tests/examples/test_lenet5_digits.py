@@ -116,7 +116,7 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert lenet5_digits.main(["--data", "digits"]) == 1
-    assert "pip install typednn[demo]" in capsys.readouterr().err
+    assert "pip install 'typednn[demo]'" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one process there")

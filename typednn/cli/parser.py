@@ -40,7 +40,8 @@ def _weights(text: str) -> str:
 
 
 _NEGATIVE = -5e-324  # the largest number below 0
-_MODELS = "lenet5, lenet5-paper, mlp, lstm, resnet18, resnet34, resnet50, vgg16, gpt2, or a config file"
+MODELS: Final = ("lenet5", "lenet5-paper", "mlp", "lstm", "resnet18", "resnet34", "resnet50", "vgg16", "gpt2")  # as in `typednn.recipes.RECIPES`, which imports NumPy
+_MODELS = f"{', '.join(MODELS)}, or a config file"
 
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
 _IMPORT = _argument(
@@ -58,6 +59,15 @@ _TRAINING = (
 )
 
 COMMANDS: Final = {
+    "new": Command(
+        "new",
+        "write a small project: a layer of one's own, a config, a script, a test, settings of mypy",
+        (_argument("name", metavar="NAME", help="of the project and its folder, which must not exist yet"),),
+        """\
+examples:
+  typednn new my-project                        a folder whose own test passes at once; README.md in it says what to do
+""",
+    ),
     "train": Command(
         "training",
         "train a recipe or a config, and keep everything in a run folder",
@@ -332,6 +342,19 @@ examples:
   typednn gradcheck model.toml                  every derivative of the model against central differences, in float64
   typednn gradcheck 'Conv2d(2, 3, 3)' --input 6,6,2
   typednn gradcheck 'Linear(4, 2)'              the input's shape is derived where one number decides it
+""",
+    ),
+    "completion": Command(
+        "completion",
+        "print what makes a shell complete typednn's commands, options and models",
+        (_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"),),
+        """\
+examples:
+  typednn completion bash > ~/.local/share/bash-completion/completions/typednn
+  typednn completion zsh > ~/.zfunc/_typednn    a folder of $fpath
+  typednn completion fish > ~/.config/fish/completions/typednn.fish
+
+It needs shtab: pip install 'typednn[completion]'. For this terminal only: source <(typednn completion bash)
 """,
     ),
     "info": Command("info", "versions, machine, BLAS, threads, devices, extras: what a bug report needs"),
