@@ -96,7 +96,7 @@ def test_settings_are_kept(at_once: Command, files: Path, tmp_path: Path) -> Non
         "--set", "patience=4", "--set", "validation=0.1", "-q",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"train accuracy \d+\.\d+%, test accuracy \d+\.\d+%, \d+ s\n", done.stdout)
+    assert re.fullmatch(r"train accuracy \d+\.\d+%, test accuracy \d+\.\d+%, \d+ s, in a/b\n", done.stdout)
     assert done.stderr == ""
     recipe = json.loads((tmp_path / "a" / "b" / "recipe.json").read_text(encoding="utf-8"))["recipe"]
     assert (recipe["epochs"], recipe["smoothing"], recipe["patience"], recipe["optimizer"]["lr"]) == (1, 0.3, 4, 0.025)
@@ -160,7 +160,6 @@ def test_a_folder_that_holds_a_run(at_once: Command, files: Path, trained: tuple
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        ([], "required: COMMAND"),
         (["trian"], "did you mean 'train'?"),
         (["train"], "RECIPE_OR_CONFIG"),
         (["train", "mlp", "--epochs", "0"], "expected a whole number, at least 1, got '0'"),

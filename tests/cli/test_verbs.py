@@ -80,6 +80,8 @@ def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
 
 TABLES = ("train.csv", "test.csv")
 STARTED: dict[str, tuple[list[str], str]] = {
+    "new": (["mine"], "mine/model.toml"),
+    "completion": (["bash"], "complete -o"),
     "train": (["model.toml", *TABLES, "--epochs", "1", "-q"], "test accuracy"),
     "resume": (["run", "-q"], "test accuracy"),
     "eval": (["run"], "accuracy"),
@@ -116,6 +118,7 @@ def test_the_examples_of_the_help_are_understood() -> None:
     lines = [line for text in shown for line in re.findall(r"^  typednn (\S.*?)(?:  +.*)?$", text, re.MULTILINE)]
     lines = [line for line in lines if "COMMAND" not in line]
     assert {line.split()[0] for line in lines} == set(COMMANDS) - {"info"}
+    lines = [line.partition(" > ")[0] for line in lines]
     for line in lines:
         parser.parser().parse_args(shlex.split(line))
 
