@@ -7,6 +7,7 @@ from typednn.data.dataset import Dataset, Pixels
 from typednn.data.digits import digits
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.idx import read_idx
+from typednn.data.image_files import ImageFiles, ImageSets, open_image_folder
 from typednn.data.images import ImageFolder, image_size, read_image, read_image_folder
 from typednn.data.inputs import read_inputs
 from typednn.data.labels import one_hot
@@ -15,6 +16,8 @@ from typednn.data.mnist import mnist, mnist_pixels
 from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, find_mnist, load, load_pixels, source_folder
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
+from typednn.data.splitting import split
+from typednn.data.table import Table, read_columns, read_table
 from typednn.data.text import TextFolder, read_text, read_text_folder
 from typednn.data.token_files import read_token_table, read_tokens, write_token_table, write_tokens
 from typednn.data.token_windows import windows
@@ -27,11 +30,14 @@ __all__ = [
     "Batch",
     "Characters",
     "Dataset",
+    "ImageFiles",
     "ImageFolder",
+    "ImageSets",
     "Loader",
     "NotANumber",
     "Pixels",
     "RowLength",
+    "Table",
     "TextFolder",
     "Tokenizer",
     "Vocabulary",
@@ -52,6 +58,8 @@ __all__ = [
     "mnist",
     "mnist_pixels",
     "one_hot",
+    "open_image_folder",
+    "read_columns",
     "read_csv",
     "read_idx",
     "read_image",
@@ -60,6 +68,7 @@ __all__ = [
     "read_npy",
     "read_npz",
     "read_optdigits",
+    "read_table",
     "read_text",
     "read_text_folder",
     "read_token_table",
@@ -69,6 +78,7 @@ __all__ = [
     "restore_generator",
     "source_folder",
     "spiral",
+    "split",
     "train_tokenizer",
     "windows",
     "write_token_table",

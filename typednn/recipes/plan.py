@@ -1,7 +1,7 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
-``{"format": 4, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
-"test": …}, "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes'}``
+``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32 of
+the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table}``
 """
 
 import json
@@ -17,16 +17,18 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.config.model_config import ModelConfig
+from typednn.data import ImageFiles, image_size
 from typednn.data.text import TOKENS
 from typednn.errors import ArgumentError, ConfigError, DataError, explain
-from typednn.files import parsed
+from typednn.files import opened, parsed
 from typednn.recipes.recipe import Recipe, from_json
-from typednn.recipes.samples import AnyTask, Samples, Scaling, load_data, load_tables
+from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, load_data, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
 
-FORMAT = 4  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models
+FORMAT = 5  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models; 5 images in files
 FILE = "recipe.json"
+_SIDE = 64  # of images for a model that reads any size, where nothing else is said
 VOCABULARY = "vocabulary"  # the folder of a language model's, in the run's
 
 
@@ -42,6 +44,7 @@ class Plan:
     scaling: Scaling
     shape: tuple[int, ...]
     names: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
@@ -101,16 +104,50 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         scaling,
         samples.x.shape[1:],
         samples.names,
+        samples.columns,
     )
 
 
 def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str], object] | None = None) -> Samples:
-    """The samples that ``data`` describes: a name, or two tables."""
+    """The samples that ``data`` describes, as `Samples.source` has it: at least a name, or a table to train on.
+
+    Images in a folder are brought to the size that the recipe's model reads, in colour where it reads three channels.
+    """
     if "train" in data:
-        return load_tables(data["train"], data["test"], recipe.made_task())
+        chosen = {"target": data.get("target"), "seed": int(data.get("seed", "0"))}
+        return load_tables(data["train"], data.get("test"), recipe.made_task(), **chosen)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     if recipe.task == "language":
         return load_text(data["name"], recipe.vocabulary, recipe.validation, announce)
-    return load_data(data["name"], announce)
+    folder = Path(data["name"])
+    if data["name"] in NAMES or not folder.is_dir() or not is_image_folder(folder):
+        return load_data(data["name"], announce)
+    height, width, channels = map(int, data["image"].split("x")) if "image" in data else _image_of(recipe, folder)
+    return load_data(
+        data["name"],
+        announce,
+        image=(height, width, channels),
+        seed=int(data.get("seed", recipe.seed)),
+        skip_damaged=data.get("skip_damaged") == "true",
+        stream=None if "stream" not in data else data["stream"] == "true",
+    )
+
+
+def _image_of(recipe: Recipe, folder: Path) -> tuple[int, int, int]:
+    """Height, width and channels of the images that the recipe's model reads.
+
+    A model that adapts reads colours in any size: the recipe's ``image``, else that of the first image where no side is longer than 64, else
+    64 x 64.
+    """
+    first = next((path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")), None)
+    if "image" not in recipe.adapts:
+        sample: Any = recipe.model().sample
+        if len(sample.sizes) == 3:
+            height, width, channels = sample.sizes
+            return height, width, channels
+    if recipe.image is not None:
+        return recipe.image, recipe.image, 3
+    height, width = (_SIDE, _SIDE) if first is None else image_size(first)
+    return (height, width, 3) if max(height, width) <= _SIDE else (_SIDE, _SIDE, 3)
 
 
 def _decided(recipe: Recipe, samples: Samples) -> dict[str, Any]:
@@ -150,6 +187,7 @@ def read_plan(folder: Path) -> Plan:
         config, scaling = str(saved["config"]), saved["scaling"]
         before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
+        before |= {"image": None} if version < 5 else {}
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
             recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))
@@ -161,6 +199,7 @@ def read_plan(folder: Path) -> Plan:
             Scaling(float(scaling["mean"]), float(scaling["deviation"])),
             tuple(map(int, saved["shape"])),
             tuple(map(str, saved["names"])),
+            tuple(map(str, saved["columns"] if version >= 5 else ())),
         )
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ConfigError):
@@ -169,8 +208,17 @@ def read_plan(folder: Path) -> Plan:
 
 
 def checksum_of(samples: Samples) -> int:
-    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, or of a text's tokens; piece by piece."""
+    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, or of a text's tokens; piece by piece.
+
+    Of images in files, that of the files' contents.
+    """
     checksum = 0
+    if isinstance(samples.x, ImageFiles):
+        for path in samples.x.paths:
+            with opened("checksum", path) as file:
+                while content := file.stream.read(1 << 20):
+                    checksum = zlib.crc32(content, checksum)
+        return zlib.crc32(np.ascontiguousarray(samples.y, np.int64).data, checksum)
     parts: list[tuple[Any, Any]] = [(samples.x, np.float32), (samples.y, np.float32 if is_floating(samples.y.dtype) else np.int64)]
     for array, dtype in parts if samples.vocabulary is None else [(samples.x, samples.x.dtype)]:
         piece = 1000 if array.ndim > 1 else 1 << 20

@@ -54,6 +54,7 @@ class Recipe:
     validation        the share of the training data that is held out for evaluation during training
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
     fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
+    image             the height and width of images from a folder, for a model that reads any size; None for their own, up to 64
     vocabulary        of a language model: ``characters``, ``gpt2``, ``nina`` or a folder, as `typednn.recipes.texts` has it
     stride            of a language model: how many tokens a window begins behind the one before; None for its length
     weights           of a language model: a folder of weights to start from, as `typednn.models.load_gpt2` reads it; "" for none
@@ -86,6 +87,7 @@ class Recipe:
     checkpoint_every: int | None = None
     fuse: bool = True
     adapts: tuple[Literal["classes", "image"], ...] = ()
+    image: int | None = None
     vocabulary: str = ""
     stride: int | None = None
     weights: str = ""
@@ -96,7 +98,7 @@ class Recipe:
         where = f"recipe {self.name!r}"
         for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1)):
             integer(where, name, getattr(self, name), least)
-        for name in ("patience", "max_steps", "stride", "evaluate_every", "checkpoint_every"):
+        for name in ("patience", "max_steps", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
         for name, choices in (("loss", LossName), ("generator", GeneratorName), ("task", TaskName)):

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, final
 
 from typednn.config.build import AnyModel
 from typednn.config.model_config import ModelConfig
-from typednn.data import Loader, in_order
+from typednn.data import ImageFiles, Loader, in_order
 from typednn.errors import ArgumentError, explain
 from typednn.files import write_whole
 from typednn.layer import FirstChain
@@ -25,7 +25,7 @@ from typednn.models import load_gpt2
 from typednn.module.foreign import Foreign
 from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
-from typednn.recipes.samples import Samples, found_by
+from typednn.recipes.samples import Samples, Scaling, found_by
 from typednn.runs import Run
 from typednn.runs.checkpoint import checkpoints
 from typednn.runs.run_files import read_bytes
@@ -67,8 +67,8 @@ def train(
 ) -> Trained:
     """Train from the start. ``data`` is a name, a folder or `Samples`, by default the recipe's own; ``run`` a new folder, or None.
 
-    ``source`` says how `Samples` are found again when the run is resumed: ``{"name": …}`` for `load_data`, ``{"train": …, "test": …}``
-    for `load_tables`.
+    ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves (`Samples.source`):
+    ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
     """
     if data is None or isinstance(data, str):
         name = recipe.data if data is None else data
@@ -76,7 +76,7 @@ def train(
         source = found_by(name, samples)
     else:
         samples = data
-    plan = plan_for(recipe, samples, source or {"name": samples.name})
+    plan = plan_for(recipe, samples, source or samples.source or {"name": samples.name})
     config = plan.model_config()
     model = config.built()
     start = _check(plan, samples, model)
@@ -130,7 +130,7 @@ def _trained(
         task = replace(task, per_sample=sizes[0], vocabulary=samples.vocabulary, prompt=prompt_of(samples.test_x))
         x, y, split = data.test_x, data.test_y, "validation"
     elif recipe.validation:
-        x, y, split = data.x[held_back], data.y[held_back], "validation"
+        x, y, split = chosen(data.x, held_back), data.y[held_back], "validation"
     else:
         x, y, split = data.test_x, data.test_y, "test"
     batches: Any = Loader(
@@ -153,7 +153,7 @@ def _trained(
         task=task,
         run=run,
         callbacks=callbacks,
-        validation=Evaluation(scaling(x), y, batch_size=recipe.batch_size if spoken else 500, split=split),
+        validation=Evaluation(Scaled(x, scaling) if isinstance(x, ImageFiles) else scaling(x), y, batch_size=recipe.batch_size if spoken else 500, split=split),
         accumulate=recipe.accumulate,
         clip_grad_norm=recipe.clip_grad_norm,
         evaluate_every=recipe.evaluate_every,
@@ -169,6 +169,26 @@ def _trained(
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder, history.steps - before)
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaled:
+    """Images in files, scaled when they are read."""
+
+    files: ImageFiles
+    scaling: Scaling
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self.scaling(self.files[rows])
+
+
+def chosen(x: Any, rows: Any) -> Any:
+    """The rows of an array, or of images in files, which are not read."""
+    return x.taken(rows) if isinstance(x, ImageFiles) else x[rows]
+
+
 def reported(plan: Plan, running: Any, x: Any, y: Any) -> tuple[Any, Report]:
     """The outputs for ``x``, and the report on them. A language model's outputs are as many as a batch's at a time, and are not kept."""
     task = plan.task
@@ -182,7 +202,7 @@ def reported(plan: Plan, running: Any, x: Any, y: Any) -> tuple[Any, Report]:
 def learned_part(plan: Plan, data: Samples) -> tuple[Any, Any]:
     """The training data that the report is on: all, or of a text about as many windows as are held out."""
     every = max(1, len(data.x) // len(data.test_x)) if isinstance(plan.task, Language) else 1
-    return data.x[::every], data.y[::every]
+    return data.x if every == 1 else data.x[::every], data.y[::every]
 
 
 def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:
