@@ -177,6 +177,11 @@ class RegressionReport:
         return cls(samples, squared / numbers, absolute / numbers, explained)
 
     @property
+    def rmse(self) -> float:
+        """The root of the mean squared error, in the targets' own units."""
+        return float(np.sqrt(self.mse))
+
+    @property
     def headline(self) -> str:
         """The one number to compare by."""
         return f"R² {self.r2:.4f}"
@@ -186,7 +191,7 @@ class RegressionReport:
         return {"task": "regression", **asdict(self), "split": "test", "train_r2": train.r2}
 
     def __str__(self) -> str:
-        return f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
+        return f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nRMSE     {self.rmse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
 
 
 @final

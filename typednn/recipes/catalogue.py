@@ -3,7 +3,7 @@
 ============  =====================================================================================
 lenet5        61,706 parameters; Nesterov momentum under a cosine, from scores; at least 99 % of MNIST's test images
 lenet5-paper  as "Deep Learning Implementation With Rust" trains it (section XI), number for number
-mlp           one hidden layer of 128; a few seconds per epoch
+mlp           one hidden layer of 128, for rows of a table or images of any size; a few seconds per epoch
 lstm          for texts: a folder per class, a .txt file per text
 resnet18      for images of any size and colour, and any number of classes; resnet34, resnet50 and vgg16 likewise
 gpt2          a language model, for any text or file of tokens, in the sizes of `PRESETS`
@@ -11,6 +11,7 @@ gpt2          a language model, for any text or file of tokens, in the sizes of 
 """
 
 import difflib
+import math
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,9 +30,10 @@ from typednn.models.hub import local_folder
 from typednn.recipes.recipe import AnyModel, Recipe
 
 
-def _mlp() -> AnyModel:
-    hidden = Linear(784, 128, weight_init="he_normal", bias_init="zeros").named("fc1")
-    return Input(28, 28, 1) >> Flatten() >> hidden >> ReLU() >> Linear(128, 10, weight_init="he_normal", bias_init="zeros").named("fc2")
+def _mlp(classes: int = 10, shape: tuple[int, ...] = (28, 28, 1)) -> AnyModel:
+    hidden = Linear(math.prod(shape), 128, weight_init="he_normal", bias_init="zeros").named("fc1")
+    read: Any = Input(*shape) >> Flatten() if len(shape) > 1 else Input(*shape)
+    return read >> hidden >> ReLU() >> Linear(128, classes, weight_init="he_normal", bias_init="zeros").named("fc2")
 
 
 _MODERN = {"type": "SGD", "lr": {"type": "CosineLR", "lr": 0.05, "warmup_steps": 100}, "momentum": 0.9, "nesterov": True}
@@ -138,10 +140,11 @@ RECIPES: dict[str, Recipe] = {
             "mlp",
             _mlp,
             _MODERN,
-            about="one hidden layer of 128 units: quick, 98 % of MNIST's test images",
+            about="one hidden layer of 128 units, for rows or images: quick, 98 % of MNIST's test images",
             epochs=5,
             least_steps=700,
             validation=0.05,
+            adapts=("classes", "shape"),
         ),
         Recipe(
             "lstm",

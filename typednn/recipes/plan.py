@@ -1,7 +1,8 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
 ``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32 of
-the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table}``
+the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
+"targets": {"mean", "deviation"} of a regression's}``
 """
 
 import json
@@ -25,6 +26,7 @@ from typednn.recipes.recipe import Recipe, from_json
 from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, load_data, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
+from typednn.tasks import Regression
 
 FORMAT = 5  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models; 5 images in files
 FILE = "recipe.json"
@@ -45,6 +47,7 @@ class Plan:
     shape: tuple[int, ...]
     names: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    targets: Scaling = Scaling()
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
@@ -53,7 +56,10 @@ class Plan:
     @property
     def task(self) -> AnyTask:
         """The recipe's task, with the classes' names."""
-        return self.recipe.made_task(self.names)
+        task = self.recipe.made_task(self.names)
+        if not isinstance(task, Regression) or not isinstance(self.targets.mean, tuple) or not isinstance(self.targets.deviation, tuple):
+            return task
+        return replace(task, mean=self.targets.mean, deviation=self.targets.deviation)
 
     def samples(self) -> Samples:
         """The data; `DataError` where they differ from those that the run began with."""
@@ -77,6 +83,7 @@ class Plan:
             "recipe": self.recipe.as_json(),
             "data": dict(self.data),
             "scaling": asdict(self.scaling),
+            "targets": asdict(self.targets),
         }
         return json.dumps(table, indent=1) + "\n"
 
@@ -95,7 +102,12 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         settled = replace(settled, vocabulary=str(Path(recipe.vocabulary).resolve()))
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)
-        scaling = Scaling.of(samples.x) if recipe.standardise and samples.x.dtype != TOKENS else Scaling()
+        scaling = targets = Scaling()
+        if recipe.standardise and samples.x.dtype != TOKENS:
+            rows_read = isinstance(samples.x, np.ndarray) and samples.x.ndim == 2 and len(recipe.sample) == 1
+            scaling = Scaling.of_columns(np.asarray(samples.x)) if rows_read else Scaling.of(samples.x)
+        if recipe.standardise and recipe.task == "regression":
+            targets = Scaling.of_columns(samples.y.reshape(len(samples.y), -1))
     return Plan(
         settled,
         settled.config(settled.steps_for(rows)),
@@ -105,6 +117,7 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         samples.x.shape[1:],
         samples.names,
         samples.columns,
+        targets,
     )
 
 
@@ -152,10 +165,13 @@ def _image_of(recipe: Recipe, folder: Path) -> tuple[int, int, int]:
 
 def _decided(recipe: Recipe, samples: Samples) -> dict[str, Any]:
     """The arguments of the recipe's model that the data decide."""
+    if samples.x.dtype == TOKENS and "shape" in recipe.adapts:
+        raise ArgumentError(explain(f"data {samples.name!r}", f"{recipe.name} reads numbers", "texts", "such as typednn train lstm"))
     if "image" in recipe.adapts and samples.x.ndim != 4:
         got = "texts" if samples.x.dtype == TOKENS else f"rows of {samples.x.shape[1]} numbers"
         raise ArgumentError(explain(f"data {samples.name!r}", f"{recipe.name} reads images", got, "choose other data or another model"))
-    known: dict[str, Any] = {"classes": samples.classes, "image": samples.x.shape[1:]}
+    outputs = samples.classes if recipe.task != "regression" else 1 if samples.y.ndim == 1 else samples.y.shape[1]
+    known: dict[str, Any] = {"classes": outputs, "image": samples.x.shape[1:], "shape": samples.x.shape[1:]}
     return {name: known[name] for name in recipe.adapts}
 
 
@@ -196,15 +212,21 @@ def read_plan(folder: Path) -> Plan:
             config,
             {str(key): str(value) for key, value in saved["data"].items()},
             int(saved["checksum"]),
-            Scaling(float(scaling["mean"]), float(scaling["deviation"])),
+            _scaling(scaling),
             tuple(map(int, saved["shape"])),
             tuple(map(str, saved["names"])),
             tuple(map(str, saved["columns"] if version >= 5 else ())),
+            _scaling(saved["targets"]) if version >= 5 else Scaling(),
         )
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ConfigError):
             raise
         raise _not_ours(where, f"no {error}" if isinstance(error, KeyError) else str(error)[:100]) from None
+
+
+def _scaling(saved: Any) -> Scaling:
+    mean, deviation = (tuple(map(float, part)) if isinstance(part, list) else float(part) for part in (saved["mean"], saved["deviation"]))
+    return Scaling(mean, deviation)
 
 
 def checksum_of(samples: Samples) -> int:

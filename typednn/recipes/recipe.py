@@ -41,14 +41,15 @@ class Recipe:
 
     ================  ============================================================================================================
     model             builds it, its parameters not yet filled; of layers that configs know, with its input declared
-    adapts            the arguments of ``model`` that the data decide: ``classes``, their number, and ``image``, the shape of one
+    adapts            the arguments of ``model`` that the data decide: ``classes``, their number, which for a regression is that of the
+                      outputs, and ``image``, the shape of one, or ``shape``, that of any sample
     optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
     data              a name or a folder, as `typednn.recipes.load_data` takes it
     task              ``classification`` of labels, ``regression`` of numbers, whose loss is ``mse``, ``l1`` or ``huber``, or ``language``
     max_steps         this many steps instead of ``epochs``, the last epoch in part; None for whole epochs
     least_steps       small data get more than ``epochs`` epochs, until there are this many steps; 0 for never
     smoothing         the share of each target that is spread over all classes: 0.1 over ten classes gives 0.91 and 0.01
-    standardise       whether inputs get the training data's mean 0 and deviation 1
+    standardise       whether inputs get the training data's mean 0 and deviation 1, each column of rows its own; and a regression's targets
     stream            of PCG32; one generator of this seed fills the parameters, another draws the order of the batches
     patience          stop after this many evaluations without improvement, and go back to the best weights; needs ``validation``
     validation        the share of the training data that is held out for evaluation during training
@@ -86,7 +87,7 @@ class Recipe:
     evaluate_every: int | None = None
     checkpoint_every: int | None = None
     fuse: bool = True
-    adapts: tuple[Literal["classes", "image"], ...] = ()
+    adapts: tuple[Literal["classes", "image", "shape"], ...] = ()
     image: int | None = None
     vocabulary: str = ""
     stride: int | None = None
@@ -172,6 +173,13 @@ class Recipe:
     def checked(self, steps: int = 1000) -> ModelConfig:
         """The config, read back and checked: model, optimizer and generator."""
         return self.read(self.config(steps), f"recipe {self.name}")
+
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """The shape of one sample that the model reads."""
+        model: Any = self._described.checked if self._described else self.model()
+        sizes: tuple[int, ...] = model.sample.sizes
+        return sizes
 
     @property
     def _described(self) -> ModelConfig | None:

@@ -137,13 +137,23 @@ class Samples:
 @final
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Inputs scaled by the training data's mean and deviation: ``(x - mean)/deviation``, in float32.
+    """Numbers scaled by the training data's mean and deviation: ``(x - mean)/deviation``, in float32; one pair for all, or one per column.
 
     It is saved with the run, so that new inputs are scaled alike.
     """
 
-    mean: float = 0.0
-    deviation: float = 1.0
+    mean: float | tuple[float, ...] = 0.0
+    deviation: float | tuple[float, ...] = 1.0
+
+    @classmethod
+    def of_columns(cls, rows: npt.NDArray[Any]) -> Scaling:
+        """Mean and deviation of each column of ``rows`` (n, columns), summed in float64; a column of equal numbers has the deviation 1."""
+        exact = np.asarray(rows, np.float64)
+        mean, deviation = exact.mean(axis=0), exact.std(axis=0)
+        deviation[~(deviation > 1e-12 * np.abs(mean))] = 1.0
+        if not (np.isfinite(mean).all() and np.isfinite(deviation).all()):
+            raise ArgumentError(explain("standardise", "training data must be finite", "NaN or infinity"))
+        return cls(tuple(mean.tolist()), tuple(deviation.tolist()))
 
     @classmethod
     def of(cls, x: npt.NDArray[Any] | ImageFiles) -> Scaling:
@@ -164,8 +174,8 @@ class Scaling:
         """``x`` scaled, as a new array; tokens as they are."""
         if x.dtype == TOKENS:
             return x
-        scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
-        scaled /= np.float32(self.deviation)
+        scaled: Floats = np.subtract(x, np.asarray(self.mean, np.float32), dtype=np.float32)
+        scaled /= np.asarray(self.deviation, np.float32)
         return scaled
 
 
@@ -281,15 +291,17 @@ def _same_classes(folder: Path, train: tuple[str, ...], test: tuple[str, ...]) -
 
 
 def load_tables(
-    train: str | Path, test: str | Path | None = None, task: AnyTask = _LABELS, *, target: str | None = None, seed: int = 0
+    train: str | Path, test: str | Path | None = None, task: AnyTask | None = _LABELS, *, target: str | None = None, seed: int = 0
 ) -> Samples:
     """Tables in CSV, Parquet or Arrow files (`typednn.data.read_table`): one to train and one to test, or one of which a part is kept apart.
 
     ``target`` is the name of the target's column, by default the first; the other columns are the inputs. For a classification, the
-    default, targets are words, or whole numbers from 0; for a regression any numbers. Without ``test`` a fifth of the rows, of each class,
+    default, targets are words, or whole numbers from 0; for a regression any numbers. A task that is None is what the targets look like: a
+    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Without ``test`` a fifth of the rows, of each class,
     is the test part, drawn by ``seed``.
     """
     table = read_table(train, target=target)
+    task = task or (_LABELS if table.names or _are_labels(table.y) else Regression())
     y = targets_of(train, table, task)
     source = {"train": str(Path(train).resolve())}
     source |= {} if target is None else {"target": target}
@@ -306,6 +318,12 @@ def load_tables(
         raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{table.x.shape[1]} and {other.x.shape[1]}"))
     (x, tested), test_y = (np.asarray(part.x, np.float32) for part in (table, other)), targets_of(test, other, task)
     return Samples(name, f"{train} and {test}", x, y, tested, test_y, table.names, columns=table.columns, source=source)
+
+
+def _are_labels(y: npt.NDArray[Any]) -> bool:
+    """Whether numbers look like labels: whole, up to 100, and each from 0 (or 1) occurs."""
+    found = np.unique(y)
+    return len(found) > 1 and found[0] in (0, 1) and found[-1] <= 100 and bool((np.diff(found) == 1).all())
 
 
 def targets_of(path: str | Path, table: Table, task: AnyTask) -> Labels | Floats:
