@@ -389,6 +389,7 @@ typednn trains neural networks whose shapes are proven to fit. To begin:
   typednn new my-project      writes a small project: a layer, a config, a script, a test
   typednn --help              every command, with examples
 """
+_CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
 # Settings of --set that are options of other tools; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
 _SETTINGS: Final = (
     "accumulate checkpoint_every clip_grad_norm evaluate_every fuse generator least_steps loss max_steps patience smoothing standardise "
@@ -411,6 +412,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options in ``arguments``; what is left over ends the process with exit code 2 and a cure."""
     top = parser()
     options, left = top.parse_known_args(arguments)
+    if options.command == "train" and not any((options.recipe, options.model, options.data, options.preset, options.start, left)):
+        top.exit(2, f"typednn train: what is to be trained? {_CALLS}\ntypednn train --help shows examples\n")
     unknown = next((word for word in left if word.startswith("-") and word != "-"), None)
     if left and unknown is None and options.command == "train":  # argparse takes no files behind an option
         options.files += left

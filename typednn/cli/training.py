@@ -36,7 +36,7 @@ def train(options: Namespace) -> int:
     if recipe is not None:
         recipe.changed(settings if task is None else {**settings, "task": task})  # a wrong setting is told before anything is read
     if data is None:
-        assert recipe is not None, "there is a model where there are no data"
+        assert recipe is not None, "there are data where there is no model"
         data = recipe.data
     sizes = {name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation")}  # what decides how data are read
     before = recipe if recipe is None or not sizes else recipe.changed(sizes)
@@ -65,9 +65,6 @@ def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
     if len(words) > 2 or not all(map(is_table, words)):
         got = ", ".join(repr(word) for word in words)
         raise ArgumentError(explain("train", "takes a table, or two CSV files, train.csv and test.csv", got, "or --data NAME_OR_PATH"))
-    if model is None and not words and options.data is None and options.preset is None and options.start is None:
-        cure = "such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
-        raise ArgumentError(explain("train", "needs a model or data", "neither", cure))
     return model, options.data if not words else words
 
 

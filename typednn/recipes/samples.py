@@ -303,6 +303,10 @@ def load_tables(
     table = read_table(train, target=target)
     task = task or (_LABELS if table.names or _are_labels(table.y) else Regression())
     y = targets_of(train, table, task)
+    kinds = len(np.unique(y))
+    if isinstance(task, Classification) and not table.names and len(y) > 20 and 2 * kinds > len(y):
+        rule = f"a classification's target{f' {table.target!r}' if table.target else ''} repeats a few labels"
+        raise DataError(explain(str(train), rule, f"{kinds:,} different numbers in {len(y):,} rows", "learn them with --task regression"))
     source = {"train": str(Path(train).resolve())}
     source |= {} if target is None else {"target": target}
     name = Path(train).name

@@ -13,7 +13,8 @@ import numpy as np
 
 from typednn.data import Characters, Tokenizer, read_table, read_vocabulary
 from typednn.data.images import Resize
-from typednn.errors import ArgumentError, explain
+from typednn.data.class_folders import part_folders
+from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.layer import FirstChain
 from typednn.models import GPT2
 from typednn.recipes.inputs import inputs_of
@@ -85,4 +86,21 @@ def _others(run: Path, data: str, plan: Plan) -> Samples:
         table = read_table(data, target=plan.data.get("target"), columns=columns, names=plan.names or None)
         x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task)
         return Samples(Path(data).name, data, x, y, x, y)
-    return replace(samples_of(plan.recipe, {**plan.data, "name": data}), names=())
+    samples = samples_of(plan.recipe, {**plan.data, "name": data})
+    if samples.names and plan.names and samples.names != plan.names:
+        samples = replace(samples, test_y=_labels_of(samples, plan))
+    if Path(data).is_dir() and "image" in plan.data and not part_folders(Path(data)):  # nothing of it was trained on: all of it is measured
+        whole: Any = np.concatenate([samples.x[:], samples.test_x[:]])
+        labels = samples.y if samples.names == plan.names else _labels_of(replace(samples, test_y=samples.y), plan)
+        samples = replace(samples, test_x=whole, test_y=np.concatenate([labels, samples.test_y]))
+    return replace(samples, names=())
+
+
+def _labels_of(samples: Samples, plan: Plan) -> Any:
+    """The test labels, in the numbers of the run's classes; a `DataError` for a class that the run does not know."""
+    unknown = [name for name in samples.names if name not in plan.names]
+    if unknown:
+        raise DataError(
+            explain(f"data {samples.name!r}", f"the run knows the classes {listed(plan.names)}", listed(unknown), "is it the right data?")
+        )
+    return np.array([plan.names.index(name) for name in samples.names])[samples.test_y]
