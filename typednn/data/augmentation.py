@@ -315,17 +315,22 @@ AUGMENTATIONS: Final[Mapping[str, Callable[..., Augmentation | MixUp]]] = Mappin
 def augmentations(tables: Sequence[str | Mapping[str, Any]]) -> tuple[Augmentation | MixUp, ...]:
     """The changes that a config names: ``["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 2}]``; `ArgumentError` for others."""
     made: list[Augmentation | MixUp] = []
+    given = cast("object", tables)
+    if not isinstance(given, list | tuple):
+        raise ArgumentError(explain("augment", "must be a list of names and tables", repr(given)[:80]), "augment")
     for table in tables:
         unchecked = cast("object", table)
         settings = {"type": unchecked} if isinstance(unchecked, str) else unchecked
-        if not isinstance(settings, Mapping) or cast("Mapping[str, Any]", settings).get("type") not in AUGMENTATIONS:
+        name: object = cast("Mapping[str, Any]", settings).get("type") if isinstance(settings, Mapping) else None
+        if not isinstance(name, str) or name not in AUGMENTATIONS:
             rule = f"must be one of {', '.join(AUGMENTATIONS)}, or a table with such a type"
             raise ArgumentError(explain("augment", rule, repr(unchecked)[:80]), "augment")
         chosen: dict[str, Any] = dict(cast("Mapping[str, Any]", settings))
-        kind: Any = AUGMENTATIONS[chosen.pop("type")]
+        kind: Any = AUGMENTATIONS[name]
+        del chosen["type"]
         known = {each.name for each in fields(kind)}
         if not set(chosen) <= known:
             got = ", ".join(sorted(set(chosen) - known))
             raise ArgumentError(explain(f"augment, {kind.__name__}", f"has the settings {', '.join(sorted(known))}", got), "augment")
-        made.append(kind(**{name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in chosen.items()}))
+        made.append(kind(**{key: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for key, value in chosen.items()}))
     return tuple(made)
