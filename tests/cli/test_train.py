@@ -57,7 +57,7 @@ def test_numbers_to_learn(typednn: Command, tmp_path: Path) -> None:
     done = typednn("train", "sum.toml", "train.csv", "test.csv", "--run", "sum", "--epochs", "20", "--set", "task=regression")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^train R² 0\.999\d, test R² 0\.999\d, \d+ s$", done.stdout, re.MULTILINE)
-    assert re.search(r"On the test set:\n\nsamples  40\nMSE      \S+\nMAE      \S+\nR²       0\.999\d\n", done.stdout)
+    assert re.search(r"On the test set:\n\nsamples  40\nMSE      \S+\nRMSE     \S+\nMAE      \S+\nR²       0\.999\d\n", done.stdout)
     assert re.search(r"^epoch 20/20  train loss \S+  test loss \S+  test mse \S+  test mae \S+  test r2 0\.999\d  ", done.stderr, re.MULTILINE)
     assert typednn("eval", "sum").stdout.startswith("samples  40\n")
     wanted = np.loadtxt(tmp_path / "new.csv", delimiter=",").sum(axis=1)
@@ -117,10 +117,11 @@ def test_runs_are_numbered(typednn: Command, files: Path, tmp_path: Path) -> Non
         (["quite-another"], ["there are lenet5, lenet5-paper, mlp"]),
         (["mlp", "--data", "mnits"], ["'mnits'", "did you mean 'mnist'?"]),
         (["mlp", "--data", "fashion-mnist"], ["fetching it from the network", "127.0.0.1", "fashion-mnist"]),
-        (["mlp", "one.csv"], ["two CSV files, train.csv and test.csv"]),
+        (["mlp", "one.csv"], ["one.csv: must be a readable file, got No such file"]),
         (["mlp", "one.csv", "two.csv", "--data", "spiral"], ["leave one out"]),
         (["mlp", "one.csv", "two.csv"], ["one.csv: must be a readable file, got No such file"]),
-        (["mlp", "--data", "spiral"], ["the model reads 784 numbers per sample, got 1 x 1 x 2 in the train set"]),
+        (["mlp", "one.csv", "two.csv", "three.csv"], ["two CSV files, train.csv and test.csv"]),
+        (["lenet5", "--data", "spiral"], ["the model reads 784 numbers per sample, got 1 x 1 x 2 in the train set"]),
         (["mlp", "--data", "spiral", "--set", "epoch=3"], ["--set: expects a setting of the recipe, got 'epoch'; did you mean 'epochs'?"]),
         (["mlp", "--data", "spiral", "--set", "optimizer.momentun=3"], ["SGD has no argument 'momentun'; did you mean 'momentum'?"]),
         (["mlp", "--data", "spiral", "--set", "optimizer.lr=-1"], ["--set optimizer", "-1"]),
@@ -161,7 +162,7 @@ def test_a_folder_that_holds_a_run(at_once: Command, files: Path, trained: tuple
     ("arguments", "part"),
     [
         (["trian"], "did you mean 'train'?"),
-        (["train"], "RECIPE_OR_CONFIG"),
+        (["train"], "what is to be trained? Such as typednn train lenet5"),
         (["train", "mlp", "--epochs", "0"], "expected a whole number, at least 1, got '0'"),
         (["train", "mlp", "--time-limit", "-1"], "expected a number of seconds above 0"),
         (["train", "mlp", "--frob"], "--frob"),

@@ -226,6 +226,8 @@ def test_a_new_run_in_the_current_folder(here: Script, place: Path) -> None:
 @pytest.mark.parametrize("command", ["train", "summary", "gradcheck"])
 @pytest.mark.parametrize("given", [".", "run/", "run", "", "sizes.py/"])
 def test_what_is_no_recipe(here: Script, place: Path, command: str, given: str) -> None:
+    if command == "summary" and given.startswith("run"):
+        pytest.skip("summary takes a run")
     done = here(command, given, cwd=place)
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr

@@ -408,11 +408,15 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n{self.prog} --help shows examples\n")
 
 
+def _is_bare(options: argparse.Namespace) -> bool:
+    return all(named is None for named in (options.recipe, options.model, options.data, options.preset, options.start))
+
+
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options in ``arguments``; what is left over ends the process with exit code 2 and a cure."""
     top = parser()
     options, left = top.parse_known_args(arguments)
-    if options.command == "train" and not any((options.recipe, options.model, options.data, options.preset, options.start, left)):
+    if options.command == "train" and not left and _is_bare(options):
         top.exit(2, f"typednn train: what is to be trained? {_CALLS}\ntypednn train --help shows examples\n")
     unknown = next((word for word in left if word.startswith("-") and word != "-"), None)
     if left and unknown is None and options.command == "train":  # argparse takes no files behind an option

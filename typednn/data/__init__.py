@@ -1,5 +1,19 @@
 """Data: arrays in, arrays out. Readers, labels and batches; knows no layer."""
 
+from typednn.data.augmentation import (
+    AUGMENTATIONS,
+    Augmentation,
+    ColorJitter,
+    GaussianNoise,
+    MixUp,
+    RandomCrop,
+    RandomErasing,
+    RandomHorizontalFlip,
+    RandomRotation,
+    RandomShift,
+    RandomVerticalFlip,
+    augmentations,
+)
 from typednn.data.batches import batches, in_order
 from typednn.data.cifar import cifar10, cifar10_pixels
 from typednn.data.csv import NotANumber, RowLength, labelled, read_csv, read_optdigits
@@ -11,7 +25,7 @@ from typednn.data.image_files import ImageFiles, ImageSets, open_image_folder
 from typednn.data.images import ImageFolder, image_size, read_image, read_image_folder
 from typednn.data.inputs import read_inputs
 from typednn.data.labels import one_hot
-from typednn.data.loader import Batch, Loader
+from typednn.data.loader import Batch, Loader, Rows
 from typednn.data.mnist import mnist, mnist_pixels
 from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, find_mnist, load, load_pixels, source_folder
 from typednn.data.npy import read_npy, read_npz
@@ -25,22 +39,35 @@ from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
 from typednn.data.vocabulary import Characters, Vocabulary, read_vocabulary
 
 __all__ = [
+    "AUGMENTATIONS",
     "DATASETS",
     "PIXELS",
+    "Augmentation",
     "Batch",
     "Characters",
+    "ColorJitter",
     "Dataset",
+    "GaussianNoise",
     "ImageFiles",
     "ImageFolder",
     "ImageSets",
     "Loader",
+    "MixUp",
     "NotANumber",
     "Pixels",
+    "RandomCrop",
+    "RandomErasing",
+    "RandomHorizontalFlip",
+    "RandomRotation",
+    "RandomShift",
+    "RandomVerticalFlip",
     "RowLength",
+    "Rows",
     "Table",
     "TextFolder",
     "Tokenizer",
     "Vocabulary",
+    "augmentations",
     "batches",
     "cache_folder",
     "cifar10",

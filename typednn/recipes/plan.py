@@ -203,7 +203,7 @@ def read_plan(folder: Path) -> Plan:
         config, scaling = str(saved["config"]), saved["scaling"]
         before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
-        before |= {"image": None} if version < 5 else {}
+        before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
             recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))

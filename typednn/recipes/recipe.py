@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hints
 
-from typednn.arguments import choice, integer, number
+from typednn.arguments import choice, flag, integer, number
 from typednn.config import dumps, loads
 from typednn.config.arguments import suggestion
 from typednn.config.model_config import ModelConfig
 from typednn.config.registry import OPTIMIZERS
 from typednn.config.values import key_written, written
+from typednn.data import augmentations
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
@@ -55,6 +56,9 @@ class Recipe:
     validation        the share of the training data that is held out for evaluation during training
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
     fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
+    augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 2}]``
+    balance           whether each class is drawn as often as any other (`typednn.data.Loader`)
+    workers           threads that read and change the next batches
     image             the height and width of images from a folder, for a model that reads any size; None for their own, up to 64
     vocabulary        of a language model: ``characters``, ``gpt2``, ``nina`` or a folder, as `typednn.recipes.texts` has it
     stride            of a language model: how many tokens a window begins behind the one before; None for its length
@@ -88,6 +92,9 @@ class Recipe:
     checkpoint_every: int | None = None
     fuse: bool = True
     adapts: tuple[Literal["classes", "image", "shape"], ...] = ()
+    augment: Sequence[str | Mapping[str, Any]] = ()
+    balance: bool = False
+    workers: int = 1
     image: int | None = None
     vocabulary: str = ""
     stride: int | None = None
@@ -97,7 +104,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         where = f"recipe {self.name!r}"
-        for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1)):
+        for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1), ("workers", 1)):
             integer(where, name, getattr(self, name), least)
         for name in ("patience", "max_steps", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
@@ -111,6 +118,12 @@ class Recipe:
             rule = "a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary"
             got = f"loss {self.loss}, smoothing {self.smoothing:g}, vocabulary {self.vocabulary!r}"
             raise ArgumentError(explain(where, rule, got, "such as vocabulary=characters"), "task")
+        flag(where, "balance", self.balance)
+        if self.augment and self.task == "language":
+            raise ArgumentError(explain(where, "augment changes images", "a language model", "leave it out"), "augment")
+        if self.balance and self.task != "classification":
+            raise ArgumentError(explain(where, "balance is of classes", f"a {self.task}", "leave it out"), "balance")
+        augmentations(self.augment)
         foreign = {name: getattr(self, name) for name in ("vocabulary", "stride", "weights") if self.task != "language"}
         for name, value in foreign.items():
             if value:
@@ -229,6 +242,8 @@ class Recipe:
             elif name == "optimizer":
                 rule = "is an optimizer's name or the table of its settings"
                 raise ArgumentError(explain("--set optimizer", rule, repr(value), "such as optimizer=Adam"))
+            elif name == "augment":
+                plain[name] = (value,) if isinstance(value, str | Mapping) else tuple(value) if isinstance(value, list | tuple) else value
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
@@ -263,6 +278,7 @@ class Recipe:
     def as_json(self) -> dict[str, Any]:
         """The settings as JSON values; the model is written by `config`."""
         return {name: getattr(self, name) for name in ("name", "about", *CHANGEABLE)} | {
+            "augment": list(self.augment),
             "optimizer": dict(self.optimizer),
             "imports": list(self.imports),
         }

@@ -14,9 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
+import numpy as np
+import numpy.typing as npt
+
 from typednn.config.build import AnyModel
 from typednn.config.model_config import ModelConfig
-from typednn.data import ImageFiles, Loader, in_order
+from typednn.data import ImageFiles, Loader, MixUp, augmentations, in_order
 from typednn.errors import ArgumentError, explain
 from typednn.files import write_whole
 from typednn.layer import FirstChain
@@ -134,11 +137,16 @@ def _trained(
     else:
         x, y, split = data.test_x, data.test_y, "test"
     batches: Any = Loader(
-        rows,
+        Part(samples.x if recipe.augment else data.x, rows),
         data.y if spoken else data.y[rows],  # a text's windows overlap: copies would take many times its memory
         batch_size=recipe.batch_size,
         rng=config.rng(),
-        transform=lambda rows: scaling(data.x[rows]),
+        transform=(lambda x: scaling(x).reshape(len(x), *sizes)) if recipe.augment else scaling,
+        workers=recipe.workers,
+        balance=recipe.balance,
+        augment=[
+            replace(change, classes=outputs_of(model)) if isinstance(change, MixUp) else change for change in augmentations(recipe.augment)
+        ],
     )
     loss: Any = recipe.made_loss()
     saved = [] if run is None else checkpoints(run.checkpoint_folder)
@@ -182,6 +190,29 @@ class Scaled:
 
     def __getitem__(self, rows: Any) -> Any:
         return self.scaling(self.files[rows])
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some rows of an array or of images in files, read when they are asked for."""
+
+    x: Any
+    rows: npt.NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.rows), *self.x.shape[1:]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.x.dtype)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self.x[self.rows[rows]]
 
 
 def chosen(x: Any, rows: Any) -> Any:

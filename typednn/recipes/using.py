@@ -86,7 +86,8 @@ def _others(run: Path, data: str, plan: Plan) -> Samples:
         table = read_table(data, target=plan.data.get("target"), columns=columns, names=plan.names or None)
         x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task)
         return Samples(Path(data).name, data, x, y, x, y)
-    samples = samples_of(plan.recipe, {**plan.data, "name": data})
+    kept = {key: value for key, value in plan.data.items() if key not in ("train", "test", "target")}
+    samples = samples_of(plan.recipe, {**kept, "name": data})
     if samples.names and plan.names and samples.names != plan.names:
         samples = replace(samples, test_y=_labels_of(samples, plan))
     if Path(data).is_dir() and "image" in plan.data and not part_folders(Path(data)):  # nothing of it was trained on: all of it is measured
