@@ -41,7 +41,7 @@ out_features = OUT
 
 [optimizer]
 type = "Adam"
-lr = 0.02
+lr = 0.002
 """
 SETTINGS = {"task": "regression", "epochs": 40, "batch_size": 32, "seed": 3}
 
