@@ -66,6 +66,8 @@ class ImageFiles:
     def __getitem__(self, rows: Any) -> Bytes:
         if isinstance(rows, int | np.integer):
             return self._decoded(self.paths[int(rows)])
+        if isinstance(rows, tuple):
+            raise ArgumentError(explain("ImageFiles", "images are indexed by rows", "tuple", "write images[rows][:, :5]"), "rows")
         chosen: npt.NDArray[np.int64] = np.arange(len(self.paths))[rows]
         images = np.empty((len(chosen), *self.shape[1:]), np.uint8)
         for place, row in enumerate(chosen.tolist()):
