@@ -26,8 +26,10 @@ A message says *where*, which *rule*, what it *got*, and the *cure*: see `explai
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 
@@ -180,7 +182,32 @@ class EngineError(TypednnError, RuntimeError):
 
 
 class MissingExtra(TypednnError, ImportError):
-    """A feature needs an optional package; the message names the extra that brings it."""
+    """A feature needs an optional package; the message names the extra that brings it, and how it is installed here (`installing`)."""
+
+    def __init__(self, message: str, *, name: str | None = None) -> None:
+        super().__init__(installing(message), name=name)
+
+
+_PIP = re.compile(r"pip install '?typednn\[([\w,]+)\]'?")
+
+
+def installing(text: str) -> str:
+    """``text`` with each ``pip install typednn[extra]`` as it works here, in quotes, without which zsh reads a pattern.
+
+    uv installs into environments that have no pip. Where typednn is not installed, as in a clone on PYTHONPATH, its folder is named: an
+    index might have another package of this name.
+    """
+    found = _PIP.search(text)
+    if found is None:
+        return text
+    from importlib import metadata  # slow to import, and needed only here
+
+    try:
+        tool = (metadata.distribution("typednn").read_text("INSTALLER") or "").strip()
+        how = "uv pip install 'typednn[{}]'" if tool == "uv" else "pip install 'typednn[{}]'"
+    except metadata.PackageNotFoundError:
+        how = f"pip install '{Path(__file__).resolve().parents[1]}[{{}}]'"
+    return _PIP.sub(lambda match: how.format(match[1]), text)
 
 
 def optional(module: str, where: str, rule: str, cure: str) -> Any:

@@ -58,7 +58,7 @@ class ClassificationReport:
     undefined: tuple[tuple[Measure, int], ...] = field(init=False)
     """(measure, class) of every share that is 0 divided by 0."""
     names: tuple[str, ...] = ()
-    """Of the classes, in ``report.json``; their numbers unless there is one for each."""
+    """Of the classes, in ``report.json`` and in the tables; the numbers of those that have none."""
 
     def __post_init__(self, prediction: IntArray1, target: IntArray1) -> None:
         classes = integer("ClassificationReport", "classes", self.classes)
@@ -104,7 +104,7 @@ class ClassificationReport:
         """As ``report.json`` has it, with the accuracy on the training set."""
         return {
             "classes": self.classes,
-            "names": list(self.names) if len(self.names) == self.classes else [str(label) for label in range(self.classes)],
+            "names": self._every_name,
             **{name: getattr(self, name).tolist() for name in ("confusion", "precision", "recall", "f1", "support")},
             "accuracy": self.accuracy,
             "split": "test",
@@ -114,22 +114,28 @@ class ClassificationReport:
     def __str__(self) -> str:
         """The shares of every class, the accuracy, and the confusion matrix."""
         shares = (self.precision, self.recall, self.f1)
-        rows = [(str(label), *(share[label] for share in shares), self.support[label]) for label in range(self.classes)]
+        named = [name if name == str(label) else f"{label} {name}" for label, name in enumerate(self._every_name)]
+        rows = [(named[label], *(share[label] for share in shares), self.support[label]) for label in range(self.classes)]
         rows.append(("mean", *(share.mean() for share in shares), self.support.sum()))
-        lines = ["class  precision  recall     f1  support"]
-        lines += [f"{name:>5}  {precision:9.3f}  {recall:6.3f}  {f1:5.3f}  {count:7,}" for name, precision, recall, f1, count in rows]
+        wide = max(5, *map(len, named))
+        lines = [f"{'class':{wide}}  precision  recall     f1  support"]
+        lines += [f"{name:>{wide}}  {precision:9.3f}  {recall:6.3f}  {f1:5.3f}  {count:7,}" for name, precision, recall, f1, count in rows]
         if self.undefined:
             lines.append("0 for want of samples: " + ", ".join(f"{measure} of {label}" for measure, label in self.undefined))
         lines += ["", f"accuracy {self.accuracy:.2%} ({np.trace(self.confusion):,} of {self.confusion.sum():,})", ""]
 
         cell = max(len(f"{self.confusion.max():,}"), len(str(self.classes - 1))) + 2
-        edge = max(len("true"), len(str(self.classes - 1)))
+        edge = max(len("true"), *map(len, named))
         lines.append(f"{'':>{edge}}  predicted")
         lines.append(f"{'true':>{edge}}" + "".join(f"{label:>{cell}}" for label in range(self.classes)))
         for label in range(self.classes):
             counts = "".join(f"{count:>{cell},}" if count else f"{'.':>{cell}}" for count in self.confusion[label].tolist())
-            lines.append(f"{label:>{edge}}{counts}")
+            lines.append(f"{named[label]:>{edge}}{counts}")
         return "\n".join(lines)
+
+    @property
+    def _every_name(self) -> list[str]:
+        return [*self.names, *map(str, range(len(self.names), self.classes))][: self.classes]
 
 
 def accuracy(scores: Array2, labels: IntArray1) -> float:
@@ -177,6 +183,11 @@ class RegressionReport:
         return cls(samples, squared / numbers, absolute / numbers, explained)
 
     @property
+    def rmse(self) -> float:
+        """The root of the mean squared error, in the targets' own units."""
+        return float(np.sqrt(self.mse))
+
+    @property
     def headline(self) -> str:
         """The one number to compare by."""
         return f"R² {self.r2:.4f}"
@@ -186,7 +197,7 @@ class RegressionReport:
         return {"task": "regression", **asdict(self), "split": "test", "train_r2": train.r2}
 
     def __str__(self) -> str:
-        return f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
+        return f"samples  {self.samples:,}\nMSE      {self.mse:.6g}\nRMSE     {self.rmse:.6g}\nMAE      {self.mae:.6g}\nR²       {self.r2:.4f}"
 
 
 @final

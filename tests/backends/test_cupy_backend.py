@@ -21,7 +21,7 @@ def test_without_cupy_the_extra_is_named(without_cupy: None) -> None:
     for use in (select, synchronize, lambda device: to_device(X, device)):
         with pytest.raises(MissingExtra) as caught:
             use("cuda")
-        assert str(caught.value) == "device \"cuda\": needs CuPy, got no module named 'cupy'; pip install typednn[gpu]"
+        assert str(caught.value) == "device \"cuda\": needs CuPy, got no module named 'cupy'; pip install 'typednn[gpu]'"
         assert caught.value.name == "cupy"
         assert isinstance(caught.value, ImportError)
 

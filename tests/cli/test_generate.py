@@ -424,5 +424,5 @@ def test_without_the_extra(at_once: Command, merged: Path, monkeypatch: pytest.M
     assert (done.returncode, done.stdout) == (1, "")
     assert (
         done.stderr
-        == "typednn generate: Tokenizer: needs the package tokenizers, got no module named 'tokenizers'; pip install typednn[text]\n"
+        == "typednn generate: Tokenizer: needs the package tokenizers, got no module named 'tokenizers'; pip install 'typednn[text]'\n"
     )

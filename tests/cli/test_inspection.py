@@ -18,18 +18,27 @@ Command = Callable[..., Any]
 def test_summary_of_a_recipe(at_once: Command, name: str) -> None:
     done = at_once("summary", name)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^[\d,]+ parameters$", done.stdout, re.MULTILINE)
-    assert "shape of one sample     28 x 28 x 1" in done.stdout
-    assert re.search(r"^  fc\d +(84|128|120|10)$", done.stdout, re.MULTILINE)
+    assert re.search(r"^[\d,]+ parameters, [\d.]+ KiB in float32$", done.stdout, re.MULTILINE)
+    assert re.search(r"^layer +output +parameters +flops +memory\ninput +28 x 28 x 1$", done.stdout, re.MULTILINE)
+    assert re.search(r"^fc\d +Linear\(\d+, (\d+)\) +\1 +[\d,]+ +[\d.]+ k +\d+ B$", done.stdout, re.MULTILINE)
     assert re.search(r"^optimizer\.type +\"SGD\"$", done.stdout, re.MULTILINE)
 
 
 def test_summary_of_a_config(at_once: Command, files: Path) -> None:
     done = at_once("summary", files / "model.toml")
     assert done.returncode == 0, done.stderr
-    assert "67 parameters" in done.stdout
+    assert "67 parameters, 268 B in float32" in done.stdout
     assert re.search(r"^optimizer\.lr +0\.1$", done.stdout, re.MULTILINE)
     assert re.search(r"^seed +3$", done.stdout, re.MULTILINE)
+
+
+def test_summary_of_a_run(at_once: Command, trained: tuple[Path, Any]) -> None:
+    """Its model, and the settings that it was started with."""
+    done = at_once("summary", trained[0])
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^fc1 +Linear\(4, 8\) +8 +40 +64 +32 B$", done.stdout, re.MULTILINE)
+    assert re.search(r"^epochs +8$", done.stdout, re.MULTILINE)
+    assert re.search(r"^batch_size +20$", done.stdout, re.MULTILINE)
 
 
 def test_check(at_once: Command, files: Path, tmp_path: Path) -> None:

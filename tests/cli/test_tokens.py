@@ -151,5 +151,5 @@ def test_without_the_extra(at_once: Command, small: Path, monkeypatch: pytest.Mo
     assert (done.returncode, done.stdout) == (1, "")
     assert (
         done.stderr
-        == "typednn tokens: Tokenizer: needs the package tokenizers, got no module named 'tokenizers'; pip install typednn[text]\n"
+        == "typednn tokens: Tokenizer: needs the package tokenizers, got no module named 'tokenizers'; pip install 'typednn[text]'\n"
     )

@@ -80,6 +80,8 @@ def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
 
 TABLES = ("train.csv", "test.csv")
 STARTED: dict[str, tuple[list[str], str]] = {
+    "new": (["mine"], "mine/model.toml"),
+    "completion": (["bash"], "complete -o"),
     "train": (["model.toml", *TABLES, "--epochs", "1", "-q"], "test accuracy"),
     "resume": (["run", "-q"], "test accuracy"),
     "eval": (["run"], "accuracy"),
@@ -116,6 +118,7 @@ def test_the_examples_of_the_help_are_understood() -> None:
     lines = [line for text in shown for line in re.findall(r"^  typednn (\S.*?)(?:  +.*)?$", text, re.MULTILINE)]
     lines = [line for line in lines if "COMMAND" not in line]
     assert {line.split()[0] for line in lines} == set(COMMANDS) - {"info"}
+    lines = [line.partition(" > ")[0] for line in lines]
     for line in lines:
         parser.parser().parse_args(shlex.split(line))
 
@@ -223,6 +226,8 @@ def test_a_new_run_in_the_current_folder(here: Script, place: Path) -> None:
 @pytest.mark.parametrize("command", ["train", "summary", "gradcheck"])
 @pytest.mark.parametrize("given", [".", "run/", "run", "", "sizes.py/"])
 def test_what_is_no_recipe(here: Script, place: Path, command: str, given: str) -> None:
+    if command == "summary" and given.startswith("run"):
+        pytest.skip("summary takes a run")
     done = here(command, given, cwd=place)
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr

@@ -60,6 +60,6 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(MissingExtra, match=r"pip install typednn\[demo\]") as caught:
+    with pytest.raises(MissingExtra, match=r"pip install 'typednn\[demo\]'") as caught:
         digits()
     assert caught.value.name == "sklearn"

@@ -1,4 +1,4 @@
-"""PNG images, alone, in folders, and as one of the inputs of a prediction."""
+"""Images, alone, in folders, and as one of the inputs of a prediction."""
 
 import gzip
 import struct
@@ -59,7 +59,7 @@ def test_colour_transparency_and_sixteen_bits(tmp_path: Path) -> None:
 
 def test_sizes(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", np.full((8, 6), 77, np.uint8))
-    with pytest.raises(DataError, match=r"a\.png: the image must be 28 x 28, got 8 x 6; pass resize=True to bring it to that size"):
+    with pytest.raises(DataError, match=r"a\.png: the image must be 28 x 28, got 8 x 6; pass resize=True to stretch it, or"):
         read_image(path, size=28)
     for size, shape in ((28, (28, 28)), ((4, 3), (4, 3)), ((8, 6), (8, 6))):
         resized = read_image(path, size=size, resize=True)
@@ -74,16 +74,16 @@ def test_sizes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(b"", "must be a PNG image, got a file that begins with an empty file", id="empty"),
-        pytest.param(
-            b"GIF89a" + bytes(30), "must be a PNG image, got a file that begins with 47 49 46 38 39 61 00 00; save it as PNG", id="GIF"
-        ),
+        pytest.param(b"", "a PNG, JPEG, GIF, BMP or WebP image, got a file that begins with nothing, as it is empty; save", id="empty"),
+        pytest.param(b"GIF80a" + bytes(30), "a file that begins with 47 49 46 38 30 61 00 00; save it as PNG or JPEG", id="kind"),
+        pytest.param(b"RIFF" + bytes(30), "a file that begins with 52 49 46 46 00 00 00 00; save it as PNG or JPEG", id="RIFF"),
+        pytest.param(b"GIF89a" + bytes(30), "must be a whole image, got a header that Pillow cannot read; save it anew", id="GIF"),
         pytest.param(
             b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 2**31, 2**31, 8, 0, 0, 0, 0)), "an image has 1 to", id="large"
         ),
         pytest.param(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 0, 5, 8, 0, 0, 0, 0)), "got 5 x 0", id="nothing"),
         pytest.param(
-            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 4, 5, 8, 0, 0, 0, 0)), "must be a whole PNG image", id="cut"
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", 4, 5, 8, 0, 0, 0, 0)), "must be a whole image", id="cut"
         ),
     ],
 )
@@ -109,7 +109,7 @@ def test_a_second_header_is_refused_before_it_is_unpacked(tmp_path: Path, settin
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + first + last + rows + chunk(b"IEND", b""))
     tracemalloc.start()
     try:
-        with pytest.raises(DataError, match=r"must be a whole PNG image, got (two sizes in one file|.*decompression bomb)"):
+        with pytest.raises(DataError, match=r"must be a whole image, got (two sizes in one file|.*decompression bomb)"):
             read_image(tmp_path / "a.png", **settings)
         assert tracemalloc.get_traced_memory()[1] < 1 << 22
     finally:
@@ -123,7 +123,7 @@ def test_unreadable_and_wrong_arguments(tmp_path: Path) -> None:
         read_image(save(tmp_path / "a.png", GREY), channels=4)
     path = tmp_path / "cut.png"
     path.write_bytes((tmp_path / "a.png").read_bytes()[:50])
-    with pytest.raises(DataError, match="must be a whole PNG image"):
+    with pytest.raises(DataError, match="must be a whole image"):
         read_image(path)
 
 
@@ -131,7 +131,7 @@ def test_pillow_raises_many_kinds_of_errors(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", GREY)
     content = path.read_bytes()
     path.write_bytes(content[:33] + chunk(b"zTXt", b"note\0\0" + zlib.compress(bytes(1 << 22))) + content[33:])
-    with pytest.raises(DataError, match="must be a whole PNG image, got Decompressed data too large"):
+    with pytest.raises(DataError, match="must be a whole image, got Decompressed data too large"):
         read_image(path)
 
 
@@ -141,7 +141,7 @@ def test_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert image_size(path) == (3, 4)
-    with pytest.raises(MissingExtra, match=r"needs Pillow to read PNG images, .*; pip install typednn\[images\]") as caught:
+    with pytest.raises(MissingExtra, match=r"needs Pillow to read images, .*; pip install 'typednn\[images\]'") as caught:
         read_image(path)
     assert caught.value.name == "PIL"
 
@@ -177,19 +177,19 @@ def test_files_and_folders_are_sorted(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must hold a folder of PNG images for each class, got no folder; make one per class"):
+    with pytest.raises(DataError, match="must hold a folder of images for each class, got no folder; make one per class"):
         read_image_folder(tmp_path)
     with pytest.raises(DataError, match="must be a readable folder, got No such file"):
         read_image_folder(tmp_path / "nowhere")
     folder_of(tmp_path)
     (tmp_path / "three").mkdir()
-    with pytest.raises(DataError, match="each class must have PNG images, got none in 'three'"):
+    with pytest.raises(DataError, match="each class must have images, got none in 'three'"):
         read_image_folder(tmp_path)
     save(tmp_path / "three" / "a.png", np.zeros((5, 5), np.uint8))
     with pytest.raises(DataError, match=r"three.a\.png: the image must be 3 x 4, got 5 x 5; pass resize=True"):
         read_image_folder(tmp_path)
     (tmp_path / "three" / "a.png").write_text("text")
-    with pytest.raises(DataError, match=r"three.a\.png: must be a PNG image"):
+    with pytest.raises(DataError, match=r"three.a\.png: must be a PNG, JPEG"):
         read_image_folder(tmp_path)
 
 
@@ -231,3 +231,123 @@ def test_inputs_that_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "none.npy", PIXELS[:0])
     with pytest.raises(DataError, match=r"got shape \(0, 3, 4\)"):
         read_inputs(tmp_path / "none.npy", 3, 4)
+
+
+# --- the other formats ----------------------------------------------------------------------------------------------
+
+COLOURS = np.random.default_rng(3).integers(0, 256, (6, 8, 3), np.uint8)
+
+
+def saved(path: Path, image: Any, **settings: Any) -> Path:
+    image.save(path, **settings)
+    return path
+
+
+@pytest.mark.parametrize(("ending", "settings"), [("bmp", {}), ("webp", {"lossless": True}), ("png", {})])
+def test_formats_that_keep_every_pixel(tmp_path: Path, ending: str, settings: dict[str, Any]) -> None:
+    path = saved(tmp_path / f"a.{ending}", Image.fromarray(COLOURS), **settings)
+    assert image_size(path) == (6, 8)
+    np.testing.assert_array_equal(read_image(path, channels=3)[0], COLOURS)
+    renamed = path.rename(tmp_path / "a.jpg")
+    np.testing.assert_array_equal(read_image(renamed, channels=3)[0], COLOURS, err_msg="whatever it is called")
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+def test_jpeg(tmp_path: Path, mode: str) -> None:
+    smooth = np.linspace(0, 255, 64).reshape(8, 8, 1).repeat(3, axis=2).astype(np.uint8)
+    path = saved(tmp_path / "a.jpeg", Image.fromarray(smooth).convert(mode), quality=95)
+    for channels in (1, 3):
+        np.testing.assert_allclose(read_image(path, channels=channels)[0], smooth[..., :channels], atol=8)
+
+
+def test_the_first_picture_of_an_animation(tmp_path: Path) -> None:
+    frames = [Image.fromarray(np.full((4, 5), value, np.uint8)) for value in (50, 200)]
+    for ending, settings in (("gif", {}), ("webp", {"lossless": True})):
+        path = saved(tmp_path / f"a.{ending}", frames[0], save_all=True, append_images=frames[1:], **settings)
+        np.testing.assert_array_equal(read_image(path), np.full((1, 4, 5, 1), 50.0))
+
+
+@pytest.mark.parametrize("ending", ["gif", "webp"])
+def test_what_is_transparent_is_black(tmp_path: Path, ending: str) -> None:
+    clear = np.dstack([np.full((2, 2, 3), 255, np.uint8), np.array([[0, 255], [255, 0]], np.uint8)])
+    path = saved(tmp_path / f"a.{ending}", Image.fromarray(clear), **({"lossless": True} if ending == "webp" else {}))
+    np.testing.assert_array_equal(read_image(path, channels=3)[0, :, :, 0], [[0, 255], [255, 0]])
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_photographs_are_turned_upright(tmp_path: Path, orientation: int) -> None:
+    """By the table of EXIF 2.32, 4.6.4: where row 0 and column 0 of what is stored are."""
+    upright = np.kron(np.arange(6).reshape(2, 3) * 40, np.ones((16, 16))).astype(np.uint8)
+    turns: dict[int, Any] = {
+        1: lambda a: a,
+        2: np.fliplr,
+        3: lambda a: np.rot90(a, 2),
+        4: np.flipud,
+        5: np.transpose,
+        6: lambda a: np.rot90(a, 1),
+        7: lambda a: np.rot90(np.transpose(a), 2),
+        8: lambda a: np.rot90(a, -1),
+    }
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    stored = Image.fromarray(np.ascontiguousarray(turns[orientation](upright)))
+    path = saved(tmp_path / "a.jpg", stored, exif=exif, quality=95)
+    assert image_size(path) == upright.shape
+    np.testing.assert_allclose(read_image(path)[0, :, :, 0], upright, atol=6)
+    np.testing.assert_allclose(read_image(path, size=(32, 48))[0, :, :, 0], upright, atol=6)
+    small = read_image(path, size=(2, 3), resize="crop")[0, :, :, 0]
+    assert small.ravel().argsort().tolist() == [0, 1, 2, 3, 4, 5], "the six squares in their order"
+
+
+@pytest.mark.parametrize(("height", "width"), [(8, 4), (4, 8), (8, 8), (8, 12)])
+def test_the_middle_is_cut_out(tmp_path: Path, height: int, width: int) -> None:
+    """Halved: each pixel is a weighted mean of those around it, and the middle of a linear ramp stays where it is."""
+    rows, columns = np.mgrid[:height, :width]
+    path = save(tmp_path / "a.png", (10 * rows + columns).astype(np.uint8))
+    cut = read_image(path, size=4, resize="crop")[0, :, :, 0]
+    assert cut.shape == (4, 4)
+    side = min(height, width)
+    top, left = (height - side) / 2, (width - side) / 2
+    places = (np.arange(4) + 0.5) * side / 4 - 0.5
+    ramp = 10 * (places[:, None] + top) + places[None] + left
+    np.testing.assert_allclose(cut[1:-1, 1:-1], ramp[1:-1, 1:-1], atol=1.0)
+    np.testing.assert_array_equal(cut, np.rint(cut))
+
+
+def test_a_large_jpeg_is_unpacked_smaller_to_the_same_picture(tmp_path: Path) -> None:
+    rows, columns = np.mgrid[:400, :600]
+    smooth = (127 + 60 * np.sin(rows / 60) + 60 * np.cos(columns / 90)).astype(np.uint8)
+    image = Image.fromarray(smooth)
+    path = saved(tmp_path / "a.jpg", image, quality=95)
+    expected = np.asarray(image.crop((100, 0, 500, 400)).resize((40, 40), Image.Resampling.BOX), np.float32)
+    np.testing.assert_allclose(read_image(path, size=40, resize="crop")[0, :, :, 0], expected, atol=3)
+
+
+def test_pillows_pixel_limit_stays_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path / "a.jpg", Image.fromarray(COLOURS))
+    for most, message in ((47, r"a\.jpg: an image has 1 to 47 pixels, and at most 16384 in a row or column, got 6 x 8"), (20, r"a\.jpg: must")):
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", most)
+        for read in (read_image, image_size):
+            with pytest.raises(DataError, match=message):
+                read(path)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 48)
+    assert read_image(path).shape == (1, 6, 8, 1)
+
+
+@pytest.mark.parametrize("ending", ["jpg", "gif", "bmp", "webp"])
+def test_damaged_files_of_every_format(tmp_path: Path, ending: str) -> None:
+    content = saved(tmp_path / f"a.{ending}", Image.fromarray(COLOURS)).read_bytes()
+    for length in (24, len(content) // 2):
+        (tmp_path / f"b.{ending}").write_bytes(content[:length])
+        with pytest.raises(DataError, match=rf"b\.{ending}: must be a whole image, got .*; save it anew"):
+            read_image(tmp_path / f"b.{ending}", size=4, resize="crop")
+
+
+def test_ways_to_resize_that_there_are_not(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="read_image: resize must be True, False or 'crop', got 'fit'"):
+        read_image(save(tmp_path / "a.png", GREY), resize="fit")  # type: ignore[arg-type]
+
+
+def test_a_photograph_is_an_input(tmp_path: Path) -> None:
+    path = saved(tmp_path / "a.JPG", Image.fromarray(COLOURS))
+    assert read_inputs(path, 4, 4, 3, resize="crop").shape == (1, 4, 4, 3)

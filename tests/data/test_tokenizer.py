@@ -249,5 +249,5 @@ def test_another_pattern_is_refused(own: Tokenizer, tmp_path: Path) -> None:
 def test_without_the_extra(own: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own.save(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
-    with pytest.raises(MissingExtra, match=r"pip install typednn\[text\]"):
+    with pytest.raises(MissingExtra, match=r"pip install 'typednn\[text\]'"):
         read_tokenizer(tmp_path)

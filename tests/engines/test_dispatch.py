@@ -254,8 +254,8 @@ def test_missing_packages() -> None:
     done = run(MISSING)
     assert done.returncode == 0, done.stderr
     warning, why = done.stdout.strip().split("|")
-    assert warning == "typednn runs its slow reference ops, because Halide is not installed: pip install typednn[fast]"
-    assert why == "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])"
+    assert warning == "typednn runs its slow reference ops, because Halide is not installed: pip install 'typednn[fast]'"
+    assert why == "NumPy multiplies: scipy-openblas32 is not installed (pip install 'typednn[fast]')"
 
 
 @pytest.mark.skipif(not toolchain.available(), reason="needs Halide")

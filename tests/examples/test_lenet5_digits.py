@@ -36,7 +36,7 @@ def test_digits_from_start_to_report() -> None:
     assert "Data: scikit-learn's bundled digits, 8x8 pixels, resized to 28x28\n" in done.stdout
     assert "500 images to train on, once; 359 others to test" in done.stdout
     assert "61,706 parameters" in done.stdout
-    assert re.search(r"^epoch 1/1  loss \d\.\d{4}  \d+\.\d s$", done.stderr, re.MULTILINE)
+    assert re.search(r"^epoch 1/1  train loss \d\.\d{4}  \d+\.\d s$", done.stderr, re.MULTILINE)
     assert "class  precision  recall     f1  support" in done.stdout
     assert re.search(r"^true( +\d){10}$", done.stdout, re.MULTILINE)
     assert re.search(r"^\d+ seconds in all$", done.stdout, re.MULTILINE)
@@ -116,7 +116,7 @@ def test_without_scikit_learn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert lenet5_digits.main(["--data", "digits"]) == 1
-    assert "pip install typednn[demo]" in capsys.readouterr().err
+    assert "pip install 'typednn[demo]'" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one process there")

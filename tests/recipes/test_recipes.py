@@ -197,7 +197,8 @@ def test_settings() -> None:
         ({"validation": 1.0}, "validation"),
         ({"clip_grad_norm": 0.0}, "clip_grad_norm"),
         ({"name": "x"}, "expects a setting"),
-        ({"optimizer": "adam"}, "set its keys, such as optimizer.type="),
+        ({"optimizer": "adm"}, "optimizer: expects the name of one, got 'adm'; did you mean 'Adam'?"),
+        ({"optimizer": 3}, "is an optimizer's name or the table of its settings"),
     ],
 )
 def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -382,7 +383,7 @@ def test_an_older_run_goes_on_as_it_began(samples: Samples, tmp_path: Path, monk
     train(one, samples, run=tmp_path / "older", progress=False, time_limit=1e-9)
     path = tmp_path / "older" / "recipe.json"
     saved = json.loads(path.read_text(encoding="utf-8"))
-    assert saved["format"] == 4
+    assert saved["format"] == 5
     saved["format"] = 1
     del saved["recipe"]["fuse"], saved["recipe"]["task"]
     path.write_text(json.dumps(saved), encoding="utf-8")

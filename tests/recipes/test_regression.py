@@ -41,7 +41,7 @@ out_features = OUT
 
 [optimizer]
 type = "Adam"
-lr = 0.02
+lr = 0.002
 """
 SETTINGS = {"task": "regression", "epochs": 40, "batch_size": 32, "seed": 3}
 
@@ -77,6 +77,25 @@ def trained(files: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     return folder, _train(files, folder)
 
 
+def _learned(files: Path) -> Any:
+    return np.loadtxt(files / "train.csv", delimiter=",")
+
+
+def _in_units(result: Any, outputs: Any) -> Any:
+    """Targets are learned with mean 0 and deviation 1: what an output stands for."""
+    (mean,), (deviation,) = result.plan.targets.mean, result.plan.targets.deviation
+    return outputs[:, 0].astype(np.float64) * deviation + mean
+
+
+def test_columns_and_targets_are_standardised(trained: tuple[Path, Any], files: Path) -> None:
+    """By NumPy's mean and deviation of each column of the training data, kept in the run."""
+    folder, result = trained
+    learned = _learned(files)
+    for scaling, rows in ((result.plan.scaling, learned[:, 1:]), (read_plan(folder).targets, learned[:, :1])):
+        np.testing.assert_allclose(scaling.mean, rows.mean(axis=0), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(scaling.deviation, rows.std(axis=0), rtol=1e-5)
+
+
 def test_it_learns(trained: tuple[Path, Any], files: Path) -> None:
     """As well as a linear least squares fit, nearly; the report is what NumPy says of the model's own numbers."""
     _, result = trained
@@ -85,19 +104,19 @@ def test_it_learns(trained: tuple[Path, Any], files: Path) -> None:
     inputs, known = (np.column_stack([rows[:, 1:], np.ones(len(rows))]) for rows in (table, learned))
     linear = inputs @ np.linalg.lstsq(known, learned[:, 0], rcond=None)[0]
     assert result.test.r2 > 1 - np.square(linear - table[:, 0]).mean() / table[:, 0].var() - 0.05
-    predicted = result.model.forward(result.plan.scaling(table[:, 1:].astype(np.float32)))[:, 0].astype(np.float64)
+    predicted = _in_units(result, result.model.forward(result.plan.scaling(table[:, 1:].astype(np.float32))))
     error = predicted - table[:, 0]
     assert result.test.mse == pytest.approx((error**2).mean(), rel=1e-4)
     assert result.test.mae == pytest.approx(np.abs(error).mean(), rel=1e-4)
     assert result.test.r2 == pytest.approx(1 - (error**2).mean() / table[:, 0].var(), rel=1e-4)
 
 
-def test_evaluations_hold_the_metrics(trained: tuple[Path, Any]) -> None:
+def test_evaluations_hold_the_metrics(trained: tuple[Path, Any], files: Path) -> None:
     folder, result = trained
     last = result.history.evaluations[-1]
     assert set(last.metrics) == {"mse", "mae", "r2"}
     assert last.metrics["r2"] == pytest.approx(result.test.r2, rel=1e-4)
-    assert last.loss == pytest.approx(last.metrics["mse"], rel=1e-4)
+    assert last.loss == pytest.approx(last.metrics["mse"] / _learned(files)[:, 0].var(), rel=1e-4)
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     found = [line for line in lines if line["kind"] == "evaluation"]
     place = {"kind": "evaluation", "step": 440, "epoch": 40, "split": "test", "accuracy": None}
@@ -119,7 +138,7 @@ def test_predictions_are_numbers(trained: tuple[Path, Any], files: Path) -> None
     folder, result = trained
     answers = predict(folder, [files / "new.csv"])
     rows = np.loadtxt(files / "new.csv", delimiter=",").astype(np.float32)
-    wanted = result.model.forward(result.plan.scaling(rows))[:, 0]
+    wanted = _in_units(result, result.model.forward(result.plan.scaling(rows)))
     assert [answer.index for answer in answers] == list(range(5))
     assert [answer.values[0] for answer in answers if isinstance(answer, Estimate)] == pytest.approx(wanted.tolist(), rel=1e-5)
     assert str(answers[0]) == f"{files / 'new.csv'}[0]  {answers[0].values[0]:.6g}"  # type: ignore[union-attr]

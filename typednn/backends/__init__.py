@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> from typednn.backends import select, to_device, to_numpy
->>> x = to_device(np.ones((2, 3)), "cpu")  # "cuda" for a GPU, with CuPy: pip install typednn[gpu]
+>>> x = to_device(np.ones((2, 3)), "cpu")  # "cuda" for a GPU, with CuPy: pip install 'typednn[gpu]'
 >>> select("cpu").namespace.tanh(x).shape
 (2, 3)
 

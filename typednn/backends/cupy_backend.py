@@ -16,7 +16,7 @@ def _cupy() -> ModuleType:
         import cupy
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
-            cure = "pip install typednn[gpu]"
+            cure = "pip install 'typednn[gpu]'"
             raise MissingExtra(explain('device "cuda"', "needs CuPy", "no module named 'cupy'", cure), name="cupy") from None
         raise _unusable(error) from error
     return cupy

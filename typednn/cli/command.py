@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from typednn.cli.interrupts import deferred
-from typednn.cli.parser import COMMANDS, parser
+from typednn.cli.parser import COMMANDS, WELCOME, parsed
 from typednn.errors import TypednnError
 
 
@@ -21,7 +21,10 @@ def run(arguments: Sequence[str] | None) -> int:
     where, debug = "typednn", False
     try:
         try:
-            options = parser().parse_args(arguments)
+            if not (sys.argv[1:] if arguments is None else arguments):
+                sys.stdout.write(WELCOME)
+                return 0
+            options = parsed(arguments)
             where, debug = f"typednn {options.command}", options.debug
             if not sys.flags.safe_path and "" not in sys.path:  # a user's layers are in this folder, which `python -m` puts in front
                 sys.path.append("")

@@ -14,6 +14,7 @@ from typednn.backends import available
 from typednn.cli.output import say
 from typednn.engines import available as kernels_run
 from typednn.engines import blas, get_threads, processor
+from typednn.errors import installing
 
 _REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra\s*==\s*['\"]([\w-]+)['\"])?\s*$")
 
@@ -32,7 +33,7 @@ def info(options: Namespace) -> int:
         "processor": _processor(),
         "kernels": f"Halide {metadata.version('halide')}, compiled for each shape and kept on disk"
         if kernels_run()
-        else "NumPy's, as Halide is not installed or switched off; pip install 'typednn[fast]'",
+        else installing("NumPy's, as Halide is not installed or switched off; pip install 'typednn[fast]'"),
         "products": blas.why(),
         "threads": f"{get_threads()} for typednn's kernels and products; TYPEDNN_THREADS or typednn.engines.set_threads sets this",
         "numpy's blas": blas.numpy_blas() + (f" with {', '.join(threads)}" if threads else ""),

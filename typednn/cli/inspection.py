@@ -7,6 +7,7 @@ import os
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,20 @@ from typednn.gradient_check import gradcheck as check_gradients
 from typednn.layer import FirstChain, FirstLayer
 from typednn.random import PCG32
 from typednn.recipes import Recipe, find
-from typednn.shapes import Flow
+from typednn.recipes.costs import table
+from typednn.recipes.plan import FILE, read_plan
 from typednn.static_checks import Finding, findings, python_files
 
 
 def summary(options: Namespace) -> int:
-    """The model as a table, and the recipe's settings."""
-    recipe = find(options.recipe, options.modules)
-    model = recipe.checked().built()
-    say("\n".join([recipe.about, f"\n{model}\n", shapes_of(model), "", settings_of(recipe)]))
+    """The model as a table, and the settings of the recipe or the run."""
+    if (Path(options.recipe) / FILE).is_file():
+        plan = read_plan(Path(options.recipe))
+        recipe, config = plan.recipe, plan.model_config()
+    else:
+        recipe = find(options.recipe, options.modules)
+        config = recipe.checked()
+    say("\n".join([recipe.about, "", table(config.built()), "", settings_of(recipe)]))
     return 0
 
 
@@ -149,16 +155,6 @@ def _layer_config(call: Any, sizes: tuple[int, ...]) -> str:
     lines = [f"{key_written(key)} = {written(_value(value))}" for key, value in arguments.items()]
     dtype = ['dtype = "int"'] * (kind in LAYERS and issubclass(LAYERS[kind], FirstLayer))
     return "\n".join(["format = 1", f"input = {written(sizes)}", *dtype, "[[layer]]", f"type = {written(kind)}", *lines, ""])
-
-
-def shapes_of(model: Any) -> str:
-    """A line per layer: what one sample is after it."""
-    flow: Flow = model.sample.flow
-    shapes = {"shape of one sample": flow.sizes()}
-    for name, layer in model.children():
-        flow = layer.trace(flow)
-        shapes[f"  {name}"] = flow.sizes()
-    return "\n".join(f"{name:<24}{' x '.join(map(str, sizes or ()))}" for name, sizes in shapes.items())
 
 
 def settings_of(recipe: Recipe) -> str:

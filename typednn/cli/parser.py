@@ -1,14 +1,14 @@
 """The command line's grammar: commands, arguments, and help by example. Imports nothing that is slow."""
 
 import argparse
-import difflib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, final
 
+from typednn.cli.cures import for_command, for_option
 from typednn.version import __version__
 
 Argument: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
@@ -35,14 +35,15 @@ def _argument(*names: str, **options: Any) -> Argument:
     return names, options
 
 
+def _weights(text: str) -> str:
+    return "latest" if text == "last" else text
+
+
 _NEGATIVE = -5e-324  # the largest number below 0
+MODELS: Final = ("lenet5", "lenet5-paper", "mlp", "lstm", "resnet18", "resnet34", "resnet50", "vgg16", "gpt2")  # as in `typednn.recipes.RECIPES`, which imports NumPy
+_MODELS = f"{', '.join(MODELS)}, or a config file"
 
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
-_RECIPE = _argument(
-    "recipe",
-    metavar="RECIPE_OR_CONFIG",
-    help="lenet5, lenet5-paper, mlp, lstm, resnet18, resnet34, resnet50, vgg16, gpt2, or a config file",
-)
 _IMPORT = _argument(
     "--import", metavar="MODULE", action="append", default=[], dest="modules", help="import a module that registers layers; may be repeated"
 )
@@ -58,15 +59,31 @@ _TRAINING = (
 )
 
 COMMANDS: Final = {
+    "new": Command(
+        "new",
+        "write a small project: a layer of one's own, a config, a script, a test, settings of mypy",
+        (_argument("name", metavar="NAME", help="of the project and its folder, which must not exist yet"),),
+        """\
+examples:
+  typednn new my-project                        a folder whose own test passes at once; README.md in it says what to do
+""",
+    ),
     "train": Command(
         "training",
         "train a recipe or a config, and keep everything in a run folder",
         (
-            _RECIPE,
+            _argument("recipe", metavar="RECIPE_OR_CONFIG", nargs="?", help=_MODELS),
             _argument(
-                "files", metavar="CSV", nargs="*", default=[], help="train.csv test.csv: rows of data, the label in the first column"
+                "files",
+                metavar="CSV",
+                nargs="*",
+                default=[],
+                help="train.csv test.csv, or one table that is split: rows of data, the label in the first column or in --target's",
             ),
-            _argument("--data", metavar="NAME_OR_DIR", help="a data set's name, or a folder that holds one"),
+            _argument("--model", metavar="NAME", help="the same as RECIPE_OR_CONFIG; chosen for the data where there is neither"),
+            _argument("--data", metavar="NAME_OR_PATH", help="a data set's name, a folder that holds one, or a table"),
+            _argument("--target", metavar="COLUMN", help="of a table with named columns: the one to learn"),
+            _argument("--task", choices=("classification", "regression"), help="labels or numbers; by default what the target holds"),
             _argument("--preset", metavar="NAME", help="of gpt2: shakespeare-char (the default), nina or gpt2-124m"),
             _argument(
                 "--from", metavar="FOLDER", dest="start", help="of gpt2: start from the weights in this folder, as Hugging Face has them"
@@ -74,6 +91,16 @@ COMMANDS: Final = {
             _argument("--run", metavar="DIR", help="the run folder, a new one; by default runs/NAME-1, or the next free number"),
             _argument(
                 "--epochs", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="passes over the data in all"
+            ),
+            _argument(
+                "--lr", "--learning-rate", type=partial(_number, float, 0, "a number above 0"), metavar="LR", help="the learning rate"
+            ),
+            _argument(
+                "--batch-size", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="rows per step"
+            ),
+            _argument("--optimizer", metavar="NAME", help="such as adam, with its own learning rate unless --lr gives one"),
+            _argument(
+                "--seed", type=partial(_number, int, -1, "a whole number, at least 0"), metavar="N", help="of parameters and of the order"
             ),
             _argument(
                 "--set", action="append", default=[], metavar="NAME=VALUE", dest="settings", help="change a setting; repeat for more"
@@ -120,6 +147,7 @@ examples:
             _argument("--data", metavar="NAME_OR_DIR", help="another data set, folder or CSV file; by default the run's own"),
             _argument(
                 "--weights",
+                type=_weights,
                 choices=("best", "latest"),
                 help="the weights to use; by default the latest, or the best if training could stop early",
             ),
@@ -217,7 +245,7 @@ MNIST's digits are light on dark: for ink on paper add --invert, which inverts P
                 help="print the N likeliest next tokens instead of a text",
             ),
             _argument("--interactive", action="store_true", help="continue each line of standard input"),
-            _argument("--weights", choices=("best", "latest"), help="the weights of a run to use, as for `typednn eval`"),
+            _argument("--weights", type=_weights, choices=("best", "latest"), help="the weights of a run to use, as for `typednn eval`"),
             _argument("-q", "--quiet", action="store_true", help="the text only"),
         ),
         """\
@@ -263,11 +291,12 @@ examples:
     ),
     "summary": Command(
         "inspection",
-        "the layers of a recipe or a config, with shapes, parameters and settings",
-        (_RECIPE, _IMPORT),
+        "the layers of a recipe, a config or a run, with shapes, parameters, flops, memory and settings",
+        (_argument("recipe", metavar="RECIPE_CONFIG_OR_RUN", help=f"{_MODELS}, or a run's folder"), _IMPORT),
         """\
 examples:
   typednn summary lenet5
+  typednn summary runs/lenet5-1
   typednn summary model.toml --import my_layers
 """,
     ),
@@ -315,6 +344,19 @@ examples:
   typednn gradcheck 'Linear(4, 2)'              the input's shape is derived where one number decides it
 """,
     ),
+    "completion": Command(
+        "completion",
+        "print what makes a shell complete typednn's commands, options and models",
+        (_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"),),
+        """\
+examples:
+  typednn completion bash > ~/.local/share/bash-completion/completions/typednn
+  typednn completion zsh > ~/.zfunc/_typednn    a folder of $fpath
+  typednn completion fish > ~/.config/fish/completions/typednn.fish
+
+It needs shtab: pip install 'typednn[completion]'. For this terminal only: source <(typednn completion bash)
+""",
+    ),
     "info": Command("info", "versions, machine, BLAS, threads, devices, extras: what a bug report needs"),
     "report": Command(
         "report",
@@ -341,16 +383,54 @@ exit codes:
 """
 
 
+WELCOME: Final = """\
+typednn trains neural networks whose shapes are proven to fit. To begin:
+  typednn train lenet5        trains on handwritten digits, into a new folder runs/lenet5-1
+  typednn new my-project      writes a small project: a layer, a config, a script, a test
+  typednn --help              every command, with examples
+"""
+_CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
+# Settings of --set that are options of other tools; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
+_SETTINGS: Final = (
+    "accumulate checkpoint_every clip_grad_norm evaluate_every fuse generator least_steps loss max_steps patience smoothing standardise "
+    "stream stride validation vocabulary"
+).split()
+
+
 @final
 class Parser(argparse.ArgumentParser):
-    """As argparse's, with a suggestion for a misspelt command; exit code 2."""
+    """As argparse's, with a cure for misspelt commands and options and for those of other tools; exit code 2."""
 
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"argument COMMAND: invalid choice: '([^']*)'", message)
         if unknown:
-            close = difflib.get_close_matches(unknown[1], COMMANDS, n=1)
-            message = f"no command {unknown[1]!r}; " + (f"did you mean {close[0]!r}?" if close else f"there are {', '.join(COMMANDS)}")
+            message = f"no command {unknown[1]!r}; {for_command(unknown[1], COMMANDS)}"
         self.exit(2, f"{self.prog}: {message}\n{self.prog} --help shows examples\n")
+
+
+def _is_bare(options: argparse.Namespace) -> bool:
+    return all(named is None for named in (options.recipe, options.model, options.data, options.preset, options.start))
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options in ``arguments``; what is left over ends the process with exit code 2 and a cure."""
+    top = parser()
+    options, left = top.parse_known_args(arguments)
+    if options.command == "train" and not left and _is_bare(options):
+        top.exit(2, f"typednn train: what is to be trained? {_CALLS}\ntypednn train --help shows examples\n")
+    unknown = next((word for word in left if word.startswith("-") and word != "-"), None)
+    if left and unknown is None and options.command == "train":  # argparse takes no files behind an option
+        options.files += left
+    elif left:
+        options_here = [name for names, _ in COMMANDS[options.command].arguments for name in names if name.startswith("--")]
+        settings = _SETTINGS if options.command == "train" else ()
+        cure = "" if unknown is None else for_option(unknown, [*options_here, "--debug", "--help"], settings)
+        if options.command == "resume" and unknown in [name for names, _ in COMMANDS["train"].arguments for name in names]:
+            cure = "a run keeps the settings that it began with; typednn train begins another"
+        got = f"takes no {' '.join(left)!r}" if unknown is None else f"no option {unknown.partition('=')[0]!r}"
+        where = f"typednn {options.command}"
+        top.exit(2, f"{where}: {got}{'; ' if cure else ''}{cure}\n{where} --help shows examples\n")
+    return options
 
 
 def parser() -> Parser:

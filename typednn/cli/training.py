@@ -15,29 +15,57 @@ from typednn.recipes import Recipe, beside_published, find, parsed_settings
 from typednn.recipes import resume as resume_run
 from typednn.recipes import train as train_recipe
 from typednn.recipes.catalogue import preset, starting_from
-from typednn.recipes.plan import FILE, samples_of
+from typednn.recipes.choosing import choose, chosen, is_table
+from typednn.recipes.plan import FILE
 from typednn.recipes.running import Trained
-from typednn.recipes.samples import Samples, found_by, load_tables
+from typednn.recipes.samples import found_by
 
 
 def train(options: Namespace) -> int:
     """From data to report, in a new run folder."""
+    model, data = _asked(options)
+    short = {"epochs": options.epochs, "batch_size": options.batch_size, "seed": options.seed, "optimizer.lr": options.lr}
     settings: dict[str, Any] = parsed_settings(options.settings)
-    if options.epochs is not None:
-        settings["epochs"] = options.epochs
-    recipe = find(options.recipe, options.modules)
+    settings |= {name: value for name, value in {"optimizer": options.optimizer, **short}.items() if value is not None}
+    task = options.task or settings.pop("task", None)
+    recipe = None if model is None else find(model, options.modules)
     if options.preset is not None:
-        recipe = preset(options.preset, recipe)
+        recipe = preset(options.preset, recipe or find("gpt2"))
     if options.start is not None:
-        recipe = starting_from(options.start, recipe)
+        recipe = starting_from(options.start, recipe or find("gpt2"))
+    if recipe is not None:
+        recipe.changed(settings if task is None else {**settings, "task": task})  # a wrong setting is told before anything is read
+    if data is None:
+        assert recipe is not None, "there are data where there is no model"
+        data = recipe.data
+    sizes = {name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation")}  # what decides how data are read
+    before = recipe if recipe is None or not sizes else recipe.changed(sizes)
+    recipe, samples = choose(data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint)
     recipe = recipe.changed(settings)
-    samples, source = _data(options, recipe)
     folder = Path(options.run) if options.run is not None else new_folder(recipe.name)
     if not options.quiet:
         unit = "" if samples.vocabulary is None else f" tokens of {len(samples.vocabulary):,} kinds"
-        data = f"{samples.where}; {len(samples.x):,}{unit} to train on, {len(samples.test_x):,} to test"
-        hint(f"{recipe.name}: {recipe.about}\ndata: {data}\nrun folder: {folder}")
+        counts = f"{samples.where}; {len(samples.x):,}{unit} to train on, {len(samples.test_x):,} to test"
+        hint(f"{recipe.name}: {recipe.about}\ndata: {counts}")
+        if samples.vocabulary is None and (model is None or recipe.adapts):
+            hint(f"chosen: {chosen(recipe, samples)}")
+        hint(f"run folder: {folder}")
+    source = samples.source or found_by(data if isinstance(data, str) else data[0], samples)
     return _finished(folder, options, partial(train_recipe, recipe, samples, run=folder, source=source))
+
+
+def _asked(options: Namespace) -> tuple[str | None, str | list[str] | None]:
+    """The model, if one is named, and the data: a name or path, or tables."""
+    words: list[str] = [word for word in (options.recipe, *options.files) if word is not None]
+    model: str | None = options.model
+    if words and model is None and not is_table(words[0]):
+        model, *words = words
+    if words and options.data is not None:
+        raise ArgumentError(explain("train", "takes --data or CSV files", "both", "leave one out"))
+    if len(words) > 2 or not all(map(is_table, words)):
+        got = ", ".join(repr(word) for word in words)
+        raise ArgumentError(explain("train", "takes a table, or two CSV files, train.csv and test.csv", got, "or --data NAME_OR_PATH"))
+    return model, options.data if not words else words
 
 
 def resume(options: Namespace) -> int:
@@ -48,20 +76,6 @@ def resume(options: Namespace) -> int:
 def new_folder(name: str) -> Path:
     """``runs/NAME-1``, or the first number that is free."""
     return next(folder for number in count(1) if not (folder := Path("runs", f"{name}-{number}")).exists())
-
-
-def _data(options: Namespace, recipe: Recipe) -> tuple[Samples, dict[str, str]]:
-    files: list[str] = options.files
-    if files and options.data is not None:
-        raise ArgumentError(explain("train", "takes --data or two CSV files", "both", "leave one out"))
-    if len(files) not in (0, 2):
-        raise ArgumentError(explain("train", "takes two CSV files, train.csv and test.csv", str(len(files)), "or --data NAME_OR_DIR"))
-    if files:
-        paths = {part: str(Path(file).resolve()) for part, file in zip(("train", "test"), files, strict=True)}
-        return load_tables(files[0], files[1], recipe.made_task()), paths
-    name: str = recipe.data if options.data is None else options.data
-    samples = samples_of(recipe, {"name": name}, hint)
-    return samples, found_by(name, samples)
 
 
 def _finished(folder: Path, options: Namespace, work: Callable[..., Trained]) -> int:
@@ -82,9 +96,12 @@ def _report(result: Trained, options: Namespace, seconds: float) -> None:
         test = "validation text" if result.plan.recipe.task == "language" else "test set"
         say((published or f"On the training set:\n\n{result.train}") + "\n")
         say(f"On the {test}:\n\n{result.test}\n")
-    say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s")
+    place = f", in {result.folder}" if options.quiet and result.folder is not None else ""
+    say(f"train {result.train.headline}, test {result.test.headline}, {seconds:.0f} s{place}")
+    if result.folder is not None and not options.quiet and not result.steps:
+        hint(f"the run had ended after {result.history.steps:,} steps: nothing was trained; for more, start a new one with more --epochs")
     if result.folder is not None and not options.quiet:
-        if result.history.stopped:
+        if result.history.stopped and result.steps:
             hint(f"ended early: {result.history.stopped}; go on with: typednn resume {result.folder}")
         if result.plan.recipe.task == "language":
             hint(

@@ -1,5 +1,19 @@
 """Data: arrays in, arrays out. Readers, labels and batches; knows no layer."""
 
+from typednn.data.augmentation import (
+    AUGMENTATIONS,
+    Augmentation,
+    ColorJitter,
+    GaussianNoise,
+    MixUp,
+    RandomCrop,
+    RandomErasing,
+    RandomHorizontalFlip,
+    RandomRotation,
+    RandomShift,
+    RandomVerticalFlip,
+    augmentations,
+)
 from typednn.data.batches import batches, in_order
 from typednn.data.cifar import cifar10, cifar10_pixels
 from typednn.data.csv import NotANumber, RowLength, labelled, read_csv, read_optdigits
@@ -7,14 +21,17 @@ from typednn.data.dataset import Dataset, Pixels
 from typednn.data.digits import digits
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.idx import read_idx
+from typednn.data.image_files import ImageFiles, ImageSets, open_image_folder
 from typednn.data.images import ImageFolder, image_size, read_image, read_image_folder
 from typednn.data.inputs import read_inputs
 from typednn.data.labels import one_hot
-from typednn.data.loader import Batch, Loader
+from typednn.data.loader import Batch, Loader, Rows
 from typednn.data.mnist import mnist, mnist_pixels
 from typednn.data.named import DATASETS, PIXELS, cache_folder, class_names, find, find_mnist, load, load_pixels, source_folder
 from typednn.data.npy import read_npy, read_npz
 from typednn.data.spiral import spiral
+from typednn.data.splitting import split
+from typednn.data.table import Table, read_columns, read_table
 from typednn.data.text import TextFolder, read_text, read_text_folder
 from typednn.data.token_files import read_token_table, read_tokens, write_token_table, write_tokens
 from typednn.data.token_windows import windows
@@ -22,19 +39,35 @@ from typednn.data.tokenizer import Tokenizer, read_tokenizer, train_tokenizer
 from typednn.data.vocabulary import Characters, Vocabulary, read_vocabulary
 
 __all__ = [
+    "AUGMENTATIONS",
     "DATASETS",
     "PIXELS",
+    "Augmentation",
     "Batch",
     "Characters",
+    "ColorJitter",
     "Dataset",
+    "GaussianNoise",
+    "ImageFiles",
     "ImageFolder",
+    "ImageSets",
     "Loader",
+    "MixUp",
     "NotANumber",
     "Pixels",
+    "RandomCrop",
+    "RandomErasing",
+    "RandomHorizontalFlip",
+    "RandomRotation",
+    "RandomShift",
+    "RandomVerticalFlip",
     "RowLength",
+    "Rows",
+    "Table",
     "TextFolder",
     "Tokenizer",
     "Vocabulary",
+    "augmentations",
     "batches",
     "cache_folder",
     "cifar10",
@@ -52,6 +85,8 @@ __all__ = [
     "mnist",
     "mnist_pixels",
     "one_hot",
+    "open_image_folder",
+    "read_columns",
     "read_csv",
     "read_idx",
     "read_image",
@@ -60,6 +95,7 @@ __all__ = [
     "read_npy",
     "read_npz",
     "read_optdigits",
+    "read_table",
     "read_text",
     "read_text_folder",
     "read_token_table",
@@ -69,6 +105,7 @@ __all__ = [
     "restore_generator",
     "source_folder",
     "spiral",
+    "split",
     "train_tokenizer",
     "windows",
     "write_token_table",

@@ -1,14 +1,21 @@
 """A folder per class, a file per sample: what images and texts are read from."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from typednn.errors import DataError, explain
+
+PARTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"train": ("train",), "validation": ("validation", "valid", "val"), "test": ("test",)}
+)
 
 
 def class_folders(where: str, what: str) -> dict[str, list[Path]]:
     """The files of each class below the folder ``where``, in the order of their names; names that begin with a dot are skipped.
 
-    ``what`` names the files in errors, such as "PNG images".
+    ``what`` names the files in errors, such as "images".
     """
     classes = {place.name: inside(place) for place in inside(Path(where)) if place.is_dir()}
     if not classes:
@@ -17,6 +24,15 @@ def class_folders(where: str, what: str) -> dict[str, list[Path]]:
         if not files:
             raise DataError(explain(where, f"each class must have {what}", f"none in {name!r}"))
     return classes
+
+
+def part_folders(folder: Path) -> dict[str, Path]:
+    """The folders ``train``, ``validation`` (or ``valid``, ``val``) and ``test`` within a folder, those that are there.
+
+    Empty where there is no ``train``, or nothing beside it: then a folder ``train`` may be a class, of railways.
+    """
+    found = {part: folder / name for part, names in PARTS.items() for name in names if (folder / name).is_dir()}
+    return found if "train" in found and len(found) > 1 else {}
 
 
 def inside(folder: Path) -> list[Path]:

@@ -4,14 +4,14 @@
     5,0,0,…,0                           one row per line; LF or CRLF; empty lines at the end do not count
 
 A number is what Python's ``float`` reads, without underscores, and finite. Lines and columns count from 1, as in editors.
-`labelled` makes images and labels of the matrix, `read_optdigits` reads the UCI file of that name.
+`typednn.data.read_table` reads named columns, `labelled` makes images and labels of the matrix, `read_optdigits` reads the UCI file of that name.
 """
 
 import csv
 import io
 from array import array
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, final
 
@@ -24,6 +24,7 @@ from typednn.errors import ArgumentError, DataError, explain
 from typednn.files import File, opened, path_of
 
 _CODES = {"float32": "f", "float64": "d"}
+_MISSING = ("", "na", "n/a", "nan", "null")
 
 
 @final
@@ -55,28 +56,41 @@ def read_csv(path: str | Path, *, header: int = 0, delimiter: str = ",", dtype: 
     """
     header = integer("read_csv", "header", header, 0)
     numbers: array[float] = array(_CODES[choice("read_csv", "dtype", dtype, tuple(_CODES))])
-    if (not delimiter.isprintable() and delimiter != "\t") or len(delimiter) != 1 or delimiter in ' "':
-        raise ArgumentError(explain("read_csv", "delimiter must be one printable character or a tab", repr(delimiter)), "delimiter")
     most = float(np.finfo(dtype).max)
     columns = 0
-    with opened("read_csv", path, limit) as file, io.TextIOWrapper(file.stream, encoding="utf-8-sig", newline="") as text:
-        where = file.where
+    with rows_of("read_csv", path, header, delimiter, limit) as (file, rows):
+        for row, fields in rows:
+            columns = columns or len(fields)
+            check_length(file.where, row, columns, len(fields))
+            file.take(columns * numbers.itemsize)
+            numbers.extend(numbers_of(file.where, row, fields, most))
+    if not columns:
+        raise DataError(explain(file.where, "must hold at least one row" + (f" after {header} header lines" if header else ""), "none"))
+    return np.frombuffer(numbers, dtype).reshape(-1, columns)
+
+
+@contextmanager
+def rows_of(
+    caller: str, path: str | Path, header: int, delimiter: str, limit: int | None
+) -> Generator[tuple[File, Iterator[tuple[int, list[str]]]]]:
+    """The open file, and its rows of texts, each with its line's number, after ``header`` lines; a `DataError` where it is no CSV."""
+    if (not delimiter.isprintable() and delimiter != "\t") or len(delimiter) != 1 or delimiter in ' "':
+        raise ArgumentError(explain(caller, "delimiter must be one printable character or a tab", repr(delimiter)), "delimiter")
+    with opened(caller, path, limit) as file, io.TextIOWrapper(file.stream, encoding="utf-8-sig", newline="") as text:
         try:
-            for row, fields in _rows(csv.reader(_lines(file, text), delimiter=delimiter, strict=True), header):
-                columns = columns or len(fields)
-                if len(fields) != columns:
-                    rule = f"row {row} must hold {columns} numbers, as the first does"
-                    raise RowLength(explain(where, rule, str(len(fields)), "is a line cut short?"), row, columns, len(fields))
-                file.take(columns * numbers.itemsize)
-                numbers.extend(_numbers(where, row, fields, most))
+            yield file, _rows(csv.reader(_lines(file, text), delimiter=delimiter, strict=True), header)
         except UnicodeDecodeError as error:
             cure = "is it another format, or packed?"
-            raise DataError(explain(where, "must be text in UTF-8", f"the byte {error.object[error.start]:#04x}", cure)) from None
+            raise DataError(explain(file.where, "must be text in UTF-8", f"the byte {error.object[error.start]:#04x}", cure)) from None
         except csv.Error as error:
-            raise DataError(explain(where, "must be comma-separated values", str(error))) from None
-    if not columns:
-        raise DataError(explain(where, "must hold at least one row" + (f" after {header} header lines" if header else ""), "none"))
-    return np.frombuffer(numbers, dtype).reshape(-1, columns)
+            raise DataError(explain(file.where, "must be comma-separated values", str(error))) from None
+
+
+def check_length(where: str, row: int, expected: int, got: int) -> None:
+    """A `RowLength` unless the row has as many fields as the first."""
+    if got != expected:
+        rule = f"row {row} must hold {expected} numbers, as the first does"
+        raise RowLength(explain(where, rule, str(got), "is a line cut short?"), row, expected, got)
 
 
 def _lines(file: File, text: io.TextIOWrapper) -> Iterator[str]:
@@ -101,20 +115,40 @@ def _rows(lines: Any, header: int) -> Iterator[tuple[int, list[str]]]:
             empty = empty or lines.line_num
 
 
-def _numbers(where: str, row: int, fields: list[str], most: float) -> list[float]:
+def numbers_of(where: str, row: int, fields: Sequence[str], most: float, columns: Sequence[tuple[int, str]] = ()) -> list[float]:
+    """The numbers in a row, at most ``most`` in size; a `NotANumber` that tells row and column.
+
+    ``columns`` are the columns' numbers and names, where they have names; else they count from 1.
+    """
     with suppress(ValueError):
         numbers = list(map(float, fields))
         if sum(map(abs, numbers)) <= most and "_" not in "".join(fields):  # then every number is finite
             return numbers
-    return [_number(where, row, column, field, most) for column, field in enumerate(fields, 1)]
+    if not columns:
+        return [_number(where, row, column, "", field, most) for column, field in enumerate(fields, 1)]
+    return [_number(where, row, *column, field, most) for column, field in zip(columns, fields, strict=True)]
 
 
-def _number(where: str, row: int, column: int, field: str, most: float) -> float:
+def _number(where: str, row: int, column: int, name: str, field: str, most: float) -> float:
     with suppress(ValueError):
         if abs(float(field)) <= most and "_" not in field:
             return float(field)
-    rule, cure = f"row {row}, column {column} must be a finite number", "skip header lines with header=1" if row == 1 else ""
-    raise NotANumber(explain(where, rule, repr(field if len(field) <= 40 else f"{field[:40]}…"), cure), row, column)
+    cure = "inputs are numbers: name their columns in columns=[...]" if name else "skip header lines with header=1" if row == 1 else ""
+    raise not_a_number(where, row, column, name, field, cure)
+
+
+def not_a_number(where: str, row: int, column: int, name: str, field: str, cure: str = "") -> NotANumber:
+    """The error for a ``field`` that is missing or no finite number."""
+    place = f"row {row}, column {column}" + (f" ({name!r})" if name else "")
+    if name and is_missing(field):
+        return NotANumber(explain(where, f"{place} must have a value", "nothing", "fill it in, or pass missing='drop'"), row, column)
+    got = repr(field if len(field) <= 40 else f"{field[:40]}…")
+    return NotANumber(explain(where, f"{place} must be a finite number", got, cure), row, column)
+
+
+def is_missing(field: str) -> bool:
+    """Whether a field says that there is no value: an empty one, or ``NA``, ``N/A``, ``NaN``, ``null`` in letters of either case."""
+    return field.strip().lower() in _MISSING
 
 
 def labelled(matrix: Array2, height: int = 28, width: int = 28, *, label: int = 0) -> tuple[Array4, IntArray1]:

@@ -18,7 +18,7 @@ from typednn.random import PCG32
 
 def digits() -> Dataset:
     """Scikit-learn's 8x8 digits resized to 28x28; needs the extra ``typednn[demo]``."""
-    sklearn = optional("sklearn.datasets", "digits()", "needs scikit-learn's bundled images", "pip install typednn[demo]")
+    sklearn = optional("sklearn.datasets", "digits()", "needs scikit-learn's bundled images", "pip install 'typednn[demo]'")
     bundled: Any = sklearn.load_digits()
     labels = np.asarray(bundled.target, np.int64).reshape(-1)
     images = (resized(np.asarray(bundled.images, np.float64)[..., np.newaxis], 28, 28) * (255.0 / 16.0)).astype(np.float32)

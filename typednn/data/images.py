@@ -1,33 +1,45 @@
-"""PNG images, alone or in folders: a folder per class. Needs Pillow, the extra ``typednn[images]``.
+"""Images in PNG, JPEG, GIF, BMP and WebP, alone or in folders: a folder per class. Needs Pillow, the extra ``typednn[images]``.
 
     digits/                      names, sorted, become the labels 0, 1, …
         eight/   a.png b.png     → label 0
-        three/   c.png           → label 1
+        three/   c.jpg           → label 1
 
-Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. Transparent pixels are put on black;
-16 bits become 8 with a fraction. Only PNG is read, whatever a file is called, of at most 2²⁴ pixels and 2¹⁴ in a row or column;
-the header is compared with that, and pixels and file with the memory limit (`typednn.files`), before a pixel is unpacked.
+Pixels are float32 from 0 to 255, in grey (the luma of ITU-R 601) or in three channels. Transparent pixels are put on black; 16 bits
+become 8 with a fraction. Of an animation the first picture is read. A photograph is turned as its EXIF orientation says (but for PNG).
+The format is told by a file's first bytes, whatever it is called. An image has at most 2¹⁴ pixels in a row or column; in all, 2²⁴ in a PNG
+and what Pillow allows (`PIL.Image.MAX_IMAGE_PIXELS`, 89 million) in the other formats. The header is compared with that, and pixels and
+file with the memory limit (`typednn.files`), before a pixel is unpacked.
 """
 
 import math
 import struct
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
 from typednn.arguments import integer, pair
 from typednn.arrays import Array3, Array4, IntArray1
 from typednn.data.class_folders import class_folders
-from typednn.errors import ArgumentError, DataError, explain, optional
-from typednn.files import allow, limit_of, opened, path_of
+from typednn.errors import ArgumentError, DataError, TypednnError, explain, optional
+from typednn.files import File, allow, limit_of, opened, path_of
 
 _MOST_PIXELS = 1 << 24
 _LONGEST_SIDE = 1 << 14  # very long images take Pillow seconds, and memory for each row
+_FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
+_BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM", b"RIFF")
+_ORIENTATION = 0x0112  # of EXIF
+_TURNED = (5, 6, 7, 8)  # orientations that make rows of columns
+
+ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp")
+
+Resize: TypeAlias = bool | Literal["crop"]
 
 
 @final
@@ -42,67 +54,129 @@ class ImageFolder:
 
 
 def image_size(path: str | Path) -> tuple[int, int]:
-    """Height and width of a PNG image, from its header alone; needs no Pillow."""
-    with opened("image_size", path) as file:
-        return _size(file.stream, file.where)
+    """Height and width of an image, from its header alone, as `read_image` gives it; of a PNG without Pillow."""
+    with opened("image_size", path) as file, _decoding(file):
+        size = _png_size(_beginning(file), file.where)
+        if size is None:
+            with _opened(_pillow("image_size"), file) as image:
+                size = _size(image, file.where)
+    return size
 
 
-def _size(file: BinaryIO, where: str) -> tuple[int, int]:
-    start = file.read(24)
-    if len(start) < 24 or start[:8] != b"\x89PNG\r\n\x1a\n" or start[12:16] != b"IHDR":
-        raise DataError(
-            explain(where, "must be a PNG image", f"a file that begins with {start[:8].hex(' ') or 'an empty file'}", "save it as PNG")
-        )
+def check_image(path: Path) -> None:
+    """A `DataError` unless the file begins as an image of a format that is read."""
+    with opened("read_image", path) as file:
+        _beginning(file)
+
+
+def _beginning(file: File) -> bytes:
+    start = file.stream.read(24)
+    if len(start) < 24 or not start.startswith(_BEGINNINGS) or (start[:4] == b"RIFF" and start[8:12] != b"WEBP"):
+        got = f"a file that begins with {start[:8].hex(' ') or 'nothing, as it is empty'}"
+        raise DataError(explain(file.where, "must be a PNG, JPEG, GIF, BMP or WebP image", got, "save it as PNG or JPEG"))
+    return start
+
+
+def _png_size(start: bytes, where: str) -> tuple[int, int] | None:
+    """Height and width of a PNG that begins like this; None for the other formats."""
+    if not start.startswith(_BEGINNINGS[0]):
+        return None
+    if start[12:16] != b"IHDR":
+        raise DataError(explain(where, "must be a whole image", "a PNG without its header", "save it anew"))
     width, height = struct.unpack(">2I", start[16:24])
-    if not 0 < width * height <= _MOST_PIXELS or max(width, height) > _LONGEST_SIDE:
-        rule = f"an image has 1 to {_MOST_PIXELS} pixels, and at most {_LONGEST_SIDE} in a row or column"
+    return _checked_size(height, width, _MOST_PIXELS, where)
+
+
+def _size(image: Any, where: str) -> tuple[int, int]:
+    """Height and width of an image that Pillow has opened, upright."""
+    width, height = image.size if image.getexif().get(_ORIENTATION) not in _TURNED else image.size[::-1]
+    return _checked_size(height, width, _pillow("read_image").MAX_IMAGE_PIXELS or _MOST_PIXELS, where)
+
+
+def _checked_size(height: int, width: int, most: int, where: str) -> tuple[int, int]:
+    if not 0 < width * height <= most or max(width, height) > _LONGEST_SIDE:
+        rule = f"an image has 1 to {most} pixels, and at most {_LONGEST_SIDE} in a row or column"
         raise DataError(explain(where, rule, f"{height} x {width}", "make it smaller"))
     return height, width
+
+
+def _opened(pillow: Any, file: File) -> Any:
+    """The image, of which Pillow has read the header."""
+    file.stream.seek(0)
+    return pillow.open(BytesIO(file.exactly(file.stream, file.size)), formats=_FORMATS)  # not from the file: Pillow believes its lengths
+
+
+def _pillow(caller: str) -> Any:
+    return optional("PIL.Image", caller, "needs Pillow to read images", "pip install 'typednn[images]'")
+
+
+def _operations() -> Any:
+    return optional("PIL.ImageOps", "read_image", "needs Pillow to read images", "pip install 'typednn[images]'")
+
+
+@contextmanager
+def _decoding(file: File) -> Generator[None]:
+    """Whatever Pillow raises for damaged images becomes a `DataError` that names the file."""
+    try:
+        with ExitStack() as quiet:
+            if threading.current_thread() is threading.main_thread():  # filters are the process's: a second thread would leave its own behind
+                quiet.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")  # Pillow's warnings about odd files don't concern the caller
+            yield
+    except (TypednnError, MemoryError):
+        raise
+    except Exception as error:
+        unknown = type(error).__name__ == "UnidentifiedImageError"  # its message is an address in memory
+        got = "a header that Pillow cannot read" if unknown else str(error) or type(error).__name__
+        raise DataError(explain(file.where, "must be a whole image", got[:200], "save it anew")) from None
 
 
 def read_image(
     path: str | Path,
     *,
     size: int | Sequence[int] | None = None,
-    resize: bool = False,
+    resize: Resize = False,
     channels: int = 1,
     invert: bool = False,
     limit: int | None = None,
 ) -> Array4:
-    """One PNG image, (1, height, width, channels).
+    """One image, (1, height, width, channels).
 
-    ``size`` is the required size: one number or (height, width). With ``resize=True`` an image of another size is resized to
-    it, and stretched if its proportions differ; `image_size` gives the size in the file. ``invert`` turns dark ink on white into MNIST's
-    white ink on black. ``limit`` is how many bytes of memory the pixels may take; see `typednn.files`.
+    ``size`` is the required size: one number or (height, width). An image of another size is resized to it with ``resize=True``, and
+    stretched if its proportions differ; with ``resize="crop"`` its middle is, so that the proportions stay, in whole numbers as
+    `open_image_folder` has them. `image_size` gives the size in the file. ``invert`` turns dark ink on white into MNIST's white ink on
+    black. ``limit`` is how many bytes of memory the pixels may take; see `typednn.files`.
     """
     expected = None if size is None else pair("read_image", "size", size)
     if type(channels) is not int or channels not in (1, 3):
         raise ArgumentError(explain("read_image", "channels must be 1, grey, or 3", repr(channels)), "channels")
-    with opened("read_image", path, limit) as file:
-        height, width = _size(file.stream, file.where)
+    if resize not in (False, True, "crop"):
+        raise ArgumentError(explain("read_image", "resize must be True, False or 'crop'", repr(resize)), "resize")
+    with opened("read_image", path, limit) as file, _decoding(file), ExitStack() as images:
+        header = _png_size(_beginning(file), file.where)
+        pillow = _pillow("read_image") if header is None else None
+        image = None if header is not None else images.enter_context(_opened(pillow, file))
+        height, width = header or _size(image, file.where)
         rows, columns = expected or (height, width)
         other = (rows, columns) != (height, width)
         if other and not resize:
-            cure = "pass resize=True to bring it to that size"
+            cure = "pass resize=True to stretch it, or resize='crop' to cut out its middle"
             raise DataError(explain(file.where, f"the image must be {rows} x {columns}", f"{height} x {width}", cure))
         file.take(16 * (height * width + (rows * columns if other else 0)))  # twice the memory that is in use at once
-        pillow = optional("PIL.Image", "read_image", "needs Pillow to read PNG images", "pip install typednn[images]")
-        file.stream.seek(0)
-        content = BytesIO(file.exactly(file.stream, file.size))  # Pillow reads a chunk at once, of the length that the chunk states
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Pillow's warnings about odd files don't concern the caller
-                with pillow.open(content, formats=("PNG",)) as image:
-                    if image.size != (width, height):  # before they are unpacked
-                        raise ValueError("two sizes in one file")
-                    pixels = _pixels(pillow, image, channels)
-                if other:
-                    pixels = _resized(pillow, pixels, (rows, columns))
-        except MemoryError:
-            raise
-        except Exception as error:  # Pillow raises many kinds of errors for damaged images
-            got = str(error) or type(error).__name__
-            raise DataError(explain(file.where, "must be a whole PNG image", got[:200], "save it anew")) from None
+        if header is not None:
+            pillow = _pillow("read_image")
+            image = images.enter_context(_opened(pillow, file))
+            if image.size != (width, height):  # before they are unpacked
+                raise ValueError("two sizes in one file")
+        if other and resize == "crop":
+            image.draft(None, (2 * max(rows, columns),) * 2)  # a JPEG is unpacked in half its size, or less, where that is still enough
+        upright = image if header is not None else _operations().exif_transpose(image)
+        if other and resize == "crop":
+            pixels = _numbers(_operations().fit(_plain(pillow, upright, channels), (columns, rows), method=pillow.Resampling.BILINEAR))
+        else:
+            pixels = _pixels(pillow, upright, channels)
+            if other:
+                pixels = _resized(pillow, pixels, (rows, columns))
     return (255.0 - pixels if invert else pixels)[np.newaxis]
 
 
@@ -110,18 +184,18 @@ def read_image_folder(
     folder: str | Path,
     *,
     size: int | Sequence[int] | None = None,
-    resize: bool = False,
+    resize: Resize = False,
     channels: int = 1,
     invert: bool = False,
     limit: int | None = None,
 ) -> ImageFolder:
-    """Every PNG image below ``folder``, which holds a folder per class; classes and files in the order of their names.
+    """Every image below ``folder``, which holds a folder per class; classes and files in the order of their names.
 
-    All images have the size of the first, or ``size``; with ``resize=True`` others are resized to it. Names that begin with a
-    dot are skipped; any other file that is no PNG image is an error that names it. ``limit`` is how many bytes they may take together.
+    All images have the size of the first, or ``size``; ``resize`` brings others to it, as `read_image` has it. Names that begin with a
+    dot are skipped; any other file that is no image is an error that names it. ``limit`` is how many bytes they may take together.
     """
     where = str(path_of("read_image_folder", folder))
-    classes = class_folders(where, "PNG images")
+    classes = class_folders(where, "images")
     paths = tuple(path for inside in classes.values() for path in inside)
     expected = image_size(paths[0]) if size is None else pair("read_image_folder", "size", size)
     shape = (len(paths), *expected, integer("read_image_folder", "channels", channels))
@@ -135,10 +209,21 @@ def read_image_folder(
 def _pixels(pillow: Any, image: Any, channels: int) -> Array3:
     if image.mode.startswith("I"):  # 16 bits: 65535 / 257 = 255
         return np.repeat(np.asarray(image, np.float32)[..., np.newaxis] / np.float32(257), channels, axis=2)
+    return _numbers(_plain(pillow, image, channels))
+
+
+def _plain(pillow: Any, image: Any, channels: int) -> Any:
+    """The image in grey or colours of 8 bits, on black."""
+    if image.mode.startswith("I"):
+        image = pillow.fromarray(np.rint(np.asarray(image, np.float32) / np.float32(257)).astype(np.uint8))
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
         image = pillow.alpha_composite(pillow.new("RGBA", image.size, (0, 0, 0, 255)), image)
-    return np.asarray(image.convert("L" if channels == 1 else "RGB"), np.float32).reshape(image.height, image.width, channels)
+    return image.convert("L" if channels == 1 else "RGB")
+
+
+def _numbers(image: Any) -> Array3:
+    return np.asarray(image, np.float32).reshape(image.height, image.width, -1)
 
 
 def _resized(pillow: Any, pixels: Array3, size: tuple[int, int]) -> Array3:

@@ -10,7 +10,7 @@ from typednn.arguments import integer
 from typednn.arrays import Array4
 from typednn.data.csv import read_csv
 from typednn.data.idx import read_idx
-from typednn.data.images import read_image
+from typednn.data.images import ENDINGS, Resize, read_image
 from typednn.data.npy import read_npy, read_npz
 from typednn.errors import DataError, explain
 from typednn.files import path_of
@@ -22,17 +22,17 @@ def read_inputs(
     width: int = 28,
     channels: int = 1,
     *,
-    resize: bool = False,
+    resize: Resize = False,
     invert: bool = False,
     header: int = 0,
     limit: int | None = None,
 ) -> Array4:
-    """Images (n, height, width, channels) in float32, unchanged; only PNG is resized or inverted.
+    """Images (n, height, width, channels) in float32, unchanged; only images in files of their own are resized or inverted.
 
     ======================  =========================================================================================
     file                    what it holds
     ======================  =========================================================================================
-    ``.png``                one image
+    ``.png``, ``.jpg``, …   one image: PNG, JPEG, GIF, BMP or WebP
     ``.npy``                (height, width), (n, height, width), (n, height, width, channels) or (n, their product)
     ``.npz``                one array of that kind
     ``.csv``                a row of pixels per image; in rows that have one number more the first is a label, left out
@@ -44,7 +44,7 @@ def read_inputs(
     path = path_of("read_inputs", path)
     sizes = [integer("read_inputs", name, value) for name, value in (("height", height), ("width", width), ("channels", channels))]
     kind = path.suffix.lower()
-    if kind == ".png":
+    if kind in ENDINGS:
         return read_image(path, size=(sizes[0], sizes[1]), resize=resize, channels=channels, invert=invert, limit=limit)
     if kind == ".csv":
         rows = read_csv(path, header=header, limit=limit)

@@ -6,20 +6,23 @@
 An epoch's order is drawn once, when it begins. ``state_dict()`` holds the epoch, the number of batches already taken, and the
 generator's state before that draw. A loader of the same data that loads it gives the same batches from there on, bit for
 bit. Batches prepared in the background do not count as taken. Only the rows of a batch are read, so ``x`` and ``y`` may be
-memory-mapped files larger than memory (`read_npy` with ``mmap=True``).
+memory-mapped files larger than memory (`read_npy` with ``mmap=True``), and ``x`` images that are still in their files
+(`open_image_folder`).
 """
 
 import math
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, cast, final, overload
+from typing import Any, Generic, Protocol, TypeAlias, cast, final, overload
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypeVar
 
-from typednn.arguments import integer
-from typednn.arrays import IntArray1, described, is_number
+from typednn.arguments import flag, integer
+from typednn.arrays import AnyArray, IntArray1, described, is_array, is_floating, is_integer, is_number
+from typednn.data.augmentation import Augmentation, MixUp
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.prefetch import prefetch
 from typednn.errors import ArgumentError, StateDictError, StateError, explain
@@ -28,6 +31,19 @@ from typednn.random import Rng
 X = TypeVar("X", bound=np.ndarray[Any, Any])
 Y = TypeVar("Y", bound=np.ndarray[Any, Any])
 Stored = TypeVar("Stored", bound=np.ndarray[Any, Any])
+Read = TypeVar("Read", bound=np.ndarray[Any, Any], covariant=True)
+Changes: TypeAlias = Augmentation | MixUp | Sequence[Augmentation | MixUp] | None
+
+
+class Rows(Protocol[Read]):
+    """What is indexed by rows as an array is, and reads them then: `typednn.data.ImageFiles`, or a class of your own."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, rows: Any, /) -> Read: ...
 
 
 @final
@@ -44,20 +60,37 @@ class Batch(Generic[X, Y]):
 class Loader(Generic[X, Y]):
     """The rows of ``x`` and ``y``, ``batch_size`` at a time, each once per epoch; the last batch of an epoch may be short.
 
-    ``rng`` orders each epoch anew, ``shuffle=False`` keeps the order of the rows and draws nothing. Up to ``prefetch`` batches
-    are made ahead in a background thread; 0 makes each when it is needed. ``transform(x)`` may change a batch's ``x``
-    there; it must give the same for the same rows, or a continued run differs from one that was not interrupted.
+    ``rng`` orders each epoch anew, ``shuffle=False`` keeps the order of the rows and draws nothing. Up to ``prefetch`` batches are made
+    ahead in background threads, ``workers`` of them; 0 makes each when it is needed. Batches are the same, to the bit, for any number of
+    workers. ``transform(x)`` may change a batch's ``x`` there; it must give the same for the same rows, or a continued run differs from one
+    that was not interrupted. It is called by several threads at once where there are several workers.
+
+    ``weights`` (n) draws each row of an epoch with a probability in proportion to its weight, independently of the others, so that a row
+    comes more than once or not at all; ``balance=True`` gives all rows of a class together the same weight as those of any other. An epoch
+    has as many rows as without. ``augment`` is one change of `typednn.data.augmentation` or several; images are floats after it.
     """
 
     @overload
     def __init__(
-        self, x: X, y: Y, *, batch_size: int, rng: Rng | None = None, shuffle: bool = True, prefetch: int = 2, transform: None = None
+        self,
+        x: X,
+        y: Y,
+        *,
+        batch_size: int,
+        rng: Rng | None = None,
+        shuffle: bool = True,
+        prefetch: int = 2,
+        transform: None = None,
+        workers: int = 1,
+        weights: AnyArray | Sequence[float] | None = None,
+        balance: bool = False,
+        augment: None = None,
     ) -> None: ...
 
     @overload
     def __init__(
         self,
-        x: Stored,
+        x: Stored | Rows[Stored],
         y: Y,
         *,
         batch_size: int,
@@ -65,40 +98,74 @@ class Loader(Generic[X, Y]):
         shuffle: bool = True,
         prefetch: int = 2,
         transform: Callable[[Stored], X],
+        workers: int = 1,
+        weights: AnyArray | Sequence[float] | None = None,
+        balance: bool = False,
+        augment: Changes = None,
     ) -> None: ...
 
+    @overload
     def __init__(
         self,
-        x: Any,
+        x: Stored | Rows[X],
         y: Y,
         *,
         batch_size: int,
         rng: Rng | None = None,
         shuffle: bool = True,
         prefetch: int = 2,
+        transform: None = None,
+        workers: int = 1,
+        weights: AnyArray | Sequence[float] | None = None,
+        balance: bool = False,
+        augment: Changes = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        *,
+        batch_size: int,
+        rng: Rng | None = None,
+        shuffle: bool = True,
+        prefetch: int = 2,
         transform: Callable[[Any], X] | None = None,
+        workers: int = 1,
+        weights: AnyArray | Sequence[float] | None = None,
+        balance: bool = False,
+        augment: Changes = None,
     ) -> None:
-        _check_rows("x", x)
+        _check_rows("x", x, lazy=True)
         _check_rows("y", y)
         if len(x) != len(y) or not len(x):
             raise ArgumentError(explain("Loader", "x and y must have as many rows, and at least one", f"{len(x)} and {len(y)}"))
+        self._changes, self._mixup = _checked_changes(augment, x)
+        self._random = bool(self._changes) or self._mixup is not None
         unchecked: object = rng
-        if shuffle and not isinstance(unchecked, Rng):
+        if (shuffle or self._random) and not isinstance(unchecked, Rng):
             got = "none" if unchecked is None else type(unchecked).__name__
-            cure = "pass rng=numpy.random.default_rng(0), or shuffle=False for the rows' own order"
-            raise ArgumentError(explain("Loader", "shuffling draws from a generator", got, cure), "rng")
+            cure = "pass rng=numpy.random.default_rng(0)" + ("" if self._random else ", or shuffle=False for the rows' own order")
+            raise ArgumentError(explain("Loader", f"{'augmenting' if self._random else 'shuffling'} draws from a generator", got, cure), "rng")
         self._x = x
         self._y = y
-        self._rng = rng if shuffle else None
+        self._shuffle = shuffle
+        self._rng = rng if shuffle or self._random else None
+        self._shares = _shares(weights, y, shuffle) if not flag("Loader", "balance", balance) else _balanced(weights, y, shuffle)
         self.batch_size: int = integer("Loader", "batch_size", batch_size)
         """Rows in every batch but the last of an epoch."""
+        self._workers = integer("Loader", "workers", workers)
         self._ahead = integer("Loader", "prefetch", prefetch, 0)
+        if self._workers > 1:
+            if not self._ahead:
+                raise ArgumentError(explain("Loader", "workers make batches ahead", "prefetch=0", "leave prefetch out"), "workers")
+            self._ahead = max(self._ahead, self._workers)
         self._transform = transform
         self.epoch: int = 0
         """Epochs completed."""
         self.step: int = 0
         """Batches of the current epoch already taken."""
-        self._order: npt.NDArray[np.int64] | None = None  # of this epoch, drawn when it begins
+        self._order: tuple[npt.NDArray[np.int64], tuple[int, ...]] | None = None  # of this epoch, and what its changes are drawn from
         self._drawn_from: dict[str, Any] | None = None  # the generator before that
         self._running: int = 0  # the number of the latest call of batches(); older iterators are invalid
 
@@ -119,40 +186,47 @@ class Loader(Generic[X, Y]):
         """
         if self._order is None:
             self._drawn_from = None if self._rng is None else generator_state(self._rng)
-            self._order = np.arange(self.rows) if self._rng is None else self._rng.permutation(self.rows)
+            self._order = self._draw()
         self._running += 1
-        return self._rest(self._order, self._running)
+        return self._rest(*self._order, self._running)
 
     def state_dict(self) -> dict[str, Any]:
         """The position, as JSON-able values."""
         return {
             "rows": self.rows,
             "batch_size": self.batch_size,
-            "shuffle": self._rng is not None,
+            "shuffle": self._shuffle,
             "epoch": self.epoch,
             "step": self.step,
             "drawn_from": self._drawn_from,
             "generator": None if self._rng is None else generator_state(self._rng),
+            **self._settings(),
         }
+
+    def _settings(self) -> dict[str, Any]:
+        """What else decides the batches; nothing for a loader that only shuffles."""
+        weights = {} if self._shares is None else {"weights": zlib.crc32(self._shares.tobytes())}
+        changes = [repr(change) for change in (*self._changes, *([] if self._mixup is None else [self._mixup]))]
+        return weights | ({"augment": changes} if changes else {})
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from a `state_dict`, the generator included; a `StateDictError`, and nothing changed, if it is not of such a loader."""
         current, unchecked = self.state_dict(), cast("object", state)
         if not isinstance(unchecked, dict) or set(state) != set(current):
             raise StateDictError(explain("Loader.load_state_dict", f"needs the keys {', '.join(sorted(current))}", repr(state)[:200]))
-        for key in ("rows", "batch_size", "shuffle"):
+        for key in ("rows", "batch_size", "shuffle", *self._settings()):
             if type(state[key]) is not type(current[key]) or state[key] != current[key]:
                 cure = "go on with the same data, batch size and shuffling"
                 raise StateDictError(explain("Loader.load_state_dict", f"{key} must be {current[key]}", repr(state[key])[:80], cure))
         begun = state["drawn_from"] is not None if self._rng is not None else state["step"] != 0
         epoch = _position("epoch", state["epoch"], None)
         step = _position("step", state["step"], self.steps_per_epoch if begun else 0)
-        order = np.arange(self.rows) if begun else None
+        order = self._draw() if begun and self._rng is None else None
         if self._rng is not None:
             try:
                 if begun:
                     restore_generator(self._rng, state["drawn_from"])
-                    order = self._rng.permutation(self.rows)
+                    order = self._draw()
                 restore_generator(self._rng, state["generator"])
             except StateDictError:
                 restore_generator(self._rng, current["generator"])
@@ -161,11 +235,25 @@ class Loader(Generic[X, Y]):
         self.epoch, self.step = epoch, step
         self._order, self._drawn_from = order, None if self._rng is None else state["drawn_from"]
 
-    def _rest(self, order: npt.NDArray[np.int64], running: int) -> Iterator[Batch[X, Y]]:
+    def _draw(self) -> tuple[npt.NDArray[np.int64], tuple[int, ...]]:
+        """An epoch's rows, and the numbers that its changes are drawn from."""
+        order = np.arange(self.rows)
+        if self._shares is not None and self._rng is not None:
+            order = np.searchsorted(self._shares, np.asarray(self._rng.random((self.rows,)), np.float64), side="right")
+        elif self._shuffle and self._rng is not None:
+            order = self._rng.permutation(self.rows)
+        if not self._random or self._rng is None:
+            return order, ()
+        return order, tuple(int(word * 2.0**32) for word in np.asarray(self._rng.random((4,)), np.float64).tolist())
+
+    def _rest(self, order: npt.NDArray[np.int64], seed: tuple[int, ...], running: int) -> Iterator[Batch[X, Y]]:
         if running == self._running:
-            size = self.batch_size
-            chunks = [order[start : start + size] for start in range(self.step * size, self.rows, size)]
-            for batch in prefetch(self._batch, chunks, self._ahead):
+            starts = range(self.step * self.batch_size, self.rows, self.batch_size)
+
+            def made(start: int) -> Batch[X, Y]:
+                return self._batch(order[start : start + self.batch_size], start, seed)
+
+            for batch in prefetch(made, starts, self._ahead, self._workers):
                 if running != self._running:
                     break
                 self.step += 1
@@ -179,14 +267,75 @@ class Loader(Generic[X, Y]):
         self._order, self._drawn_from = None, None
         self._running += 1
 
-    def _batch(self, rows: npt.NDArray[np.int64]) -> Batch[X, Y]:
+    def _batch(self, rows: npt.NDArray[np.int64], start: int, seed: tuple[int, ...]) -> Batch[X, Y]:
         x: Any = np.asarray(self._x[rows])
         y: Any = np.asarray(self._y[rows])
+        if self._random and not is_floating(x.dtype):
+            x = x.astype(np.float32)
+        if self._changes:
+            x = np.stack([self._changed(image, _generator(seed, 0, start + place)) for place, image in enumerate(x)])
+        if self._mixup is not None:
+            x, y = self._mixup.mixed(x, y, _generator(seed, 1, start))
         return Batch(x if self._transform is None else self._transform(x), y, rows)
 
+    def _changed(self, image: Any, rng: np.random.Generator) -> Any:
+        for change in self._changes:
+            image = change(image, rng)
+        return image
 
-def _check_rows(name: str, array: Any) -> None:
-    if not issubclass(type(array), np.ndarray) or array.ndim == 0 or not (is_number(array.dtype) or array.dtype == bool):
+
+def _generator(seed: tuple[int, ...], use: int, place: int) -> np.random.Generator:
+    """Of one place in the epoch: what one image draws does not depend on the others, nor on the thread that makes it."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(use, place)))
+
+
+def _checked_changes(augment: Changes, x: Any) -> tuple[tuple[Augmentation, ...], MixUp | None]:
+    changes = () if augment is None else tuple(augment) if isinstance(augment, list | tuple) else (augment,)
+    for place, change in enumerate(changes):
+        unchecked: object = change
+        if isinstance(unchecked, type) or not (callable(unchecked) or isinstance(unchecked, MixUp)):
+            got = f"the class {unchecked.__name__}" if isinstance(unchecked, type) else type(unchecked).__name__
+            cure = f"write {unchecked.__name__}()" if isinstance(unchecked, type) else "such as RandomHorizontalFlip()"
+            raise ArgumentError(explain("Loader", "augment is a change of images, or a list of them", got, cure), "augment")
+        if isinstance(change, MixUp) and place < len(changes) - 1:
+            raise ArgumentError(explain("Loader", "MixUp is of a batch, so it is the last of augment", f"number {place + 1}"), "augment")
+    alone = tuple(change for change in changes if not isinstance(change, MixUp))
+    if alone and len(x.shape) != 4:
+        got = f"shape {tuple(x.shape)}"
+        raise ArgumentError(explain("Loader", "augment changes images (n, height, width, channels)", got), "augment")
+    mixups = [change for change in changes if isinstance(change, MixUp)]
+    return alone, mixups[0] if mixups else None
+
+
+def _shares(weights: Any, y: Any, shuffle: bool) -> npt.NDArray[np.float64] | None:
+    """The shares of the rows up to each, the last of which is 1; None where all have the same weight."""
+    if weights is None:
+        return None
+    if not shuffle:
+        raise ArgumentError(explain("Loader", "weights draw rows at random", "shuffle=False", "leave one of them out"), "weights")
+    given = np.asarray(weights)
+    if given.shape != (len(y),) or not is_number(given.dtype) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        rule = f"weights must be {len(y)} finite numbers, one per row, none below 0 and one above"
+        raise ArgumentError(explain("Loader", rule, described(given) if given.shape != (len(y),) else "others"), "weights")
+    summed = np.cumsum(given, dtype=np.float64)
+    shares: npt.NDArray[np.float64] = summed / summed[-1]
+    return shares
+
+
+def _balanced(weights: Any, y: Any, shuffle: bool) -> npt.NDArray[np.float64] | None:
+    if weights is not None:
+        raise ArgumentError(explain("Loader", "takes weights or balance", "both", "leave one out"), "balance")
+    if y.ndim != 1 or not is_integer(y.dtype):
+        raise ArgumentError(explain("Loader", "balance needs labels (n) of classes", f"y: {described(y)}"), "balance")
+    _, places, counts = np.unique(y, return_inverse=True, return_counts=True)
+    return _shares(1.0 / counts[places], y, shuffle)
+
+
+def _check_rows(name: str, array: Any, *, lazy: bool = False) -> None:
+    known = is_array(array) and issubclass(type(array), np.ndarray)
+    if lazy and not known:
+        known = all(hasattr(type(array), part) for part in ("shape", "dtype", "__len__", "__getitem__")) and not is_array(array)
+    if not known or not len(array.shape) or not (is_number(array.dtype) or array.dtype == bool):
         rule = f"{name} must be a NumPy array of numbers with rows"
         raise ArgumentError(explain("Loader", rule, described(array), "convert it with numpy.asarray(...)"), name)
 

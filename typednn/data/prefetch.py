@@ -1,57 +1,86 @@
-"""prefetch: the next results are made in a background thread while the last one is used."""
+"""prefetch: the next results are made in background threads while the last one is used."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from queue import SimpleQueue
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def prefetch(make: Callable[[Task], Result], tasks: Sequence[Task], ahead: int) -> Iterator[Result]:
-    """``make(task)`` for each task in order, at most ``ahead`` of them finished and waiting; 0 means no thread.
+def prefetch(make: Callable[[Task], Result], tasks: Sequence[Task], ahead: int, workers: int = 1) -> Iterator[Result]:
+    """``make(task)`` for each task in order, at most ``ahead`` of them begun and waiting, in ``workers`` threads; 0 ahead means no thread.
 
-    An error of ``make`` is raised where its result would have come. The thread starts with the first result that is asked
-    for, and has ended when the iterator is exhausted, raises, is closed or dropped.
+    An error of ``make`` is raised where its result would have come, and no further task is begun. The threads start with the first result
+    that is asked for, and have ended when the iterator is exhausted, raises, is closed or dropped.
     """
     if ahead == 0:
         for task in tasks:  # not by map, which would take a StopIteration of ``make`` for the end
             yield make(task)
         return
-    results: SimpleQueue[tuple[Result, None] | tuple[None, BaseException]] = SimpleQueue()
-    room = threading.Semaphore(ahead)
-    stopped = threading.Event()
-    worker = threading.Thread(target=_work, args=(make, tasks, results, room, stopped), name="typednn prefetch", daemon=True)
-    worker.start()
+    work = _Work(make, tasks, ahead)
+    threads = [threading.Thread(target=work.run, name="typednn prefetch", daemon=True) for _ in range(min(workers, ahead, len(tasks)))]
     try:
-        for _ in tasks:
-            result, error = results.get()
-            if error is not None:
-                raise error
-            room.release()
-            yield result  # type: ignore[misc]  # pyright: ignore[reportReturnType]  # there is a result where there is no error
+        for thread in threads:
+            thread.start()
+        for place in range(len(tasks)):
+            result = work.result(place)
+            yield result
             del result  # or it would live until the next one is there
     finally:
-        stopped.set()
-        room.release()
-        if worker is not threading.current_thread():  # a garbage collection may run anywhere
-            worker.join()
+        work.stop(len(threads))
+        for thread in threads:
+            if thread.ident is not None and thread is not threading.current_thread():  # a garbage collection may run anywhere
+                thread.join()
 
 
-def _work(
-    make: Callable[[Task], Result],
-    tasks: Sequence[Task],
-    results: SimpleQueue[tuple[Result, None] | tuple[None, BaseException]],
-    room: threading.Semaphore,
-    stopped: threading.Event,
-) -> None:
-    for task in tasks:
-        room.acquire()
-        if stopped.is_set():
-            return
-        try:
-            results.put((make(task), None))
-        except BaseException as error:
-            results.put((None, error))
-            return
+class _Work(Generic[Task, Result]):
+    """Tasks that several threads take in their order, and their results, which are read in the same order."""
+
+    def __init__(self, make: Callable[[Task], Result], tasks: Sequence[Task], ahead: int) -> None:
+        self._make = make
+        self._tasks = tasks
+        self._room = threading.Semaphore(ahead)
+        self._done = threading.Condition()
+        self._results: dict[int, tuple[Result, None] | tuple[None, BaseException]] = {}
+        self._begun = 0
+        self._stopped = False
+
+    def run(self) -> None:
+        """Of one thread: make results until there is no task, an error, or `stop`."""
+        while True:
+            self._room.acquire()
+            with self._done:
+                if self._stopped or self._begun == len(self._tasks):
+                    self._room.release()  # for the next thread that waits
+                    return
+                place = self._begun
+                self._begun += 1
+            made: tuple[Result, None] | tuple[None, BaseException]
+            try:
+                made = self._make(self._tasks[place]), None
+            except BaseException as error:
+                made = None, error
+            with self._done:
+                self._results[place] = made
+                self._stopped = self._stopped or made[1] is not None  # tasks before this one are begun, and are finished
+                self._done.notify()
+            del made
+
+    def result(self, place: int) -> Result:
+        """The result of a task, once it is there; its error is raised."""
+        with self._done:
+            while place not in self._results:
+                self._done.wait()
+            result, error = self._results.pop(place)
+        if error is not None:
+            raise error
+        self._room.release()
+        return result  # type: ignore[return-value]  # pyright: ignore[reportReturnType]  # there is a result where there is no error
+
+    def stop(self, threads: int) -> None:
+        """No further task is begun, and no thread waits for room."""
+        with self._done:
+            self._stopped = True
+        for _ in range(threads):
+            self._room.release()

@@ -171,7 +171,7 @@ def checked_tokens(where: str, tokens: Iterable[int], count: int) -> list[int]:
 
 
 def _library(where: str) -> Any:
-    return optional("tokenizers", where, "needs the package tokenizers", "pip install typednn[text]")
+    return optional("tokenizers", where, "needs the package tokenizers", "pip install 'typednn[text]'")
 
 
 def _bytes_of(name: str) -> bytes:

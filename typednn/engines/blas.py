@@ -21,7 +21,7 @@ from typednn.engines import threads
 from typednn.engines.locks import Lock
 from typednn.engines.memory.addresses import address
 from typednn.engines.processor import AVX512, Processor, host, target
-from typednn.errors import DTypeError, ShapeError, explain
+from typednn.errors import DTypeError, ShapeError, explain, installing
 
 _ROW_MAJOR, _AS_IS, _TRANSPOSED = 101, 111, 112
 _LIMIT = 2**31
@@ -138,7 +138,7 @@ def _library() -> _Library:
 def _load() -> _Library:
     spec = find_spec("scipy_openblas32")
     if spec is None or spec.origin is None:
-        return _Library({}, "NumPy multiplies: scipy-openblas32 is not installed (pip install typednn[fast])")
+        return _Library({}, installing("NumPy multiplies: scipy-openblas32 is not installed (pip install 'typednn[fast]')"))
     files = sorted((Path(spec.origin).parent / "lib").glob("libscipy_openblas*"))
     requested, reason = (None, "OPENBLAS_CORETYPE says so") if "OPENBLAS_CORETYPE" in os.environ else core_type(host())
     variables = {"OPENBLAS_THREAD_TIMEOUT": SPIN, **({} if requested is None else {"OPENBLAS_CORETYPE": requested})}

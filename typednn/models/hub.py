@@ -25,7 +25,7 @@ def local_folder(where: str, folder: str | Path) -> Path:
     if not isinstance(text, str) or not text.startswith(SCHEME):
         return path_of(where, folder)
     repository, _, revision = text.removeprefix(SCHEME).partition("@")
-    hub: Any = optional("huggingface_hub", where, "hf:// needs the package huggingface_hub", "pip install typednn[hub]")
+    hub: Any = optional("huggingface_hub", where, "hf:// needs the package huggingface_hub", "pip install 'typednn[hub]'")
     errors: Any = import_module("huggingface_hub.errors")
     wrong: Any = (errors.HfHubHTTPError, errors.HFValidationError, errors.LocalEntryNotFoundError, OSError, ValueError)
     try:

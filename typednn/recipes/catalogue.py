@@ -3,13 +3,15 @@
 ============  =====================================================================================
 lenet5        61,706 parameters; Nesterov momentum under a cosine, from scores; at least 99 % of MNIST's test images
 lenet5-paper  as "Deep Learning Implementation With Rust" trains it (section XI), number for number
-mlp           one hidden layer of 128; a few seconds per epoch
+mlp           one hidden layer of 128, for rows of a table or images of any size; a few seconds per epoch
 lstm          for texts: a folder per class, a .txt file per text
 resnet18      for images of any size and colour, and any number of classes; resnet34, resnet50 and vgg16 likewise
 gpt2          a language model, for any text or file of tokens, in the sizes of `PRESETS`
 ============  =====================================================================================
 """
 
+import difflib
+import math
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,9 +30,10 @@ from typednn.models.hub import local_folder
 from typednn.recipes.recipe import AnyModel, Recipe
 
 
-def _mlp() -> AnyModel:
-    hidden = Linear(784, 128, weight_init="he_normal", bias_init="zeros").named("fc1")
-    return Input(28, 28, 1) >> Flatten() >> hidden >> ReLU() >> Linear(128, 10, weight_init="he_normal", bias_init="zeros").named("fc2")
+def _mlp(classes: int = 10, shape: tuple[int, ...] = (28, 28, 1)) -> AnyModel:
+    hidden = Linear(math.prod(shape), 128, weight_init="he_normal", bias_init="zeros").named("fc1")
+    read: Any = Input(*shape) >> Flatten() if len(shape) > 1 else Input(*shape)
+    return read >> hidden >> ReLU() >> Linear(128, classes, weight_init="he_normal", bias_init="zeros").named("fc2")
 
 
 _MODERN = {"type": "SGD", "lr": {"type": "CosineLR", "lr": 0.05, "warmup_steps": 100}, "momentum": 0.9, "nesterov": True}
@@ -137,10 +140,11 @@ RECIPES: dict[str, Recipe] = {
             "mlp",
             _mlp,
             _MODERN,
-            about="one hidden layer of 128 units: quick, 98 % of MNIST's test images",
+            about="one hidden layer of 128 units, for rows or images: quick, 98 % of MNIST's test images",
             epochs=5,
             least_steps=700,
             validation=0.05,
+            adapts=("classes", "shape"),
         ),
         Recipe(
             "lstm",
@@ -223,13 +227,26 @@ def recipe_of_config(path: str | Path, imports: Sequence[str] = ()) -> Recipe:
 
 def find(name_or_config: str, imports: Sequence[str] = ()) -> Recipe:
     """A recipe by its name, else the config file of that path; ``imports`` are modules that register layers."""
+    place = Path(name_or_config)
     if name_or_config in RECIPES:
         return replace(RECIPES[name_or_config], imports=tuple(imports)) if imports else RECIPES[name_or_config]
-    if Path(name_or_config).is_file():
+    if place.suffix.lower() not in _NO_CONFIGS and place.is_file():
         return recipe_of_config(name_or_config, imports)
-    raise ArgumentError(
-        explain(
-            "recipe", "expects the name of a recipe or a config file that exists", repr(name_or_config), suggestion(name_or_config, RECIPES)
-        ),
-        "name_or_config",
-    )
+    got, cure = repr(name_or_config), _NO_CONFIGS.get(place.suffix.lower(), "")
+    if name_or_config and place.is_dir():
+        got = f"the folder {name_or_config!r}"
+        cure = "a run goes on with: typednn resume RUN" if (place / "recipe.json").exists() else "data are named by --data"
+    elif not cure:
+        close = difflib.get_close_matches(name_or_config.lower().replace("-", "").replace("_", ""), RECIPES, n=1)
+        cure = f"did you mean {close[0]!r}?" if close else suggestion(name_or_config, RECIPES)
+    raise ArgumentError(explain("recipe", "expects the name of a recipe or a config file that exists", got, cure), "name_or_config")
+
+
+_TOML = "configs are TOML, such as `typednn new NAME` writes; docs/config.md has every key"
+_NO_CONFIGS = {
+    **dict.fromkeys((".yaml", ".yml", ".json", ".ini", ".cfg", ".xml"), _TOML),
+    ".py": "a script is started with python; typednn check looks for size mistakes in it",
+    ".ipynb": "a notebook is started with Jupyter",
+    **dict.fromkeys((".csv", ".tsv", ".parquet", ".arrow", ".feather"), "a table is data: typednn train --data TABLE --target COLUMN"),
+    **dict.fromkeys((".safetensors", ".pt", ".pth", ".onnx", ".h5", ".keras", ".ckpt", ".bin"), "that is a file of weights, not a recipe"),
+}

@@ -1,10 +1,11 @@
 """Inputs for a trained model: images and rows from files, in the form of the training data.
 
-For a model of images `typednn.data.read_inputs` reads PNG (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows
-NPY and CSV hold an input per row; for one of tokens a ``.txt`` file holds a text. Numbers have the range of the training data: 0 to 255 for
+For a model of images `typednn.data.read_inputs` reads images (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows NPY, CSV,
+Parquet and Arrow hold an input per row, in named columns where the training data had names; for one of tokens a ``.txt`` file holds a text. Numbers have the range of the training data: 0 to 255 for
 images.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,37 +13,46 @@ import numpy as np
 import numpy.typing as npt
 
 from typednn.arrays import is_number
-from typednn.data import read_inputs, read_npy, read_text
+from typednn.data import read_columns, read_inputs, read_npy, read_text
+from typednn.data.images import Resize
+from typednn.data.table import ENDINGS
 from typednn.errors import DataError, explain
 from typednn.files import path_of
 from typednn.recipes.samples import Floats, read_numbers, without_words
 
 
-def inputs_of(path: str | Path, shape: tuple[int, ...], *, tokens: bool = False, invert: bool = False) -> tuple[npt.NDArray[Any], str]:
-    """Inputs (n, *shape) of a file, and a remark where an image looks unlike the training data; `DataError` where they do not fit."""
+def inputs_of(
+    path: str | Path, shape: tuple[int, ...], *, tokens: bool = False, invert: bool = False, resize: Resize = True, columns: Sequence[str] = ()
+) -> tuple[npt.NDArray[Any], str]:
+    """Inputs (n, *shape) of a file, and a remark where an image looks unlike the training data; `DataError` where they do not fit.
+
+    ``resize`` is how images were brought to their size, ``columns`` are the names of the inputs, where the training data had them.
+    """
     path = path_of("inputs_of", path)
     if tokens:
         if path.suffix.lower() != ".txt":
             rule = "a model of texts reads files whose names end in .txt"
             raise DataError(explain(str(path), rule, repr(path.suffix or path.name)))
         return read_text(path, shape[0]), ""
-    inputs: Floats = np.asarray(_images(path, shape, invert) if len(shape) == 3 else _rows(path, shape), np.float32)
+    inputs: Floats = np.asarray(_images(path, shape, invert, resize) if len(shape) == 3 else _rows(path, shape, columns), np.float32)
     if not np.isfinite(inputs).all():
         raise DataError(explain(str(path), "must hold finite numbers", "NaN or infinity"))
-    return inputs, _dark_on_light(inputs) if path.suffix.lower() == ".png" and not invert else ""
+    return inputs, _dark_on_light(inputs) if path.suffix.lower() == ".png" and shape[-1] == 1 and not invert else ""
 
 
-def _images(path: Path, shape: tuple[int, ...], invert: bool) -> Any:
-    return without_words(lambda header: read_inputs(path, *shape, resize=True, invert=invert, header=header))
+def _images(path: Path, shape: tuple[int, ...], invert: bool, resize: Resize) -> Any:
+    return without_words(lambda header: read_inputs(path, *shape, resize=resize, invert=invert, header=header))
 
 
-def _rows(path: Path, shape: tuple[int, ...]) -> Any:
+def _rows(path: Path, shape: tuple[int, ...], columns: Sequence[str]) -> Any:
+    if columns and path.suffix.lower() in ENDINGS:
+        return read_columns(path, columns)
     if path.suffix.lower() == ".npy":
         rows: npt.NDArray[Any] = read_npy(path)
     elif path.suffix.lower() == ".csv":
         rows = read_numbers(path)
     else:
-        raise DataError(explain(str(path), "a model of rows reads NPY and CSV, told by the file's name", repr(path.suffix or path.name)))
+        raise DataError(explain(str(path), "a model of rows reads NPY, CSV, Parquet and Arrow, told by the file's name", repr(path.suffix or path.name)))
     if rows.shape == shape:
         rows = rows.reshape(1, *shape)
     if rows.shape[1:] != shape or not len(rows) or not (is_number(rows.dtype) or rows.dtype == bool):

@@ -1,7 +1,8 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
-``{"format": 4, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": {"name": …} or {"train": …,
-"test": …}, "checksum": CRC-32 of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes'}``
+``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32 of
+the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
+"targets": {"mean", "deviation"} of a regression's}``
 """
 
 import json
@@ -17,16 +18,19 @@ import numpy as np
 
 from typednn.arrays import is_floating
 from typednn.config.model_config import ModelConfig
+from typednn.data import ImageFiles, image_size
 from typednn.data.text import TOKENS
 from typednn.errors import ArgumentError, ConfigError, DataError, explain
-from typednn.files import parsed
+from typednn.files import opened, parsed
 from typednn.recipes.recipe import Recipe, from_json
-from typednn.recipes.samples import AnyTask, Samples, Scaling, load_data, load_tables
+from typednn.recipes.samples import NAMES, AnyTask, Samples, Scaling, is_image_folder, load_data, load_tables
 from typednn.recipes.texts import VOCABULARIES, load_text
 from typednn.runs.run_files import read_bytes
+from typednn.tasks import Regression
 
-FORMAT = 4  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models
+FORMAT = 5  # format 1 has no ``fuse``, which was off; before 3 every task was a classification; 4 has language models; 5 images in files
 FILE = "recipe.json"
+_SIDE = 64  # of images for a model that reads any size, where nothing else is said
 VOCABULARY = "vocabulary"  # the folder of a language model's, in the run's
 
 
@@ -42,6 +46,8 @@ class Plan:
     scaling: Scaling
     shape: tuple[int, ...]
     names: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    targets: Scaling = Scaling()
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""
@@ -50,7 +56,10 @@ class Plan:
     @property
     def task(self) -> AnyTask:
         """The recipe's task, with the classes' names."""
-        return self.recipe.made_task(self.names)
+        task = self.recipe.made_task(self.names)
+        if not isinstance(task, Regression) or not isinstance(self.targets.mean, tuple) or not isinstance(self.targets.deviation, tuple):
+            return task
+        return replace(task, mean=self.targets.mean, deviation=self.targets.deviation)
 
     def samples(self) -> Samples:
         """The data; `DataError` where they differ from those that the run began with."""
@@ -74,6 +83,7 @@ class Plan:
             "recipe": self.recipe.as_json(),
             "data": dict(self.data),
             "scaling": asdict(self.scaling),
+            "targets": asdict(self.targets),
         }
         return json.dumps(table, indent=1) + "\n"
 
@@ -92,7 +102,12 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         settled = replace(settled, vocabulary=str(Path(recipe.vocabulary).resolve()))
     with ThreadPoolExecutor(1) as beside:  # both read all the data, at the same time, as neither needs the interpreter's lock
         checksum = beside.submit(checksum_of, samples)
-        scaling = Scaling.of(samples.x) if recipe.standardise and samples.x.dtype != TOKENS else Scaling()
+        scaling = targets = Scaling()
+        if recipe.standardise and samples.x.dtype != TOKENS:
+            rows_read = isinstance(samples.x, np.ndarray) and samples.x.ndim == 2 and len(recipe.sample) == 1
+            scaling = Scaling.of_columns(np.asarray(samples.x)) if rows_read else Scaling.of(samples.x)
+        if recipe.standardise and recipe.task == "regression":
+            targets = Scaling.of_columns(samples.y.reshape(len(samples.y), -1))
     return Plan(
         settled,
         settled.config(settled.steps_for(rows)),
@@ -101,24 +116,62 @@ def plan_for(recipe: Recipe, samples: Samples, data: Mapping[str, str]) -> Plan:
         scaling,
         samples.x.shape[1:],
         samples.names,
+        samples.columns,
+        targets,
     )
 
 
 def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str], object] | None = None) -> Samples:
-    """The samples that ``data`` describes: a name, or two tables."""
+    """The samples that ``data`` describes, as `Samples.source` has it: at least a name, or a table to train on.
+
+    Images in a folder are brought to the size that the recipe's model reads, in colour where it reads three channels.
+    """
     if "train" in data:
-        return load_tables(data["train"], data["test"], recipe.made_task())
+        chosen = {"target": data.get("target"), "seed": int(data.get("seed", "0"))}
+        return load_tables(data["train"], data.get("test"), recipe.made_task(), **chosen)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     if recipe.task == "language":
         return load_text(data["name"], recipe.vocabulary, recipe.validation, announce)
-    return load_data(data["name"], announce)
+    folder = Path(data["name"])
+    if data["name"] in NAMES or not folder.is_dir() or not is_image_folder(folder):
+        return load_data(data["name"], announce)
+    height, width, channels = map(int, data["image"].split("x")) if "image" in data else _image_of(recipe, folder)
+    return load_data(
+        data["name"],
+        announce,
+        image=(height, width, channels),
+        seed=int(data.get("seed", recipe.seed)),
+        skip_damaged=data.get("skip_damaged") == "true",
+        stream=None if "stream" not in data else data["stream"] == "true",
+    )
+
+
+def _image_of(recipe: Recipe, folder: Path) -> tuple[int, int, int]:
+    """Height, width and channels of the images that the recipe's model reads.
+
+    A model that adapts reads colours in any size: the recipe's ``image``, else that of the first image where no side is longer than 64, else
+    64 x 64.
+    """
+    first = next((path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")), None)
+    if "image" not in recipe.adapts:
+        sample: Any = recipe.model().sample
+        if len(sample.sizes) == 3:
+            height, width, channels = sample.sizes
+            return height, width, channels
+    if recipe.image is not None:
+        return recipe.image, recipe.image, 3
+    height, width = (_SIDE, _SIDE) if first is None else image_size(first)
+    return (height, width, 3) if max(height, width) <= _SIDE else (_SIDE, _SIDE, 3)
 
 
 def _decided(recipe: Recipe, samples: Samples) -> dict[str, Any]:
     """The arguments of the recipe's model that the data decide."""
+    if samples.x.dtype == TOKENS and "shape" in recipe.adapts:
+        raise ArgumentError(explain(f"data {samples.name!r}", f"{recipe.name} reads numbers", "texts", "such as typednn train lstm"))
     if "image" in recipe.adapts and samples.x.ndim != 4:
         got = "texts" if samples.x.dtype == TOKENS else f"rows of {samples.x.shape[1]} numbers"
         raise ArgumentError(explain(f"data {samples.name!r}", f"{recipe.name} reads images", got, "choose other data or another model"))
-    known: dict[str, Any] = {"classes": samples.classes, "image": samples.x.shape[1:]}
+    outputs = samples.classes if recipe.task != "regression" else 1 if samples.y.ndim == 1 else samples.y.shape[1]
+    known: dict[str, Any] = {"classes": outputs, "image": samples.x.shape[1:], "shape": samples.x.shape[1:]}
     return {name: known[name] for name in recipe.adapts}
 
 
@@ -130,7 +183,13 @@ def read_plan(folder: Path) -> Plan:
     except DataError as error:
         raise _not_ours(where, str(error)) from None
     if content is None:
-        got, cure = ("no such file", "is it the folder of a run?") if folder.is_dir() else ("no such folder", "`typednn train` makes one")
+        got, cure = "no such folder", "`typednn train` makes one"
+        if folder.is_file():
+            got = "a file"
+            cure = next((f"its run is {place}" for place in folder.parents if (place / FILE).is_file()), "name the folder of a run")
+        elif folder.is_dir():
+            runs = sorted(place.parent for place in folder.glob(f"*/{FILE}"))
+            got, cure = "no such file", f"did you mean {str(runs[-1])!r}?" if runs else "is it the folder of a run?"
         raise ConfigError(explain(str(folder), f"must be a run folder, with {FILE}", got, cure), where)
     saved = parsed(content)
     if saved is None:
@@ -144,6 +203,7 @@ def read_plan(folder: Path) -> Plan:
         config, scaling = str(saved["config"]), saved["scaling"]
         before: dict[str, Any] = ({"fuse": False} if version < 2 else {}) | ({"task": "classification"} if version < 3 else {})
         before |= {"max_steps": None, "vocabulary": "", "stride": None, "weights": ""} if version < 4 else {}
+        before |= {"image": None, "augment": [], "balance": False, "workers": 1} if version < 5 else {}
         recipe = from_json({**before, **saved["recipe"]}, config)
         if recipe.vocabulary and recipe.vocabulary not in VOCABULARIES:  # a folder, of which the run has a copy
             recipe = replace(recipe, vocabulary=str(folder / VOCABULARY))
@@ -152,9 +212,11 @@ def read_plan(folder: Path) -> Plan:
             config,
             {str(key): str(value) for key, value in saved["data"].items()},
             int(saved["checksum"]),
-            Scaling(float(scaling["mean"]), float(scaling["deviation"])),
+            _scaling(scaling),
             tuple(map(int, saved["shape"])),
             tuple(map(str, saved["names"])),
+            tuple(map(str, saved["columns"] if version >= 5 else ())),
+            _scaling(saved["targets"]) if version >= 5 else Scaling(),
         )
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ConfigError):
@@ -162,9 +224,23 @@ def read_plan(folder: Path) -> Plan:
         raise _not_ours(where, f"no {error}" if isinstance(error, KeyError) else str(error)[:100]) from None
 
 
+def _scaling(saved: Any) -> Scaling:
+    mean, deviation = (tuple(map(float, part)) if isinstance(part, list) else float(part) for part in (saved["mean"], saved["deviation"]))
+    return Scaling(mean, deviation)
+
+
 def checksum_of(samples: Samples) -> int:
-    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, or of a text's tokens; piece by piece."""
+    """CRC-32 of the training inputs as float32 and of the labels as int64 or targets as float32, or of a text's tokens; piece by piece.
+
+    Of images in files, that of the files' contents.
+    """
     checksum = 0
+    if isinstance(samples.x, ImageFiles):
+        for path in samples.x.paths:
+            with opened("checksum", path) as file:
+                while content := file.stream.read(1 << 20):
+                    checksum = zlib.crc32(content, checksum)
+        return zlib.crc32(np.ascontiguousarray(samples.y, np.int64).data, checksum)
     parts: list[tuple[Any, Any]] = [(samples.x, np.float32), (samples.y, np.float32 if is_floating(samples.y.dtype) else np.int64)]
     for array, dtype in parts if samples.vocabulary is None else [(samples.x, samples.x.dtype)]:
         piece = 1000 if array.ndim > 1 else 1 << 20

@@ -8,17 +8,20 @@ the generator as a TOML config, and training uses the config read back. `changed
 from __future__ import annotations
 
 import contextlib
+import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast, final, get_args, get_type_hints
 
-from typednn.arguments import choice, integer, number
+from typednn.arguments import choice, flag, integer, number
 from typednn.config import dumps, loads
 from typednn.config.arguments import suggestion
 from typednn.config.model_config import ModelConfig
+from typednn.config.registry import OPTIMIZERS
 from typednn.config.values import key_written, written
+from typednn.data import augmentations
 from typednn.errors import ArgumentError, ConfigError, explain
 from typednn.files import path_of
 from typednn.losses import L1, MSE, CrossEntropy, Huber, SoftmaxCrossEntropy
@@ -27,6 +30,7 @@ from typednn.tasks import Classification, Language, Regression
 AnyModel: TypeAlias = Any  # a Chain, Sequential or Stack of registered layers: what `typednn.config.dumps` writes
 AnyLoss: TypeAlias = CrossEntropy[float] | Huber[float] | L1[float] | MSE[float] | SoftmaxCrossEntropy[float]
 LossName: TypeAlias = Literal["softmax_cross_entropy", "cross_entropy", "mse", "l1", "huber"]
+_ELSEWHERE = {"learning_rate": "lr", "wd": "weight_decay"}  # names of an optimizer's settings in other tools
 GeneratorName: TypeAlias = Literal["numpy", "pcg32"]
 TaskName: TypeAlias = Literal["classification", "regression", "language"]
 
@@ -38,19 +42,24 @@ class Recipe:
 
     ================  ============================================================================================================
     model             builds it, its parameters not yet filled; of layers that configs know, with its input declared
-    adapts            the arguments of ``model`` that the data decide: ``classes``, their number, and ``image``, the shape of one
+    adapts            the arguments of ``model`` that the data decide: ``classes``, their number, which for a regression is that of the
+                      outputs, and ``image``, the shape of one, or ``shape``, that of any sample
     optimizer         a config's ``[optimizer]`` table; a CosineLR without ``total_steps`` gets the steps of the whole training
     data              a name or a folder, as `typednn.recipes.load_data` takes it
     task              ``classification`` of labels, ``regression`` of numbers, whose loss is ``mse``, ``l1`` or ``huber``, or ``language``
     max_steps         this many steps instead of ``epochs``, the last epoch in part; None for whole epochs
     least_steps       small data get more than ``epochs`` epochs, until there are this many steps; 0 for never
     smoothing         the share of each target that is spread over all classes: 0.1 over ten classes gives 0.91 and 0.01
-    standardise       whether inputs get the training data's mean 0 and deviation 1
+    standardise       whether inputs get the training data's mean 0 and deviation 1, each column of rows its own; and a regression's targets
     stream            of PCG32; one generator of this seed fills the parameters, another draws the order of the batches
     patience          stop after this many evaluations without improvement, and go back to the best weights; needs ``validation``
     validation        the share of the training data that is held out for evaluation during training
     evaluate_every    steps between evaluations, None for each epoch; ``checkpoint_every`` likewise
     fuse              whether neighbouring layers run as one kernel: the same results to rounding, faster
+    augment           changes of training images, by name or as tables: ``["RandomHorizontalFlip", {"type": "RandomCrop", "padding": 2}]``
+    balance           whether each class is drawn as often as any other (`typednn.data.Loader`)
+    workers           threads that read and change the next batches
+    image             the height and width of images from a folder, for a model that reads any size; None for their own, up to 64
     vocabulary        of a language model: ``characters``, ``gpt2``, ``nina`` or a folder, as `typednn.recipes.texts` has it
     stride            of a language model: how many tokens a window begins behind the one before; None for its length
     weights           of a language model: a folder of weights to start from, as `typednn.models.load_gpt2` reads it; "" for none
@@ -82,7 +91,11 @@ class Recipe:
     evaluate_every: int | None = None
     checkpoint_every: int | None = None
     fuse: bool = True
-    adapts: tuple[Literal["classes", "image"], ...] = ()
+    adapts: tuple[Literal["classes", "image", "shape"], ...] = ()
+    augment: Sequence[str | Mapping[str, Any]] = ()
+    balance: bool = False
+    workers: int = 1
+    image: int | None = None
     vocabulary: str = ""
     stride: int | None = None
     weights: str = ""
@@ -91,9 +104,9 @@ class Recipe:
 
     def __post_init__(self) -> None:
         where = f"recipe {self.name!r}"
-        for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1)):
+        for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1), ("workers", 1)):
             integer(where, name, getattr(self, name), least)
-        for name in ("patience", "max_steps", "stride", "evaluate_every", "checkpoint_every"):
+        for name in ("patience", "max_steps", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
                 integer(where, name, getattr(self, name))
         for name, choices in (("loss", LossName), ("generator", GeneratorName), ("task", TaskName)):
@@ -105,6 +118,12 @@ class Recipe:
             rule = "a language model has the loss softmax_cross_entropy, no smoothing, and a vocabulary"
             got = f"loss {self.loss}, smoothing {self.smoothing:g}, vocabulary {self.vocabulary!r}"
             raise ArgumentError(explain(where, rule, got, "such as vocabulary=characters"), "task")
+        flag(where, "balance", self.balance)
+        if self.augment and self.task == "language":
+            raise ArgumentError(explain(where, "augment changes images", "a language model", "leave it out"), "augment")
+        if self.balance and self.task != "classification":
+            raise ArgumentError(explain(where, "balance is of classes", f"a {self.task}", "leave it out"), "balance")
+        augmentations(self.augment)
         foreign = {name: getattr(self, name) for name in ("vocabulary", "stride", "weights") if self.task != "language"}
         for name, value in foreign.items():
             if value:
@@ -169,6 +188,13 @@ class Recipe:
         return self.read(self.config(steps), f"recipe {self.name}")
 
     @property
+    def sample(self) -> tuple[int, ...]:
+        """The shape of one sample that the model reads."""
+        model: Any = self._described.checked if self._described else self.model()
+        sizes: tuple[int, ...] = model.sample.sizes
+        return sizes
+
+    @property
     def _described(self) -> ModelConfig | None:
         """The config that the model is read from; None where ``model`` was replaced."""
         return self.described if self.described is not None and self.model == self.described.built else None
@@ -203,7 +229,7 @@ class Recipe:
         table: dict[str, Any] = dict(self.optimizer)
         sizes: dict[str, Any] = {}
         hints = get_type_hints(Recipe)
-        for name, value in settings.items():
+        for name, value in sorted(settings.items(), key=lambda setting: setting[0] != "optimizer"):  # a table before its keys
             head, _, rest = name.partition(".")
             if head == "model" and rest:
                 sizes[rest] = value
@@ -211,26 +237,20 @@ class Recipe:
                 _put(table, rest.split("."), value, name)
             elif name == "optimizer" and isinstance(value, Mapping):
                 table = dict(cast("Mapping[str, Any]", value))
+            elif name == "optimizer" and isinstance(value, str):
+                table = _optimizer(value, table)
             elif name == "optimizer":
-                raise ArgumentError(
-                    explain(
-                        "--set optimizer",
-                        "is a table of the optimizer's settings",
-                        repr(value),
-                        'set its keys, such as optimizer.type="Adam"',
-                    )
-                )
+                rule = "is an optimizer's name or the table of its settings"
+                raise ArgumentError(explain("--set optimizer", rule, repr(value), "such as optimizer=Adam"))
+            elif name == "augment":
+                plain[name] = (value,) if isinstance(value, str | Mapping) else tuple(value) if isinstance(value, list | tuple) else value
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
-                raise ArgumentError(
-                    explain(
-                        "--set",
-                        "expects a setting of the recipe",
-                        repr(name),
-                        suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))),
-                    )
-                )
+                rule, cure = "expects a setting of the recipe", suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table)))
+                if _ELSEWHERE.get(name, name) in _parameters_of(table):
+                    cure = f"did you mean 'optimizer.{_ELSEWHERE.get(name, name)}'?"
+                raise ArgumentError(explain("--set", rule, repr(name), cure))
         if "epochs" in plain:
             plain = {"least_steps": 0, "max_steps": None, **plain}
         if plain.get("task") == "regression" and "loss" not in plain:
@@ -258,6 +278,7 @@ class Recipe:
     def as_json(self) -> dict[str, Any]:
         """The settings as JSON values; the model is written by `config`."""
         return {name: getattr(self, name) for name in ("name", "about", *CHANGEABLE)} | {
+            "augment": list(self.augment),
             "optimizer": dict(self.optimizer),
             "imports": list(self.imports),
         }
@@ -297,6 +318,25 @@ def _value(text: str) -> Any:
         return value
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):
         return text
+
+
+def _optimizer(name: str, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of another optimizer, with its own default learning rate under the schedule of the one before; of SGD with momentum."""
+    kind = next((kind for kind in OPTIMIZERS if kind.lower() == name.lower()), None)
+    if kind is None:
+        raise ArgumentError(explain("optimizer", "expects the name of one", repr(name), suggestion(name, OPTIMIZERS)), "optimizer")
+    if kind == before.get("type"):
+        return dict(before)
+    lr: float = 0.05 if kind == "SGD" else inspect.signature(OPTIMIZERS[kind]).parameters["lr"].default
+    schedule = _table(before.get("lr"))
+    momentum = {"momentum": 0.9} if kind == "SGD" else {}
+    return {"type": kind, "lr": lr if schedule is None else {**schedule, "lr": lr}, **momentum}
+
+
+def _parameters_of(table: Mapping[str, Any]) -> Iterable[str]:
+    """The names that an ``[optimizer]`` table may hold."""
+    kind = table.get("type")
+    return inspect.signature(OPTIMIZERS[kind]).parameters if isinstance(kind, str) and kind in OPTIMIZERS else ()
 
 
 def _put(table: dict[str, Any], path: Sequence[str], value: Any, name: str) -> None:

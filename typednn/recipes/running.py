@@ -14,9 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
+import numpy as np
+import numpy.typing as npt
+
 from typednn.config.build import AnyModel
 from typednn.config.model_config import ModelConfig
-from typednn.data import Loader, in_order
+from typednn.data import ImageFiles, Loader, MixUp, augmentations, in_order
 from typednn.errors import ArgumentError, explain
 from typednn.files import write_whole
 from typednn.layer import FirstChain
@@ -25,7 +28,7 @@ from typednn.models import load_gpt2
 from typednn.module.foreign import Foreign
 from typednn.recipes.plan import FILE, VOCABULARY, Plan, plan_for, read_plan, samples_of
 from typednn.recipes.recipe import Recipe
-from typednn.recipes.samples import Samples, found_by
+from typednn.recipes.samples import Samples, Scaling, found_by
 from typednn.runs import Run
 from typednn.runs.checkpoint import checkpoints
 from typednn.runs.run_files import read_bytes
@@ -41,7 +44,10 @@ Report: TypeAlias = ClassificationReport | LanguageReport | RegressionReport
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """The result of a training: the model with its last or best weights, history and reports; ``folder`` is the run's, or None."""
+    """The result of a training: the model with its last or best weights, history and reports; ``folder`` is the run's, or None.
+
+    ``steps`` are those of this call: none where a run is resumed that had ended.
+    """
 
     plan: Plan
     model: Any
@@ -49,6 +55,7 @@ class Trained:
     train: Report
     test: Report
     folder: Path | None
+    steps: int
 
 
 def train(
@@ -63,8 +70,8 @@ def train(
 ) -> Trained:
     """Train from the start. ``data`` is a name, a folder or `Samples`, by default the recipe's own; ``run`` a new folder, or None.
 
-    ``source`` says how `Samples` are found again when the run is resumed: ``{"name": …}`` for `load_data`, ``{"train": …, "test": …}``
-    for `load_tables`.
+    ``source`` says how `Samples` are found again when the run is resumed, where they don't say so themselves (`Samples.source`):
+    ``{"name": …}`` for `load_data`, ``{"train": …, "test": …, "target": …}`` for `load_tables`.
     """
     if data is None or isinstance(data, str):
         name = recipe.data if data is None else data
@@ -72,7 +79,7 @@ def train(
         source = found_by(name, samples)
     else:
         samples = data
-    plan = plan_for(recipe, samples, source or {"name": samples.name})
+    plan = plan_for(recipe, samples, source or samples.source or {"name": samples.name})
     config = plan.model_config()
     model = config.built()
     start = _check(plan, samples, model)
@@ -126,17 +133,24 @@ def _trained(
         task = replace(task, per_sample=sizes[0], vocabulary=samples.vocabulary, prompt=prompt_of(samples.test_x))
         x, y, split = data.test_x, data.test_y, "validation"
     elif recipe.validation:
-        x, y, split = data.x[held_back], data.y[held_back], "validation"
+        x, y, split = chosen(data.x, held_back), data.y[held_back], "validation"
     else:
         x, y, split = data.test_x, data.test_y, "test"
     batches: Any = Loader(
-        rows,
+        Part(samples.x if recipe.augment else data.x, rows),
         data.y if spoken else data.y[rows],  # a text's windows overlap: copies would take many times its memory
         batch_size=recipe.batch_size,
         rng=config.rng(),
-        transform=lambda rows: scaling(data.x[rows]),
+        transform=(lambda x: scaling(x).reshape(len(x), *sizes)) if recipe.augment else scaling,
+        workers=recipe.workers,
+        balance=recipe.balance,
+        augment=[
+            replace(change, classes=outputs_of(model)) if isinstance(change, MixUp) else change for change in augmentations(recipe.augment)
+        ],
     )
     loss: Any = recipe.made_loss()
+    saved = [] if run is None else checkpoints(run.checkpoint_folder)
+    before = int(saved[-1].name.removeprefix("step-")) if saved else 0
     history = fit(
         running,
         loss,
@@ -147,7 +161,7 @@ def _trained(
         task=task,
         run=run,
         callbacks=callbacks,
-        validation=Evaluation(scaling(x), y, batch_size=recipe.batch_size if spoken else 500, split=split),
+        validation=Evaluation(Scaled(x, scaling) if isinstance(x, ImageFiles) else scaling(x), y, batch_size=recipe.batch_size if spoken else 500, split=split),
         accumulate=recipe.accumulate,
         clip_grad_norm=recipe.clip_grad_norm,
         evaluate_every=recipe.evaluate_every,
@@ -160,7 +174,50 @@ def _trained(
     _, learned = reported(plan, running, *learned_part(plan, data))
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
-    return Trained(plan, model, history, learned, tested, None if run is None else run.folder)
+    return Trained(plan, model, history, learned, tested, None if run is None else run.folder, history.steps - before)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaled:
+    """Images in files, scaled when they are read."""
+
+    files: ImageFiles
+    scaling: Scaling
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self.scaling(self.files[rows])
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some rows of an array or of images in files, read when they are asked for."""
+
+    x: Any
+    rows: npt.NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.rows), *self.x.shape[1:]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.x.dtype)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self.x[self.rows[rows]]
+
+
+def chosen(x: Any, rows: Any) -> Any:
+    """The rows of an array, or of images in files, which are not read."""
+    return x.taken(rows) if isinstance(x, ImageFiles) else x[rows]
 
 
 def reported(plan: Plan, running: Any, x: Any, y: Any) -> tuple[Any, Report]:
@@ -176,7 +233,7 @@ def reported(plan: Plan, running: Any, x: Any, y: Any) -> tuple[Any, Report]:
 def learned_part(plan: Plan, data: Samples) -> tuple[Any, Any]:
     """The training data that the report is on: all, or of a text about as many windows as are held out."""
     every = max(1, len(data.x) // len(data.test_x)) if isinstance(plan.task, Language) else 1
-    return data.x[::every], data.y[::every]
+    return data.x if every == 1 else data.x[::every], data.y[::every]
 
 
 def _start(plan: Plan, model: AnyModel) -> dict[str, Any]:

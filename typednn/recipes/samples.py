@@ -1,10 +1,10 @@
-"""Samples: the training and test data of a recipe, by name, from a folder, or from two CSV files; and their Scaling."""
+"""Samples: the training and test data of a recipe, by name, from a folder, or from tables; and their Scaling."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, final
 
@@ -17,8 +17,10 @@ from typednn.data import (
     PIXELS,
     Characters,
     Dataset,
+    ImageFiles,
     NotANumber,
     Pixels,
+    Table,
     Tokenizer,
     cifar10_pixels,
     class_names,
@@ -26,11 +28,15 @@ from typednn.data import (
     load,
     load_pixels,
     mnist_pixels,
+    open_image_folder,
     read_csv,
     read_image_folder,
+    read_table,
     read_text_folder,
+    split,
     windows,
 )
+from typednn.data.class_folders import inside, part_folders
 from typednn.data.dataset import moments
 from typednn.data.text import TOKENS, padded
 from typednn.errors import ArgumentError, DataError, explain
@@ -39,20 +45,26 @@ from typednn.tasks import Classification, Language, Regression
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Labels: TypeAlias = npt.NDArray[np.int64]
-Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32]
+Inputs: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.uint8] | npt.NDArray[np.int32] | ImageFiles
 
 AnyTask: TypeAlias = Classification | Language | Regression
 Numbers = TypeVar("Numbers")
 _LABELS = Classification()
 
 NAMES: tuple[str, ...] = ("auto", *DATASETS)
+TEST_SHARE = 0.2  # of data that have no test part of their own
+IN_MEMORY = 1 << 29  # bytes of pixels, up to which images are decoded once; more are decoded anew in each epoch
+MEASURED = 1000  # images in files whose mean and deviation stand for all
 _ABOUT = {"digits": "scikit-learn's digits, 8x8 pixels resized to 28x28", "spiral": "three arms of a spiral"}
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Inputs (n, ...) in float32, bytes as in their files, or tokens; and labels (n) or float32 targets. ``where`` describes the source."""
+    """Inputs (n, ...) in float32, bytes as in their files, or tokens; and labels (n) or float32 targets. ``where`` describes the source.
+
+    Inputs may be `typednn.data.ImageFiles`, which are decoded when they are read.
+    """
 
     name: str
     where: str
@@ -64,6 +76,12 @@ class Samples:
     """The classes' names; their numbers where there are none."""
     vocabulary: Tokenizer | Characters | None = None
     """Of a text, whose tokens ``x`` holds (n), and ``y`` too, until `shaped` makes windows of them. Its end is ``test_x``."""
+    validation: int = 0
+    """How many samples at the end of ``x`` are a validation part of their own; 0 where a share is drawn."""
+    columns: tuple[str, ...] = ()
+    """The names of a table's inputs, if it has them."""
+    source: Mapping[str, str] = field(default_factory=dict[str, str])
+    """How a run finds the data again: the arguments of `load_data` (``name``, …) or of `load_tables` (``train``, …), as texts."""
 
     @property
     def classes(self) -> int:
@@ -102,11 +120,16 @@ class Samples:
         """The number of training samples in a ``share``: at least one unless the share is 0, and never all. A text's is in ``test_x``."""
         if self.vocabulary is not None:
             return 0
+        if self.validation:
+            return self.validation if share else 0
         return min(max(1, round(share * len(self.x))), len(self.x) - 1) if share else 0
 
     def split(self, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The rows of the training samples without a ``share`` of them, and the rows of the share. ``seed`` decides which."""
         count = self.held_back(share)
+        if self.validation:
+            rows = np.arange(len(self.x))
+            return rows[: len(rows) - count], rows[len(rows) - count :]
         order = PCG32(seed, 1).permutation(len(self.x))
         return np.sort(order[count:]), np.sort(order[:count])
 
@@ -114,18 +137,28 @@ class Samples:
 @final
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Inputs scaled by the training data's mean and deviation: ``(x - mean)/deviation``, in float32.
+    """Numbers scaled by the training data's mean and deviation: ``(x - mean)/deviation``, in float32; one pair for all, or one per column.
 
     It is saved with the run, so that new inputs are scaled alike.
     """
 
-    mean: float = 0.0
-    deviation: float = 1.0
+    mean: float | tuple[float, ...] = 0.0
+    deviation: float | tuple[float, ...] = 1.0
 
     @classmethod
-    def of(cls, x: npt.NDArray[Any]) -> Scaling:
-        """Mean and deviation over every number of ``x``."""
-        mean, deviation = moments(x)
+    def of_columns(cls, rows: npt.NDArray[Any]) -> Scaling:
+        """Mean and deviation of each column of ``rows`` (n, columns), summed in float64; a column of equal numbers has the deviation 1."""
+        exact = np.asarray(rows, np.float64)
+        mean, deviation = exact.mean(axis=0), exact.std(axis=0)
+        deviation[~(deviation > 1e-12 * np.abs(mean))] = 1.0
+        if not (np.isfinite(mean).all() and np.isfinite(deviation).all()):
+            raise ArgumentError(explain("standardise", "training data must be finite", "NaN or infinity"))
+        return cls(tuple(mean.tolist()), tuple(deviation.tolist()))
+
+    @classmethod
+    def of(cls, x: npt.NDArray[Any] | ImageFiles) -> Scaling:
+        """Mean and deviation over every number of ``x``; of images in files, over `MEASURED` of them, evenly spaced."""
+        mean, deviation = moments(x[:: -(-len(x) // MEASURED)] if isinstance(x, ImageFiles) else x)
         if not 0.0 < deviation < float("inf"):
             raise ArgumentError(
                 explain(
@@ -141,17 +174,29 @@ class Scaling:
         """``x`` scaled, as a new array; tokens as they are."""
         if x.dtype == TOKENS:
             return x
-        scaled: Floats = np.subtract(x, np.float32(self.mean), dtype=np.float32)
-        scaled /= np.float32(self.deviation)
+        scaled: Floats = np.subtract(x, np.asarray(self.mean, np.float32), dtype=np.float32)
+        scaled /= np.asarray(self.deviation, np.float32)
         return scaled
 
 
-def load_data(name: str, announce: Callable[[str], object] | None = None) -> Samples:
+def load_data(
+    name: str,
+    announce: Callable[[str], object] | None = None,
+    *,
+    image: tuple[int, int, int] | None = None,
+    seed: int = 0,
+    skip_damaged: bool = False,
+    stream: bool | None = None,
+) -> Samples:
     """The data set of that name, or the one in that folder; ``"auto"`` is MNIST where it is found, else scikit-learn's digits.
 
-    A set that is not on this machine is downloaded (`typednn.data.load`), after a call of ``announce``. A folder holds the
-    files of MNIST, of a set in its format or of CIFAR-10, or ``train`` and ``test``, each with a folder of PNG images, or of texts, per
-    class.
+    A set that is not on this machine is downloaded (`typednn.data.load`), after a call of ``announce``. A folder holds the files of MNIST,
+    of a set in its format or of CIFAR-10; or images in a folder per class, in ``train`` and ``test`` or together
+    (`typednn.data.open_image_folder`); or ``train`` and ``test``, each with a folder of texts per class.
+
+    The other arguments are for folders of images. ``image`` is (height, width, channels), to which images are brought; without it they are
+    grey and all have the size of the first. ``seed`` draws the test part of a folder that has none. ``stream`` says whether images stay in
+    their files until their batch is made; by default they do where their pixels would take more than `IN_MEMORY`.
     """
     if name == "auto":
         name = "digits" if find_mnist() is None else "mnist"
@@ -169,8 +214,10 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
     folder = Path(name)
     if not folder.is_dir():
         raise ArgumentError(explain("--data", "expects a data set's name or a folder that exists", repr(name), suggestion(name, NAMES)))
-    if (folder / "train").is_dir() and (folder / "test").is_dir():
-        return _of_texts(folder) if _holds(folder, "train/*/*.txt") else _of_images(folder)
+    if part_folders(folder) and _holds(folder, "train/*/*.txt"):
+        return _of_texts(folder)
+    if is_image_folder(folder):
+        return _of_images(folder) if image is None else _of_files(folder, image, seed, skip_damaged, stream)
     try:
         data = cifar10_pixels(folder) if _holds(folder, "*.bin", "*.tar.gz") else mnist_pixels(folder)
     except DataError as error:
@@ -179,15 +226,24 @@ def load_data(name: str, announce: Callable[[str], object] | None = None) -> Sam
         raise DataError(
             explain(
                 str(folder),
-                "must hold the files of MNIST or CIFAR-10, or train and test with a folder of PNG images or texts per class",
+                "must hold a folder of images for each class, or such folders in train and test, or texts, or the files of MNIST or CIFAR-10",
                 "none of these",
             )
         ) from error
     return _of(folder.resolve().name, data, str(folder), ())
 
 
+def is_image_folder(folder: Path) -> bool:
+    """Whether a folder holds classes of samples, in parts or not: folders, and none of the files of MNIST or CIFAR-10."""
+    if part_folders(folder):
+        return True
+    return not _holds(folder, "*ubyte*", "*.bin", "*.tar.gz") and any(place.is_dir() for place in inside(folder))
+
+
 def found_by(name: str, samples: Samples) -> dict[str, str]:
     """How a run finds ``samples`` of `load_data` for ``name`` again: by name, or by the folder's absolute path."""
+    if samples.source:
+        return dict(samples.source)
     known = name in NAMES or (samples.vocabulary is not None and not Path(name).exists())
     return {"name": samples.name if known else str(Path(name).resolve())}
 
@@ -200,7 +256,24 @@ def _of_images(folder: Path) -> Samples:
     train, test = read_image_folder(folder / "train"), read_image_folder(folder / "test")
     _same_classes(folder, train.names, test.names)
     (x, y), (test_x, test_y) = ((np.asarray(part.images, np.float32), np.asarray(part.labels, np.int64)) for part in (train, test))
-    return Samples(folder.resolve().name, f"PNG images in {folder}", x, y, test_x, test_y, train.names)
+    return Samples(folder.resolve().name, f"images in {folder}", x, y, test_x, test_y, train.names)
+
+
+def _of_files(folder: Path, image: tuple[int, int, int], seed: int, skip_damaged: bool, stream: bool | None) -> Samples:
+    height, width, channels = image
+    sets = open_image_folder(folder, size=(height, width), channels=channels, test=TEST_SHARE, seed=seed, skip_damaged=skip_damaged)
+    x, y, held = sets.train_images, sets.train_labels, sets.validation_images
+    if held is not None:
+        x, y = replace(x, paths=(*x.paths, *held.paths)), np.concatenate([y, np.asarray(sets.validation_labels)])
+    streamed = (len(x) + len(sets.test_images)) * math.prod(image) > IN_MEMORY if stream is None else stream
+    train, test = (files if streamed else files[:] for files in (x, sets.test_images))
+    left_out = f", {len(sets.skipped):,} damaged files left out" if sets.skipped else ""
+    where = f"images in {folder}, {height} x {width} in {'grey' if channels == 1 else 'colour'}{left_out}"
+    source = {"name": str(folder.resolve()), "image": "x".join(map(str, image)), "seed": str(seed)}
+    source |= {"skip_damaged": str(skip_damaged).lower(), "stream": str(streamed).lower()}
+    labels: Any = (np.asarray(y, np.int64), np.asarray(sets.test_labels, np.int64))
+    validation = 0 if held is None else len(held)
+    return Samples(folder.resolve().name, where, train, labels[0], test, labels[1], sets.names, validation=validation, source=source)
 
 
 def _of_texts(folder: Path) -> Samples:
@@ -217,24 +290,54 @@ def _same_classes(folder: Path, train: tuple[str, ...], test: tuple[str, ...]) -
         raise DataError(explain(str(folder), "train and test must have folders of the same names", got))
 
 
-def load_tables(train: str | Path, test: str | Path, task: AnyTask = _LABELS) -> Samples:
-    """Two CSV files: the target in the first column, then the inputs. A first line of words is skipped.
+def load_tables(
+    train: str | Path, test: str | Path | None = None, task: AnyTask | None = _LABELS, *, target: str | None = None, seed: int = 0
+) -> Samples:
+    """Tables in CSV, Parquet or Arrow files (`typednn.data.read_table`): one to train and one to test, or one of which a part is kept apart.
 
-    For a classification, the default, the target is a label, a whole number from 0; for a regression any number.
+    ``target`` is the name of the target's column, by default the first; the other columns are the inputs. For a classification, the
+    default, targets are words, or whole numbers from 0; for a regression any numbers. A task that is None is what the targets look like: a
+    classification of words, or of whole numbers up to 100 of which each from 0 (or 1) occurs, else a regression. Without ``test`` a fifth of the rows, of each class,
+    is the test part, drawn by ``seed``.
     """
-    (x, y), (test_x, test_y) = (read_table(path, task) for path in (train, test))
-    if x.shape[1] != test_x.shape[1]:
-        raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{x.shape[1]} and {test_x.shape[1]}"))
-    return Samples(Path(train).name, f"{train} and {test}", x, y, test_x, test_y)
+    table = read_table(train, target=target)
+    task = task or (_LABELS if table.names or _are_labels(table.y) else Regression())
+    y = targets_of(train, table, task)
+    kinds = len(np.unique(y))
+    if isinstance(task, Classification) and not table.names and len(y) > 20 and 2 * kinds > len(y):
+        rule = f"a classification's target{f' {table.target!r}' if table.target else ''} repeats a few labels"
+        raise DataError(explain(str(train), rule, f"{kinds:,} different numbers in {len(y):,} rows", "learn them with --task regression"))
+    source = {"train": str(Path(train).resolve())}
+    source |= {} if target is None else {"target": target}
+    name = Path(train).name
+    if test is None:
+        source["seed"] = str(seed)
+        rows, apart = split(y if table.names or y.dtype.kind == "i" else len(y), TEST_SHARE, seed=seed)
+        where = f"{train}, of which {len(apart):,} rows are kept apart to test"
+        x, tested = np.asarray(table.x, np.float32), np.asarray(table.x[apart], np.float32)
+        return Samples(name, where, x[rows], y[rows], tested, y[apart], table.names, columns=table.columns, source=source)
+    source["test"] = str(Path(test).resolve())
+    other = read_table(test, target=target, columns=None if target is None else table.columns, names=table.names or None)
+    if table.x.shape[1] != other.x.shape[1]:
+        raise DataError(explain(f"{train} and {test}", "must have as many inputs per row", f"{table.x.shape[1]} and {other.x.shape[1]}"))
+    (x, tested), test_y = (np.asarray(part.x, np.float32) for part in (table, other)), targets_of(test, other, task)
+    return Samples(name, f"{train} and {test}", x, y, tested, test_y, table.names, columns=table.columns, source=source)
 
 
-def read_table(path: str | Path, task: AnyTask = _LABELS) -> tuple[Floats, Labels | Floats]:
-    """Inputs and targets of one such file."""
-    matrix = read_numbers(path)
-    targets = task.column(str(path), matrix[:, 0].astype(np.float64))
-    if matrix.shape[1] < 2:
-        raise DataError(explain(str(path), "a row holds a target and at least one input", "one number"))
-    return np.ascontiguousarray(matrix[:, 1:]), targets
+def _are_labels(y: npt.NDArray[Any]) -> bool:
+    """Whether numbers look like labels: whole, up to 100, and each from 0 (or 1) occurs."""
+    found = np.unique(y)
+    return len(found) > 1 and found[0] in (0, 1) and found[-1] <= 100 and bool((np.diff(found) == 1).all())
+
+
+def targets_of(path: str | Path, table: Table, task: AnyTask) -> Labels | Floats:
+    """The targets of a table, in the form of the task; a `DataError` where they do not fit it."""
+    if not table.names:
+        return task.column(str(path), np.asarray(table.y, np.float64))
+    if not isinstance(task, Classification):
+        rule = f"the target{f' {table.target!r}' if table.target else ''} must be numbers, for a regression"
+        raise DataError(explain(str(path), rule, f"words, such as {table.names[0]!r}", "choose another column, or a classification"))
+    return np.asarray(table.y, np.int64)
 
 
 def read_numbers(path: str | Path) -> npt.NDArray[np.float32]:

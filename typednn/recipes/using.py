@@ -9,14 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from typednn.data import Characters, Tokenizer, read_vocabulary
-from typednn.errors import ArgumentError, explain
+import numpy as np
+
+from typednn.data import Characters, Tokenizer, read_table, read_vocabulary
+from typednn.data.images import Resize
+from typednn.data.class_folders import part_folders
+from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.layer import FirstChain
 from typednn.models import GPT2
 from typednn.recipes.inputs import inputs_of
-from typednn.recipes.plan import VOCABULARY, Plan, read_plan
+from typednn.recipes.plan import VOCABULARY, Plan, read_plan, samples_of
 from typednn.recipes.running import Report, computed, learned_part, outputs_of, reported, which, write_results
-from typednn.recipes.samples import Samples, load_data, read_table
+from typednn.recipes.samples import Samples, targets_of
 from typednn.recipes.texts import load_text
 from typednn.runs import Run
 from typednn.tasks import Answer, Estimate, Language
@@ -47,7 +51,7 @@ def evaluate_run(run: str | Path, data: str | None = None, weights: Literal["bes
 
 
 def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = False) -> list[Answer | Estimate]:
-    """The predictions of the run's model for all inputs in the files: PNG, NPY, CSV without labels, IDX."""
+    """The predictions of the run's model for all inputs in the files: images, NPY, CSV, Parquet and Arrow without labels, IDX."""
     plan, model = opened(run)
     if isinstance(plan.task, Language):
         raise ArgumentError(explain(str(run), "predict labels inputs", "a language model", "typednn generate RUN --prompt TEXT"))
@@ -55,8 +59,10 @@ def predict(run: str | Path, files: Sequence[str | Path], *, invert: bool = Fals
     sample: Any = model.sample
     tokens = isinstance(model, FirstChain)
     shape = sample.sizes if tokens else plan.shape
+    resize: Resize = "crop" if "image" in plan.data else True  # as the training images were
+    columns = plan.columns if "target" in plan.data else ()
     for file in files:
-        inputs, remark = inputs_of(file, shape, tokens=tokens, invert=invert)
+        inputs, remark = inputs_of(file, shape, tokens=tokens, invert=invert, resize=resize, columns=columns)
         answers.extend(plan.task.answers(str(file), evaluate(model, plan.scaling(inputs).reshape(len(inputs), -1)), remark))
     return answers
 
@@ -76,6 +82,26 @@ def _others(run: Path, data: str, plan: Plan) -> Samples:
         samples = load_text(data, str(run / VOCABULARY), 0.0)
         return replace(samples, test_x=samples.x, test_y=samples.y)
     if Path(data).is_file():
-        x, y = read_table(data, plan.task)
+        columns = plan.columns if "target" in plan.data else None
+        table = read_table(data, target=plan.data.get("target"), columns=columns, names=plan.names or None)
+        x, y = np.asarray(table.x, np.float32), targets_of(data, table, plan.task)
         return Samples(Path(data).name, data, x, y, x, y)
-    return replace(load_data(data), names=())
+    kept = {key: value for key, value in plan.data.items() if key not in ("train", "test", "target")}
+    samples = samples_of(plan.recipe, {**kept, "name": data})
+    if samples.names and plan.names and samples.names != plan.names:
+        samples = replace(samples, test_y=_labels_of(samples, plan))
+    if Path(data).is_dir() and "image" in plan.data and not part_folders(Path(data)):  # nothing of it was trained on: all of it is measured
+        whole: Any = np.concatenate([samples.x[:], samples.test_x[:]])
+        labels = samples.y if samples.names == plan.names else _labels_of(replace(samples, test_y=samples.y), plan)
+        samples = replace(samples, test_x=whole, test_y=np.concatenate([labels, samples.test_y]))
+    return replace(samples, names=())
+
+
+def _labels_of(samples: Samples, plan: Plan) -> Any:
+    """The test labels, in the numbers of the run's classes; a `DataError` for a class that the run does not know."""
+    unknown = [name for name in samples.names if name not in plan.names]
+    if unknown:
+        raise DataError(
+            explain(f"data {samples.name!r}", f"the run knows the classes {listed(plan.names)}", listed(unknown), "is it the right data?")
+        )
+    return np.array([plan.names.index(name) for name in samples.names])[samples.test_y]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from typednn.errors import DataError, MissingExtra, explain
+from typednn.errors import DataError, MissingExtra, explain, installing
 from typednn.files import as_object, write_whole
 from typednn.reports.plots import write_plots
 from typednn.runs.recorded import AnyScores, LanguageScores, Metrics, RegressionScores, Scores, read_metrics, read_scores
@@ -85,7 +85,7 @@ def write_report(run_folder: str | os.PathLike[str]) -> Path:
     try:
         attempted(remarks, write_plots, folder)
     except MissingExtra:
-        absent = "matplotlib is not installed: pip install 'typednn[plots]'"
+        absent = installing("matplotlib is not installed: pip install 'typednn[plots]'")
         remarks.append(f"pictures are not drawn anew: {absent}")
     path = folder / "report.html"
     write_whole(

@@ -55,6 +55,8 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
         if not self.rows:
             return y
         off = self.smoothing / prediction.shape[1]
+        if not is_integer(y.dtype):  # probabilities, as of mixed images
+            return y * y.dtype.type(1.0 - self.smoothing) + y.dtype.type(off)
         return one_hot(y, prediction.shape[1], 1.0 - self.smoothing + off, off)
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
@@ -87,7 +89,7 @@ class Classification(RecipeTask[ClassificationReport, Answer]):
     def answers(self, file: str, prediction: Any, remark: str) -> list[Answer]:
         shares: Any = softmax.forward(prediction) if self.scores else prediction
         classes = prediction.shape[1]
-        names = self.names if len(self.names) == classes else tuple(map(str, range(classes)))
+        names = (*self.names, *map(str, range(len(self.names), classes)))[:classes]
         labels = [(row, int(np.argmax(row))) for row in np.asarray(shares, np.float64).tolist()]
         return [
             Answer(file, index, label, names[label], dict(zip(names, row, strict=True)), remark)

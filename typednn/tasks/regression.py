@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, explain
 from typednn.metrics import RegressionReport
 from typednn.runs.shown import Residuals
@@ -30,14 +31,33 @@ class Estimate:
 @final
 @dataclass(frozen=True, slots=True)
 class Regression(RecipeTask[RegressionReport, Estimate]):
-    """``y`` (batch) for a model of one output, or (batch, outputs)."""
+    """``y`` (batch) for a model of one output, or (batch, outputs).
+
+    The model learns ``(y - mean)/deviation``, each of one number or of one per output; what is measured and answered has the units of ``y``.
+    """
+
+    mean: tuple[float, ...] = (0.0,)
+    deviation: tuple[float, ...] = (1.0,)
 
     def targets(self, y: Any, prediction: Any) -> Any:
-        return y[:, None] if y.ndim == 1 and prediction.ndim == 2 else y
+        y = _as_rows(y, prediction)
+        if self._is_plain:
+            return y
+        return ((y - np.asarray(self.mean)) / np.asarray(self.deviation)).astype(y.dtype)
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.mean == (0.0,) and self.deviation == (1.0,)
+
+    def in_units(self, prediction: Any) -> Any:
+        """A prediction in the units of ``y``, in float64; as it is where nothing was scaled."""
+        if self._is_plain:
+            return prediction
+        return np.asarray(to_numpy(prediction), np.float64) * np.asarray(self.deviation) + np.asarray(self.mean)
 
     def metrics(self, batches: Iterable[tuple[Any, Any]]) -> dict[str, float]:
         """Mean squared error, mean absolute error, R² (`typednn.metrics.RegressionReport`)."""
-        report = RegressionReport.from_batches((prediction, self.targets(y, prediction)) for prediction, y in batches)
+        report = RegressionReport.from_batches((self.in_units(prediction), _as_rows(y, prediction)) for prediction, y in batches)
         return {"mse": report.mse, "mae": report.mae, "r2": report.r2}
 
     def column(self, where: str, column: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
@@ -53,10 +73,16 @@ class Regression(RecipeTask[RegressionReport, Estimate]):
             raise ArgumentError(explain(where, "a regression learns float32 numbers", str(y.dtype), "convert with astype(numpy.float32)"))
 
     def report(self, prediction: Any, y: npt.NDArray[Any]) -> RegressionReport:
-        return RegressionReport.from_batches([(prediction, self.targets(y, prediction))])
+        return RegressionReport.from_batches([(self.in_units(prediction), _as_rows(y, prediction))])
 
     def shown(self, x: npt.NDArray[Any], y: npt.NDArray[Any], prediction: Any) -> Residuals:
-        return Residuals.of(prediction, self.targets(y, prediction))
+        return Residuals.of(self.in_units(prediction), _as_rows(y, prediction))
 
     def answers(self, file: str, prediction: Any, remark: str) -> list[Estimate]:
-        return [Estimate(file, index, tuple(row), remark) for index, row in enumerate(np.asarray(prediction, np.float64).tolist())]
+        rows = np.asarray(self.in_units(prediction), np.float64).tolist()
+        return [Estimate(file, index, tuple(row), remark) for index, row in enumerate(rows)]
+
+
+def _as_rows(y: Any, prediction: Any) -> Any:
+    """``y`` in the shape of the prediction."""
+    return y[:, None] if y.ndim == 1 and prediction.ndim == 2 else y

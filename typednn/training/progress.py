@@ -79,7 +79,7 @@ class Display:
         """After an epoch: the bar, or a line."""
         self._draw(step, epoch.number, epoch.loss, speed)
         evaluation = "" if measured is None else f"  {summary(measured)}"
-        self.note(f"epoch {epoch.number}/{self.epochs}  loss {epoch.loss:.4f}{evaluation}  {epoch.seconds:.1f} s")
+        self.note(f"epoch {epoch.number}/{self.epochs}  train loss {epoch.loss:.4f}{evaluation}  {epoch.seconds:.1f} s")
 
     def note(self, text: str) -> None:
         """Print a line of its own."""
@@ -88,6 +88,6 @@ class Display:
 
 
 def summary(measured: Measured) -> str:
-    """``validation loss 0.1234  accuracy 98.76 %``."""
+    """``validation loss 0.1234  validation accuracy 98.76 %``: each number says on which data it was measured."""
     shown = {name: f"{100 * value:.2f} %" if name == "accuracy" else f"{value:.4g}" for name, value in measured.metrics.items()}
-    return "  ".join([f"{measured.split} loss {measured.loss:.4f}", *(f"{name} {text}" for name, text in shown.items())])
+    return "  ".join([f"{measured.split} loss {measured.loss:.4f}", *(f"{measured.split} {name} {text}" for name, text in shown.items())])

@@ -1,7 +1,7 @@
 """Halide and a linker: from the description of a kernel to a shared library. The one place that imports Halide, which has no types.
 
 Kernels are compiled ahead of time, without Halide's runtime, and linked against one runtime that they share (`runtime.py`).
-``pip install typednn[fast]`` brings Halide; the linker is ``ld`` or any C compiler. Without a linker, every process compiles its
+``pip install 'typednn[fast]'`` brings Halide; the linker is ``ld`` or any C compiler. Without a linker, every process compiles its
 kernels in memory, and they hold the interpreter's lock while they run.
 """
 
@@ -24,7 +24,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from typednn.engines import processor
-from typednn.errors import EngineError
+from typednn.errors import EngineError, installing
 
 # The interface between our objects, their runtime and `runtime.py`: raising the number makes all cached entries invalid.
 ABI = "1"
@@ -95,9 +95,8 @@ def available() -> bool:
     """Whether kernels can be compiled here; if not, a warning says once how to change that."""
     if find_spec("halide") is not None:
         return True
-    warnings.warn(
-        "typednn runs its slow reference ops, because Halide is not installed: pip install typednn[fast]", RuntimeWarning, stacklevel=2
-    )
+    why = installing("typednn runs its slow reference ops, because Halide is not installed: pip install 'typednn[fast]'")
+    warnings.warn(why, RuntimeWarning, stacklevel=2)
     return False
 
 

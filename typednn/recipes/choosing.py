@@ -1,0 +1,113 @@
+"""Choosing: what to train on data of one's own, where a config does not say it.
+
+    recipe, samples = choose("photos/")                                   # a ResNet-18 for a folder of images
+    recipe, samples = choose("houses.csv", target="price")                # a network for its columns, a regression
+    result = train(recipe, samples, run="runs/houses")
+
+The data decide classes, channels, the size of images and columns (`Recipe.adapts`); their number decides batches and steps. `chosen`
+says in words what was decided.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from typednn.data.table import ENDINGS
+from typednn.errors import ArgumentError, explain
+from typednn.recipes.catalogue import RECIPES
+from typednn.recipes.plan import samples_of
+from typednn.recipes.recipe import Recipe, TaskName
+from typednn.recipes.samples import NAMES, Samples, is_image_folder, load_tables
+from typednn.recipes.texts import TINY_SHAKESPEARE
+
+_NAMED: Final = {"cifar-10": "resnet18", "spiral": "mlp", TINY_SHAKESPEARE: "gpt2"}  # any other set of a name is of digits, or like them
+_FEW = 2000  # samples, below which batches are small
+_SMALL = 32  # samples of a small batch
+
+
+def choose(
+    data: str | Sequence[str],
+    model: Recipe | None = None,
+    *,
+    target: str | None = None,
+    task: TaskName | None = None,
+    seed: int | None = None,
+    announce: Callable[[str], object] | None = None,
+) -> tuple[Recipe, Samples]:
+    """A recipe for data, and the data: ``model``, or one for their kind, with sizes, optimizer and schedule that suit them.
+
+    ``data`` is a name, a folder, a table, or two tables to train and to test. Of a table ``target`` is the column to learn, by default the
+    first, and ``task`` is by default what it holds (`load_tables`). A ``model`` whose sizes are written down keeps all that it says.
+    ``seed`` draws the part to test, where the data have none.
+    """
+    files = [data] if isinstance(data, str) else list(data)
+    if not all(is_table(file) for file in files) or len(files) not in (1, 2):
+        if len(files) != 1:
+            raise ArgumentError(explain("choose", "takes a name, a folder, a table or two tables", ", ".join(map(repr, files))))
+        if target is not None:
+            raise ArgumentError(explain("--target", "names a column of a table", f"data {files[0]!r}", f"tables end in {', '.join(ENDINGS)}"))
+        recipe = model or RECIPES[_model_of(files[0])]
+        if task is not None:
+            recipe = recipe.changed({"task": task})
+        samples = samples_of(recipe if seed is None else replace(recipe, seed=seed), {"name": files[0]}, announce)
+        return (_for_few(recipe, samples) if Path(files[0]).is_dir() and recipe.adapts else recipe), samples
+    recipe = model or RECIPES["mlp"]
+    if target is None and not recipe.adapts:
+        task = task or recipe.task
+    known = None if task is None else recipe.changed({"task": task}).made_task()
+    samples = load_tables(*files, *([] if len(files) == 2 else [None]), known, target=target, seed=recipe.seed if seed is None else seed)
+    found: TaskName = "regression" if samples.y.dtype.kind == "f" else "classification"
+    if found != recipe.task:
+        recipe = recipe.changed({"task": found})
+    return (_for_rows(recipe, samples) if "shape" in recipe.adapts else recipe), samples
+
+
+def is_table(name: str) -> bool:
+    """Whether a file's name ends as a table's does."""
+    return Path(name).suffix.lower() in ENDINGS and not Path(name).is_dir()
+
+
+def chosen(recipe: Recipe, samples: Samples) -> str:
+    """What was decided for the data, in a line."""
+    shape = samples.x.shape[1:]
+    reads = f"{shape[0]} columns" if len(shape) == 1 else f"{' x '.join(map(str, shape))} images" if len(shape) == 3 else "texts"
+    gives = "to one number" if recipe.task == "regression" else f"to {samples.classes} classes"
+    lr: Any = recipe.optimizer.get("lr", "its own")
+    rate = f"lr {lr['lr']:g} under {lr['type']}" if isinstance(lr, dict) else f"lr {lr}"
+    scaled = ("; inputs and targets standardised" if recipe.task == "regression" else "; inputs standardised") if recipe.standardise else ""
+    steps = f"{recipe.epochs_for(len(samples.x) - samples.held_back(recipe.validation))} epochs"
+    return f"{reads} {gives}; {recipe.optimizer['type']}, {rate}, batches of {recipe.batch_size}, {steps}{scaled}"
+
+
+def _model_of(name: str) -> str:
+    """The recipe for data of this name or path."""
+    place = Path(name)
+    if name in (*NAMES, TINY_SHAKESPEARE):
+        return _NAMED.get(name, "lenet5")
+    if place.suffix.lower() in (".txt", ".bin"):
+        return "gpt2"
+    if not place.is_dir():
+        return "lenet5"  # whose reader says what is known
+    if next(place.glob("train/*/*.txt"), None) is not None:
+        return "lstm"
+    if (place / "train.bin").is_file() or next(place.glob("*.txt"), None) is not None:
+        return "gpt2"
+    return "resnet18" if is_image_folder(place) or next(place.glob("data_batch*"), None) is not None else "lenet5"
+
+
+def _for_rows(recipe: Recipe, samples: Samples) -> Recipe:
+    """AdamW for rows of unlike columns; some thousands of steps, of few samples where there are few."""
+    optimizer = {"type": "AdamW", "lr": {"type": "CosineLR", "lr": 3e-3, "warmup_steps": 100}, "weight_decay": 1e-2}
+    batch = _SMALL if len(samples.x) < _FEW * 10 else 256
+    few = len(samples.x) < 50
+    return replace(recipe, optimizer=optimizer, batch_size=batch, epochs=5, least_steps=2000, validation=0.0 if few else 0.1)
+
+
+def _for_few(recipe: Recipe, samples: Samples) -> Recipe:
+    """Small batches of few images, and a learning rate that is smaller by as much (Goyal et al. 2017, arXiv:1706.02677)."""
+    if len(samples.x) >= _FEW or recipe.batch_size <= _SMALL or recipe.optimizer["type"] != "SGD":
+        return recipe
+    schedule: dict[str, Any] = dict(recipe.optimizer["lr"])
+    schedule["lr"] *= _SMALL / recipe.batch_size
+    return replace(recipe, optimizer={**recipe.optimizer, "lr": schedule}, batch_size=_SMALL)
