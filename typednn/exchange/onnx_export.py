@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, cast, final
 import numpy as np
 
 from typednn import layers
+from typednn.arrays import is_array
 from typednn.backends import to_numpy
 from typednn.errors import ArgumentError, explain, optional
 from typednn.exchange.tracing import Node, Traced, example, trace
@@ -85,6 +86,11 @@ def export_onnx(model: Module, path: str | os.PathLike[str], inputs: Any = None,
 
 
 # ------------------------------------------------------------------ the file
+
+
+def _host(value: Any) -> np.ndarray[Any, Any]:
+    """An array, or a number as one."""
+    return np.asarray(to_numpy(value) if is_array(value) else value)
 
 
 def _order(rank: int, first: bool) -> list[int]:
@@ -161,7 +167,7 @@ class _File:
     def read(self, value: Any, first: bool = False) -> str:
         """The name under which ``value`` stands with its channels last, or first; constants are written as they are."""
         if not isinstance(value, Traced):
-            return self.constant(np.asarray(to_numpy(value)) if hasattr(value, "shape") else value)
+            return self.constant(value)
         forms = self.forms[id(value)]
         first = first and value.ndim > 2
         if value.ndim <= 2:
@@ -183,13 +189,13 @@ class _File:
 
     def constant(self, value: Any, change: Callable[[Any], Any] | None = None, key: Any = None) -> str:
         """The name of an array in the file; one of the model is written once, under its own name, for each ``key`` of a ``change``."""
-        array = np.asarray(to_numpy(value)) if hasattr(value, "shape") else np.asarray(value)
+        array = _host(value)
         known = (id(value), key) if id(value) in self.names else None
         if known in self.known:
             return self.known[known]
         own = self.names.get(id(value), f"{self.path or type(self.layer).__name__}/constant")
         name = own if own not in self.constants else f"{own}_{len(self.constants)}"
-        made = np.ascontiguousarray(array if change is None else change(array)).reshape(np.shape(array if change is None else change(array)))
+        made = np.asarray(array if change is None else change(array), order="C")
         self.constants[name] = made
         self.bytes += made.nbytes
         if known is not None:
@@ -566,9 +572,12 @@ def _as(file: _File, value: Any, dtype: np.dtype[Any], first: bool = False) -> s
         name = file.read(value, first)
         kind: int = file.onnx.helper.np_dtype_to_tensor_dtype(dtype)
         return name if value.dtype == dtype else file.node("Cast", name, to=kind)
-    array = np.asarray(to_numpy(value)) if hasattr(value, "shape") else np.asarray(value)
-    if array.size and array.ndim and (array == array.flat[0]).all():  # it may have the batch's size
-        array = array.reshape(-1)[0].reshape([1] * array.ndim)
+    array = _host(value)
+    repeated = [size == file.batch and not stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    if any(repeated):  # for each sample the same
+        array = array[tuple(slice(1) if each else slice(None) for each in repeated)]
+    elif array.size and array.ndim and (array == array.flat[0]).all():  # one number, which may have been made for each sample
+        array = array.reshape(-1)[:1].reshape([1] * array.ndim)
     return file.constant(value if array is value and array.dtype == dtype else array.astype(dtype))
 
 
@@ -613,7 +622,7 @@ def _reshape(file: _File, node: Node, x: Traced) -> Out:
 
 
 def _broadcast(file: _File, node: Node, x: Traced) -> Out:
-    sizes = [1, *node.output.shape[1:]]  # Expand leaves a larger size of x as it is, which the batch's may be
+    sizes = [1 if size == file.batch else size for size in node.output.shape]  # what follows repeats it where it must
     return Out(file.node("Expand", file.read(x), file.integers(*sizes)))
 
 
@@ -685,21 +694,21 @@ def _opened(content: bytes | str) -> Callable[[Mapping[str, Any]], Any]:
 def _check(
     model: Module, place: Path, batch: Sequence[Any], opened: Callable[[], Callable[[Mapping[str, Any]], Any]], channels_first: bool
 ) -> None:
-    """Raise unless the file gives the model's own numbers, for the example and for twice as many samples."""
+    """Raise unless the file gives the model's own numbers, for two numbers of samples of the example."""
     ours: Any = copy.copy(model).eval()
-    arrays = [each for each in batch if hasattr(each, "shape")]
+    arrays = [each for each in batch if is_array(each)]
     size, names = len(arrays[0]), _names(len(arrays))
 
-    def refuse(got: str, times: int, cure: str = "") -> NoReturn:
+    def refuse(got: str, samples: int, cure: str = "") -> NoReturn:
         rule = f"{place.name} must give the model's own numbers to {TOLERANCE}"
-        raise ArgumentError(explain(f"export_onnx, {model.label()}", rule, f"{got} for {times * size} samples", cure), "model") from None
+        raise ArgumentError(explain(f"export_onnx, {model.label()}", rule, f"{got} for {samples} samples", cure), "model") from None
 
-    for times in (1, 2):
-        given = [np.concatenate([each] * times) if hasattr(each, "shape") and len(each) == size else each for each in batch]
+    for times in (2, 3) if size > 3 else (size, 2 * size):
+        given = [np.concatenate([each, each])[:times] if is_array(each) and len(each) == size else each for each in batch]
         expected = to_numpy(ours.forward(*given))
         feeds = {
             name: np.ascontiguousarray(np.moveaxis(each, -1, 1) if channels_first and each.ndim == 4 else each)
-            for name, each in zip(names, (each for each in given if hasattr(each, "shape")), strict=True)
+            for name, each in zip(names, filter(is_array, given), strict=True)
         }
         try:
             found = np.asarray(opened()(feeds))

@@ -23,12 +23,14 @@ import numpy.typing as npt
 
 from typednn.arrays import is_array, register_array_type
 from typednn.backends import to_numpy
-from typednn.contracts.checks import checking, contract_of
+from typednn.contracts.checks import contract_of
 from typednn.errors import ArgumentError, LocatedError, TypednnError, explain
 from typednn.graph_layer import GraphElementwise, GraphLayer, interpreted
 from typednn.layer import Input, Parts
 from typednn.module.module import Module
 from typednn.stack import Stack
+
+SAMPLES: Final = 11  # a size that few others are multiples of: what is a multiple of it is taken for the batch's
 
 Index: TypeAlias = "int | slice | EllipsisType | None"
 
@@ -329,8 +331,7 @@ def trace(model: Module, inputs: Sequence[Any], known: Callable[[Module], bool])
     other.eval()
     found.inputs = [Traced(found, np.asarray(to_numpy(each))) if is_array(each) else each for each in inputs]
     try:
-        with checking("off"):
-            found.output = other.forward(*found.inputs)
+        found.output = other.forward(*found.inputs)
     except LocatedError as error:
         raise ArgumentError(explain(f"{model.label()}.forward", "must take the example", str(error)), "inputs") from None
     found.inputs = [each for each in found.inputs if isinstance(each, Traced)]
@@ -358,7 +359,7 @@ def _called(found: Trace, path: str, layer: Any, known: Callable[[Module], bool]
 
 
 def example(where: str, model: Module, inputs: Any = None) -> tuple[Any, ...]:
-    """A batch to trace ``model`` with: ``inputs``, one array or several, else three samples of the input that the model declares.
+    """A batch to trace ``model`` with: ``inputs``, one array or several, else `SAMPLES` of the input that the model declares.
 
     That is its `Input`, or the annotation of its forward, where that has numbers alone: ``"batch 28 28 1"``.
     """
@@ -371,13 +372,13 @@ def example(where: str, model: Module, inputs: Any = None) -> tuple[Any, ...]:
     sample: Any = getattr(model, "sample", None)
     if isinstance(sample, Input):
         if sample.dtype is int:
-            return (rng.integers(0, _tokens(model), (3, *sample.sizes)),)
+            return (rng.integers(0, _tokens(model), (SAMPLES, *sample.sizes)),)
         sizes = (math.prod(sample.sizes),) if isinstance(model, Stack) else sample.sizes
-        return (rng.standard_normal((3, *sizes)).astype(model.dtype),)
+        return (rng.standard_normal((SAMPLES, *sizes)).astype(model.dtype),)
     contract: Any = contract_of(type(model), "forward")
     sizes = contract.hints[0].dim_str.split()[1:] if contract is not None and len(contract.hints) == 1 else ["?"]
     if sizes and all(size.isdecimal() for size in sizes):
-        return (rng.standard_normal((3, *map(int, sizes))).astype(model.dtype),)
+        return (rng.standard_normal((SAMPLES, *map(int, sizes))).astype(model.dtype),)
     rule, cure = "needs the shape of a sample", "begin the model with Input(...), or pass inputs=, an example batch"
     raise ArgumentError(explain(where, rule, f"{model.label()}, which declares none", cure), "inputs")
 
