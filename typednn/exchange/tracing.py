@@ -341,6 +341,11 @@ def trace(model: Module, inputs: Sequence[Any], known: Callable[[Module], bool])
     return found
 
 
+def is_leaf(layer: Module) -> bool:
+    """Whether this is a layer of typednn's own with no layers inside."""
+    return type(layer).__module__.startswith("typednn.layers.") and next(layer.children(), None) is None
+
+
 def _called(found: Trace, path: str, layer: Any, known: Callable[[Module], bool], *inputs: Any) -> Any:
     """What stands in for ``layer.forward`` in the copy."""
     function = type(layer).forward
