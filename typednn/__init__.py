@@ -22,11 +22,12 @@ TYPE_CHECKING = False  # to type checkers it is true; `typing` would be most of 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typednn import backends, config, data, errors, layers, losses, metrics, models, optim, random, runs, shapes, testing, training
+    from typednn import backends, config, data, errors, exchange, layers, losses, metrics, models, optim, random, runs, shapes, testing, training
     from typednn.arrays import AnyArray, AnyBoolArray, AnyIntArray, Array0, Array1, Array2, Array3, Array4, IntArray1, IntArray2, IntArray3
     from typednn.contracts.checks import checking, get_checks, set_checks
     from typednn.contracts.protocols import Backward, DynLayer, Forward, Incremental, InputGrad, Loss, Optimizer, Update
     from typednn.errors import TypednnError
+    from typednn.exchange.model_file import load
     from typednn.gradient_check import gradcheck
     from typednn.graph_layer import GraphElementwise, GraphLayer, GraphLoss
     from typednn.layer import (
@@ -59,6 +60,7 @@ _HOMES = {
     "module.calls": "Call observing",
     "contracts.checks": "checking get_checks set_checks",
     "errors": "TypednnError",
+    "exchange.model_file": "load",
     "module.fields": "Buffer Kept Parameter",
     "gradient_check": "gradcheck",
     "graph_layer": "GraphElementwise GraphLayer GraphLoss",
@@ -74,6 +76,7 @@ _SUBMODULES = (
     "config",
     "data",
     "errors",
+    "exchange",
     "layers",
     "losses",
     "metrics",
@@ -139,9 +142,11 @@ __all__ = [
     "config",
     "data",
     "errors",
+    "exchange",
     "get_checks",
     "gradcheck",
     "layers",
+    "load",
     "losses",
     "metrics",
     "models",

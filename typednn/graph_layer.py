@@ -41,6 +41,7 @@ from typednn.contracts.protocols import Loss
 from typednn.engines.locks import Lock
 from typednn.errors import ArgumentError, DefinitionError, StateError, explain
 from typednn.graph.graph import GRAPH
+from typednn.graph.interpreter import interpret
 from typednn.graph.kinds import Kind
 from typednn.graph.program import Instruction, Program, left_out, optimised, traced
 from typednn.graph.running import plan_of
@@ -319,6 +320,22 @@ class GraphElementwise(_GraphModule, Elementwise[P], Generic[P]):
 
 def _forward(layer: Any, x: Any) -> Any:
     """The result of the formula for ``x``."""
+    recording, arrays = _recorded(layer, x)
+    results = recording.forward(arrays)
+    layer._recorded, layer._input = recording, x
+    layer._reduced = results if recording.keeps_result else results[1:]
+    return results[0]
+
+
+def interpreted(layer: Any, x: Any) -> Any:
+    """The result of a layer's formula for ``x``, one function of NumPy for each instruction: for arrays that only note what is done."""
+    recording, arrays = _recorded(layer, x)
+    step = recording.forward
+    return interpret(step.program, [arrays[each] if each.__class__ is int else each for each in step.reads])[0]
+
+
+def _recorded(layer: Any, x: Any) -> tuple[_Recording, list[Any]]:
+    """The recording of a layer's formula for arrays like ``x``, and the arrays that it reads."""
     stored = [(name, getattr(layer, name)) for name, _ in layer.stored_fields()]
     training: bool = layer.training
 
@@ -337,11 +354,7 @@ def _forward(layer: Any, x: Any) -> Any:
         return _record(where, formula, [("x", x), *stored], sources, is_loss=False)
 
     key = _key(layer, (x,), layer.dtype, tuple(name for name, _ in stored))
-    recording = _recording(key, record)
-    results = recording.forward([x, *(array for _, array in stored)])
-    layer._recorded, layer._input = recording, x
-    layer._reduced = results if recording.keeps_result else results[1:]
-    return results[0]
+    return _recording(key, record), [x, *(array for _, array in stored)]
 
 
 def _backward(layer: Any, next_grad: Any) -> tuple[Any, dict[str, Any]]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from operator import methodcaller
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -201,22 +203,14 @@ class Module(Node, Enforced):
         else:
             state = dict(zip(stored, state, strict=True))
             index = {path: f"[{place}] " for place, path in enumerate(stored)}
-        problems = [f"missing {path!r}" for path in stored if path not in state]
-        problems += [f"unexpected {path!r}" for path in state if path not in stored]
         arrays: dict[str, Any] = {}
+        found: dict[str, Any] = dict.fromkeys(state)
         for path in [path for path in stored if path in state]:
-            module, field, cell = stored[path]
-            name, shape = f"{index.get(path, '')}{path!r}", field.shape(module)
-            dtype = field.dtype(module) if cell.array is None else cell.array.dtype
             try:
-                arrays[path] = array = np.asarray(to_numpy(state[path]))
+                found[path] = arrays[path] = np.asarray(to_numpy(state[path]))
             except LocatedError:
-                problems.append(f"{name} is a {type(state[path]).__name__}, not an array")
-            else:
-                if array.shape != shape:
-                    problems.append(f"{name} has shape {array.shape}, the model {shape}")
-                elif array.dtype != dtype:
-                    problems.append(f"{name} is {array.dtype}, the model {dtype} (astype converts either)")
+                found[path] = f"is a {type(state[path]).__name__}, not an array"
+        problems = self._misfits(found, stored, index)
         if problems:
             raise StateDictError(explain("load_state_dict", "state must belong to this model", listed(problems, "; ")))
         delegation.load(foreign_states)
@@ -227,6 +221,38 @@ class Module(Node, Enforced):
             else:
                 cell.array[...] = to_device(array, module.device)
                 cell.put(cell.array)
+
+    def state_misfits(self, found: Mapping[str, Any]) -> list[str]:
+        """Why a saved state would not belong to this model, from the ``shape`` and ``dtype`` of what is ``found`` under each name.
+
+        Empty where it would. What parts that keep theirs to themselves would say is not asked.
+        """
+        stored = {path: (module, field, cell) for path, module, field, cell in self.named_fields("parameter", "buffer")}
+        prefixes = tuple(f"{path}." if path else "" for path, _ in delegation.foreign_parts(self))
+        return self._misfits({path: array for path, array in found.items() if not path.startswith(prefixes or ("\0",))}, stored, {})
+
+    def _misfits(self, found: Mapping[str, Any], stored: Mapping[str, tuple[Module, StoredField, Cell]], index: dict[str, str]) -> list[str]:
+        """As `state_misfits`; a text in ``found`` is itself the reason, and ``index`` is put before the names."""
+        problems = [f"missing {path!r}" for path in stored if path not in found]
+        problems += [f"unexpected {path!r}" for path in found if path not in stored]
+        for path in [path for path in stored if path in found]:
+            (module, field, cell), array = stored[path], found[path]
+            name, shape = f"{index.get(path, '')}{path!r}", field.shape(module)
+            dtype = field.dtype(module) if cell.array is None else cell.array.dtype
+            if isinstance(array, str):
+                problems.append(f"{name} {array}")
+            elif tuple(array.shape) != shape:
+                problems.append(f"{name} has shape {tuple(array.shape)}, the model {shape}")
+            elif array.dtype != dtype:
+                problems.append(f"{name} is {array.dtype}, the model {dtype} (astype converts either)")
+        return problems
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters and buffers, and where the model is one that a config describes its config, into one safetensors file.
+
+        `typednn.load` reads it. Written whole or not at all; a `DataError` where it cannot be written, `NotInitialised` before ``init``.
+        """
+        import_module("typednn.exchange").save(self, path)  # which knows configs, as they know this file
 
     def free_cache(self) -> None:
         """Drop what forward kept, here and below; afterwards backward raises until the next forward."""

@@ -1,0 +1,18 @@
+"""Models in files: typednn's own, and those of others.
+
+==============  ===========================================================  ==========================
+file            written by                                                   read by
+==============  ===========================================================  ==========================
+typednn's own   ``model.save(path)``, `save`                                 `load`
+ONNX            `export_onnx`                                                `import_onnx`
+PyTorch's       `export_torch`: safetensors, or ``.pt``                      `load_torch`, into a model
+NPZ             `export_npz`                                                 ``numpy.load``
+==============  ===========================================================  ==========================
+"""
+
+from typednn.exchange.model_file import load, save
+from typednn.exchange.npz import export_npz
+from typednn.exchange.onnx_export import export_onnx
+from typednn.exchange.torch_state import export_torch, load_torch
+
+__all__ = ["export_npz", "export_onnx", "export_torch", "load", "load_torch", "save"]

@@ -1,0 +1,290 @@
+"""State dictionaries of PyTorch: the same arrays under PyTorch's names and in its layouts, both ways.
+
+========================  =====================================  =====================================================================
+layer                     here                                   in PyTorch
+========================  =====================================  =====================================================================
+Conv2d, ConvTranspose2d   weight, channels last                  weight, the channels before height and width
+Conv1d                    weight, channels last                  weight, the channels before time
+RNN, GRU, LSTM            weight_ih, weight_hh, bias_ih, …       weight_ih_l0, weight_hh_l0, bias_ih_l0, …
+MultiHeadAttention        out_proj_weight, out_proj_bias         out_proj.weight, out_proj.bias
+PReLU                     slope                                  weight
+Dropout, and attention's  seed                                   nothing: PyTorch draws from another generator
+behind a Flatten          of an image: height, width, channels   channels, height, width: columns of a Linear, and the features of a
+                                                                 normalisation, change places
+========================  =====================================  =====================================================================
+
+All else has PyTorch's names and layouts. What is flattened is found by tracing the model (`typednn.exchange.tracing`). A sequence that is
+flattened has its channels first in PyTorch where it comes from a Conv1d, and features last elsewhere.
+
+Files are safetensors, or ``.pt``, ``.pth`` and ``.bin`` of ``torch.save``, which are read by ``torch.load(weights_only=True)`` alone: it
+builds arrays and runs nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast, final
+
+import numpy as np
+
+from typednn import layers
+from typednn.arrays import is_floating
+from typednn.backends import to_numpy
+from typednn.errors import ArgumentError, DataError, StateDictError, explain, listed, optional
+from typednn.exchange.tracing import Node, Traced, example, is_leaf, trace
+from typednn.files import opened, path_of, write_whole
+from typednn.layer import Elementwise
+from typednn.module.module import Module
+from typednn.tensor_files import TensorHeader, read_header, write_tensors
+
+M = TypeVar("M", bound=Module)
+Array = np.ndarray[Any, Any]
+
+PICKLED: Final = (".pt", ".pth", ".bin")
+
+_RECURRENT: Final = {name: f"{name}_l0" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+# PyTorch's names of a layer's arrays, where they are others; None where it has none.
+NAMES: Final[Mapping[type, Mapping[str, str | None]]] = {
+    layers.Dropout: {"seed": None},
+    layers.Dropout2d: {"seed": None},
+    layers.GRU: _RECURRENT,
+    layers.LSTM: _RECURRENT,
+    layers.MultiHeadAttention: {"out_proj_weight": "out_proj.weight", "out_proj_bias": "out_proj.bias", "seed": None},
+    layers.PReLU: {"slope": "weight"},
+    layers.RNN: _RECURRENT,
+}
+WINDOWS: Final = (layers.Conv1d, layers.Conv2d, layers.ConvTranspose2d)
+
+
+@final
+@dataclass(slots=True)
+class _Entry:
+    """One array: PyTorch's names for it, and how its layout differs."""
+
+    names: list[str]
+    shape: tuple[int, ...]
+    window: bool = False  # channels are last here, and at axis 1 there
+    order: Array | None = None  # the place here of each feature there, along the last axis
+
+    @property
+    def there(self) -> tuple[int, ...]:
+        """Its shape in PyTorch."""
+        return (self.shape[0], self.shape[-1], *self.shape[1:-1]) if self.window else self.shape
+
+    def exported(self, array: Array) -> Array:
+        """As PyTorch has it."""
+        array = np.moveaxis(array, -1, 1) if self.window else array
+        return np.ascontiguousarray(array if self.order is None else array[..., self.order]).reshape(self.there)
+
+    def imported(self, array: Array, dtype: Any) -> Array:
+        """As it stands here."""
+        array = np.moveaxis(array, 1, -1) if self.window else array
+        if self.order is not None:
+            array = array[..., np.argsort(self.order)]
+        return np.asarray(array, dtype if is_floating(array.dtype) and is_floating(np.dtype(dtype)) else array.dtype, order="C")
+
+
+def export_torch(model: Module, path: str | os.PathLike[str], inputs: Any = None) -> Path:
+    """Write the parameters and buffers of ``model`` as PyTorch's counterpart of it names and lays them out; the path of the file.
+
+    A file ``*.pt`` or ``*.pth`` is written by ``torch.save``, any other as safetensors. ``inputs``: an example batch, which a model needs
+    that flattens and declares no input. An `ArgumentError` names a layer whose features have no order of PyTorch's.
+    """
+    place = path_of("export_torch", path)
+    if not isinstance(cast("object", model), Module):
+        raise ArgumentError(explain("export_torch", "model is a model of typednn", type(model).__name__), "model")
+    state = model.state_dict()
+    arrays: dict[str, Array] = {}
+    for own, entry in _entries("export_torch", model, inputs).items():
+        array = entry.exported(np.asarray(to_numpy(state[own])))
+        arrays.update(dict.fromkeys(entry.names, array))
+    if place.suffix in PICKLED:
+        torch = _torch("export_torch")
+        content = io.BytesIO()
+        torch.save({name: torch.from_numpy(array.copy()) for name, array in arrays.items()}, content)
+        write_whole(place, content.getvalue())
+    else:
+        write_tensors(place, arrays, {"format": "pt"})
+    return place
+
+
+def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
+    """Fill ``model`` with a state dictionary of PyTorch's counterpart of it, and return it.
+
+    Floats of another precision become the model's. All names and shapes are compared before anything is changed; a `StateDictError` lists
+    what does not fit, a `DataError` tells what is no such file. ``inputs`` as in `export_torch`.
+    """
+    if not isinstance(cast("object", model), Module):
+        cure = "call the class" if isinstance(model, type) else "build it, and hand it in"
+        raise ArgumentError(explain("load_torch", "model is a model of typednn", type(model).__name__, cure), "model")
+    place = path_of("load_torch", path)
+    found, read = _pickled(place) if place.suffix in PICKLED else _safetensors(place)
+    entries = _entries("load_torch", model, inputs)
+    chosen = {own: next((name for name in entry.names if name in found), None) for own, entry in entries.items()}
+    known = {name for entry in entries.values() for name in entry.names}
+    problems = [f"missing {entries[own].names[0]!r}" for own, name in chosen.items() if name is None]
+    problems += [f"unexpected {name!r}" for name in found if name not in known]
+    for own, name in chosen.items():
+        if name is not None and found[name].shape != entries[own].there:
+            problems.append(f"{name!r} has shape {found[name].shape}, and must have {entries[own].there}")
+        elif name is not None and isinstance(found[name].dtype, str):
+            problems.append(f"{name!r} is {found[name].dtype}, which NumPy has not; convert it")
+    if problems:
+        rule, cure = f"must hold the state dictionary of {model.label()} in PyTorch", "names are those of model.state_dict()"
+        raise StateDictError(explain(str(place), rule, listed(problems, "; ", 3), cure))
+    state: dict[str, Any] = {
+        own: entries[own].imported(read(name), _dtype(model, own)) for own, name in chosen.items() if name is not None
+    }
+    model.load_state_dict(state | _kept(model, entries))
+    return model
+
+
+def _dtype(model: Module, name: str) -> Any:
+    return next(field.dtype(module) for path, module, field, _ in model.named_fields("parameter", "buffer") if path == name)
+
+
+def _kept(model: Module, entries: Mapping[str, _Entry]) -> dict[str, Any]:
+    """What PyTorch has no counterpart of: as it is, or as ``init`` would begin it."""
+    kept: dict[str, Any] = {}
+    for path, module, field, cell in model.named_fields("parameter", "buffer"):
+        if path not in entries:
+            rule = module.__typednn_storage__.initialisers[field.name]
+            fresh = rule(np.random.default_rng(0), field.shape(module), module.fans()) if cell.array is None else to_numpy(cell.array)
+            kept[path] = np.asarray(fresh).astype(field.dtype(module))
+    return kept
+
+
+# ------------------------------------------------------------------ names and layouts
+
+
+def _entries(where: str, model: Module, inputs: Any) -> dict[str, _Entry]:
+    """Each array of the model that PyTorch has too, under its name here."""
+    shared = {names[0]: names for names in model.shared_parameters()}
+    entries: dict[str, _Entry] = {}
+    holders: dict[str, Module] = dict(model.named_modules())
+    for path, module, field, _ in model.named_fields("parameter", "buffer"):
+        names = [_name(holders, name) for name in shared.get(path, (path,))]
+        if names[0] is not None:
+            entries[path] = _Entry([name for name in names if name], field.shape(module), field.name == "weight" and isinstance(module, WINDOWS))
+    if any(type(layer) in (layers.Flatten, layers.Reshape) for layer in holders.values()):
+        if any(cell.array is None for *_, cell in model.named_fields("parameter", "buffer")):
+            model = _filled(model)
+        for path, order in _orders(where, model, inputs).items():
+            if path in entries:
+                entries[path].order = order
+    return entries
+
+
+def _name(holders: Mapping[str, Module], path: str) -> str | None:
+    """PyTorch's name of the array at ``path``."""
+    holder, _, own = path.rpartition(".")
+    name = NAMES.get(type(holders[holder]), {}).get(own, own)
+    return None if name is None else f"{holder}.{name}" if holder else name
+
+
+def _filled(model: M) -> M:
+    """A copy with numbers of its own, to be traced."""
+    return copy.deepcopy(model).init(np.random.default_rng(0))
+
+
+@final
+@dataclass(slots=True)
+class _Features:
+    """How the numbers of a sample lie in PyTorch: channels before the other axes, or of a row the place here of each number there."""
+
+    first: bool = False
+    order: Array | None = None
+    given: bool = False  # whether it is an input of the model, which is handed in as each library reads it
+
+
+def _orders(where: str, model: Module, inputs: Any) -> dict[str, Array]:
+    """Of each array whose last axis are features in another order than PyTorch's, the place here of each feature there."""
+    found = trace(model, example(where, model, inputs), is_leaf)
+    known: dict[int, _Features] = {id(value): _Features(first=value.ndim == 4, given=True) for value in found.inputs}
+    orders: dict[str, Array] = {}
+    for node in found.nodes:
+        given = [known[id(each)] for each in node.inputs if isinstance(each, Traced)]
+        known[id(node.output)] = _after(where, node, given, orders)
+    return orders
+
+
+def _after(where: str, node: Node, given: list[_Features], orders: dict[str, Array]) -> _Features:
+    """What comes out of a node; ``orders`` gets those of its arrays."""
+    layer, x = node.what, given[0]
+    x_value = next(each for each in node.inputs if isinstance(each, Traced))
+    flattens = isinstance(layer, layers.Flatten) or (isinstance(layer, layers.Reshape) and len(layer.shape) == 1)
+    if flattens and node.output.ndim == 2 and x_value.ndim > 2:
+        sizes = x_value.shape[1:]
+        return _Features(order=np.moveaxis(np.arange(math.prod(sizes)).reshape(sizes), -1, 0).ravel() if x.first else None)
+    if x.order is None and all(each.order is None for each in given):
+        if isinstance(layer, layers.Reshape) and node.output.ndim == 4 and not x.given:
+            _refuse(where, node, "a row that becomes an image has its channels first in PyTorch")
+        keeps = isinstance(layer, layers.BatchNorm1d | layers.Dropout) or (isinstance(layer, Elementwise) and not _normalises(layer))
+        return _Features(first=node.output.ndim == 4 or isinstance(layer, layers.Conv1d) or (keeps and x.first))
+    if isinstance(layer, layers.Linear | layers.SequenceLinear):
+        _note(where, node, orders, "weight", x.order)
+        return _Features()
+    if isinstance(layer, layers.BatchNorm1d) or _normalises(layer):
+        for name in ("weight", "bias", "running_mean", "running_var"):
+            _note(where, node, orders, name, x.order)
+        return x
+    same = all(each.order is not None and x.order is not None and np.array_equal(each.order, x.order) for each in given)
+    if same and (isinstance(layer, Elementwise) or (isinstance(layer, str) and node.output.shape == x_value.shape)):
+        return x
+    return _refuse(where, node, "what reads the features of a flattened image is a Linear, a normalisation, or works number by number")
+
+
+def _normalises(layer: object) -> bool:
+    return isinstance(layer, layers.LayerNorm | layers.RMSNorm)
+
+
+def _note(where: str, node: Node, orders: dict[str, Array], name: str, order: Any) -> None:
+    path = f"{node.path}.{name}" if node.path else name
+    if not np.array_equal(orders.setdefault(path, order), order):
+        _refuse(where, node, "an array has one order")
+
+
+def _refuse(where: str, node: Node, rule: str) -> Any:
+    what = node.what.label() if isinstance(node.what, Module) else f"numpy.{node.what}"
+    raise ArgumentError(explain(f'{where}, layer "{node.path}"', rule, what, "convert it by hand: docs/exchange.md"), "model")
+
+
+# ------------------------------------------------------------------ files
+
+
+def _safetensors(place: Path) -> tuple[Mapping[str, TensorHeader], Callable[[str], Array]]:
+    file = read_header("load_torch", place)
+    return file.tensors, lambda name: file.arrays([name])[name]
+
+
+def _pickled(place: Path) -> tuple[Mapping[str, TensorHeader], Callable[[str], Array]]:
+    """The tensors in a file of ``torch.save``, read by the loader that builds tensors and nothing else."""
+    torch = _torch("load_torch")
+    with opened("load_torch", place) as file:
+        file.take(file.size)
+        try:
+            table: object = torch.load(place, map_location="cpu", weights_only=True)
+        except Exception as error:  # of pickle, zip files and of PyTorch itself, for whatever a file may hold
+            got = str(error).strip().partition("\n")[0][:120] or type(error).__name__
+            cure = "save the weights alone: torch.save(model.state_dict(), path)"
+            raise DataError(explain(str(place), "must be a state dictionary that torch.load(weights_only=True) reads", got, cure)) from None
+    rule, cure = "must be a dictionary of tensors by name", "save model.state_dict(), and nothing around it"
+    if not isinstance(table, dict):
+        raise DataError(explain(str(place), rule, type(table).__name__, cure))
+    tensors: dict[str, Any] = {}
+    for name, value in cast("dict[object, Any]", table).items():
+        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+            raise DataError(explain(str(place), rule, f"{name!r}, a {type(value).__name__}"[:120], cure))
+        tensors[name] = value.float() if value.dtype == torch.bfloat16 else value
+    arrays = {name: cast("Array", value.detach().resolve_conj().resolve_neg().numpy()) for name, value in tensors.items()}
+    return {name: TensorHeader(array.shape, array.dtype) for name, array in arrays.items()}, arrays.__getitem__
+
+
+def _torch(where: str) -> Any:
+    return optional("torch", where, f"{', '.join(PICKLED)} needs the package torch", "pip install torch, or use safetensors")

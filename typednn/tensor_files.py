@@ -1,0 +1,94 @@
+"""tensor_files: safetensors. The header first, so that names, shapes and dtypes are judged before an array exists.
+
+A file is a header in JSON, then the numbers of each array. Its metadata are texts by name. Reading one runs no code.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from typednn.backends import to_numpy
+from typednn.errors import DataError, explain
+from typednn.files import opened, path_of, write_whole
+
+# By the format's names. Of others, such as BF16, NumPy has none.
+DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
+    "F64": np.dtype(np.float64),
+    "F32": np.dtype(np.float32),
+    "F16": np.dtype(np.float16),
+    "I64": np.dtype(np.int64),
+    "I32": np.dtype(np.int32),
+    "I16": np.dtype(np.int16),
+    "I8": np.dtype(np.int8),
+    "U64": np.dtype(np.uint64),
+    "U32": np.dtype(np.uint32),
+    "U16": np.dtype(np.uint16),
+    "U8": np.dtype(np.uint8),
+    "BOOL": np.dtype(np.bool_),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorHeader:
+    """What a file says of one array; ``dtype`` is the format's own name where NumPy has no such numbers."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] | str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorFile:
+    """The header of a file that was read and checked: its arrays by name, and its metadata."""
+
+    path: Path
+    tensors: dict[str, TensorHeader]
+    metadata: dict[str, str]
+
+    def arrays(self, names: Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
+        """The arrays of these names, of all without; a `DataError` where the file is no longer what its header said."""
+        try:
+            with _safe_open(self.path) as file:
+                return {name: file.get_tensor(name) for name in (self.tensors if names is None else names)}
+        except (safetensors.SafetensorError, OSError, TypeError, ValueError) as error:
+            raise DataError(explain(str(self.path), "must be a whole safetensors file", str(error)[:80])) from None
+
+
+def read_header(caller: str, path: object) -> TensorFile:
+    """The header of the safetensors file at ``path``; a `DataError` where it is something else, or cut off."""
+    place = path_of(caller, path)
+    with opened(caller, place):  # a plain file that can be read
+        pass
+    try:
+        with _safe_open(place) as file:
+            tensors: dict[str, TensorHeader] = {}
+            for name in file.keys():  # noqa: SIM118  # it is no dictionary
+                tensor = file.get_slice(name)
+                dtype: str = tensor.get_dtype()
+                tensors[name] = TensorHeader(tuple(tensor.get_shape()), DTYPES.get(dtype, dtype))
+            return TensorFile(place, tensors, dict(file.metadata() or {}))
+    except (safetensors.SafetensorError, OSError, MemoryError) as error:
+        got = str(error).partition("\n")[0][:80]
+        raise DataError(explain(str(place), "must be a whole safetensors file", got, "it is damaged, or of another format")) from None
+
+
+def packed(arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> bytes:
+    """The content of a safetensors file with these arrays, from any device."""
+    hosts = {name: np.asarray(to_numpy(array)) for name, array in arrays.items()}
+    whole = {name: np.ascontiguousarray(host).reshape(host.shape) for name, host in hosts.items()}
+    return safetensors.numpy.save(whole, None if metadata is None else dict(metadata))
+
+
+def write_tensors(path: Path, arrays: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
+    """Write such a file, whole or not at all; a `DataError` where it cannot be written."""
+    write_whole(path, packed(arrays, metadata))
+
+
+def _safe_open(path: Path) -> Any:
+    return safetensors.safe_open(path, "numpy")  # type: ignore[no-untyped-call, unused-ignore]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
