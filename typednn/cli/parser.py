@@ -116,18 +116,21 @@ examples:
   typednn train lenet5-paper --data mnist       the paper's experiment, compared with its Table I
   typednn train model.toml train.csv test.csv   a model of your own, on rows of numbers: the label first, then the inputs
   typednn train model.toml train.csv test.csv --set task=regression   the first column holds numbers to learn
+  typednn train --data photos/                  images, a folder per class: a ResNet-18 of their size and number of classes
+  typednn train --model resnet18 --data photos/ --set image=96 --epochs 10 --lr 0.01
+  typednn train --data houses.csv --target price    a table: columns by name, numbers or words to learn
   typednn train model.toml --data pictures/ --report
   typednn train gpt2 --preset shakespeare-char  a language model that learns from Tiny Shakespeare
   typednn train gpt2 --from gpt2/ --data book.txt --set max_steps=200   go on from given weights
 
 data: mnist, fashion-mnist, cifar-10 (downloaded unless found), digits (scikit-learn's), spiral; or a folder that holds the files
-of such a set, or train and test with a folder of PNG images per class. For gpt2: tinyshakespeare, a text, a folder of texts, a file of
-tokens (.bin), or a folder with train.bin and val.bin.
+of such a set, or a folder of images per class, by itself or in train, val and test; or a table in CSV, Parquet or Arrow. For gpt2:
+tinyshakespeare, a text, a folder of texts, a file of tokens (.bin), or a folder with train.bin and val.bin.
 TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIST is taken where it is found, else the digits.
 
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse max_steps vocabulary stride; model.* as in model.n_layer=6, where the recipe has such sizes
+  evaluate_every checkpoint_every fuse max_steps image augment balance workers vocabulary stride; model.* as in model.n_layer=6, where the recipe has such sizes
 """,
     ),
     "resume": Command(
@@ -392,8 +395,8 @@ typednn trains neural networks whose shapes are proven to fit. To begin:
 _CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
 # Settings of --set that are options of other tools; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
 _SETTINGS: Final = (
-    "accumulate checkpoint_every clip_grad_norm evaluate_every fuse generator least_steps loss max_steps patience smoothing standardise "
-    "stream stride validation vocabulary"
+    "accumulate augment balance checkpoint_every clip_grad_norm evaluate_every fuse generator image least_steps loss max_steps patience smoothing "
+    "standardise stream stride validation vocabulary weights workers"
 ).split()
 
 
