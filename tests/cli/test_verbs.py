@@ -87,6 +87,7 @@ STARTED: dict[str, tuple[list[str], str]] = {
     "eval": (["run"], "accuracy"),
     "predict": (["run", "rows.csv"], "rows.csv[0]  0"),
     "generate": (["language", "--prompt", "abc", "--max-tokens", "6"], "abc"),
+    "export": (["run", "--to", "npz"], "run.npz"),
     "tokens": (["encode", "--tokenizer", "language", "cab"], "[2, 0, 1]"),
     "summary": (["mlp"], "optimizer.lr"),
     "check": (["model.toml"], "Linear(8, 3)"),

@@ -267,7 +267,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 def test_the_model_handed_in(tmp_path: Path) -> None:
     """It is a model; it stays as it is where the file is not its own."""
     path = saved(small(), tmp_path)
-    with pytest.raises(ArgumentError, match="load: model is a model of typednn, got the class LeNet5; call the class"):
+    with pytest.raises(ArgumentError, match="load: model is a model of typednn, got the class LeNet5; call it"):
         load(path, LeNet5)  # type: ignore[type-var]
     with pytest.raises(ArgumentError, match="load: model is a model of typednn, got str"):
         load(path, "lenet5")  # type: ignore[type-var]

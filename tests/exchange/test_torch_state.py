@@ -166,7 +166,7 @@ def test_mistakes(tmp_path: Path) -> None:
     path.write_bytes(b"no tensors")
     with pytest.raises(DataError, match="m.safetensors: must be a whole safetensors file"):
         load_torch(path, model)
-    with pytest.raises(ArgumentError, match="load_torch: model is a model of typednn, got type; call the class"):
+    with pytest.raises(ArgumentError, match="load_torch: model is a model of typednn, got the class LeNet5; call it"):
         load_torch(path, LeNet5)  # type: ignore[type-var]
     with pytest.raises(ArgumentError, match="export_torch: model is a model of typednn, got str"):
         export_torch("model", path)  # type: ignore[arg-type]

@@ -292,6 +292,24 @@ examples:
   typednn tokens file --tokenizer gpt2/ input.txt train.bin val.bin --val 32768 --eot-between
 """,
     ),
+    "export": Command(
+        "export",
+        "write a trained model for other programs: ONNX, PyTorch, NumPy",
+        (
+            _argument("source", metavar="RUN_OR_FILE", help="a run's folder, or a file of model.save(path)"),
+            _argument("--to", choices=("onnx", "torch", "npz", "typednn"), required=True, help="the format"),
+            _argument("--output", metavar="FILE", help="by default the source's name here, with the format's ending"),
+            _argument("--weights", choices=("best", "latest"), help="of a run; as in eval"),
+            _argument("--channels-first", action="store_true", help="of onnx: images are channels, height, width"),
+        ),
+        """\
+examples:
+  typednn export runs/lenet5-1 --to onnx        lenet5-1.onnx, which gives the same numbers to 1e-5
+  typednn export runs/lenet5-1 --to torch       safetensors with PyTorch's names and layouts; of --output model.pt a file of torch.save
+  typednn export runs/lenet5-1 --to npz --output weights.npz
+  typednn export runs/lenet5-1 --to typednn     one file, which typednn.load reads
+""",
+    ),
     "summary": Command(
         "inspection",
         "the layers of a recipe, a config or a run, with shapes, parameters, flops, memory and settings",

@@ -26,6 +26,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, overload
 import numpy as np
 
 from typednn import config
+from typednn.exchange.checked import check_model
 from typednn.errors import ArgumentError, DataError, StackError, StateDictError, TypednnError, explain, listed
 from typednn.files import path_of
 from typednn.layer import Chain, FirstChain
@@ -50,8 +51,7 @@ def save(model: Module, path: str | os.PathLike[str]) -> None:
     `NotInitialised` before ``init``; a `DataError` where the file cannot be written.
     """
     place = path_of("save", path)
-    if not isinstance(cast("object", model), Module):
-        raise ArgumentError(explain("save", "model is a model of typednn", type(model).__name__), "model")
+    check_model("save", model)
     about = {"format": FORMAT, "version": str(VERSION), "typednn": __version__, "dtype": str(model.dtype)}
     write_tensors(place, model.state_dict(), about | _description(model))
 
@@ -72,9 +72,7 @@ def load(path: str | os.PathLike[str], model: Module | None = None) -> Any:
     file = read_header("load", path)
     if model is None:
         model = _built(file)
-    elif not isinstance(cast("object", model), Module):
-        cure = "call the class" if isinstance(model, type) else "hand in what was saved, built as it was"
-        raise ArgumentError(explain("load", "model is a model of typednn", _named(model), cure), "model")
+    check_model("load", model)
     problems = model.state_misfits(file.tensors)
     if problems:
         rule = f"must hold the arrays of {model.label()}"
@@ -125,6 +123,3 @@ def _built(file: TensorFile) -> Configured:
         raise DataError(explain(where, "must hold the config of a model", got, cure)) from None
     return cast("Configured", built if dtype == np.float32 else built.astype(dtype))
 
-
-def _named(model: object) -> str:
-    return f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__

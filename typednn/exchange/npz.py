@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from typednn.backends import to_numpy
+from typednn.exchange.checked import check_model
 from typednn.errors import ArgumentError, explain
 from typednn.files import path_of, write_whole
 from typednn.module.module import Module
@@ -20,8 +21,7 @@ def export_npz(model: Module, path: str | os.PathLike[str]) -> Path:
     `NotInitialised` before ``init``; a `DataError` where the file cannot be written.
     """
     place = path_of("export_npz", path)
-    if not isinstance(cast("object", model), Module):
-        raise ArgumentError(explain("export_npz", "model is a model of typednn", type(model).__name__), "model")
+    check_model("export_npz", model)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:  # numpy.savez has arguments of its own, whose names an array could have
         for name, array in model.state_dict().items():

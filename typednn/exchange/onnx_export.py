@@ -30,6 +30,7 @@ import numpy as np
 from typednn import layers
 from typednn.arrays import is_array
 from typednn.backends import to_numpy
+from typednn.exchange.checked import check_model
 from typednn.errors import ArgumentError, explain, optional
 from typednn.exchange.tracing import Node, Traced, example, trace
 from typednn.files import path_of, sync_folder, write_whole, writing
@@ -64,8 +65,7 @@ def export_onnx(model: Module, path: str | os.PathLike[str], inputs: Any = None,
     """
     place = path_of("export_onnx", path)
     onnx: Any = optional("onnx", "export_onnx", "needs the package onnx", EXTRA)
-    if not isinstance(cast("object", model), Module):
-        raise ArgumentError(explain("export_onnx", "model is a model of typednn", type(model).__name__), "model")
+    check_model("export_onnx", model)
     if model.dtype == np.float16:
         rule, cure = "writes float32 and float64", "convert the model: model.astype(numpy.float32)"
         raise ArgumentError(explain("export_onnx", rule, "float16", cure), "model")

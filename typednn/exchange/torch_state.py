@@ -36,6 +36,7 @@ import numpy as np
 from typednn import layers
 from typednn.arrays import is_floating
 from typednn.backends import to_numpy
+from typednn.exchange.checked import check_model
 from typednn.errors import ArgumentError, DataError, StateDictError, explain, listed, optional
 from typednn.exchange.tracing import Node, Traced, example, is_leaf, trace
 from typednn.files import opened, path_of, write_whole
@@ -97,8 +98,7 @@ def export_torch(model: Module, path: str | os.PathLike[str], inputs: Any = None
     that flattens and declares no input. An `ArgumentError` names a layer whose features have no order of PyTorch's.
     """
     place = path_of("export_torch", path)
-    if not isinstance(cast("object", model), Module):
-        raise ArgumentError(explain("export_torch", "model is a model of typednn", type(model).__name__), "model")
+    check_model("export_torch", model)
     state = model.state_dict()
     arrays: dict[str, Array] = {}
     for own, entry in _entries("export_torch", model, inputs).items():
@@ -120,9 +120,7 @@ def load_torch(path: str | os.PathLike[str], model: M, inputs: Any = None) -> M:
     Floats of another precision become the model's. All names and shapes are compared before anything is changed; a `StateDictError` lists
     what does not fit, a `DataError` tells what is no such file. ``inputs`` as in `export_torch`.
     """
-    if not isinstance(cast("object", model), Module):
-        cure = "call the class" if isinstance(model, type) else "build it, and hand it in"
-        raise ArgumentError(explain("load_torch", "model is a model of typednn", type(model).__name__, cure), "model")
+    check_model("load_torch", model)
     place = path_of("load_torch", path)
     found, read = _pickled(place) if place.suffix in PICKLED else _safetensors(place)
     entries = _entries("load_torch", model, inputs)

@@ -1,0 +1,96 @@
+"""typednn export, on a run that `typednn train` made and on files of ``model.save``."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from onnx.reference import ReferenceEvaluator
+
+from typednn import Input, load
+from typednn.layers import Linear
+from typednn.models import lenet5
+from typednn.recipes.using import opened
+
+Command = Callable[..., Any]
+
+
+def _refused(done: Any, *parts: str) -> None:
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
+def test_a_run_in_every_format(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    """Named as the run; what is in the file is the run's model."""
+    _, model = opened(trained[0])
+    x = np.random.default_rng(0).standard_normal((3, 4), np.float32)
+    expected = model.eval().forward(x)
+    names = {"onnx": "model-1.onnx", "torch": "model-1.torch.safetensors", "npz": "model-1.npz", "typednn": "model-1.safetensors"}
+    for to, name in names.items():
+        done = at_once("export", trained[0], "--to", to)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{name}\n"
+        assert bool(re.search(r"^the model reads scaled numbers: \(x - \S+\) / \S+$", done.stderr, re.MULTILINE)) == ("scaled" in done.stderr)
+    found = ReferenceEvaluator(str(tmp_path / names["onnx"])).run(None, {"x": x})[0]
+    assert np.abs(found - expected).max() < 1e-5
+    loaded: Any = load(tmp_path / names["typednn"])
+    assert np.array_equal(loaded.eval().forward(x), expected)
+    with np.load(tmp_path / names["npz"]) as arrays:
+        assert np.array_equal(arrays["fc1.weight"], model["fc1"].weight)
+    assert np.array_equal(safetensors.numpy.load_file(tmp_path / names["torch"])["fc2.weight"], model["fc2"].weight)
+
+
+def test_scaled_inputs_are_told(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    plan, _ = opened(trained[0])
+    done = at_once("export", trained[0], "--to", "npz", "--weights", "best", "--output", tmp_path / "folder" / "w.npz")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "folder" / "w.npz").is_file()
+    scaled = f"the model reads scaled numbers: (x - {plan.scaling.mean:g}) / {plan.scaling.deviation:g}\n"
+    assert done.stderr == (scaled if plan.scaling.deviation != 1.0 else "")
+
+
+def test_a_file(at_once: Command, tmp_path: Path) -> None:
+    model = lenet5(rng=np.random.default_rng(0))
+    model.save(tmp_path / "digits.safetensors")
+    done = at_once("export", "digits.safetensors", "--to", "onnx", "--channels-first")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "digits.onnx\n", "")
+    x = np.random.default_rng(0).standard_normal((3, 1, 28, 28), np.float32)
+    found = ReferenceEvaluator(str(tmp_path / "digits.onnx")).run(None, {"x": x})[0]
+    assert np.abs(found - model.eval().forward(np.moveaxis(x, 1, -1))).max() < 1e-5
+
+
+def test_mistakes(at_once: Command, tmp_path: Path, trained: tuple[Path, Any]) -> None:
+    (Input(4) >> Linear(4, 3)).init(np.random.default_rng(0)).save(tmp_path / "m.safetensors")
+    before = (tmp_path / "m.safetensors").read_bytes()
+    _refused(at_once("export", "none.safetensors", "--to", "npz"), "none.safetensors: must be a readable file, got No such file")
+    _refused(at_once("export", tmp_path, "--to", "npz"), "typednn export: ")
+    _refused(at_once("export", "m.safetensors", "--to", "typednn"), "--output: must be another file than the model's own, got m.safetensors")
+    _refused(at_once("export", "m.safetensors", "--to", "npz", "--weights", "best"), "--weights: chooses between the weights of a run, got m")
+    _refused(at_once("export", "m.safetensors", "--to", "npz", "--channels-first"), "--channels-first: is the layout of images in ONNX, got --to npz")
+    shutil.copytree(trained[0], tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    _refused(at_once("export", "run", "--to", "npz"), "typednn export: ")
+    assert at_once("export", "m.safetensors", "--to", "tflite").returncode == 2
+    assert at_once("export", "m.safetensors").returncode == 2
+    assert (tmp_path / "m.safetensors").read_bytes() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["m.safetensors", "run"]
+
+
+@pytest.mark.parity
+def test_to_pytorch(at_once: Command, trained: tuple[Path, Any], tmp_path: Path) -> None:
+    import torch
+
+    done = at_once("export", trained[0], "--to", "torch", "--output", "m.pt")
+    assert done.returncode == 0, done.stderr
+    peer = torch.nn.Sequential()
+    for name, layer in (("fc1", torch.nn.Linear(4, 8)), ("relu", torch.nn.ReLU()), ("fc2", torch.nn.Linear(8, 3))):
+        peer.add_module(name, layer)
+    peer.load_state_dict(torch.load(tmp_path / "m.pt", weights_only=True))
+    x = np.random.default_rng(0).standard_normal((3, 4), np.float32)
+    assert np.abs(peer(torch.from_numpy(x)).detach().numpy() - opened(trained[0])[1].eval().forward(x)).max() < 1e-5

@@ -1,0 +1,57 @@
+"""The command that writes a trained model for other programs: export."""
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from typednn.cli.output import hint, say
+from typednn.errors import ArgumentError, StackError, explain
+from typednn.exchange import export_npz, export_onnx, export_torch, load, save
+from typednn.files import path_of
+from typednn.recipes.using import opened
+from typednn.stack import Stack
+
+# What each format's files are called, and what writes them.
+FORMATS: Final[Mapping[str, tuple[str, Callable[[Any, Path], object]]]] = {
+    "onnx": (".onnx", export_onnx),
+    "torch": (".torch.safetensors", export_torch),
+    "npz": (".npz", export_npz),
+    "typednn": (".safetensors", save),
+}
+
+
+def export(options: Namespace) -> int:
+    """Write the model of a run, or of a file of ``model.save``; print the path."""
+    source = path_of("export", options.source)
+    suffix, write = FORMATS[options.to]
+    output = path_of("export", options.output) if options.output is not None else Path(f"{source.resolve().name.partition('.')[0]}{suffix}")
+    if output.exists() and source.exists() and output.samefile(source):
+        raise ArgumentError(explain("--output", "must be another file than the model's own", str(output)))
+    model = _model(source, options)
+    if options.to == "onnx":
+        export_onnx(model, output, channels_first=options.channels_first)
+    elif options.channels_first:
+        cure = "leave it out: torch has its layouts anyway"
+        raise ArgumentError(explain("--channels-first", "is the layout of images in ONNX", f"--to {options.to}", cure))
+    else:
+        write(model, output)
+    say(str(output))
+    return 0
+
+
+def _model(source: Path, options: Namespace) -> Any:
+    """The model, reading samples where it can: images rather than rows."""
+    if not source.is_dir():
+        if options.weights is not None:
+            raise ArgumentError(explain("--weights", "chooses between the weights of a run", f"{source}, which is no run", "leave it out"))
+        return load(source)
+    plan, model = opened(source, options.weights)
+    if (plan.scaling.mean, plan.scaling.deviation) != (0.0, 1.0):
+        hint(f"the model reads scaled numbers: (x - {plan.scaling.mean:g}) / {plan.scaling.deviation:g}")
+    if isinstance(model, Stack):
+        try:
+            return model.as_chain()
+        except StackError:  # a layer in it reads rows of what are none
+            return model
+    return model
