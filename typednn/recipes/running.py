@@ -161,7 +161,7 @@ def _trained(
         task=task,
         run=run,
         callbacks=callbacks,
-        validation=Evaluation(Scaled(x, scaling) if isinstance(x, ImageFiles) else scaling(x), y, batch_size=recipe.batch_size if spoken else 500, split=split),
+        validation=Evaluation(x, y, batch_size=recipe.batch_size if spoken else 500, split=split, transform=scaling),
         accumulate=recipe.accumulate,
         clip_grad_norm=recipe.clip_grad_norm,
         evaluate_every=recipe.evaluate_every,
@@ -175,21 +175,6 @@ def _trained(
     if run is not None:
         write_results(run.folder, plan, model, samples, scores, tested, learned)
     return Trained(plan, model, history, learned, tested, None if run is None else run.folder, history.steps - before)
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Scaled:
-    """Images in files, scaled when they are read."""
-
-    files: ImageFiles
-    scaling: Scaling
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def __getitem__(self, rows: Any) -> Any:
-        return self.scaling(self.files[rows])
 
 
 @final

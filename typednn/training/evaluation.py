@@ -11,6 +11,7 @@ from typednn.arguments import integer
 from typednn.arrays import AnyArray, IntArray1, namespace
 from typednn.backends import to_device
 from typednn.data.batches import in_order
+from typednn.data.loader import Rows
 from typednn.errors import ArgumentError, explain
 from typednn.layer import Layer
 from typednn.module.module import Module
@@ -52,16 +53,18 @@ def evaluating(model: Module) -> Generator[None, None, None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation(Generic[In, Target]):
-    """Data to be measured on: inputs and targets, arrays or memory maps, of which a batch is read at a time.
+    """Data to be measured on: inputs and targets, arrays, memory maps or images in files, of which a batch is read at a time.
 
-    Where ``y`` holds probabilities, ``labels`` are used for the accuracy.
+    Where ``y`` holds probabilities, ``labels`` are used for the accuracy. ``transform`` turns a batch of ``x`` into the model's input, as a
+    `typednn.data.Loader`'s does.
     """
 
-    x: In
+    x: In | Rows[Any]
     y: Target
     labels: IntArray1 | None = None
     batch_size: int = 500
     split: str = "validation"
+    transform: Callable[[Any], In] | None = None
 
     def __post_init__(self) -> None:
         integer("Evaluation", "batch_size", self.batch_size)
@@ -78,7 +81,8 @@ class Evaluation(Generic[In, Target]):
         def batches() -> Iterator[tuple[Any, Any]]:
             nonlocal summed
             for rows in in_order(len(self.x), self.batch_size):
-                prediction, y = model.forward(to_device(_rows_of(self.x, rows), model.device)), _rows_of(self.y, rows)
+                x, y = _rows_of(self.x, rows), _rows_of(self.y, rows)
+                prediction = model.forward(to_device(x if self.transform is None else self.transform(x), model.device))
                 summed += float(loss(prediction, to_device(task.targets(y, prediction), model.device))) * len(prediction)
                 yield prediction, y if self.labels is None else _rows_of(self.labels, rows)
 
