@@ -511,6 +511,14 @@ def test_rows_come_as_often_as_their_weights_say(kind: str) -> None:
     np.testing.assert_allclose(counts / counts.sum(), np.array(weights) / 8, atol=0.02)  # four standard deviations
 
 
+def test_the_least_draw_is_no_row_without_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    def least(self: PCG32, size: tuple[int, ...]) -> Any:
+        return np.zeros(size)
+
+    monkeypatch.setattr(PCG32, "random", least)
+    assert rows_of(loader(3, 3, weights=[0.0, 1.0, 1.0]).batches()) == [[1, 1, 1]]
+
+
 def test_balanced_classes() -> None:
     y = np.repeat([0, 1, 7], [90, 9, 1])
     some: Loader[Any, Any] = Loader(np.arange(100.0), y, batch_size=100, rng=PCG32(0), balance=True)
