@@ -17,7 +17,7 @@ from typednn.data.augmentation import (
 from typednn.data.batches import batches, in_order
 from typednn.data.cifar import cifar10, cifar10_pixels
 from typednn.data.csv import NotANumber, RowLength, labelled, read_csv, read_optdigits
-from typednn.data.dataset import Dataset, Pixels
+from typednn.data.dataset import Dataset, Pixels, rescaled
 from typednn.data.digits import digits
 from typednn.data.generator_state import generator_state, restore_generator
 from typednn.data.idx import read_idx
@@ -102,6 +102,7 @@ __all__ = [
     "read_tokenizer",
     "read_tokens",
     "read_vocabulary",
+    "rescaled",
     "restore_generator",
     "source_folder",
     "spiral",

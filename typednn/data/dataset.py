@@ -92,3 +92,8 @@ def moments(numbers: npt.NDArray[Any]) -> tuple[float, float]:
     mean = sum(float(np.asarray(chunk, np.float32).sum(dtype=np.float64)) for chunk in chunks) / numbers.size
     squares = sum(float(np.square(np.asarray(chunk, np.float32) - mean, dtype=np.float64).sum()) for chunk in chunks)
     return mean, float(np.sqrt(squares / numbers.size))
+
+
+def rescaled(pixels: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Pixels from 0 to 255 as float32 from 0 to 1: a ``transform`` for a `Loader`, `typednn.training.Evaluation` or ``evaluate``."""
+    return np.asarray(pixels, np.float32) / np.float32(255)
