@@ -84,7 +84,13 @@ def import_onnx(path: str | os.PathLike[str]) -> Sequential[Any]:
     place = path_of("import_onnx", path)
     onnx: Any = optional("onnx", "import_onnx", "needs the package onnx", EXTRA)
     reader = _Reader(onnx, place, _read(onnx, place))
-    model = reader.model()
+    try:
+        model = reader.model()
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        if isinstance(error, TypednnError):
+            raise
+        got = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"  # of ONNX's own functions, on what its checker let through
+        raise DataError(explain(str(place), "must be valid ONNX", got)) from None
     reader.compare(model)
     return model.train()
 
@@ -189,11 +195,11 @@ class _Reader:
             if node.input and node.input[0] in names:
                 if node.op_type in _CHANNELS_FIRST:
                     return True
-                if node.op_type == "Transpose":
-                    return False
+                if node.op_type == "Transpose" and len(node.attribute[0].ints) == rank:
+                    return tuple(node.attribute[0].ints) != _first(rank)
                 if node.op_type in ROWS and node.op_type not in ("Flatten", "Reshape", "Gemm", "MatMul"):
                     names.add(node.output[0])
-        return rank == 4
+        return rank == 4 and self.whole.producer_name != "typednn"
 
     def add(self) -> None:
         """One node."""
@@ -262,7 +268,7 @@ class _Reader:
             value = value.decode() if isinstance(value, bytes) else float(str(np.float32(value))) if isinstance(value, float) else value
             if attribute.name in defaults:
                 found[attribute.name] = value
-            elif (attribute.name, value) not in _HARMLESS:
+            elif isinstance(value, list) or (attribute.name, value) not in _HARMLESS:
                 self.refuse(f"{self.node.op_type} with {attribute.name}={value!r}")
         return found
 
@@ -660,6 +666,19 @@ def _squeeze(file: _Reader, name: str, given: str | None = None) -> _Value:
     return _as_row(file, x)
 
 
+def _resize(file: _Reader, name: str, *given: str) -> _Value:
+    x, nearest = file.channels_first(name), ("nearest", "asymmetric", "floor")
+    options = file.options(mode="nearest", coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75)
+    mode, at = options["mode"], options["coordinate_transformation_mode"]
+    scales = file.constant(given[-1])
+    whole = len(x.order) == 4 and scales.dtype.kind == "f" and scales.shape == (4,) and (scales[:2] == 1).all() and (scales % 1 == 0).all()
+    bilinear = mode == "linear" and at in ("half_pixel", "pytorch_half_pixel", "align_corners")
+    if not whole or not (bilinear or (mode, at, options["nearest_mode"]) == nearest):
+        file.refuse(f"Resize in mode {mode!r}, {at}, by {scales.tolist()}")
+    factors = _short([int(scale) for scale in scales[2:]])
+    return file.layer(x, layers.Upsample(factors, "bilinear" if bilinear else "nearest", at == "align_corners"))
+
+
 def _gelu(file: _Reader, name: str) -> _Value:
     x = file.value(name)
     return file.layer(x, layers.GELU(file.options(approximate="none")["approximate"]), features=x.features)
@@ -692,6 +711,7 @@ ROWS: Final[Mapping[str, Row]] = {
     "ReduceMean": _reduce_mean,
     "Relu": _elementwise(layers.ReLU),
     "Reshape": _reshape,
+    "Resize": _resize,
     "Selu": _elementwise(layers.SELU),
     "Sigmoid": _elementwise(layers.Sigmoid),
     "Softmax": _softmax(layers.Softmax),
