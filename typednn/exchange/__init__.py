@@ -13,6 +13,7 @@ NPZ             `export_npz`                                                 ``n
 from typednn.exchange.model_file import load, save
 from typednn.exchange.npz import export_npz
 from typednn.exchange.onnx_export import export_onnx
+from typednn.exchange.onnx_import import import_onnx
 from typednn.exchange.torch_state import export_torch, load_torch
 
-__all__ = ["export_npz", "export_onnx", "export_torch", "load", "load_torch", "save"]
+__all__ = ["export_npz", "export_onnx", "export_torch", "import_onnx", "load", "load_torch", "save"]

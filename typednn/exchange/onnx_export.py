@@ -78,10 +78,10 @@ def export_onnx(model: Module, path: str | os.PathLike[str], inputs: Any = None,
     whole = file.finish(found.output)
     if file.bytes <= INLINE:
         content = whole.SerializeToString()
-        _check(model, place, batch, lambda: _opened(content), channels_first)
+        _check(model, place, batch, lambda: opened_onnx(content), channels_first)
         write_whole(place, content)
     else:
-        _write_apart(onnx, whole, place, lambda at: _check(model, place, batch, lambda: _opened(str(at)), channels_first))
+        _write_apart(onnx, whole, place, lambda at: _check(model, place, batch, lambda: opened_onnx(str(at)), channels_first))
     return place
 
 
@@ -678,7 +678,7 @@ OPERATIONS: Final[dict[str, Row]] = {
 # ------------------------------------------------------------------ comparison, and writing
 
 
-def _opened(content: bytes | str) -> Callable[[Mapping[str, Any]], Any]:
+def opened_onnx(content: bytes | str) -> Callable[[Mapping[str, Any]], Any]:
     """What runs a file, from its bytes or its path: ONNX Runtime, or where that is not installed or cannot, ONNX's reference."""
     try:
         runtime: Any = import_module("onnxruntime")
@@ -718,12 +718,17 @@ def _check(
         found = np.moveaxis(found, 1, -1) if channels_first and found.ndim == 4 else found
         if found.shape != expected.shape:
             refuse(f"shape {found.shape} instead of {expected.shape}", times, "sizes that are taken from the batch must stay sizes of it")
-        if not np.array_equal(np.isfinite(found), np.isfinite(expected)):
-            refuse("other numbers that are not finite", times)
-        finite = np.isfinite(expected)
-        apart = np.abs(found[finite] - expected[finite]).max(initial=0.0) / max(1.0, np.abs(expected[finite]).max(initial=0.0))
+        apart = difference(found, expected)
         if apart > TOLERANCE:
             refuse(f"a difference of {apart:.2g}", times, "a branch of forward that depends on numbers is written as the example takes it")
+
+
+def difference(found: Any, expected: Any) -> float:
+    """How far two arrays are apart, in units of the largest number, or of 1 where that is smaller; infinite where one is not finite."""
+    finite = np.isfinite(expected)
+    if found.shape != expected.shape or not np.array_equal(finite, np.isfinite(found)):
+        return math.inf
+    return float(np.abs(found[finite] - expected[finite]).max(initial=0.0) / max(1.0, np.abs(expected[finite]).max(initial=0.0)))
 
 
 def _names(inputs: int) -> list[str]:
