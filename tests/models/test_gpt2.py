@@ -57,7 +57,10 @@ def test_counts_by_layer() -> None:
 
 
 def test_no_growth() -> None:
-    """G-C11: fifty steps more of one layer and one head keep nothing; its smallest gradient of 31 tokens alone has 992 bytes."""
+    """G-C11: fifty steps more of one layer and one head keep nothing; its smallest gradient of 31 tokens alone has 992 bytes.
+
+    The least of three times fifty: what is traced is the whole process, other threads too.
+    """
     model: Any = GPT2(31, 16, 8, 1, 1, rng=np.random.default_rng(0))
     loss, optimizer, tokens = SoftmaxCrossEntropy(), AdamW(1e-3), np.random.default_rng(1).integers(0, 31, (2, 17))
 
@@ -71,8 +74,8 @@ def test_no_growth() -> None:
 
     tracemalloc.start()
     try:
-        before = steps(100)
-        assert steps(50) - before < 20_000
+        sizes = [steps(100), steps(50), steps(50), steps(50)]
+        assert min(after - before for before, after in pairwise(sizes)) < 20_000
     finally:
         tracemalloc.stop()
 
