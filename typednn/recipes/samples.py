@@ -149,10 +149,10 @@ class Scaling:
     def of_columns(cls, rows: npt.NDArray[Any]) -> Scaling:
         """Mean and deviation of each column of ``rows`` (n, columns), summed in float64; a column of equal numbers has the deviation 1."""
         exact = np.asarray(rows, np.float64)
-        mean, deviation = exact.mean(axis=0), exact.std(axis=0)
-        deviation[~(deviation > 1e-12 * np.abs(mean))] = 1.0
-        if not (np.isfinite(mean).all() and np.isfinite(deviation).all()):
+        if not np.isfinite(exact).all():
             raise ArgumentError(explain("standardise", "training data must be finite", "NaN or infinity"))
+        mean, deviation = exact.mean(axis=0), exact.std(axis=0)
+        deviation[deviation <= 1e-12 * np.abs(mean)] = 1.0
         return cls(tuple(mean.tolist()), tuple(deviation.tolist()))
 
     @classmethod
