@@ -33,6 +33,7 @@ GIB = 1 << 30
 # Every reader of the library that is handed a path.
 FILES: dict[str, Callable[[Any], object]] = {
     "image_size": data.image_size,
+    "read_columns": lambda path: data.read_columns(path, ["a"]),
     "read_csv": data.read_csv,
     "read_idx": data.read_idx,
     "read_image": data.read_image,
@@ -41,6 +42,7 @@ FILES: dict[str, Callable[[Any], object]] = {
     "read_npy mapped": lambda path: data.read_npy(path, mmap=True),
     "read_npz": data.read_npz,
     "read_optdigits": data.read_optdigits,
+    "read_table": data.read_table,
     "read_text": data.read_text,
     "read_token_table": data.read_token_table,
     "read_tokens": data.read_tokens,
@@ -52,6 +54,7 @@ FOLDERS: dict[str, Callable[[Any], object]] = {
     "cifar10_pixels": data.cifar10_pixels,
     "mnist": data.mnist,
     "mnist_pixels": data.mnist_pixels,
+    "open_image_folder": data.open_image_folder,
     "read_image_folder": data.read_image_folder,
     "read_text_folder": data.read_text_folder,
     "read_tokenizer": data.read_tokenizer,
@@ -261,6 +264,7 @@ def test_what_is_larger_than_memory_is_refused_by_size_and_limit(tmp_path: Path)
         ("read_idx", "idx", "17,179,869,184"),
         ("read_csv", "a.csv", "a line may have at most"),
         ("read_csv", "rows.csv", "a line may have at most"),
+        ("read_table", "rows.csv", "a line may have at most"),
         ("read_image", "large.png", "268,435,456"),
         ("cifar10", "cifar", "3,073,000,000"),
         ("read_idx", "honest.gz", f"read ({6 << 24},)"),

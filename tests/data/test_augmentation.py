@@ -203,12 +203,14 @@ def test_what_is_erased_is_a_rectangle(size: tuple[int, int, int], seed: int) ->
 
 
 def test_as_much_is_erased_as_said() -> None:
-    before, source = image((100, 100, 1)), rng()
-    for _ in range(100):
+    before, source, flat = image((100, 100, 1)), rng(), 0
+    for _ in range(300):
         gone = RandomErasing(1.0, scale=(0.1, 0.2), ratio=(0.5, 2.0), value=-1.0)(before, source)[..., 0] == -1.0
         rows, columns = gone.any(axis=1).sum(), gone.any(axis=0).sum()
         assert 0.09 < gone.mean() < 0.21
         assert 0.45 < rows / columns < 2.2
+        flat += rows < columns
+    assert 120 < flat < 180, "as many are flat as are high: three standard deviations"
 
 
 def test_noise_is_normal() -> None:

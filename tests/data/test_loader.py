@@ -435,3 +435,159 @@ def test_memory_stays_flat_over_epochs() -> None:
     finally:
         tracemalloc.stop()
     assert sizes[1] - sizes[0] < 10_000
+
+
+# --- several workers ------------------------------------------------------------------------------------------------
+
+
+@given(rows=st.integers(1, 30), batch_size=st.integers(1, 12), workers=st.integers(1, 6), ahead=st.integers(1, 5))
+def test_workers_change_nothing(rows: int, batch_size: int, workers: int, ahead: int) -> None:
+    def slow(x: Any) -> Any:
+        threading.Event().wait(0.0005 * float(x[0, 0] % 5))  # the later ones are often done first
+        return -x
+
+    expected = [batch.x.tolist() for batch in loader(rows, batch_size, prefetch=0, transform=lambda x: -x).batches()]
+    assert [batch.x.tolist() for batch in loader(rows, batch_size, transform=slow, workers=workers, prefetch=ahead).batches()] == expected
+
+
+def test_workers_work_at_the_same_time() -> None:
+    together = threading.Barrier(3, timeout=10)
+
+    def waits(x: Any) -> Any:
+        together.wait()
+        return x
+
+    assert len(rows_of(loader(6, 1, workers=3, transform=waits).batches())) == 6
+    assert threads() == []
+
+
+def test_workers_end_with_the_loop() -> None:
+    some = loader(100, 1, workers=4)
+    for _ in some.batches():
+        assert threads() == ["typednn prefetch"] * 4
+        break
+    assert threads() == []
+    assert some.step == 1
+
+
+def test_an_error_of_one_worker_comes_in_its_place() -> None:
+    made: list[float] = []
+
+    def fails(x: Any) -> Any:
+        made.append(x[0, 0])
+        if x[0, 0] == 6:
+            raise LookupError("at row 3")
+        threading.Event().wait(0.01)
+        return x
+
+    some = loader(1000, 1, shuffle=False, transform=fails, workers=3)
+    with pytest.raises(LookupError, match="at row 3"):
+        rows_of(some.batches())
+    assert some.step == 3
+    assert threads() == []
+    assert len(made) < 20
+
+
+def test_workers_that_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="Loader: workers make batches ahead, got prefetch=0; leave prefetch out"):
+        loader(workers=2, prefetch=0)
+    with pytest.raises(ArgumentError, match="Loader: workers must be an integer of at least 1, got 0"):
+        loader(workers=0)
+
+
+# --- weights --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", sorted(MAKERS))
+def test_rows_come_as_often_as_their_weights_say(kind: str) -> None:
+    weights = [0.0, 1.0, 2.0, 0.0, 5.0, 0.0]
+    some = loader(6, 6, MAKERS[kind](1), weights=weights)
+    counts = np.zeros(6)
+    for _ in range(1500):
+        for rows in rows_of(some.batches()):
+            assert len(rows) == 6, "an epoch has as many rows as without"
+            counts += np.bincount(rows, minlength=6)
+    assert not counts[[0, 3, 5]].any()
+    np.testing.assert_allclose(counts / counts.sum(), np.array(weights) / 8, atol=0.02)  # four standard deviations
+
+
+def test_the_least_draw_is_no_row_without_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    def least(self: PCG32, size: tuple[int, ...]) -> Any:
+        return np.zeros(size)
+
+    monkeypatch.setattr(PCG32, "random", least)
+    assert rows_of(loader(3, 3, weights=[0.0, 1.0, 1.0]).batches()) == [[1, 1, 1]]
+
+
+def test_balanced_classes() -> None:
+    y = np.repeat([0, 1, 7], [90, 9, 1])
+    some: Loader[Any, Any] = Loader(np.arange(100.0), y, batch_size=100, rng=PCG32(0), balance=True)
+    counts = sum(np.bincount(batch.y, minlength=8) for _ in range(60) for batch in some.batches())
+    np.testing.assert_allclose(np.asarray(counts)[[0, 1, 7]] / 6000, 1 / 3, atol=0.03)
+
+
+@given(stop=st.integers(0, 9), kind=st.sampled_from(sorted(MAKERS)))
+def test_a_weighted_loader_continues_to_the_bit(stop: int, kind: str) -> None:
+    def fresh(seed: int) -> Loader[Any, Any]:
+        return loader(rng=MAKERS[kind](seed), weights=np.arange(10.0))
+
+    whole = fresh(1)
+    expected = [rows for _ in range(3) for rows in rows_of(whole.batches())]
+    first, seen = fresh(1), 0
+    while seen < stop:
+        for _ in first.batches():
+            seen += 1
+            if seen == stop:
+                break
+    second = fresh(2)
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    rest: list[list[int]] = []
+    while second.epoch < 3:
+        rest += rows_of(second.batches())
+    assert rest == expected[stop:]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"weights": [1.0]}, "weights must be 10 finite numbers, one per row, none below 0 and one above, got"),
+        ({"weights": [-1.0] + [1.0] * 9}, "weights must be 10 finite numbers"),
+        ({"weights": [0.0] * 10}, "weights must be 10 finite numbers"),
+        ({"weights": [np.inf] * 10}, "weights must be 10 finite numbers"),
+        ({"weights": ["a"] * 10}, "weights must be 10 finite numbers"),
+        ({"weights": [1.0] * 10, "shuffle": False}, "weights draw rows at random, got shuffle=False"),
+        ({"balance": True, "shuffle": False}, "weights draw rows at random, got shuffle=False"),
+        ({"balance": True, "weights": [1.0] * 10}, "Loader: takes weights or balance, got both"),
+        ({"balance": 1}, "Loader: balance must be True or False, got 1"),
+    ],
+)
+def test_weights_that_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        loader(**settings)
+
+
+def test_balance_needs_classes() -> None:
+    with pytest.raises(ArgumentError, match=r"balance needs labels \(n\) of classes, got y: "):
+        Loader(np.zeros(3), np.zeros(3), batch_size=1, rng=PCG32(0), balance=True)
+
+
+def test_other_weights_are_another_loader() -> None:
+    saved = loader(weights=np.arange(10.0)).state_dict()
+    with pytest.raises(StateDictError, match="weights must be"):
+        loader(weights=np.arange(1.0, 11.0)).load_state_dict(saved)
+    with pytest.raises(StateDictError, match="needs the keys"):
+        loader().load_state_dict(saved)
+
+
+def test_rows_of_a_class_of_ones_own() -> None:
+    class Squares:
+        shape, dtype = (5,), np.dtype(np.int64)
+
+        def __len__(self) -> int:
+            return 5
+
+        def __getitem__(self, rows: Any) -> Any:
+            return np.arange(5)[rows] ** 2
+
+    some: Loader[Any, Any] = Loader(Squares(), np.arange(5), batch_size=2, shuffle=False)
+    assert [batch.x.tolist() for batch in some.batches()] == [[0, 1], [4, 9], [16]]

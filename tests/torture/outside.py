@@ -20,6 +20,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from typednn.random import PCG32
 from typednn.recipes.catalogue import recipe
 from typednn.recipes.inputs import inputs_of
 from typednn.recipes.plan import plan_for, read_plan
-from typednn.recipes.samples import Samples, load_data, read_table
+from typednn.recipes.samples import Samples, load_data
 from typednn.reports.html import write_report
 from typednn.runs import checkpoint, recorded, shown, tensorboard
 from typednn.runs.run import load_weights, structure
@@ -281,6 +283,37 @@ def _read_all(read: Callable[[Path], object]) -> Callable[[Path], object]:
     return lambda path: read(path.parent)
 
 
+def _arrow(kind: str) -> bytes:
+    """A table of words and numbers, as a file of Parquet or of Arrow, or as a stream."""
+    arrow: Any = import_module("pyarrow")
+    table = arrow.table({"y": ["a", "b", "a"], "x": [1.0, 2.0, 3.0], "n": [1, 2, 3]})
+    stream = io.BytesIO()
+    if kind == "parquet":
+        import_module("pyarrow.parquet").write_table(table, stream)
+    else:
+        with (arrow.ipc.new_file if kind == "file" else arrow.ipc.new_stream)(stream, table.schema) as writer:
+            writer.write_table(table)
+    return stream.getvalue()
+
+
+def _picture(kind: str) -> bytes:
+    images: Any = import_module("PIL.Image")
+    stream = io.BytesIO()
+    exif = images.Exif()
+    exif[0x0112] = 6
+    images.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3)).save(stream, kind, **({"exif": exif} if kind == "jpeg" else {}))
+    return stream.getvalue()
+
+
+def _upright(path: Path) -> object:
+    return data.read_image(path, size=5, resize="crop", channels=3)
+
+
+def _open_folder(folder: Path) -> object:
+    sets = data.open_image_folder(folder, size=4)
+    return np.asarray(sets.train_images), np.asarray(sets.test_images)
+
+
 READERS: dict[str, Outside] = {
     "idx": Outside("a", data.read_idx, idx),
     "idx of floats": Outside("a", data.read_idx, lambda: idx(13)),
@@ -294,7 +327,13 @@ READERS: dict[str, Outside] = {
     "npz stored": Outside("a.npz", data.read_npz, lambda: npz(npy(NUMBERS), zipfile.ZIP_STORED)),
     "csv": Outside("a.csv", lambda path: data.read_csv(path, header=1), lambda: CSV),
     "csv labelled": Outside("a.csv", lambda path: data.labelled(data.read_csv(path), 1, 2), lambda: CSV[11:]),
-    "csv table": Outside("a.csv", read_table, lambda: CSV),
+    "csv table": Outside("a.csv", data.read_table, lambda: CSV),
+    "csv named": Outside("a.csv", lambda path: data.read_table(path, target="town"), lambda: b"town;a;b\nUlm;1;2\n'Jena;3;4\n"),
+    "csv dropped": Outside("a.csv", lambda path: data.read_table(path, missing="drop"), lambda: b"y,a,b\n1,NA,2\n3,4,5\n"),
+    "parquet": Outside("a.parquet", data.read_table, lambda: _arrow("parquet")),
+    "arrow": Outside("a.arrow", data.read_table, lambda: _arrow("file")),
+    "arrow stream": Outside("a.ipc", data.read_table, lambda: _arrow("stream")),
+    **{f"image {kind}": Outside(f"a.{kind}", _upright, partial(_picture, kind)) for kind in ("jpeg", "gif", "bmp", "webp")},
     "optdigits": Outside("a.csv", data.read_optdigits, lambda: b"3," * 64 + b"7\n"),
     "png": Outside("a.png", data.read_image, png),
     "png chunks": Outside("a.png", lambda path: data.read_image(path, channels=3), lambda: png("P"), with_checksums),
@@ -302,6 +341,7 @@ READERS: dict[str, Outside] = {
         "a.png", lambda path: data.read_image(path, size=8, resize=True, channels=3), lambda: png("RGBA"), with_checksums
     ),
     "png header": Outside("a.png", data.image_size, png),
+    "image folder": Outside("train/one/b.png", lambda path: _open_folder(path.parents[2]), png, with_checksums, _images_beside),
     "png folder": Outside("train/one/b.png", lambda path: load_data(str(path.parents[2])), png, with_checksums, _images_beside),
     "cifar file": Outside("test_batch.bin", _read_all(data.cifar10), lambda: bytes(3073), beside=_cifar_beside),
     "cifar archive": Outside("cifar-10-binary.tar.gz", _read_all(data.cifar10), lambda: packed(tar(bytes(3073)))),

@@ -52,7 +52,6 @@ class _Work(Generic[Task, Result]):
             self._room.acquire()
             with self._done:
                 if self._stopped or self._begun == len(self._tasks):
-                    self._room.release()  # for the next thread that waits
                     return
                 place = self._begun
                 self._begun += 1

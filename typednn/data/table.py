@@ -178,8 +178,10 @@ def _read_arrow(
             _check_width(file.where, len(about) - first)
             for batch in batches([name for _, name in about]):
                 file.take(len(batch) * (4 * len(about) + 64))
-                x = np.stack([_floats(arrow, file.where, batch.column(name), row, number, name, drop) for number, name in about[first:]], axis=1)
                 values = [] if targets is None else _values(arrow, file.where, batch.column(about[0][1]), *about[0])
+                if None in values and not drop:
+                    raise not_a_number(file.where, row + values.index(None), *about[0], "")
+                x = np.stack([_floats(arrow, file.where, batch.column(name), row, number, name, drop) for number, name in about[first:]], axis=1)
                 missing = np.isnan(x).any(axis=1) | np.array([value is None for value in values] or False, np.bool_)
                 keep = np.flatnonzero(~missing if drop else np.ones(len(x), np.bool_))
                 dropped += len(x) - len(keep)
@@ -202,17 +204,35 @@ def _batches(arrow: Any, file: File) -> tuple[list[str], Callable[[list[str]], I
     """The columns' names, and a function that gives the rows of some columns, some rows at a time."""
     start = file.stream.read(6)
     file.stream.seek(0)
+    source = arrow.PythonFile(_Bounded(file), mode="r")
     if start[:4] == b"PAR1":
-        stored = optional("pyarrow.parquet", "read_table", "needs pyarrow to read Parquet", "pip install 'typednn[arrow]'").ParquetFile(file.stream)
+        stored = optional("pyarrow.parquet", "read_table", "needs pyarrow to read Parquet", "pip install 'typednn[arrow]'").ParquetFile(source)
         header = [str(name) for name in stored.schema_arrow.names]
         sizes = [stored.metadata.row_group(group).total_byte_size for group in range(stored.metadata.num_row_groups)]
         file.take(max(sizes, default=0))  # a group is unpacked at once
         return header, lambda names: stored.iter_batches(_ROWS, columns=names)
     if start == b"ARROW1":
-        reader = arrow.ipc.open_file(file.stream)
+        reader = arrow.ipc.open_file(source)
         return list(map(str, reader.schema.names)), lambda names: (reader.get_batch(batch) for batch in range(reader.num_record_batches))
-    stream = arrow.ipc.open_stream(file.stream)
+    stream = arrow.ipc.open_stream(source)
     return list(map(str, stream.schema.names)), lambda names: iter(stream)
+
+
+class _Bounded:
+    """The file for pyarrow, which asks for as many bytes as the file states: there is no memory for more than there are."""
+
+    closed = False
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self.seek, self.tell, self.readable, self.seekable = file.stream.seek, file.stream.tell, file.stream.readable, file.stream.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._file.size - self._file.stream.tell())
+        return self._file.stream.read(left if size < 0 else min(size, left))
+
+    def close(self) -> None:
+        """Nothing: `typednn.files.opened` closes it."""
 
 
 def _values(arrow: Any, where: str, column: Any, number: int, name: str) -> list[Any]:
