@@ -128,7 +128,7 @@ def test_photos_for_a_model_of_its_own_size(tmp_path: Path) -> None:
     write_photos(tmp_path / "photos")
     one, samples = choose(str(tmp_path / "photos"), recipe("mlp"))
     assert samples.x.shape[1:] == (28, 28, 1)
-    result = train(one.changed({"max_steps": 200, "validation": 0.0}), samples, run=tmp_path / "run", progress=False)
+    result = train(one.changed({"max_steps": 150, "batch_size": 4, "validation": 0.0}), samples, run=tmp_path / "run", progress=False)
     assert result.test.accuracy == 1.0  # type: ignore[union-attr]
     write_photos(tmp_path / "others", each=4)
     for part in (tmp_path / "others" / "blue").iterdir():
@@ -156,14 +156,22 @@ def test_what_was_chosen_in_words(tmp_path: Path) -> None:
 
 def test_tables_by_their_endings(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
-    assert [is_table(name) for name in ("a.csv", "b.PARQUET", "c.toml", "mnist", str(tmp_path / "folder.csv"))] == [True, True, False, False, False]
+    assert [is_table(name) for name in ("a.csv", "b.PARQUET", "c.toml", "mnist", str(tmp_path / "folder.csv"))] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
     write_houses(tmp_path / "houses.csv", 30)
     write_towns(tmp_path / "towns.csv", 30)
     (tmp_path / "whole.csv").write_text("area,x\n" + "".join(f"{row},1\n" for row in range(300)))
-    with pytest.raises(DataError, match=r"'area' repeats a few labels, got 300 different numbers in 300 rows; learn them with --task regression"):
+    with pytest.raises(
+        DataError, match=r"'area' repeats a few labels, got 300 different numbers in 300 rows; learn them with --task regression"
+    ):
         choose(str(tmp_path / "whole.csv"), target="area", task="classification")
     with pytest.raises(DataError, match="the target 'town' must be numbers, for a regression, got words, such as 'Graz'"):
         choose(str(tmp_path / "towns.csv"), target="town", task="regression")

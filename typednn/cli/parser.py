@@ -40,7 +40,17 @@ def _weights(text: str) -> str:
 
 
 _NEGATIVE = -5e-324  # the largest number below 0
-MODELS: Final = ("lenet5", "lenet5-paper", "mlp", "lstm", "resnet18", "resnet34", "resnet50", "vgg16", "gpt2")  # as in `typednn.recipes.RECIPES`, which imports NumPy
+MODELS: Final = (
+    "lenet5",
+    "lenet5-paper",
+    "mlp",
+    "lstm",
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "vgg16",
+    "gpt2",
+)  # as in `typednn.recipes.RECIPES`, which imports NumPy
 _MODELS = f"{', '.join(MODELS)}, or a config file"
 
 _RUN = _argument("run", metavar="RUN", help="the run's folder")
@@ -95,9 +105,7 @@ examples:
             _argument(
                 "--lr", "--learning-rate", type=partial(_number, float, 0, "a number above 0"), metavar="LR", help="the learning rate"
             ),
-            _argument(
-                "--batch-size", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="rows per step"
-            ),
+            _argument("--batch-size", type=partial(_number, int, 0, "a whole number, at least 1"), metavar="N", help="rows per step"),
             _argument("--optimizer", metavar="NAME", help="such as adam, with its own learning rate unless --lr gives one"),
             _argument(
                 "--seed", type=partial(_number, int, -1, "a whole number, at least 0"), metavar="N", help="of parameters and of the order"

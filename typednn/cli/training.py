@@ -38,7 +38,9 @@ def train(options: Namespace) -> int:
     if data is None:
         assert recipe is not None, "there are data where there is no model"
         data = recipe.data
-    sizes = {name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation")}  # what decides how data are read
+    sizes = {
+        name: value for name, value in settings.items() if name in ("image", "vocabulary", "validation")
+    }  # what decides how data are read
     before = recipe if recipe is None or not sizes else recipe.changed(sizes)
     recipe, samples = choose(data, before, target=options.target, task=task, seed=settings.get("seed"), announce=hint)
     recipe = recipe.changed(settings)

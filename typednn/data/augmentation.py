@@ -285,7 +285,9 @@ class MixUp:
 
     def _probabilities(self, y: IntArray1) -> Array2:
         if self.classes is None:
-            raise ArgumentError(explain("MixUp", "labels become probabilities of classes", "no number of classes", "pass classes=10"), "classes")
+            raise ArgumentError(
+                explain("MixUp", "labels become probabilities of classes", "no number of classes", "pass classes=10"), "classes"
+            )
         return one_hot(y, self.classes)
 
 

@@ -119,7 +119,9 @@ def _decoding(file: File) -> Generator[None]:
     """Whatever Pillow raises for damaged images becomes a `DataError` that names the file."""
     try:
         with ExitStack() as quiet:
-            if threading.current_thread() is threading.main_thread():  # filters are the process's: a second thread would leave its own behind
+            if (
+                threading.current_thread() is threading.main_thread()
+            ):  # filters are the process's: a second thread would leave its own behind
                 quiet.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore")  # Pillow's warnings about odd files don't concern the caller
             yield

@@ -146,7 +146,9 @@ class Loader(Generic[X, Y]):
         if (shuffle or self._random) and not isinstance(unchecked, Rng):
             got = "none" if unchecked is None else type(unchecked).__name__
             cure = "pass rng=numpy.random.default_rng(0)" + ("" if self._random else ", or shuffle=False for the rows' own order")
-            raise ArgumentError(explain("Loader", f"{'augmenting' if self._random else 'shuffling'} draws from a generator", got, cure), "rng")
+            raise ArgumentError(
+                explain("Loader", f"{'augmenting' if self._random else 'shuffling'} draws from a generator", got, cure), "rng"
+            )
         self._x = x
         self._y = y
         self._shuffle = shuffle

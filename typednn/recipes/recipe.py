@@ -104,7 +104,15 @@ class Recipe:
 
     def __post_init__(self) -> None:
         where = f"recipe {self.name!r}"
-        for name, least in (("epochs", 1), ("least_steps", 0), ("batch_size", 1), ("seed", 0), ("stream", 0), ("accumulate", 1), ("workers", 1)):
+        for name, least in (
+            ("epochs", 1),
+            ("least_steps", 0),
+            ("batch_size", 1),
+            ("seed", 0),
+            ("stream", 0),
+            ("accumulate", 1),
+            ("workers", 1),
+        ):
             integer(where, name, getattr(self, name), least)
         for name in ("patience", "max_steps", "stride", "image", "evaluate_every", "checkpoint_every"):
             if getattr(self, name) is not None:
@@ -247,7 +255,10 @@ class Recipe:
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
-                rule, cure = "expects a setting of the recipe", suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table)))
+                rule, cure = (
+                    "expects a setting of the recipe",
+                    suggestion(name, (*CHANGEABLE, "optimizer", *(f"optimizer.{key}" for key in table))),
+                )
                 if _ELSEWHERE.get(name, name) in _parameters_of(table):
                     cure = f"did you mean 'optimizer.{_ELSEWHERE.get(name, name)}'?"
                 raise ArgumentError(explain("--set", rule, repr(name), cure))

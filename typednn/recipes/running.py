@@ -161,7 +161,9 @@ def _trained(
         task=task,
         run=run,
         callbacks=callbacks,
-        validation=Evaluation(Scaled(x, scaling) if isinstance(x, ImageFiles) else scaling(x), y, batch_size=recipe.batch_size if spoken else 500, split=split),
+        validation=Evaluation(
+            Scaled(x, scaling) if isinstance(x, ImageFiles) else scaling(x), y, batch_size=recipe.batch_size if spoken else 500, split=split
+        ),
         accumulate=recipe.accumulate,
         clip_grad_norm=recipe.clip_grad_norm,
         evaluate_every=recipe.evaluate_every,
