@@ -99,7 +99,8 @@ def test_two_tables_and_a_config(tmp_path: Path) -> None:
     """A config keeps its model and its optimizer; only the task follows the target."""
     write_houses(tmp_path / "train.csv")
     write_houses(tmp_path / "test.csv", 20, seed=1)
-    text = 'format = 1\ninput = [2]\n\n[[layer]]\ntype = "Linear"\nin_features = 2\nout_features = 1\n\n[optimizer]\ntype = "Adam"\nlr = 0.05\n'
+    text = 'format = 1\ninput = [2]\n\n[[layer]]\ntype = "Linear"\nin_features = 2\nout_features = 1\n'
+    text += '\n[optimizer]\ntype = "Adam"\nlr = 0.05\n'
     (tmp_path / "line.toml").write_text(text)
     mine = recipe_of_config(tmp_path / "line.toml")
     one, samples = choose([str(tmp_path / "train.csv"), str(tmp_path / "test.csv")], mine, target="price")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from typednn import Input
-from typednn.layers import BatchNorm2d, Conv2d, Embedding, Flatten, LastStep, LSTM, Linear, MaxPool2d, ReLU
+from typednn.layers import LSTM, BatchNorm2d, Conv2d, Embedding, Flatten, LastStep, Linear, MaxPool2d, ReLU
 from typednn.recipes import recipe
 from typednn.recipes.costs import costs, table
 

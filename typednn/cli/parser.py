@@ -138,7 +138,8 @@ TYPEDNN_DATA names the folder in which sets are looked for. Without --data, MNIS
 
 settings for --set: optimizer.* as in a config's [optimizer], and
   epochs least_steps batch_size loss smoothing standardise generator seed stream clip_grad_norm accumulate patience validation
-  evaluate_every checkpoint_every fuse max_steps image augment balance workers vocabulary stride; model.* as in model.n_layer=6, where the recipe has such sizes
+  evaluate_every checkpoint_every fuse max_steps image augment balance workers vocabulary stride;
+  model.* as in model.n_layer=6, where the recipe has such sizes
 """,
     ),
     "resume": Command(
@@ -402,10 +403,23 @@ typednn trains neural networks whose shapes are proven to fit. To begin:
 """
 _CALLS: Final = "Such as typednn train lenet5, typednn train --data photos/, or typednn train --data table.csv --target COLUMN"
 # Settings of --set that are options of other tools; `typednn.recipes.recipe.CHANGEABLE` has them all, but imports NumPy.
-_SETTINGS: Final = (
-    "accumulate augment balance checkpoint_every clip_grad_norm evaluate_every fuse generator image least_steps loss max_steps patience smoothing "
-    "standardise stream stride validation vocabulary weights workers"
-).split()
+_SETTINGS: Final = frozenset(
+    {"accumulate", "augment", "balance", "checkpoint_every", "clip_grad_norm", "evaluate_every", "fuse", "generator", "image"}
+    | {
+        "least_steps",
+        "loss",
+        "max_steps",
+        "patience",
+        "smoothing",
+        "standardise",
+        "stream",
+        "stride",
+        "validation",
+        "vocabulary",
+        "weights",
+        "workers",
+    }
+)
 
 
 @final

@@ -58,7 +58,8 @@ def choose(
     if target is None and not recipe.adapts:
         task = task or recipe.task
     known = None if task is None else recipe.changed({"task": task}).made_task()
-    samples = load_tables(*files, *([] if len(files) == 2 else [None]), known, target=target, seed=recipe.seed if seed is None else seed)
+    test = files[1] if len(files) == 2 else None
+    samples = load_tables(files[0], test, known, target=target, seed=recipe.seed if seed is None else seed)
     found: TaskName = "regression" if samples.y.dtype.kind == "f" else "classification"
     if found != recipe.task:
         recipe = recipe.changed({"task": found})

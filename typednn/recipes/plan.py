@@ -9,7 +9,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -47,7 +47,7 @@ class Plan:
     shape: tuple[int, ...]
     names: tuple[str, ...]
     columns: tuple[str, ...] = ()
-    targets: Scaling = Scaling()
+    targets: Scaling = field(default_factory=Scaling)
 
     def model_config(self) -> ModelConfig:
         """The config, read and checked."""

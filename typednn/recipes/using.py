@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from typednn.data import Characters, Tokenizer, read_image_folder, read_table, read_vocabulary
-from typednn.data.images import Resize
 from typednn.data.class_folders import part_folders
+from typednn.data.images import Resize
 from typednn.errors import ArgumentError, DataError, explain, listed
 from typednn.layer import FirstChain
 from typednn.models import GPT2
