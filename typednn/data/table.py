@@ -5,8 +5,8 @@
     205000,2,60,Jena                 x (n, 2) float32, y (n) float64, columns ("rooms", "area")
 
 Inputs are numbers. The target is a column of numbers, or of words, which become classes: their names, sorted, are the labels 0, 1, ….
-A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its row and column, or its row is left out. Rows count from 1,
-as lines of a CSV file do; columns too. Parquet and Arrow need pyarrow, the extra ``typednn[arrow]``.
+A missing value (nothing, ``NA``, ``N/A``, ``NaN``, ``null``) is an error with its row and column, or its row is left out. Rows count from
+1, as lines of a CSV file do; columns too. Parquet and Arrow need pyarrow, the extra ``typednn[arrow]``.
 """
 
 from array import array
@@ -322,7 +322,7 @@ def _check_count(where: str, rows: int, dropped: int) -> None:
 
 
 def _places(where: str, fields: Sequence[str], target: str | None, wanted: tuple[str, ...] | None, targets: int) -> list[int]:
-    """Where the target, if there are ``targets``, and the inputs are among the columns; a `DataError` for one that is not there, or twice."""
+    """Where the target, if there are ``targets``, and the inputs are; a `DataError` for one that is not there, or twice."""
     if not fields:
         raise DataError(explain(where, "must have columns", "none"))
     chosen = [fields[0] if target is None else target][:targets]
@@ -338,7 +338,7 @@ def _checked_names(name: str, value: Sequence[str] | None) -> tuple[str, ...] | 
     unchecked = cast("object", value)
     if unchecked is None:
         return None
-    texts = cast("list[object]", list(unchecked)) if isinstance(unchecked, list | tuple) else []
+    texts = [*cast("Sequence[object]", unchecked)] if isinstance(unchecked, list | tuple) else []
     if not texts or not all(isinstance(text, str) for text in texts) or len(set(texts)) < len(texts):
         raise ArgumentError(explain("read_table", f"{name} must be a list of different names", repr(value)[:80]), name)
     return tuple(map(str, texts))

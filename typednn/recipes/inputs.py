@@ -1,8 +1,8 @@
 """Inputs for a trained model: images and rows from files, in the form of the training data.
 
-For a model of images `typednn.data.read_inputs` reads images (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows NPY, CSV,
-Parquet and Arrow hold an input per row, in named columns where the training data had names; for one of tokens a ``.txt`` file holds a text. Numbers have the range of the training data: 0 to 255 for
-images.
+For a model of images `typednn.data.read_inputs` reads images (resized to the model's size), NPY, NPZ, CSV and IDX. For one of rows NPY,
+CSV, Parquet and Arrow hold an input per row, in named columns where the training data had names; for one of tokens a ``.txt`` file holds a
+text. Numbers have the range of the training data: 0 to 255 for images.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Plan: a recipe with its data. Saved as ``recipe.json`` in the run folder, with all that is needed to repeat or use the run.
 
-``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32 of
-the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
+``{"format": 5, "recipe": {settings}, "config": "the model, optimizer and generator as TOML", "data": `Samples.source`, "checksum": CRC-32
+of the training data, "scaling": {"mean", "deviation"}, "shape": one sample's, "names": the classes', "columns": the inputs' of a table,
 "targets": {"mean", "deviation"} of a regression's}``
 """
 
@@ -148,8 +148,8 @@ def samples_of(recipe: Recipe, data: Mapping[str, str], announce: Callable[[str]
 def _image_of(recipe: Recipe, folder: Path) -> tuple[int, int, int]:
     """Height, width and channels of the images that the recipe's model reads.
 
-    A model that adapts reads colours in any size: the recipe's ``image``, else that of the first image where no side is longer than 64, else
-    64 x 64.
+    A model that adapts reads colours in any size: the recipe's ``image``, else that of the first image where no side is longer than 64,
+    else 64 x 64.
     """
     first = next((path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")), None)
     if "image" not in recipe.adapts:

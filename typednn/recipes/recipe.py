@@ -251,7 +251,7 @@ class Recipe:
                 rule = "is an optimizer's name or the table of its settings"
                 raise ArgumentError(explain("--set optimizer", rule, repr(value), "such as optimizer=Adam"))
             elif name == "augment":
-                plain[name] = (value,) if isinstance(value, str | Mapping) else tuple(value) if isinstance(value, list | tuple) else value
+                plain[name] = (value,) if isinstance(value, str | Mapping) else tuple(value) if type(value) in (list, tuple) else value
             elif name in CHANGEABLE:
                 plain[name] = _converted(self.name, name, value, hints[name])
             else:
